@@ -1,0 +1,85 @@
+package io.jenkins.plugins.preemptible.engine.image;
+
+import java.io.IOException;
+
+/**
+ * Says why an image could not be written or read, in words for people and as a constant for programs.
+ *
+ * <ol>
+ *   <li>{@link #reason()} is one of a few constants, each with a sentence and what the user can do.
+ *   <li>{@link #getMessage()} names the file, then the sentence, then the remedy.
+ *   <li>Whoever throws it has removed what was half written; the archive that was read is left as it was.
+ * </ol>
+ */
+public final class ImageException extends IOException {
+
+    private static final long serialVersionUID = 1L;
+
+    /** Why an image could not be written or read. */
+    public enum Reason {
+        /** There is no file of this name. */
+        MISSING(
+                "there is no such file, or it cannot be read",
+                "check the path; a suspended stage's archive is shown by 'preempt list'"),
+        /** The file does not begin as an image does. */
+        NOT_AN_IMAGE("is no image of a suspended stage", "give the file that 'suspend --to' wrote"),
+        /** The file is an image of a format that this version does not know. */
+        OTHER_VERSION(
+                "is an image of another format version",
+                "read it with the version of the plugin or of preempt that wrote it"),
+        /** The file ends before the image does. */
+        TRUNCATED("is cut off: its end is missing", "copy it again from where it was written to, and check its size"),
+        /** The content is not what was sealed with this key. */
+        WRONG_KEY_OR_TAMPERED(
+                "cannot be opened: it was sealed with another key, or it was changed since",
+                "give the key file it was sealed with, or copy the image again"),
+        /** The key itself cannot be used. */
+        BAD_KEY("holds no usable image key", "give the key file that the image was sealed with"),
+        /** Something in it must not be written to a disk: a path out of the folder, a link, a device. */
+        UNSAFE_ENTRY(
+                "holds something that an image must not hold", "use only images that this plugin or preempt wrote"),
+        /** The disk is full. */
+        NO_SPACE("does not fit on the disk", "free some space there, or choose a folder on another disk"),
+        /** The target folder is not empty, or the target file exists and is no file. */
+        TARGET_IN_USE("cannot be used as the target", "give a new or empty one"),
+        /** Reading or writing failed for a reason of the operating system's. */
+        INPUT_OUTPUT("could not be read or written", "see the system's message, and try again");
+
+        private final String sentence;
+        private final String remedy;
+
+        Reason(String sentence, String remedy) {
+            this.sentence = sentence;
+            this.remedy = remedy;
+        }
+
+        /** What happened, to be put after the file's name. */
+        public String sentence() {
+            return sentence;
+        }
+
+        /** What the user can do about it. */
+        public String remedy() {
+            return remedy;
+        }
+    }
+
+    private final Reason reason;
+
+    /**
+     * @param subject the file or folder, as the user knows it
+     * @param detail what is known beyond the reason's sentence; may be null
+     * @param cause may be null
+     */
+    public ImageException(Reason reason, Object subject, String detail, Throwable cause) {
+        super(
+                subject + " " + reason.sentence + (detail == null || detail.isBlank() ? "" : " (" + detail + ")") + "; "
+                        + reason.remedy,
+                cause);
+        this.reason = reason;
+    }
+
+    public Reason reason() {
+        return reason;
+    }
+}
