@@ -1,0 +1,27 @@
+package io.jenkins.plugins.preemptible.engine.host;
+
+import java.util.List;
+
+/**
+ * Whether this host can suspend stages, thing by thing.
+ *
+ * <ol>
+ *   <li>Each item was tried, not only looked up.
+ *   <li>{@code detail} says what was found.
+ *   <li>{@code remedy} is the one command that mends a missing thing, empty when nothing is missing.
+ * </ol>
+ */
+public record HostReport(List<Item> items) {
+
+    /** One thing that suspending needs. */
+    public record Item(String name, boolean ok, String detail, String remedy) {}
+
+    public HostReport {
+        items = List.copyOf(items);
+    }
+
+    /** Whether nothing is missing. */
+    public boolean ok() {
+        return items.stream().allMatch(Item::ok);
+    }
+}
