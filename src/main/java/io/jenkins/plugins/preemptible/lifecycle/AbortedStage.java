@@ -1,0 +1,60 @@
+package io.jenkins.plugins.preemptible.lifecycle;
+
+import hudson.FilePath;
+import hudson.model.Computer;
+import hudson.model.Node;
+import io.jenkins.plugins.preemptible.agent.DurableTasks;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import jenkins.model.Jenkins;
+
+/**
+ * An abort that reaches a stage which has no running process to be killed.
+ *
+ * <ol>
+ *   <li>The Pipeline's thread asks our launcher to kill; that thread must not wait, so only a flag is set there.
+ *   <li>Off that thread, every step in flight gets the result that a terminated process leaves.
+ *   <li>The steps end at their next look, the body ends, and {@link Ending} removes what is left.
+ * </ol>
+ */
+public final class AbortedStage {
+
+    private AbortedStage() {}
+
+    /**
+     * Takes over a kill when the stage has no running processes.
+     *
+     * @return false when it runs: then the ordinary kill is right
+     */
+    public static boolean kill(String stageId) {
+        StageRecord stage = StageRegistry.get().find(stageId);
+        LiveStage live = LiveStage.find(stageId);
+        if (stage == null || live == null || stage.state == StageState.RUNNING) {
+            return false;
+        }
+        live.markAborting();
+        live.hold().withdraw(stage);
+        endSteps(stageId);
+        return true;
+    }
+
+    static void endSteps(String stageId) {
+        StageThreads.submit("ending the steps of stage " + stageId, () -> {
+            StageRecord stage = StageRegistry.get().find(stageId);
+            FilePath root = stage == null ? null : rootOf(stage.node);
+            if (root != null) {
+                DurableTasks.endAborted(root, stage.controlFolders());
+            }
+        });
+    }
+
+    static Node nodeOf(String name) {
+        Jenkins jenkins = Jenkins.get();
+        return name.isEmpty() ? jenkins : jenkins.getNode(name);
+    }
+
+    static FilePath rootOf(String node) {
+        Node found = nodeOf(node);
+        Computer computer = found == null ? null : found.toComputer();
+        return computer == null || computer.isOffline() ? null : found.getRootPath();
+    }
+}

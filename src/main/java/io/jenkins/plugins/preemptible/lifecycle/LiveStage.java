@@ -1,0 +1,151 @@
+package io.jenkins.plugins.preemptible.lifecycle;
+
+import edu.umd.cs.findbugs.annotations.CheckForNull;
+import edu.umd.cs.findbugs.annotations.NonNull;
+import hudson.slaves.WorkspaceList;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jenkinsci.plugins.workflow.steps.BodyExecution;
+import org.jenkinsci.plugins.workflow.steps.StepContext;
+
+/**
+ * The part of a stage that lives in this controller process only.
+ *
+ * <ol>
+ *   <li>Registered when the step starts and again when it is resumed after a restart; found by the stage's id.
+ *   <li>{@link #operation} is held by whoever suspends, resumes or ends the stage, so those never overlap; it is the
+ *       outermost lock and never taken under the queue's lock.
+ *   <li>The volatile flags are set by whoever learns something first and read under {@link #operation}.
+ * </ol>
+ */
+public final class LiveStage {
+
+    private static final Map<String, LiveStage> LIVE = new ConcurrentHashMap<>();
+
+    private final String id;
+    private final StepContext context;
+    private final ExecutorHold hold;
+    final ReentrantLock operation = new ReentrantLock();
+    /** Counts launches into the sandbox: a launch between decision and freeze makes the dump void. */
+    private final AtomicInteger launches = new AtomicInteger();
+    /** Set by the step when its body started, read when it has to be cancelled. */
+    private volatile BodyExecution body;
+    /** Set by the step; in memory only, as Jenkins' own list of leases is. */
+    private volatile WorkspaceList.Lease lease;
+    /** Set once, when the body has ended: nothing may be started for the stage any more. */
+    private volatile boolean ending;
+    /** Set when an abort reached a stage that has no running process. */
+    private volatile boolean aborting;
+    /** Set when the stage may have its executor again, cleared when it has it or has lost it. */
+    private volatile boolean granted;
+
+    private LiveStage(String id, StepContext context, ExecutorHold hold) {
+        this.id = id;
+        this.context = context;
+        this.hold = hold;
+    }
+
+    /** Makes the stage known; replaces nothing that is known already. */
+    public static LiveStage register(@NonNull String id, @NonNull StepContext context, @NonNull ExecutorHold hold) {
+        return LIVE.computeIfAbsent(id, key -> new LiveStage(id, context, hold));
+    }
+
+    @CheckForNull
+    public static LiveStage find(@CheckForNull String id) {
+        return id == null ? null : LIVE.get(id);
+    }
+
+    public static Collection<LiveStage> all() {
+        return List.copyOf(LIVE.values());
+    }
+
+    void forget() {
+        LIVE.remove(id, this);
+    }
+
+    /** Forgets every stage; a controller that stops in the same JVM (tests) must not leave any behind. */
+    static void forgetAll() {
+        LIVE.clear();
+    }
+
+    public String id() {
+        return id;
+    }
+
+    public StepContext context() {
+        return context;
+    }
+
+    public ExecutorHold hold() {
+        return hold;
+    }
+
+    /** Notes that a process is about to be launched into the sandbox. */
+    public void launching() {
+        launches.incrementAndGet();
+    }
+
+    int launches() {
+        return launches.get();
+    }
+
+    @CheckForNull
+    public BodyExecution body() {
+        return body;
+    }
+
+    public void body(BodyExecution started) {
+        body = started;
+    }
+
+    @CheckForNull
+    public WorkspaceList.Lease lease() {
+        return lease;
+    }
+
+    public void lease(WorkspaceList.Lease taken) {
+        lease = taken;
+    }
+
+    /** Gives the workspace back; harmless when it was given back before. */
+    public void releaseLease() {
+        WorkspaceList.Lease held = lease;
+        lease = null;
+        if (held != null) {
+            held.release();
+        }
+    }
+
+    public boolean ending() {
+        return ending;
+    }
+
+    void markEnding() {
+        ending = true;
+    }
+
+    public boolean aborting() {
+        return aborting;
+    }
+
+    void markAborting() {
+        aborting = true;
+    }
+
+    public boolean granted() {
+        return granted;
+    }
+
+    public void granted(boolean now) {
+        granted = now;
+    }
+
+    /** Whether somebody suspends, resumes or ends the stage at this moment. */
+    public boolean busy() {
+        return operation.isLocked();
+    }
+}

@@ -1,0 +1,184 @@
+package io.jenkins.plugins.preemptible.lifecycle;
+
+import hudson.AbortException;
+import hudson.model.Computer;
+import hudson.model.Executor;
+import hudson.model.Result;
+import hudson.model.Run;
+import io.jenkins.plugins.preemptible.agent.AgentStage;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.Event;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import java.io.IOException;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.logging.Level;
+import java.util.logging.Logger;
+import jenkins.model.CauseOfInterruption;
+import org.jenkinsci.plugins.workflow.graph.FlowNode;
+import org.jenkinsci.plugins.workflow.steps.BodyExecution;
+import org.jenkinsci.plugins.workflow.steps.FlowInterruptedException;
+
+/**
+ * Lets one suspended stage go on, now that it has an executor again.
+ *
+ * <ol>
+ *   <li>Saves the state, brings the sealed image to the agent, restores it there, saves the state again.
+ *   <li>Then the image is not needed any more: its key is dropped with the state, its file where that can be done.
+ *   <li>A restore that fails keeps image and key, gives the executor back, and is tried again, {@value #MOST_FAILURES}
+ *       times in all; then the stage fails with the reason and the image stays with the build.
+ * </ol>
+ *
+ * Runs on an executor's thread or on {@link StageThreads}; holds the stage's {@code operation} lock all along.
+ */
+public final class Resumption {
+
+    static final int MOST_FAILURES = 3;
+
+    private static final Logger LOGGER = Logger.getLogger(Resumption.class.getName());
+    private static final long RETRY_MILLIS = TimeUnit.SECONDS.toMillis(10);
+
+    private Resumption() {}
+
+    /** What became of it. */
+    public enum Outcome {
+        /** The stage runs. */
+        RUNS,
+        /** It stays suspended and should give the executor back. */
+        STAYS_SUSPENDED,
+        /** It has ended or is about to. */
+        ENDED
+    }
+
+    /** Restores the stage on the executor that it has now. */
+    public static Outcome run(String stageId, Executor executor) throws InterruptedException {
+        LiveStage live = LiveStage.find(stageId);
+        if (live == null) {
+            return Outcome.ENDED;
+        }
+        live.operation.lockInterruptibly();
+        try {
+            live.granted(false);
+            return resume(live, executor);
+        } finally {
+            live.operation.unlock();
+        }
+    }
+
+    private static Outcome resume(LiveStage live, Executor executor) throws InterruptedException {
+        StageRegistry registry = StageRegistry.get();
+        StageRecord stage = registry.find(live.id());
+        if (stage == null || live.ending() || live.aborting()) {
+            return Outcome.ENDED;
+        }
+        if (stage.state == StageState.RUNNING) {
+            return Outcome.RUNS;
+        }
+        if (stage.state == StageState.SUSPENDED) {
+            stage = registry.update(stage.id, s -> s.state = StageLifecycle.next(s.state, Event.RESUME_REQUESTED));
+        }
+        long began = System.nanoTime();
+        AgentStage.Restore restore;
+        try {
+            restore = restore(live, stage, executor);
+        } catch (IOException | RuntimeException x) {
+            LOGGER.log(Level.WARNING, x, () -> "cannot resume stage " + live.id());
+            restore = new AgentStage.Restore(
+                    x.getMessage() == null ? x.toString() : x.getMessage(), List.of(), null, 0, 0, 0);
+        }
+        if (restore.refusal() != null) {
+            return failed(live, restore);
+        }
+        went(live, stage, executor, restore, TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - began));
+        return Outcome.RUNS;
+    }
+
+    private static AgentStage.Restore restore(LiveStage live, StageRecord stage, Executor executor)
+            throws IOException, InterruptedException {
+        Computer computer = executor.getOwner();
+        Run<?, ?> run = live.context().get(Run.class);
+        if (stage.imageKey == null || run == null) {
+            throw new AbortException("the image's key is gone");
+        }
+        AgentStage agent = AgentStage.on(computer.getNode(), stage.id);
+        if (agent.alive()) {
+            // A kill that was due when the image was safe did not get through then.
+            agent.commit();
+        }
+        StageImages.fetch(run, stage.id, agent.prepareExchange());
+        return agent.restore(stage.imageKey.getPlainText());
+    }
+
+    private static void went(
+            LiveStage live, StageRecord before, Executor executor, AgentStage.Restore restore, long tookMillis)
+            throws InterruptedException {
+        long now = System.currentTimeMillis();
+        StageRegistry.get().update(before.id, s -> {
+            s.state = StageLifecycle.next(s.state, Event.RESTORED);
+            s.runningSinceMillis = now;
+            s.enterCommand = restore.enterCommand();
+            s.imageKey = null;
+            s.restoreFailures = 0;
+        });
+        StageLog.line(
+                live.context(),
+                "Resumed on " + executor.getOwner().getDisplayName() + " #" + executor.getNumber() + " in "
+                        + StageLog.time(tookMillis) + " (unpack " + restore.unpackMillis() + " ms, restore "
+                        + restore.restoreMillis() + " ms) after being suspended for "
+                        + hudson.Util.getTimeSpanString(now - before.suspendedSinceMillis) + ": "
+                        + restore.processes() + " processes go on.");
+        try {
+            Run<?, ?> run = live.context().get(Run.class);
+            if (run != null && !StageImages.delete(run, before.id)) {
+                StageLog.line(
+                        live.context(),
+                        "The image stays among the artifacts, because this artifact manager cannot remove one file;"
+                                + " its key is gone, so nobody can read it.");
+            }
+            List<FlowNode> inFlight = StepsInFlight.of(live.context()).external();
+            StageMarks.resumed(live.context(), inFlight);
+        } catch (IOException x) {
+            LOGGER.log(Level.FINE, x, () -> "cannot tidy up after resuming " + before);
+        }
+    }
+
+    private static Outcome failed(LiveStage live, AgentStage.Restore restore) {
+        StageRecord stage = StageRegistry.get().update(live.id(), s -> {
+            s.state = StageLifecycle.next(s.state, Event.RESTORE_FAILED);
+            s.restoreFailures++;
+            s.retryAfterMillis = System.currentTimeMillis() + RETRY_MILLIS * s.restoreFailures;
+        });
+        if (stage == null) {
+            return Outcome.ENDED;
+        }
+        boolean last = stage.restoreFailures >= MOST_FAILURES;
+        StageLog.refusal(
+                live.context(),
+                "Not resumed. " + restore.refusal() + (last
+                        ? " This was tried " + MOST_FAILURES + " times: the stage fails. Its image stays with the build."
+                        : " The image is kept; tried again in " + RETRY_MILLIS * stage.restoreFailures / 1000 + " s."),
+                restore.criuLines());
+        BodyExecution body = live.body();
+        if (last && body != null) {
+            live.markAborting();
+            AbortedStage.endSteps(live.id());
+            body.cancel(new FlowInterruptedException(Result.FAILURE, false, new NotRestored(restore.refusal())));
+        }
+        return Outcome.STAYS_SUSPENDED;
+    }
+
+    /** Why a stage whose image could not be restored ended. */
+    public static final class NotRestored extends CauseOfInterruption {
+        private static final long serialVersionUID = 1L;
+        private final String why;
+
+        NotRestored(String why) {
+            this.why = why;
+        }
+
+        @Override
+        public String getShortDescription() {
+            return "The suspended stage could not be restored: " + why;
+        }
+    }
+}

@@ -1,0 +1,94 @@
+package io.jenkins.plugins.preemptible.lifecycle;
+
+import hudson.FilePath;
+import hudson.Launcher;
+import hudson.model.Run;
+import hudson.model.TaskListener;
+import io.jenkins.plugins.preemptible.agent.AgentStage;
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.URI;
+import java.nio.file.DirectoryNotEmptyException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.logging.Level;
+import java.util.logging.Logger;
+import jenkins.util.BuildListenerAdapter;
+import jenkins.util.VirtualFile;
+
+/**
+ * The sealed images of suspended stages, among their builds' artifacts.
+ *
+ * <ol>
+ *   <li>{@link #store} adds the image through the build's artifact manager, which may run on while it does.
+ *   <li>{@link #fetch} streams it to the agent's exchange folder.
+ *   <li>{@link #delete} removes the file where the artifact manager keeps files; elsewhere the image stays, useless
+ *       without its key.
+ * </ol>
+ */
+final class StageImages {
+
+    private static final Logger LOGGER = Logger.getLogger(StageImages.class.getName());
+    private static final String FOLDER = "preemptible";
+
+    private StageImages() {}
+
+    /** Path of a stage's image below the build's artifacts. */
+    static String path(String stageId) {
+        return FOLDER + "/" + stageId + "/" + AgentStage.IMAGE_FILE;
+    }
+
+    static void store(Run<?, ?> run, String stageId, FilePath exchange, TaskListener listener)
+            throws IOException, InterruptedException {
+        run.pickArtifactManager()
+                .archive(
+                        exchange,
+                        new Launcher.RemoteLauncher(listener, exchange.getChannel(), true),
+                        BuildListenerAdapter.wrap(listener),
+                        Map.of(path(stageId), AgentStage.IMAGE_FILE));
+    }
+
+    /**
+     * @throws IOException when the image is not there any more or does not arrive whole
+     */
+    static void fetch(Run<?, ?> run, String stageId, FilePath exchange) throws IOException, InterruptedException {
+        VirtualFile image = run.getArtifactManager().root().child(path(stageId));
+        if (!image.isFile()) {
+            throw new IOException("the image " + path(stageId) + " is no longer among the artifacts of "
+                    + run.getFullDisplayName());
+        }
+        try (InputStream stored = image.open()) {
+            exchange.child(AgentStage.IMAGE_FILE).copyFrom(stored);
+        }
+    }
+
+    /** Removes the image where that can be done; tells whether nothing is left. */
+    static boolean delete(Run<?, ?> run, String stageId) {
+        try {
+            VirtualFile root = run.getArtifactManager().root();
+            VirtualFile image = root.child(path(stageId));
+            if (!image.exists()) {
+                return true;
+            }
+            URI uri = image.toURI();
+            if (!"file".equals(uri.getScheme())) {
+                return false;
+            }
+            Path file = Path.of(uri);
+            Files.deleteIfExists(file);
+            // Only our own two folders, and only when empty: other stages of the build may be suspended as well.
+            Files.deleteIfExists(file.getParent());
+            try {
+                Files.deleteIfExists(file.getParent().getParent());
+            } catch (DirectoryNotEmptyException x) {
+                LOGGER.log(Level.FINER, "another image is still there", x);
+            }
+            return true;
+        } catch (IOException x) {
+            LOGGER.log(Level.WARNING, x, () -> "cannot remove the image of stage " + stageId + " from " + run
+                    + "; it stays there, sealed with a key that nobody has any more");
+            return false;
+        }
+    }
+}

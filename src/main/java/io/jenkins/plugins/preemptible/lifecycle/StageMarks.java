@@ -1,0 +1,81 @@
+package io.jenkins.plugins.preemptible.lifecycle;
+
+import io.jenkins.plugins.preemptible.view.SuspendedStageAction;
+import java.io.IOException;
+import java.util.Collection;
+import java.util.logging.Level;
+import java.util.logging.Logger;
+import org.jenkinsci.plugins.workflow.graph.FlowNode;
+import org.jenkinsci.plugins.workflow.steps.StepContext;
+import org.jenkinsci.plugins.workflow.support.actions.PauseAction;
+
+/**
+ * What a suspended stage's flow nodes show in the Pipeline views.
+ *
+ * <ol>
+ *   <li>{@link #suspended} puts our exported action on the stage's node and opens a pause on it and on every step in
+ *       flight.
+ *   <li>{@link #resumed} takes the action away and closes the pauses.
+ *   <li>Marks are for the eye: a failure to set one is logged and changes nothing.
+ * </ol>
+ */
+final class StageMarks {
+
+    private static final Logger LOGGER = Logger.getLogger(StageMarks.class.getName());
+    private static final String CAUSE = "Suspended by Preemptible stages";
+
+    private StageMarks() {}
+
+    static void suspended(StepContext context, StageRecord stage, Collection<FlowNode> inFlight) {
+        mark(context, block -> {
+            block.addOrReplaceAction(new SuspendedStageAction(
+                    stage.name(),
+                    stage.state().name(),
+                    stage.suspendedSinceMillis(),
+                    stage.preemptor(),
+                    stage.reason(),
+                    stage.archiveBytes()));
+            pause(block);
+            for (FlowNode node : inFlight) {
+                pause(node);
+            }
+        });
+    }
+
+    static void resumed(StepContext context, Collection<FlowNode> inFlight) {
+        mark(context, block -> {
+            block.removeActions(SuspendedStageAction.class);
+            endPause(block);
+            for (FlowNode node : inFlight) {
+                endPause(node);
+            }
+        });
+    }
+
+    private static void pause(FlowNode node) throws IOException {
+        if (!PauseAction.isPaused(node)) {
+            node.addAction(new PauseAction(CAUSE));
+        }
+    }
+
+    private static void endPause(FlowNode node) throws IOException {
+        if (PauseAction.isPaused(node)) {
+            PauseAction.endCurrentPause(node);
+        }
+    }
+
+    private interface Marking {
+        void on(FlowNode block) throws IOException;
+    }
+
+    private static void mark(StepContext context, Marking marking) {
+        try {
+            FlowNode block = context.get(FlowNode.class);
+            if (block != null) {
+                marking.on(block);
+            }
+        } catch (IOException | InterruptedException | RuntimeException x) {
+            LOGGER.log(Level.FINE, "could not mark the stage in its flow graph", x);
+        }
+    }
+}

@@ -1,0 +1,244 @@
+package io.jenkins.plugins.preemptible.lifecycle;
+
+import edu.umd.cs.findbugs.annotations.CheckForNull;
+import hudson.util.Secret;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import java.util.ArrayList;
+import java.util.List;
+import org.jenkinsci.plugins.workflow.steps.StepContext;
+
+/**
+ * What the controller knows of one preemptible stage, and keeps over its own restart.
+ *
+ * <ol>
+ *   <li>Made when the stage's body starts, dropped when it ends.
+ *   <li>{@link StageRegistry#update} changes a copy, writes it to disk, and only then shows it: a published instance
+ *       never changes.
+ *   <li>{@link #state} is written before the effect it announces, so that a restart finds the truth.
+ * </ol>
+ */
+public final class StageRecord implements Cloneable {
+
+    /** How a stage holds its executor. */
+    public enum Form {
+        /** The step took an executor of its own, as {@code node} does. */
+        OWN,
+        /** The step gives away and takes again the executor of the {@code node} around it. */
+        NESTED
+    }
+
+    String id;
+    Form form;
+    /** {@link hudson.model.Run#getExternalizableId}. */
+    String runId;
+    /** Id of the FlowNode of our step in that run. */
+    String blockNodeId;
+    /** For people, and the folder of the image among the build's artifacts. */
+    String name;
+    /** Node name, empty for the built-in node. */
+    String node;
+    /** Absolute path of the workspace on that node. */
+    String workspace;
+    /** The enclosing {@code node} block's context, by which its queue item is known; null for {@link Form#OWN}. */
+    @CheckForNull
+    StepContext placeholder;
+
+    int priority;
+    /** Own time slice in milliseconds, 0 for the global one. */
+    long timeSliceMillis;
+
+    StageState state;
+    long startedMillis;
+    long runningSinceMillis;
+    long suspendedSinceMillis;
+    int suspensions;
+
+    /** Argument prefix that puts a process into the sandbox; null when the host cannot make one. */
+    @CheckForNull
+    List<String> enterCommand;
+    /** Why the host cannot suspend this stage, in words; null when it can. */
+    @CheckForNull
+    String hostRefusal;
+    /** Control folders of durable tasks that were launched in the sandbox and are not known to have ended. */
+    List<String> controlFolders = new ArrayList<>();
+
+    /** Who the stage was last suspended for and why, for people. */
+    @CheckForNull
+    String preemptor;
+
+    @CheckForNull
+    String reason;
+
+    /** Data key of the sealed image; lives only here, only while the image is needed. */
+    @CheckForNull
+    Secret imageKey;
+
+    long imageBytes;
+    long archiveBytes;
+    /** A dump failed: not tried again before this moment. */
+    long retryAfterMillis;
+    /** How often in a row a restore failed. */
+    int restoreFailures;
+
+    /** A stage that begins to run now. */
+    public static StageRecord running(
+            String id,
+            Form form,
+            String runId,
+            String blockNodeId,
+            String name,
+            String node,
+            String workspace,
+            @CheckForNull StepContext placeholder,
+            int priority,
+            long timeSliceMillis) {
+        StageRecord stage = new StageRecord();
+        stage.id = id;
+        stage.form = form;
+        stage.runId = runId;
+        stage.blockNodeId = blockNodeId;
+        stage.name = name;
+        stage.node = node;
+        stage.workspace = workspace;
+        stage.placeholder = placeholder;
+        stage.priority = priority;
+        stage.timeSliceMillis = timeSliceMillis;
+        stage.state = StageState.RUNNING;
+        stage.startedMillis = System.currentTimeMillis();
+        stage.runningSinceMillis = stage.startedMillis;
+        return stage;
+    }
+
+    /** Notes what the agent said when the sandbox was opened. Before the record is published only. */
+    public void opened(@CheckForNull List<String> enter, @CheckForNull String refusal) {
+        enterCommand = enter;
+        hostRefusal = refusal;
+    }
+
+    /** Adds a control folder, keeping the newest ones only. For {@link StageRegistry#update}. */
+    public void launched(String controlFolder, int most) {
+        controlFolders.remove(controlFolder);
+        controlFolders.add(controlFolder);
+        while (controlFolders.size() > most) {
+            controlFolders.remove(0);
+        }
+    }
+
+    @Override
+    protected StageRecord clone() {
+        try {
+            StageRecord copy = (StageRecord) super.clone();
+            copy.controlFolders = new ArrayList<>(controlFolders);
+            return copy;
+        } catch (CloneNotSupportedException x) {
+            throw new AssertionError(x);
+        }
+    }
+
+    public String id() {
+        return id;
+    }
+
+    public Form form() {
+        return form;
+    }
+
+    public String runId() {
+        return runId;
+    }
+
+    public String blockNodeId() {
+        return blockNodeId;
+    }
+
+    public String name() {
+        return name;
+    }
+
+    public String node() {
+        return node;
+    }
+
+    public String workspace() {
+        return workspace;
+    }
+
+    @CheckForNull
+    public StepContext placeholder() {
+        return placeholder;
+    }
+
+    public int priority() {
+        return priority;
+    }
+
+    public long timeSliceMillis() {
+        return timeSliceMillis;
+    }
+
+    public StageState state() {
+        return state;
+    }
+
+    public long startedMillis() {
+        return startedMillis;
+    }
+
+    public long runningSinceMillis() {
+        return runningSinceMillis;
+    }
+
+    public long suspendedSinceMillis() {
+        return suspendedSinceMillis;
+    }
+
+    public int suspensions() {
+        return suspensions;
+    }
+
+    @CheckForNull
+    public List<String> enterCommand() {
+        return enterCommand;
+    }
+
+    @CheckForNull
+    public String hostRefusal() {
+        return hostRefusal;
+    }
+
+    public List<String> controlFolders() {
+        return List.copyOf(controlFolders);
+    }
+
+    @CheckForNull
+    public String preemptor() {
+        return preemptor;
+    }
+
+    @CheckForNull
+    public String reason() {
+        return reason;
+    }
+
+    public long imageBytes() {
+        return imageBytes;
+    }
+
+    public long archiveBytes() {
+        return archiveBytes;
+    }
+
+    public long retryAfterMillis() {
+        return retryAfterMillis;
+    }
+
+    /** Whether its executor is, or is about to be, somebody else's. */
+    public boolean suspended() {
+        return state == StageState.SUSPENDED || state == StageState.RESUMING;
+    }
+
+    @Override
+    public String toString() {
+        return "stage " + id + " of " + runId + " on '" + node + "' " + state;
+    }
+}

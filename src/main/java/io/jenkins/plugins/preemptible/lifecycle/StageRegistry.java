@@ -1,0 +1,189 @@
+package io.jenkins.plugins.preemptible.lifecycle;
+
+import edu.umd.cs.findbugs.annotations.CheckForNull;
+import hudson.Extension;
+import hudson.ExtensionList;
+import hudson.XmlFile;
+import hudson.model.Saveable;
+import hudson.model.listeners.SaveableListener;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.Event;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import java.io.File;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.Collection;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Consumer;
+import java.util.logging.Level;
+import java.util.logging.Logger;
+import java.util.stream.Collectors;
+import jenkins.model.Jenkins;
+import org.jenkinsci.plugins.workflow.steps.StepContext;
+
+/**
+ * All preemptible stages of this controller that have started and not ended.
+ *
+ * <ol>
+ *   <li>Loaded from {@code preemptible-stages.xml} on first use; the first user is the queue's dispatcher, so it is
+ *       there before the queue dispatches anything.
+ *   <li>{@link #update} changes a copy, saves everything, then publishes the copy.
+ *   <li>Look-ups are lock-free and O(1): they are made under the queue's lock.
+ * </ol>
+ */
+@Extension
+public final class StageRegistry implements Saveable {
+
+    private static final Logger LOGGER = Logger.getLogger(StageRegistry.class.getName());
+
+    private final Map<String, StageRecord> stages = new ConcurrentHashMap<>();
+    private final Map<StepContext, String> placeholders = new ConcurrentHashMap<>();
+    /** Nested stages that were suspended when the controller stopped and have not had their first turn since. */
+    private final Set<String> firstTurns = ConcurrentHashMap.newKeySet();
+
+    public StageRegistry() {
+        XmlFile file = file();
+        if (!file.exists()) {
+            return;
+        }
+        try {
+            for (StageRecord stage : ((Stored) file.read()).stages) {
+                publish(stage);
+                if (stage.form == StageRecord.Form.NESTED && stage.suspended()) {
+                    firstTurns.add(stage.id);
+                }
+            }
+        } catch (IOException | RuntimeException x) {
+            LOGGER.log(
+                    Level.SEVERE,
+                    x,
+                    () -> "Cannot read " + file + ": suspended stages are unknown and their builds will wait for ever;"
+                            + " repair the file and restart Jenkins, or abort those builds");
+        }
+    }
+
+    public static StageRegistry get() {
+        return ExtensionList.lookupSingleton(StageRegistry.class);
+    }
+
+    /** Adds a stage and saves. */
+    public synchronized void add(StageRecord stage) {
+        publish(stage);
+        save();
+    }
+
+    /**
+     * Changes one stage: the change is on disk before anybody sees it.
+     *
+     * @return the changed stage, or null when it has ended meanwhile
+     */
+    @CheckForNull
+    public synchronized StageRecord update(String id, Consumer<StageRecord> change) {
+        StageRecord current = stages.get(id);
+        if (current == null) {
+            return null;
+        }
+        StageRecord changed = current.clone();
+        change.accept(changed);
+        Map<String, StageRecord> all = new LinkedHashMap<>(stages);
+        all.put(id, changed);
+        write(all.values());
+        publish(changed);
+        return changed;
+    }
+
+    /** Puts a stage whose suspension or restore was cut off by a restart back to where it was before. */
+    @CheckForNull
+    public StageRecord cutOff(String id) {
+        return update(id, stage -> {
+            if (stage.state == StageState.SUSPENDING) {
+                stage.state = StageLifecycle.next(stage.state, Event.DUMP_FAILED);
+            } else if (stage.state == StageState.RESUMING) {
+                stage.state = StageLifecycle.next(stage.state, Event.RESTORE_FAILED);
+            }
+        });
+    }
+
+    /** Drops a stage, its key with it, and saves. */
+    public synchronized void remove(String id) {
+        StageRecord stage = stages.remove(id);
+        firstTurns.remove(id);
+        if (stage != null && stage.placeholder != null) {
+            placeholders.remove(stage.placeholder, id);
+        }
+        save();
+    }
+
+    @CheckForNull
+    public StageRecord find(@CheckForNull String id) {
+        return id == null ? null : stages.get(id);
+    }
+
+    /** The nested stage inside the {@code node} block with this context. */
+    @CheckForNull
+    public StageRecord ofPlaceholder(@CheckForNull StepContext placeholder) {
+        return placeholder == null ? null : find(placeholders.get(placeholder));
+    }
+
+    public Collection<StageRecord> all() {
+        return List.copyOf(stages.values());
+    }
+
+    /** Suspended stages of one build, none of them loaded from disk for the asking. */
+    public List<StageRecord> suspendedOf(String runId) {
+        return stages.values().stream()
+                .filter(stage -> stage.runId.equals(runId) && stage.state == StageState.SUSPENDED)
+                .collect(Collectors.toList());
+    }
+
+    /** Whether the stage's block still waits for the one turn that Pipeline wants after a restart. */
+    public boolean awaitsFirstTurn(String id) {
+        return firstTurns.contains(id);
+    }
+
+    /** Whether any stage on this node waits for its first turn after a restart. */
+    public boolean firstTurnsOn(String node) {
+        return !firstTurns.isEmpty()
+                && firstTurns.stream().map(stages::get).anyMatch(stage -> stage != null && stage.node.equals(node));
+    }
+
+    public void firstTurnDone(String id) {
+        firstTurns.remove(id);
+    }
+
+    private void publish(StageRecord stage) {
+        stages.put(stage.id, stage);
+        if (stage.placeholder != null) {
+            placeholders.put(stage.placeholder, stage.id);
+        }
+    }
+
+    @Override
+    public synchronized void save() {
+        write(stages.values());
+    }
+
+    private void write(Collection<StageRecord> all) {
+        Stored stored = new Stored();
+        stored.stages = List.copyOf(all).toArray(new StageRecord[0]);
+        try {
+            file().write(stored);
+        } catch (IOException x) {
+            throw new UncheckedIOException("cannot save the preemptible stages; is the controller's disk full?", x);
+        }
+        SaveableListener.fireOnChange(this, file());
+    }
+
+    private static XmlFile file() {
+        return new XmlFile(Jenkins.XSTREAM2, new File(Jenkins.get().getRootDir(), "preemptible-stages.xml"));
+    }
+
+    /** The file's root element. */
+    private static final class Stored {
+        StageRecord[] stages = {};
+    }
+}

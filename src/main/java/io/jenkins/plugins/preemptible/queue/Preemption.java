@@ -1,0 +1,105 @@
+package io.jenkins.plugins.preemptible.queue;
+
+import hudson.model.Queue;
+import io.jenkins.plugins.preemptible.engine.policy.Action;
+import io.jenkins.plugins.preemptible.engine.policy.PreemptionPolicy;
+import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import io.jenkins.plugins.preemptible.lifecycle.StageThreads;
+import io.jenkins.plugins.preemptible.lifecycle.Suspension;
+import java.io.IOException;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.logging.Level;
+import java.util.logging.Logger;
+import jenkins.model.Jenkins;
+
+/**
+ * Looks at the queue, asks the policy, and has its answer carried out.
+ *
+ * <ol>
+ *   <li>{@link #soon} asks for a look after a short delay; looks never overlap, and asking twice gives one look.
+ *   <li>A look reads a snapshot, lets {@link PreemptionPolicy#decide} decide, and hands each action to a thread.
+ *   <li>A suspension that ends, well or not, asks for the next look.
+ * </ol>
+ */
+public final class Preemption {
+
+    private static final Logger LOGGER = Logger.getLogger(Preemption.class.getName());
+    private static final AtomicBoolean ASKED = new AtomicBoolean();
+    private static final Object LOOKING = new Object();
+
+    private Preemption() {}
+
+    /** Asks for a look after a delay; harmless under any lock. */
+    public static void soon(long delayMillis) {
+        if (ASKED.compareAndSet(false, true)) {
+            StageThreads.schedule("looking at the queue", delayMillis, () -> {
+                ASKED.set(false);
+                look();
+            });
+        }
+    }
+
+    static void look() {
+        synchronized (LOOKING) {
+            Jenkins jenkins = Jenkins.getInstanceOrNull();
+            if (jenkins == null || jenkins.isTerminating()) {
+                return;
+            }
+            Reservations.get().sweep();
+            if (StageRegistry.get().all().isEmpty()) {
+                return;
+            }
+            SnapshotReader reader = new SnapshotReader();
+            for (Action action : PreemptionPolicy.decide(reader.read())) {
+                LOGGER.log(Level.FINE, "decided: {0}", action);
+                if (action instanceof Action.Suspend) {
+                    suspend((Action.Suspend) action, reader);
+                } else if (action instanceof Action.Resume) {
+                    resume((Action.Resume) action);
+                }
+            }
+        }
+    }
+
+    private static void suspend(Action.Suspend action, SnapshotReader reader) {
+        StageRecord victim = StageRegistry.get().find(action.stageId());
+        Preemptor preemptor = Preemptor.of(action.forItem(), reader);
+        if (victim == null || preemptor == null || !Reservations.get().begin(action.forItem(), victim)) {
+            return;
+        }
+        preemptor.chosen(victim, action.reason());
+        StageThreads.submit("suspending " + victim, () -> {
+            boolean freed = false;
+            try {
+                freed = Suspension.run(
+                        victim.id(),
+                        new Suspension.Request(preemptor.name(), action.reason(), preemptor::waits, () ->
+                                Reservations.get().open(action.forItem())));
+            } finally {
+                if (freed) {
+                    preemptor.comes();
+                } else {
+                    Reservations.get().drop(action.forItem());
+                    preemptor.notServed();
+                }
+                Queue.getInstance().scheduleMaintenance();
+                soon(freed ? 50 : 500);
+            }
+        });
+    }
+
+    private static void resume(Action.Resume action) {
+        StageRecord stage = StageRegistry.get().find(action.stageId());
+        LiveStage live = LiveStage.find(action.stageId());
+        if (stage == null || live == null || live.ending()) {
+            return;
+        }
+        try {
+            live.hold().request(stage);
+        } catch (IOException x) {
+            LOGGER.log(Level.WARNING, x, () -> "cannot queue " + stage + " again; tried again soon");
+        }
+    }
+}

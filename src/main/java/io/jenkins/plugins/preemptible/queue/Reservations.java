@@ -1,0 +1,108 @@
+package io.jenkins.plugins.preemptible.queue;
+
+import edu.umd.cs.findbugs.annotations.CheckForNull;
+import hudson.Extension;
+import hudson.ExtensionList;
+import hudson.model.Queue;
+import io.jenkins.plugins.preemptible.lifecycle.PlaceholderAccess;
+import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import io.jenkins.plugins.preemptible.step.StageTask;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * Executors that were freed for somebody, until that one has them.
+ *
+ * <ol>
+ *   <li>Made when a suspension begins, opened when the executor is free, dropped when the one it is for has started,
+ *       was cancelled, or has not come within a minute.
+ *   <li>While it is open, {@link StageDispatcher} keeps everybody else off as many idle executors of that agent as are
+ *       reserved.
+ *   <li>Whom it is for is a name: the queue item's id, or the stage's id where a stage is to go on.
+ * </ol>
+ *
+ * In memory only: after a restart of the controller everybody asks anew. Safe for any thread, O(1) under the queue's
+ * lock but for the handful of reservations of one agent.
+ */
+@Extension
+public final class Reservations {
+
+    private static final long LONGEST_MILLIS = TimeUnit.MINUTES.toMillis(1);
+
+    private final Map<String, Reservation> byHolder = new ConcurrentHashMap<>();
+
+    /**
+     * One freed or about to be freed executor.
+     *
+     * @param stageId the victim
+     * @param sinceMillis when the decision fell
+     * @param openMillis when the executor became free, 0 before
+     */
+    record Reservation(String holder, String node, String stageId, String runId, long sinceMillis, long openMillis) {
+        boolean open() {
+            return openMillis > 0;
+        }
+
+        boolean stale(long nowMillis) {
+            return open() && nowMillis - openMillis > LONGEST_MILLIS;
+        }
+    }
+
+    static Reservations get() {
+        return ExtensionList.lookupSingleton(Reservations.class);
+    }
+
+    /** The name under which an item may hold a reservation. */
+    static String holder(Queue.Item item) {
+        if (item.task instanceof StageTask && ((StageTask) item.task).resumes()) {
+            return ((StageTask) item.task).stageId();
+        }
+        StageRecord nested = StageRegistry.get().ofPlaceholder(PlaceholderAccess.context(item.task));
+        return nested != null && nested.suspended() ? nested.id() : String.valueOf(item.getId());
+    }
+
+    /** @return false when that one has a reservation already */
+    boolean begin(String holder, StageRecord victim) {
+        return byHolder.putIfAbsent(
+                        holder,
+                        new Reservation(
+                                holder, victim.node(), victim.id(), victim.runId(), System.currentTimeMillis(), 0))
+                == null;
+    }
+
+    void open(String holder) {
+        byHolder.computeIfPresent(
+                holder,
+                (key, r) -> new Reservation(
+                        r.holder, r.node, r.stageId, r.runId, r.sinceMillis, System.currentTimeMillis()));
+    }
+
+    @CheckForNull
+    Reservation drop(String holder) {
+        return byHolder.remove(holder);
+    }
+
+    @CheckForNull
+    Reservation of(String holder) {
+        return byHolder.get(holder);
+    }
+
+    /** How many idle executors of this agent are for others than this item. */
+    int forOthers(String node, String holder) {
+        int count = 0;
+        for (Reservation reservation : byHolder.values()) {
+            if (reservation.open() && reservation.node.equals(node) && !reservation.holder.equals(holder)) {
+                count++;
+            }
+        }
+        return count;
+    }
+
+    /** Drops what nobody came for. */
+    void sweep() {
+        long now = System.currentTimeMillis();
+        byHolder.values().removeIf(reservation -> reservation.stale(now));
+    }
+}

@@ -1,0 +1,166 @@
+package io.jenkins.plugins.preemptible.queue;
+
+import hudson.model.Computer;
+import hudson.model.Label;
+import hudson.model.Node;
+import hudson.model.Queue;
+import hudson.model.queue.QueueTaskDispatcher;
+import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
+import io.jenkins.plugins.preemptible.engine.policy.Snapshot;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.PlaceholderAccess;
+import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import io.jenkins.plugins.preemptible.step.StageTask;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import jenkins.model.Jenkins;
+
+/**
+ * Copies from Jenkins what the policy has to know.
+ *
+ * <ol>
+ *   <li>Agents with their idle executors; stages from the registry; buildable items from the queue.
+ *   <li>Which agents fit an item is asked of Jenkins and of the other plugins' dispatchers, not guessed from labels.
+ *   <li>Items that are a suspended stage's own return are left out: the stage itself stands for them.
+ * </ol>
+ *
+ * Never called under the queue's lock: it may load builds and asks other plugins.
+ */
+final class SnapshotReader {
+
+    private final Jenkins jenkins = Jenkins.get();
+    private final StageRegistry stages = StageRegistry.get();
+    private final Reservations reservations = Reservations.get();
+    /** Queue items of this snapshot by the names that the policy knows them by. */
+    private final Map<String, Queue.BuildableItem> items = new HashMap<>();
+
+    Snapshot read() {
+        List<Snapshot.Agent> agents = new ArrayList<>();
+        Set<String> online = new HashSet<>();
+        for (Computer computer : jenkins.getComputers()) {
+            Node node = computer.getNode();
+            if (node == null) {
+                continue;
+            }
+            boolean accepting = computer.isOnline() && computer.isAcceptingTasks() && node.isAcceptingTasks();
+            agents.add(new Snapshot.Agent(node.getNodeName(), computer.countIdle(), accepting));
+            if (accepting) {
+                online.add(node.getNodeName());
+            }
+        }
+        List<Snapshot.RunningStage> running = new ArrayList<>();
+        List<Snapshot.SuspendedStage> suspended = new ArrayList<>();
+        for (StageRecord stage : stages.all()) {
+            LiveStage live = LiveStage.find(stage.id());
+            if (live == null || live.ending()) {
+                continue;
+            }
+            if (stage.state() == StageState.SUSPENDED) {
+                if (!stages.awaitsFirstTurn(stage.id())
+                        && stage.retryAfterMillis() <= System.currentTimeMillis()
+                        && !live.aborting()) {
+                    suspended.add(suspended(stage, live));
+                }
+            } else if (stage.state() == StageState.RUNNING) {
+                running.add(running(stage));
+            }
+        }
+        return new Snapshot(
+                System.currentTimeMillis(),
+                PreemptibleConfiguration.get().limits(),
+                agents,
+                running,
+                suspended,
+                waiting(online));
+    }
+
+    /** The item that the policy calls by this name. */
+    Queue.BuildableItem item(String name) {
+        return items.get(name);
+    }
+
+    private Snapshot.RunningStage running(StageRecord stage) {
+        return new Snapshot.RunningStage(
+                stage.id(),
+                stage.node(),
+                stage.priority(),
+                stage.startedMillis(),
+                stage.runningSinceMillis(),
+                stage.suspensions(),
+                stage.timeSliceMillis(),
+                stage.enterCommand() == null ? String.valueOf(stage.hostRefusal()) : null,
+                stage.retryAfterMillis());
+    }
+
+    private Snapshot.SuspendedStage suspended(StageRecord stage, LiveStage live) {
+        Reservations.Reservation reservation = reservations.of(stage.id());
+        return new Snapshot.SuspendedStage(
+                stage.id(),
+                Set.of(stage.node()),
+                stage.priority(),
+                stage.suspendedSinceMillis(),
+                stage.preemptor(),
+                live.hold().requested(stage),
+                reservation == null ? null : reservation.node());
+    }
+
+    private List<Snapshot.WaitingItem> waiting(Set<String> online) {
+        List<Snapshot.WaitingItem> waiting = new ArrayList<>();
+        if (jenkins.isQuietingDown()) {
+            return waiting;
+        }
+        Priorities priorities = Priorities.get();
+        for (Queue.BuildableItem item : Queue.getInstance().getBuildableItems()) {
+            if (item.isPending() || returning(item) || item.task instanceof Queue.FlyweightTask) {
+                continue;
+            }
+            String name = String.valueOf(item.getId());
+            items.put(name, item);
+            Reservations.Reservation reservation = reservations.of(name);
+            waiting.add(new Snapshot.WaitingItem(
+                    name,
+                    priorities.ofItem(item),
+                    item.buildableStartMilliseconds,
+                    fitting(item, online),
+                    reservation == null ? null : reservation.node()));
+        }
+        return waiting;
+    }
+
+    /** Whether the item brings back a stage, or a block that has run, rather than starting something. */
+    private boolean returning(Queue.BuildableItem item) {
+        return item.task instanceof StageTask && ((StageTask) item.task).resumes()
+                || stages.ofPlaceholder(PlaceholderAccess.context(item.task)) != null;
+    }
+
+    private Set<String> fitting(Queue.BuildableItem item, Set<String> online) {
+        Label label = item.getAssignedLabel();
+        Set<String> fitting = new HashSet<>();
+        for (String name : online) {
+            Node node = name.isEmpty() ? jenkins : jenkins.getNode(name);
+            if (node != null
+                    && (label == null || label.contains(node))
+                    && node.canTake(item) == null
+                    && node.getNumExecutors() > 0
+                    && othersAgree(node, item)) {
+                fitting.add(name);
+            }
+        }
+        return fitting;
+    }
+
+    private static boolean othersAgree(Node node, Queue.BuildableItem item) {
+        for (QueueTaskDispatcher dispatcher : QueueTaskDispatcher.all()) {
+            if (!(dispatcher instanceof StageDispatcher) && dispatcher.canTake(node, item) != null) {
+                return false;
+            }
+        }
+        return true;
+    }
+}

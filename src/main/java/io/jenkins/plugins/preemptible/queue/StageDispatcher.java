@@ -1,0 +1,69 @@
+package io.jenkins.plugins.preemptible.queue;
+
+import hudson.Extension;
+import hudson.model.Computer;
+import hudson.model.Node;
+import hudson.model.Queue;
+import hudson.model.queue.CauseOfBlockage;
+import hudson.model.queue.QueueTaskDispatcher;
+import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.PlaceholderAccess;
+import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import org.jenkinsci.plugins.workflow.flow.FlowExecutionList;
+
+/**
+ * Keeps freed executors for those they were freed for, and suspended node blocks out of the queue's way.
+ *
+ * <ol>
+ *   <li>{@link #canTake}: an idle executor that is reserved goes to nobody else.
+ *   <li>{@link #canRun}: the placeholder of a suspended stage is blocked until the stage was granted its executor; as a
+ *       blocked item it reserves nothing, as a buildable one it would starve everybody on its agent.
+ *   <li>After a restart, node blocks with a suspended stage get the one turn that Pipeline waits for, before anybody
+ *       else on their agent.
+ * </ol>
+ *
+ * Called under the queue's lock, hence look-ups only.
+ */
+@Extension(ordinal = 1000)
+public final class StageDispatcher extends QueueTaskDispatcher {
+
+    @Override
+    public CauseOfBlockage canTake(Node node, Queue.BuildableItem item) {
+        StageRegistry stages = StageRegistry.get();
+        String name = node.getNodeName();
+        StageRecord nested = stages.ofPlaceholder(PlaceholderAccess.context(item.task));
+        if (stages.firstTurnsOn(name) && (nested == null || !stages.awaitsFirstTurn(nested.id()))) {
+            return CauseOfBlockage.fromMessage(Messages._StageDispatcher_firstTurn());
+        }
+        int reserved = Reservations.get().forOthers(name, Reservations.holder(item));
+        if (reserved == 0) {
+            return null;
+        }
+        Computer computer = node.toComputer();
+        if (computer != null && computer.countIdle() <= reserved) {
+            return CauseOfBlockage.fromMessage(Messages._StageDispatcher_reserved());
+        }
+        return null;
+    }
+
+    @Override
+    public CauseOfBlockage canRun(Queue.Item item) {
+        StageRegistry stages = StageRegistry.get();
+        StageRecord stage = stages.ofPlaceholder(PlaceholderAccess.context(item.task));
+        if (stage == null || !stage.suspended()) {
+            return null;
+        }
+        if (stages.awaitsFirstTurn(stage.id())) {
+            return FlowExecutionList.get().isResumptionComplete()
+                    ? null
+                    : CauseOfBlockage.fromMessage(Messages._StageDispatcher_loading());
+        }
+        LiveStage live = LiveStage.find(stage.id());
+        if (live != null && live.granted()) {
+            return null;
+        }
+        return CauseOfBlockage.fromMessage(
+                Messages._StageDispatcher_suspended(stage.name(), String.valueOf(stage.preemptor()), stage.reason()));
+    }
+}

@@ -1,0 +1,38 @@
+package io.jenkins.plugins.preemptible.queue;
+
+import edu.umd.cs.findbugs.annotations.CheckForNull;
+import hudson.Extension;
+import hudson.model.Queue;
+import hudson.model.Run;
+import io.jenkins.plugins.preemptible.step.StageTask;
+
+/**
+ * Priorities without Priority Sorter: those of the preemptible steps themselves.
+ *
+ * <ol>
+ *   <li>From 1 to 5 with 3 in the middle, Priority Sorter's own defaults.
+ *   <li>Whatever is no preemptible stage has the middle one.
+ *   <li>A step that asks for none has the lowest: who says preemptible means to give way.
+ * </ol>
+ */
+@Extension(ordinal = -100)
+public final class StepPriorities extends Priorities {
+
+    static final int LOWEST = 5;
+    static final int MIDDLE = 3;
+
+    @Override
+    public int lowest() {
+        return LOWEST;
+    }
+
+    @Override
+    public int ofStage(Run<?, ?> run, @CheckForNull Integer own) {
+        return own == null ? LOWEST : own;
+    }
+
+    @Override
+    public int ofItem(Queue.Item item) {
+        return item.task instanceof StageTask ? ((StageTask) item.task).priority() : MIDDLE;
+    }
+}

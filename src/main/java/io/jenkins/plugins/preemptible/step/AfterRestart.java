@@ -1,0 +1,149 @@
+package io.jenkins.plugins.preemptible.step;
+
+import hudson.FilePath;
+import hudson.model.Computer;
+import hudson.model.Queue;
+import hudson.model.Result;
+import hudson.model.TaskListener;
+import hudson.slaves.WorkspaceList;
+import io.jenkins.plugins.preemptible.agent.AgentStage;
+import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import java.io.IOException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.logging.Level;
+import java.util.logging.Logger;
+import jenkins.model.CauseOfInterruption;
+import jenkins.model.Jenkins;
+import org.jenkinsci.plugins.workflow.FilePathUtils;
+import org.jenkinsci.plugins.workflow.steps.BodyExecution;
+import org.jenkinsci.plugins.workflow.steps.FlowInterruptedException;
+
+/**
+ * Takes an own-executor stage up again after the controller was restarted.
+ *
+ * <ol>
+ *   <li>A suspended stage needs its workspace leased again, or another build of the job would take it; no executor.
+ *   <li>A running stage asks for an executor on its agent at once and waits for it as long as {@code node} does.
+ *   <li>A stage that was caught in the middle of a suspension runs on; caught in the middle of a restore, it is
+ *       suspended again with its image.
+ * </ol>
+ */
+final class AfterRestart {
+
+    private static final Logger LOGGER = Logger.getLogger(AfterRestart.class.getName());
+    private static final long LONGEST_WAIT_MILLIS = TimeUnit.MINUTES.toMillis(5);
+    private static final long POLL_MILLIS = 500;
+
+    private final LiveStage live;
+    private final OwnExecutorExecution execution;
+
+    AfterRestart(LiveStage live, OwnExecutorExecution execution) {
+        this.live = live;
+        this.execution = execution;
+    }
+
+    void takeUp() throws InterruptedException {
+        StageRecord stage = StageRegistry.get().find(live.id());
+        if (stage == null) {
+            return;
+        }
+        try {
+            FilePath workspace = awaitAgent(stage);
+            lease(stage, workspace);
+            StageRecord settled = Interrupted.settle(stage);
+            if (settled != null && !settled.suspended()) {
+                reattach(settled);
+            }
+        } catch (IOException | TimeoutException | java.util.concurrent.ExecutionException x) {
+            LOGGER.log(Level.WARNING, x, () -> "cannot take up " + stage);
+            BodyExecution body = live.body();
+            if (body != null) {
+                body.cancel(new FlowInterruptedException(Result.ABORTED, false, new AgentNotBack(stage.node())));
+            }
+        }
+    }
+
+    private FilePath awaitAgent(StageRecord stage) throws InterruptedException, TimeoutException {
+        long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(LONGEST_WAIT_MILLIS);
+        while (true) {
+            FilePath workspace = FilePathUtils.find(stage.node(), stage.workspace());
+            if (workspace != null) {
+                return workspace;
+            }
+            if (System.nanoTime() > end && !stage.suspended()) {
+                throw new TimeoutException("the agent did not come back");
+            }
+            if (live.ending()) {
+                throw new TimeoutException("the stage has ended");
+            }
+            Thread.sleep(POLL_MILLIS);
+        }
+    }
+
+    private void lease(StageRecord stage, FilePath workspace) throws IOException, InterruptedException {
+        Computer computer = Jenkins.get().getComputer(stage.node());
+        if (computer == null) {
+            throw new IOException("the agent is gone");
+        }
+        WorkspaceList.Lease lease = computer.getWorkspaceList().allocate(workspace);
+        if (!lease.path.equals(workspace)) {
+            lease.release();
+            throw new IOException("another build has taken the workspace " + stage.workspace());
+        }
+        live.lease(lease);
+        if (live.ending()) {
+            live.releaseLease();
+        }
+    }
+
+    private void reattach(StageRecord stage)
+            throws InterruptedException, TimeoutException, java.util.concurrent.ExecutionException, IOException {
+        TaskListener listener = live.context().get(TaskListener.class);
+        if (listener != null) {
+            listener.getLogger().println("Waiting for an executor on " + stage.node() + " before going on");
+        }
+        Queue.Item item = Queue.getInstance().schedule2(execution.task(stage, true), 0).getItem();
+        if (item == null) {
+            throw new IOException("the queue does not take the stage");
+        }
+        item.getFuture().getStartCondition().get(LONGEST_WAIT_MILLIS, TimeUnit.MILLISECONDS);
+    }
+
+    /** Why a stage whose agent did not come back ended. */
+    public static final class AgentNotBack extends CauseOfInterruption {
+        private static final long serialVersionUID = 1L;
+        private final String node;
+
+        AgentNotBack(String node) {
+            this.node = node;
+        }
+
+        @Override
+        public String getShortDescription() {
+            return "The agent '" + node + "' of the preemptible stage did not come back after the restart";
+        }
+    }
+
+    /** Stages whose suspension or restore was cut off by the restart. */
+    static final class Interrupted {
+
+        private Interrupted() {}
+
+        static StageRecord settle(StageRecord stage) throws IOException, InterruptedException {
+            AgentStage agent = AgentStage.on(
+                    stage.node().isEmpty() ? Jenkins.get() : Jenkins.get().getNode(stage.node()), stage.id());
+            switch (stage.state()) {
+                case SUSPENDING:
+                    agent.thaw();
+                    return StageRegistry.get().cutOff(stage.id());
+                case RESUMING:
+                    return StageRegistry.get().cutOff(stage.id());
+                default:
+                    return stage;
+            }
+        }
+    }
+}

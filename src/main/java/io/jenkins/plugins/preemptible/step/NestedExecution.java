@@ -1,0 +1,140 @@
+package io.jenkins.plugins.preemptible.step;
+
+import edu.umd.cs.findbugs.annotations.CheckForNull;
+import edu.umd.cs.findbugs.annotations.NonNull;
+import hudson.AbortException;
+import hudson.FilePath;
+import hudson.LauncherDecorator;
+import hudson.model.Executor;
+import hudson.model.Node;
+import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.PlaceholderAccess;
+import io.jenkins.plugins.preemptible.lifecycle.PlaceholderRelease;
+import io.jenkins.plugins.preemptible.lifecycle.StageLog;
+import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import io.jenkins.plugins.preemptible.lifecycle.StageThreads;
+import java.io.IOException;
+import java.util.logging.Level;
+import java.util.logging.Logger;
+import org.jenkinsci.plugins.workflow.graph.FlowNode;
+import org.jenkinsci.plugins.workflow.steps.BodyExecution;
+import org.jenkinsci.plugins.workflow.steps.BodyInvoker;
+import org.jenkinsci.plugins.workflow.steps.StepContext;
+import org.jenkinsci.plugins.workflow.steps.StepExecution;
+import org.jenkinsci.plugins.workflow.support.steps.ExecutorStepExecution.PlaceholderTask;
+
+/**
+ * {@code node { … preemptible { } … }}: a stage that borrows the executor of the block around it.
+ *
+ * <ol>
+ *   <li>{@link #start} opens the sandbox off the Pipeline's thread and starts the body.
+ *   <li>Suspending gives the node block's executor away, resuming takes it again, on the same agent.
+ *   <li>Workspace, environment and everything else remain those of the node block.
+ * </ol>
+ */
+final class NestedExecution extends StepExecution {
+
+    private static final long serialVersionUID = 1L;
+    private static final Logger LOGGER = Logger.getLogger(NestedExecution.class.getName());
+
+    private final StageSettings settings;
+    private final String stageId;
+
+    @CheckForNull
+    private BodyExecution body;
+
+    NestedExecution(StepContext context, PreemptibleStep step) throws IOException, InterruptedException {
+        super(context);
+        settings = StageSettings.of(step, context);
+        stageId = StageId.create(settings.name()).value();
+    }
+
+    @Override
+    public boolean start() throws Exception {
+        String refusal = Surroundings.refusal(getContext().get(FlowNode.class), true);
+        if (refusal != null) {
+            throw new AbortException(refusal);
+        }
+        LiveStage live = LiveStage.register(stageId, getContext(), new NestedExecutorHold(stageId));
+        StageThreads.submit("starting stage " + stageId, () -> {
+            try {
+                begin(live);
+            } catch (Exception x) {
+                StageBody.ended(stageId, null);
+                getContext().onFailure(x);
+            }
+        });
+        return false;
+    }
+
+    private void begin(LiveStage live) throws Exception {
+        StepContext context = getContext();
+        FlowNode block = context.get(FlowNode.class);
+        FilePath workspace = context.get(FilePath.class);
+        Node node = context.get(Node.class);
+        PlaceholderTask placeholder = PlaceholderAccess.on(context.get(Executor.class));
+        if (block == null || workspace == null || node == null) {
+            throw new AbortException("preemptible { } without a label needs a node { } with a workspace around it");
+        }
+        StepContext owner = PlaceholderAccess.context(placeholder);
+        StageRecord stage =
+                settings.record(stageId, StageRecord.Form.NESTED, node, workspace, block.getId(), owner);
+        String problem = owner == null && PlaceholderAccess.problem() == null
+                ? "the executor around it is not that of a node { } block"
+                : PlaceholderAccess.problem();
+        if (problem == null) {
+            StageOpening.open(stage, node, workspace, context);
+        } else {
+            stage.opened(null, problem);
+            StageRegistry.get().add(stage);
+            StageLog.line(context, "This stage runs, but cannot be suspended: " + problem);
+        }
+        body = context.newBodyInvoker()
+                .withContext(BodyInvoker.mergeLauncherDecorators(
+                        context.get(LauncherDecorator.class), new SandboxDecorator(stageId)))
+                .withCallback(new StageBody(stageId, settings.runId()))
+                .start();
+        live.body(body);
+        context.saveState();
+    }
+
+    @Override
+    public void stop(@NonNull Throwable cause) throws Exception {
+        BodyExecution running = body;
+        if (running == null || !running.cancel(cause)) {
+            StageBody.ended(stageId, null);
+            getContext().onFailure(cause);
+        }
+    }
+
+    /** Pipeline has given the node block its executor again by now; a suspended stage gives it away at once. */
+    @Override
+    public void onResume() {
+        LiveStage live = LiveStage.register(stageId, getContext(), new NestedExecutorHold(stageId));
+        live.body(body);
+        StageThreads.submit("taking up stage " + stageId, () -> {
+            StageRecord stage = StageRegistry.get().find(stageId);
+            if (stage == null) {
+                return;
+            }
+            try {
+                StageRecord settled = AfterRestart.Interrupted.settle(stage);
+                if (settled != null && settled.suspended()) {
+                    PlaceholderRelease.run(settled);
+                }
+            } catch (IOException x) {
+                LOGGER.log(Level.WARNING, x, () -> "cannot give the executor of " + stage + " away again");
+            } finally {
+                StageRegistry.get().firstTurnDone(stageId);
+            }
+        });
+    }
+
+    @Override
+    public String getStatus() {
+        StageRecord stage = StageRegistry.get().find(stageId);
+        return stage == null ? "starting" : stage.state() + " on " + stage.node();
+    }
+}

@@ -1,0 +1,100 @@
+package io.jenkins.plugins.preemptible.step;
+
+import edu.umd.cs.findbugs.annotations.CheckForNull;
+import hudson.Extension;
+import hudson.model.Executor;
+import hudson.model.ExecutorListener;
+import hudson.model.Queue;
+import hudson.security.ACL;
+import hudson.security.ACLContext;
+import io.jenkins.plugins.preemptible.lifecycle.ExecutorHold;
+import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.PlaceholderAccess;
+import io.jenkins.plugins.preemptible.lifecycle.PlaceholderRelease;
+import io.jenkins.plugins.preemptible.lifecycle.Resumption;
+import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import io.jenkins.plugins.preemptible.lifecycle.StageThreads;
+import java.io.IOException;
+
+/**
+ * The executor of the {@code node} block around a nested stage.
+ *
+ * <ol>
+ *   <li>{@link #release} queues the block's placeholder again, held back by our veto, and completes its execution.
+ *   <li>{@link #request} lifts the veto; the queue dispatches the placeholder like any other item.
+ *   <li>Its arrival on the executor is heard by {@link Arrival}, which restores the stage, and only then: a
+ *       placeholder that starts without our grant (after a restart) wakes nothing.
+ * </ol>
+ */
+final class NestedExecutorHold implements ExecutorHold {
+
+    private final String stageId;
+
+    NestedExecutorHold(String stageId) {
+        this.stageId = stageId;
+    }
+
+    @Override
+    public Executor executor(StageRecord stage) {
+        return stage.placeholder() == null ? null : PlaceholderAccess.executor(stage.placeholder());
+    }
+
+    @Override
+    public void release(StageRecord stage) throws IOException {
+        PlaceholderRelease.run(stage);
+    }
+
+    @Override
+    public void request(StageRecord stage) {
+        LiveStage live = LiveStage.find(stageId);
+        if (live != null) {
+            live.granted(true);
+            Queue.getInstance().scheduleMaintenance();
+        }
+    }
+
+    @Override
+    public void withdraw(StageRecord stage) {
+        LiveStage live = LiveStage.find(stageId);
+        if (live != null) {
+            live.granted(false);
+        }
+    }
+
+    @Override
+    public boolean requested(StageRecord stage) {
+        LiveStage live = LiveStage.find(stageId);
+        return live != null && live.granted();
+    }
+
+    /** Hears when a suspended stage's block has an executor again. */
+    @Extension
+    public static final class Arrival implements ExecutorListener {
+
+        @Override
+        public void taskStarted(Executor executor, Queue.Task task) {
+            StageRecord stage = StageRegistry.get().ofPlaceholder(PlaceholderAccess.context(task));
+            LiveStage live = stage == null ? null : LiveStage.find(stage.id());
+            if (live == null || !stage.suspended() || !live.granted()) {
+                return;
+            }
+            StageThreads.submit("resuming " + stage, () -> arrived(live, executor));
+        }
+
+        private static void arrived(LiveStage live, Executor executor) throws InterruptedException, IOException {
+            if (Resumption.run(live.id(), executor) == Resumption.Outcome.STAYS_SUSPENDED) {
+                StageRecord stage = StageRegistry.get().find(live.id());
+                if (stage != null) {
+                    giveBack(stage);
+                }
+            }
+        }
+
+        private static void giveBack(@CheckForNull StageRecord stage) throws IOException {
+            try (ACLContext system = ACL.as2(ACL.SYSTEM2)) {
+                PlaceholderRelease.run(stage);
+            }
+        }
+    }
+}

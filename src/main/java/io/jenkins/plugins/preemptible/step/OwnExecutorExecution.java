@@ -1,0 +1,321 @@
+package io.jenkins.plugins.preemptible.step;
+
+import edu.umd.cs.findbugs.annotations.CheckForNull;
+import edu.umd.cs.findbugs.annotations.NonNull;
+import hudson.AbortException;
+import hudson.EnvVars;
+import hudson.Extension;
+import hudson.FilePath;
+import hudson.LauncherDecorator;
+import hudson.model.Computer;
+import hudson.model.Executor;
+import hudson.model.Label;
+import hudson.model.Node;
+import hudson.model.Queue;
+import hudson.model.Result;
+import hudson.model.Run;
+import hudson.model.TaskListener;
+import hudson.model.TopLevelItem;
+import hudson.model.labels.LabelAtom;
+import hudson.model.queue.QueueListener;
+import hudson.security.ACL;
+import hudson.security.ACLContext;
+import hudson.slaves.WorkspaceList;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.StageLog;
+import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import io.jenkins.plugins.preemptible.lifecycle.StageThreads;
+import java.io.IOException;
+import java.util.UUID;
+import java.util.stream.Collectors;
+import jenkins.model.CauseOfInterruption;
+import jenkins.model.Jenkins;
+import org.jenkinsci.plugins.workflow.actions.QueueItemAction;
+import org.jenkinsci.plugins.workflow.graph.FlowNode;
+import org.jenkinsci.plugins.workflow.steps.BodyExecution;
+import org.jenkinsci.plugins.workflow.steps.BodyInvoker;
+import org.jenkinsci.plugins.workflow.steps.FlowInterruptedException;
+import org.jenkinsci.plugins.workflow.steps.StepContext;
+import org.jenkinsci.plugins.workflow.steps.StepExecution;
+import org.jenkinsci.plugins.workflow.support.actions.WorkspaceActionImpl;
+
+/**
+ * {@code preemptible(label: …) { }}: a stage that acquires its executor itself.
+ *
+ * <ol>
+ *   <li>{@link #start} puts a {@link StageTask} into the queue; on the executor, {@link #begin} takes a workspace,
+ *       opens the sandbox and starts the body.
+ *   <li>While the stage is suspended this execution waits as it is: body, steps and workspace stay, the executor does
+ *       not.
+ *   <li>When the body ends, executor, workspace and sandbox are given back and the step ends as the body did.
+ * </ol>
+ */
+final class OwnExecutorExecution extends StepExecution {
+
+    private static final long serialVersionUID = 1L;
+    static final String COOKIE = "JENKINS_NODE_COOKIE";
+
+    private final StageSettings settings;
+    private final String stageId;
+    /** Set when the body started. */
+    @CheckForNull
+    private BodyExecution body;
+    /** Set while we cancel our own queue item, so that its leaving is not taken for somebody else's cancel. */
+    private transient volatile boolean withdrawing;
+
+    OwnExecutorExecution(StepContext context, PreemptibleStep step) throws IOException, InterruptedException {
+        super(context);
+        settings = StageSettings.of(step, context);
+        stageId = StageId.create(settings.name()).value();
+    }
+
+    String stageId() {
+        return stageId;
+    }
+
+    @Override
+    public boolean start() throws Exception {
+        String refusal = Surroundings.refusal(getContext().get(FlowNode.class), false);
+        if (refusal != null) {
+            throw new AbortException(refusal);
+        }
+        refuseUnknownLabel();
+        LiveStage.register(stageId, getContext(), new OwnExecutorHold(this, stageId));
+        Queue.Item item = Queue.getInstance().schedule2(firstTask(), 0).getItem();
+        if (item == null) {
+            throw new AbortException("The queue does not take the preemptible stage " + settings.name());
+        }
+        getContext().get(FlowNode.class).addAction(new InQueue(item.getId()));
+        return false;
+    }
+
+    private void refuseUnknownLabel() throws AbortException {
+        if (settings.label() == null) {
+            return;
+        }
+        Label label = Label.get(settings.label());
+        if (label != null && label.getNodes().isEmpty() && label.getClouds().isEmpty()) {
+            throw new AbortException("There is no agent with the label '" + settings.label()
+                    + "', and no cloud that could bring one. Correct the label of preemptible, or give it to an agent."
+                    + known());
+        }
+    }
+
+    private static String known() {
+        String labels = Jenkins.get().getLabels().stream()
+                .filter(l -> l instanceof LabelAtom)
+                .map(Label::getName)
+                .sorted()
+                .limit(20)
+                .collect(Collectors.joining(", "));
+        return labels.isEmpty() ? "" : " Known labels: " + labels + ".";
+    }
+
+    private StageTask firstTask() throws IOException, InterruptedException {
+        return new StageTask(
+                getContext(), stageId, settings.runId(), settings.name(), settings.priority(), settings.auth(),
+                settings.label(), null, false);
+    }
+
+    /** The task that brings a stage with a node back to an executor there. */
+    StageTask task(StageRecord stage, boolean continued) {
+        return new StageTask(
+                getContext(), stageId, settings.runId(), settings.name(), stage.priority(), settings.auth(),
+                settings.label(), stage.node(), continued);
+    }
+
+    void withdrawing(boolean now) {
+        withdrawing = now;
+    }
+
+    boolean withdrawing() {
+        return withdrawing;
+    }
+
+    /** On the executor's thread: starts the body. */
+    boolean begin(Executor executor) throws Exception {
+        StepContext context = getContext();
+        TaskListener listener = context.get(TaskListener.class);
+        Run<?, ?> run = context.get(Run.class);
+        FlowNode block = context.get(FlowNode.class);
+        LiveStage live = LiveStage.find(stageId);
+        if (run == null || listener == null || live == null || live.ending()) {
+            return false;
+        }
+        Computer computer = executor.getOwner();
+        Node node = computer.getNode();
+        if (node == null) {
+            throw new AbortException("The agent " + computer.getDisplayName() + " was removed");
+        }
+        if (!(run.getParent() instanceof TopLevelItem)) {
+            throw new AbortException(run.getParent().getFullDisplayName() + " is no top-level job, so it has no workspace");
+        }
+        FilePath workspace = node.getWorkspaceFor((TopLevelItem) run.getParent());
+        if (workspace == null) {
+            throw new AbortException("The agent " + node.getDisplayName() + " is offline");
+        }
+        WorkspaceList.Lease lease = computer.getWorkspaceList().allocate(workspace);
+        live.lease(lease);
+        boolean started = false;
+        try {
+            lease.path.mkdirs();
+            block.addAction(new WorkspaceActionImpl(lease.path, block));
+            StageLog.line(context, "Running on " + node.getDisplayName() + " in " + lease.path.getRemote());
+            StageOpening.open(
+                    settings.record(stageId, StageRecord.Form.OWN, node, lease.path, block.getId(), null),
+                    node,
+                    lease.path,
+                    context);
+            body = context.newBodyInvoker()
+                    .withContexts(
+                            environment(executor, node, lease.path, listener),
+                            new StageContext(stageId, block.getId(), node.getNodeName(), lease.path.getRemote()),
+                            BodyInvoker.mergeLauncherDecorators(
+                                    context.get(LauncherDecorator.class), new SandboxDecorator(stageId)))
+                    .withCallback(new StageBody(stageId, settings.runId()))
+                    .start();
+            live.body(body);
+            context.saveState();
+            started = true;
+        } finally {
+            if (!started) {
+                live.releaseLease();
+                StageBody.ended(stageId, run);
+            }
+        }
+        return true;
+    }
+
+    private static EnvVars environment(Executor executor, Node node, FilePath workspace, TaskListener listener)
+            throws IOException, InterruptedException {
+        Computer computer = executor.getOwner();
+        EnvVars env = computer.getEnvironment();
+        env.overrideExpandingAll(computer.buildEnvironment(listener));
+        env.put(COOKIE, UUID.randomUUID().toString());
+        env.put("NODE_NAME", node.getNodeName().isEmpty() ? node.getSelfLabel().getName() : node.getNodeName());
+        env.put("EXECUTOR_NUMBER", String.valueOf(executor.getNumber()));
+        env.put("NODE_LABELS", node.getAssignedLabels().stream().map(Object::toString).collect(Collectors.joining(" ")));
+        env.put("WORKSPACE", workspace.getRemote());
+        FilePath temporary = WorkspaceList.tempDir(workspace);
+        if (temporary != null) {
+            env.put("WORKSPACE_TMP", temporary.getRemote());
+        }
+        return env;
+    }
+
+    /** Somebody pressed the executor's stop button. */
+    void interrupted(@CheckForNull Executor executor) {
+        BodyExecution running = body;
+        if (running != null) {
+            running.cancel(executor == null
+                    ? new CauseOfInterruption[0]
+                    : executor.getCausesOfInterruption().toArray(new CauseOfInterruption[0]));
+        }
+    }
+
+    @Override
+    public void stop(@NonNull Throwable cause) throws Exception {
+        withdrawing = true;
+        try (ACLContext system = ACL.as2(ACL.SYSTEM2)) {
+            Queue.getInstance().cancel(firstTask());
+        }
+        StageBody.ended(stageId, getContext().get(Run.class));
+        getContext().onFailure(cause);
+    }
+
+    @Override
+    public void onResume() {
+        LiveStage live = LiveStage.register(stageId, getContext(), new OwnExecutorHold(this, stageId));
+        live.body(body);
+        StageRecord stage = StageRegistry.get().find(stageId);
+        if (body == null) {
+            requeueIfLost();
+        } else if (stage != null) {
+            StageThreads.submit("taking up stage " + stageId, () -> new AfterRestart(live, this).takeUp());
+        }
+    }
+
+    /** The item of a stage that has not begun is in queue.xml, unless the controller died before it was written. */
+    private void requeueIfLost() {
+        try {
+            StageTask task = firstTask();
+            if (!Queue.getInstance().contains(task)) {
+                Queue.getInstance().schedule2(task, 0);
+            }
+        } catch (IOException | InterruptedException x) {
+            getContext().onFailure(x);
+        }
+    }
+
+    @Override
+    public String getStatus() {
+        StageRecord stage = StageRegistry.get().find(stageId);
+        if (stage == null) {
+            return "waiting for an executor";
+        }
+        return stage.state() == StageState.RUNNING
+                ? "running on " + stage.node()
+                : stage.state() + ", suspended for " + stage.preemptor();
+    }
+
+    /** Links the step to its queue item, as {@code node} does. */
+    private static final class InQueue extends QueueItemAction {
+        private final long id;
+
+        InQueue(long id) {
+            this.id = id;
+        }
+
+        @Override
+        public Queue.Item itemInQueue() {
+            return Queue.getInstance().getItem(id);
+        }
+    }
+
+    /** Hears when somebody cancels a stage's item in the queue: without an executor ever coming it would wait for ever. */
+    @Extension
+    public static final class Cancelled extends QueueListener {
+        @Override
+        public void onLeft(Queue.LeftItem item) {
+            if (!item.isCancelled() || !(item.task instanceof StageTask)) {
+                return;
+            }
+            LiveStage live = LiveStage.find(((StageTask) item.task).stageId());
+            if (live == null || !(live.hold() instanceof OwnExecutorHold)) {
+                return;
+            }
+            if (((OwnExecutorHold) live.hold()).withdrawing()) {
+                return;
+            }
+            StageThreads.submit("cancelling " + item.task, () -> cancelled(live));
+        }
+
+        private static void cancelled(LiveStage live) throws IOException, InterruptedException {
+            if (live.ending() || live.aborting()) {
+                return;
+            }
+            FlowInterruptedException cause =
+                    new FlowInterruptedException(Result.ABORTED, true, new QueueItemCancelled());
+            BodyExecution body = live.body();
+            if (body == null) {
+                StageBody.ended(live.id(), live.context().get(Run.class));
+                live.context().onFailure(cause);
+            } else {
+                body.cancel(cause);
+            }
+        }
+    }
+
+    /** Why a stage whose queue item was cancelled ended. */
+    public static final class QueueItemCancelled extends CauseOfInterruption {
+        private static final long serialVersionUID = 1L;
+
+        @Override
+        public String getShortDescription() {
+            return Messages.OwnExecutorExecution_queueItemCancelled();
+        }
+    }
+}

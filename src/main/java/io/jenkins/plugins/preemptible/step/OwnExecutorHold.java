@@ -1,0 +1,167 @@
+package io.jenkins.plugins.preemptible.step;
+
+import edu.umd.cs.findbugs.annotations.CheckForNull;
+import hudson.model.Computer;
+import hudson.model.Executor;
+import hudson.model.Queue;
+import hudson.security.ACL;
+import hudson.security.ACLContext;
+import io.jenkins.plugins.preemptible.lifecycle.ExecutorHold;
+import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.Resumption;
+import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.StageThreads;
+import java.io.IOException;
+import jenkins.model.Jenkins;
+import jenkins.model.queue.AsynchronousExecution;
+
+/**
+ * The executor of an own-executor stage.
+ *
+ * <ol>
+ *   <li>{@link #taken} runs on a fresh executor: it starts the body, or restores the stage, or takes a running stage
+ *       up again after a restart; then it throws the execution that keeps the executor.
+ *   <li>{@link #release} completes that execution, off the calling thread.
+ *   <li>{@link #request} schedules the stage's task anew; it waits in the queue like any other item.
+ * </ol>
+ *
+ * The handle is guarded by this object's monitor, which is never held while Jenkins is called.
+ */
+final class OwnExecutorHold implements ExecutorHold {
+
+    private final OwnExecutorExecution execution;
+    private final String stageId;
+
+    @CheckForNull
+    private Held held;
+
+    OwnExecutorHold(OwnExecutorExecution execution, String stageId) {
+        this.execution = execution;
+        this.stageId = stageId;
+    }
+
+    /** On the executor's own thread. */
+    void taken(Executor executor, StageTask.StageExecutable executable) throws AsynchronousExecution {
+        try {
+            switch (begin(executor, executable)) {
+                case RUNS:
+                    break;
+                case STAYS_SUSPENDED:
+                case ENDED:
+                    return;
+                default:
+                    throw new IllegalStateException();
+            }
+        } catch (InterruptedException x) {
+            Thread.currentThread().interrupt();
+            return;
+        } catch (Exception x) {
+            execution.getContext().onFailure(x);
+            return;
+        }
+        Held now = new Held(execution);
+        synchronized (this) {
+            held = now;
+        }
+        LiveStage live = LiveStage.find(stageId);
+        if (live == null || live.ending()) {
+            // The body ended while it was being started: nobody else would free the executor.
+            free();
+        }
+        throw now;
+    }
+
+    private Resumption.Outcome begin(Executor executor, StageTask.StageExecutable executable) throws Exception {
+        StageTask task = executable.getParent();
+        if (!task.resumes()) {
+            return execution.begin(executor) ? Resumption.Outcome.RUNS : Resumption.Outcome.ENDED;
+        }
+        return Resumption.run(stageId, executor);
+    }
+
+    @Override
+    public Executor executor(StageRecord stage) {
+        for (Computer computer : Jenkins.get().getComputers()) {
+            for (Executor executor : computer.getExecutors()) {
+                Queue.Executable current = executor.getCurrentExecutable();
+                if (current instanceof StageTask.StageExecutable
+                        && ((StageTask.StageExecutable) current).getParent().stageId().equals(stageId)) {
+                    return executor;
+                }
+            }
+        }
+        return null;
+    }
+
+    @Override
+    public void release(StageRecord stage) {
+        free();
+    }
+
+    void free() {
+        Held last;
+        synchronized (this) {
+            last = held;
+            held = null;
+        }
+        if (last != null) {
+            StageThreads.submit("freeing the executor of stage " + stageId, () -> last.completed(null));
+        }
+    }
+
+    @Override
+    public void request(StageRecord stage) throws IOException {
+        try (ACLContext system = ACL.as2(ACL.SYSTEM2)) {
+            if (Queue.getInstance().schedule2(execution.task(stage, false), 0).getItem() == null) {
+                throw new IOException("the queue does not take the stage");
+            }
+        }
+    }
+
+    @Override
+    public void withdraw(StageRecord stage) {
+        try (ACLContext system = ACL.as2(ACL.SYSTEM2)) {
+            execution.withdrawing(true);
+            Queue.getInstance().cancel(execution.task(stage, false));
+        } finally {
+            execution.withdrawing(false);
+        }
+    }
+
+    /** Whether a cancelled item is our own doing. */
+    boolean withdrawing() {
+        return execution.withdrawing();
+    }
+
+    @Override
+    public boolean requested(StageRecord stage) {
+        return Queue.getInstance().contains(execution.task(stage, false));
+    }
+
+    /** Keeps the executor busy until {@link #completed}. */
+    private static final class Held extends AsynchronousExecution {
+        private final OwnExecutorExecution execution;
+
+        Held(OwnExecutorExecution execution) {
+            this.execution = execution;
+        }
+
+        @Override
+        public void interrupt(boolean forShutdown) {
+            if (!forShutdown) {
+                execution.interrupted(getExecutor());
+            }
+        }
+
+        @Override
+        public boolean blocksRestart() {
+            LiveStage live = LiveStage.find(execution.stageId());
+            return live != null && live.busy();
+        }
+
+        @Override
+        public boolean displayCell() {
+            return true;
+        }
+    }
+}

@@ -1,0 +1,129 @@
+package io.jenkins.plugins.preemptible.step;
+
+import edu.umd.cs.findbugs.annotations.CheckForNull;
+import edu.umd.cs.findbugs.annotations.NonNull;
+import hudson.Extension;
+import hudson.Util;
+import hudson.model.Computer;
+import hudson.model.Executor;
+import hudson.model.Run;
+import hudson.model.TaskListener;
+import java.io.Serializable;
+import java.util.Set;
+import org.jenkinsci.plugins.workflow.flow.FlowExecution;
+import org.jenkinsci.plugins.workflow.graph.FlowNode;
+import org.jenkinsci.plugins.workflow.steps.Step;
+import org.jenkinsci.plugins.workflow.steps.StepContext;
+import org.jenkinsci.plugins.workflow.steps.StepDescriptor;
+import org.jenkinsci.plugins.workflow.steps.StepExecution;
+import org.kohsuke.stapler.DataBoundConstructor;
+import org.kohsuke.stapler.DataBoundSetter;
+
+/**
+ * The {@code preemptible} step: a block whose processes may be suspended and go on later.
+ *
+ * <ol>
+ *   <li>With a label, or outside of any {@code node}, it acquires an executor itself, in place of {@code node}.
+ *   <li>Without a label inside a {@code node}, it gives that block's executor away and takes it again.
+ *   <li>In both forms the steps inside see what they would see under {@code node}.
+ * </ol>
+ */
+public final class PreemptibleStep extends Step implements Serializable {
+
+    private static final long serialVersionUID = 1L;
+
+    @CheckForNull
+    private String label;
+
+    @CheckForNull
+    private String name;
+
+    @CheckForNull
+    private Integer priority;
+
+    @CheckForNull
+    private Integer timeSliceMinutes;
+
+    @DataBoundConstructor
+    public PreemptibleStep() {}
+
+    /** A label expression as of {@code node}; null = the enclosing node, or any agent where there is none. */
+    @CheckForNull
+    public String getLabel() {
+        return label;
+    }
+
+    @DataBoundSetter
+    public void setLabel(@CheckForNull String label) {
+        this.label = Util.fixEmptyAndTrim(label);
+    }
+
+    /** The stage's name for people; null = that of the enclosing {@code stage}. */
+    @CheckForNull
+    public String getName() {
+        return name;
+    }
+
+    @DataBoundSetter
+    public void setName(@CheckForNull String name) {
+        this.name = Util.fixEmptyAndTrim(name);
+    }
+
+    /** 1 is the highest; counts where Priority Sorter is not installed; null = the lowest. */
+    @CheckForNull
+    public Integer getPriority() {
+        return priority;
+    }
+
+    @DataBoundSetter
+    public void setPriority(@CheckForNull Integer priority) {
+        this.priority = priority;
+    }
+
+    /** A time slice shorter than the global one, in minutes; null = the global one. */
+    @CheckForNull
+    public Integer getTimeSliceMinutes() {
+        return timeSliceMinutes;
+    }
+
+    @DataBoundSetter
+    public void setTimeSliceMinutes(@CheckForNull Integer timeSliceMinutes) {
+        this.timeSliceMinutes = timeSliceMinutes;
+    }
+
+    @Override
+    public StepExecution start(StepContext context) throws Exception {
+        boolean nested = label == null && context.get(Executor.class) != null && context.get(Computer.class) != null;
+        return nested ? new NestedExecution(context, this) : new OwnExecutorExecution(context, this);
+    }
+
+    @Extension
+    public static final class DescriptorImpl extends StepDescriptor {
+
+        @Override
+        public String getFunctionName() {
+            return Surroundings.FUNCTION;
+        }
+
+        @NonNull
+        @Override
+        public String getDisplayName() {
+            return Messages.PreemptibleStep_displayName();
+        }
+
+        @Override
+        public boolean takesImplicitBlockArgument() {
+            return true;
+        }
+
+        @Override
+        public Set<? extends Class<?>> getRequiredContext() {
+            return Set.of(TaskListener.class, Run.class, FlowExecution.class, FlowNode.class);
+        }
+
+        @Override
+        public Set<? extends Class<?>> getProvidedContext() {
+            return StageContext.PROVIDED;
+        }
+    }
+}

@@ -1,0 +1,119 @@
+package io.jenkins.plugins.preemptible.step;
+
+import hudson.AbortException;
+import hudson.Launcher;
+import hudson.LauncherDecorator;
+import hudson.Proc;
+import hudson.model.Node;
+import hudson.model.Run;
+import io.jenkins.plugins.preemptible.agent.DurableTasks;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.lifecycle.AbortedStage;
+import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import java.io.IOException;
+import java.io.Serializable;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import jenkins.tasks.filters.EnvVarsFilterableBuilder;
+
+/**
+ * Starts the processes of a stage's steps inside the stage's sandbox.
+ *
+ * <ol>
+ *   <li>Merged into the body's context; Jenkins applies it whenever a step inside asks for a launcher.
+ *   <li>A durable task's launch gets the sandbox's enter command in front and is noted with its control folder; every
+ *       other launch passes unchanged, since it ends with the step that made it.
+ *   <li>A kill that finds the stage suspended is taken over by {@link AbortedStage}.
+ * </ol>
+ *
+ * Called on the Pipeline's own thread: nothing here may wait for an agent longer than the launch itself does.
+ */
+final class SandboxDecorator extends LauncherDecorator implements Serializable {
+
+    private static final long serialVersionUID = 1L;
+
+    private final String stageId;
+
+    SandboxDecorator(String stageId) {
+        this.stageId = stageId;
+    }
+
+    @Override
+    public Launcher decorate(Launcher launcher, Node node) {
+        return new SandboxLauncher(launcher, stageId);
+    }
+
+    private static final class SandboxLauncher extends Launcher.DecoratedLauncher {
+        private final String stageId;
+
+        SandboxLauncher(Launcher inner, String stageId) {
+            super(inner);
+            this.stageId = stageId;
+        }
+
+        @Override
+        public Proc launch(ProcStarter starter) throws IOException {
+            refuseContainers(starter.cmds());
+            Optional<String> controlFolder = DurableTasks.controlFolder(starter.cmds());
+            StageRecord stage = StageRegistry.get().find(stageId);
+            if (stage == null || stage.enterCommand() == null || controlFolder.isEmpty()) {
+                return getInner().launch(starter);
+            }
+            if (stage.state() != StageState.RUNNING && stage.state() != StageState.SUSPENDING) {
+                throw new AbortException("The preemptible stage '" + stage.name()
+                        + "' is suspended and has no executor, so no further step can be started in it;"
+                        + " a step of it was interrupted while it was suspended");
+            }
+            LiveStage live = LiveStage.find(stageId);
+            if (live != null) {
+                live.launching();
+            }
+            StageLaunches.note(stageId, controlFolder.get());
+            return getInner().launch(inSandbox(starter, stage.enterCommand()));
+        }
+
+        private static ProcStarter inSandbox(ProcStarter starter, List<String> enter) {
+            List<String> command = new ArrayList<>();
+            for (String word : enter) {
+                // LocalLauncher expands variables in arguments.
+                command.add(word.replace("$", "$$"));
+            }
+            command.addAll(starter.cmds());
+            boolean[] masks = starter.masks();
+            starter.cmds(command);
+            if (masks != null) {
+                boolean[] shifted = new boolean[command.size()];
+                System.arraycopy(masks, 0, shifted, enter.size(), masks.length);
+                starter.masks(shifted);
+            }
+            return starter;
+        }
+
+        private void refuseContainers(List<String> command) throws AbortException {
+            if (command.isEmpty()) {
+                return;
+            }
+            String program = command.get(0).substring(command.get(0).lastIndexOf('/') + 1);
+            if (program.equals("docker") || program.equals("kubectl") || program.equals("podman")) {
+                throw new AbortException(Surroundings.containerInside(program));
+            }
+        }
+
+        @Override
+        public void kill(Map<String, String> modelEnvVars) throws IOException, InterruptedException {
+            if (!AbortedStage.kill(stageId)) {
+                getInner().kill(modelEnvVars);
+            }
+        }
+
+        // Not forwarded by DecoratedLauncher; without it a build's environment filters would be lost inside the stage.
+        @Override
+        public void prepareFilterRules(Run<?, ?> run, EnvVarsFilterableBuilder builder) {
+            getInner().prepareFilterRules(run, builder);
+        }
+    }
+}

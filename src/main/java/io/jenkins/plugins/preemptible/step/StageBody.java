@@ -1,0 +1,47 @@
+package io.jenkins.plugins.preemptible.step;
+
+import edu.umd.cs.findbugs.annotations.CheckForNull;
+import hudson.model.Run;
+import io.jenkins.plugins.preemptible.lifecycle.Ending;
+import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
+import org.jenkinsci.plugins.workflow.steps.BodyExecutionCallback;
+import org.jenkinsci.plugins.workflow.steps.StepContext;
+
+/**
+ * What happens when the body of a preemptible block has ended.
+ *
+ * <ol>
+ *   <li>Workspace and executor, where they are ours, are given back at once.
+ *   <li>The sandbox and whatever a suspension left are removed off this thread.
+ *   <li>The step ends with the body's own result.
+ * </ol>
+ */
+final class StageBody extends BodyExecutionCallback.TailCall {
+
+    private static final long serialVersionUID = 1L;
+
+    private final String stageId;
+    private final String runId;
+
+    StageBody(String stageId, String runId) {
+        this.stageId = stageId;
+        this.runId = runId;
+    }
+
+    @Override
+    protected void finished(StepContext context) throws Exception {
+        ended(stageId, Run.fromExternalizableId(runId));
+    }
+
+    static void ended(String stageId, @CheckForNull Run<?, ?> run) {
+        LiveStage live = LiveStage.find(stageId);
+        if (live == null) {
+            return;
+        }
+        live.releaseLease();
+        if (live.hold() instanceof OwnExecutorHold) {
+            ((OwnExecutorHold) live.hold()).free();
+        }
+        Ending.of(live, run);
+    }
+}

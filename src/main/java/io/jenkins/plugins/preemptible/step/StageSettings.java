@@ -1,0 +1,89 @@
+package io.jenkins.plugins.preemptible.step;
+
+import edu.umd.cs.findbugs.annotations.CheckForNull;
+import hudson.AbortException;
+import hudson.FilePath;
+import hudson.model.Node;
+import hudson.model.Run;
+import hudson.security.ACL;
+import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
+import io.jenkins.plugins.preemptible.queue.Priorities;
+import java.io.IOException;
+import java.io.Serializable;
+import java.util.concurrent.TimeUnit;
+import jenkins.model.Jenkins;
+import org.jenkinsci.plugins.workflow.actions.LabelAction;
+import org.jenkinsci.plugins.workflow.graph.FlowNode;
+import org.jenkinsci.plugins.workflow.steps.StepContext;
+import org.springframework.security.core.Authentication;
+
+/**
+ * A stage's settings, checked once when its step starts.
+ *
+ * <ol>
+ *   <li>What the Jenkinsfile gave is checked against what Jenkins allows; the first wrong value fails the step.
+ *   <li>The priority is settled here: Priority Sorter's for this build where it is installed, else the step's own.
+ *   <li>The login of the build's user is kept for the queue.
+ * </ol>
+ */
+record StageSettings(
+        @CheckForNull String label,
+        String name,
+        int priority,
+        long timeSliceMillis,
+        String runId,
+        @CheckForNull String auth)
+        implements Serializable {
+
+    private static final int LONGEST_SLICE_MINUTES = 7 * 24 * 60;
+
+    static StageSettings of(PreemptibleStep step, StepContext context) throws IOException, InterruptedException {
+        Run<?, ?> run = context.get(Run.class);
+        FlowNode block = context.get(FlowNode.class);
+        if (run == null || block == null) {
+            throw new AbortException("preemptible { } works inside a Pipeline build only");
+        }
+        Integer slice = step.getTimeSliceMinutes();
+        if (slice != null && (slice < 1 || slice > LONGEST_SLICE_MINUTES)) {
+            throw new AbortException("preemptible: timeSliceMinutes is " + slice + ", expected is 1 to "
+                    + LONGEST_SLICE_MINUTES + ". Leave it out for the global time slice.");
+        }
+        Priorities priorities = Priorities.get();
+        Integer own = step.getPriority();
+        if (own != null && (own < 1 || own > priorities.lowest())) {
+            throw new AbortException("preemptible: priority is " + own + ", expected is 1 (highest) to "
+                    + priorities.lowest() + " (lowest). Correct it in the Jenkinsfile.");
+        }
+        Authentication user = Jenkins.getAuthentication2();
+        return new StageSettings(
+                step.getLabel(),
+                step.getName() != null ? step.getName() : stageName(block),
+                priorities.ofStage(run, own),
+                slice == null ? 0 : TimeUnit.MINUTES.toMillis(slice),
+                run.getExternalizableId(),
+                user.equals(ACL.SYSTEM2) ? null : user.getName());
+    }
+
+    private static String stageName(FlowNode block) {
+        for (FlowNode around : block.iterateEnclosingBlocks()) {
+            LabelAction label = around.getPersistentAction(LabelAction.class);
+            if (label != null) {
+                return label.getDisplayName();
+            }
+        }
+        return "stage";
+    }
+
+    /** The record of a stage that is about to begin. */
+    StageRecord record(
+            String stageId,
+            StageRecord.Form form,
+            Node node,
+            FilePath workspace,
+            String blockNodeId,
+            @CheckForNull StepContext placeholder) {
+        return StageRecord.running(
+                stageId, form, runId, blockNodeId, name, node.getNodeName(), workspace.getRemote(), placeholder,
+                priority, timeSliceMillis);
+    }
+}
