@@ -174,7 +174,7 @@ public final class PreemptibleConfiguration extends GlobalConfiguration implemen
             inRange(setting, Integer.parseInt(value.trim()), most);
             return FormValidation.ok();
         } catch (NumberFormatException e) {
-            return FormValidation.error(Messages.PreemptibleConfiguration_NotANumber(setting, value, most));
+            return FormValidation.error(Messages.PreemptibleConfiguration_NotANumber(setting, value, String.valueOf(most)));
         } catch (IllegalArgumentException e) {
             return FormValidation.error(e.getMessage());
         }
