@@ -1,0 +1,45 @@
+package io.jenkins.plugins.preemptible.view;
+
+import edu.umd.cs.findbugs.annotations.CheckForNull;
+import edu.umd.cs.findbugs.annotations.NonNull;
+import hudson.ExtensionList;
+import hudson.ExtensionPoint;
+import hudson.model.Run;
+import java.util.List;
+
+/**
+ * Knows which stages of a build are suspended, so that pages can show it.
+ *
+ * <ol>
+ *   <li>A page that shows a build, or a list of them, asks for each.
+ *   <li>What is suspended is looked up in memory, by the build's own id.
+ *   <li>The answer is what holds at that moment; it is not kept.
+ * </ol>
+ *
+ * <p>{@link #of} is called on threads that serve pages, for every build of a job's history: it must neither load a
+ * build or flow node, nor wait for a lock that is held during I/O.
+ */
+public interface SuspendedStages extends ExtensionPoint {
+
+    /** The suspended stages of this build, in the order in which they were suspended; empty for almost every build. */
+    @NonNull
+    List<View> of(@NonNull Run<?, ?> run);
+
+    /** Of all that is installed. */
+    @NonNull
+    static List<View> allOf(@NonNull Run<?, ?> run) {
+        return ExtensionList.lookup(SuspendedStages.class).stream()
+                .flatMap(known -> known.of(run).stream())
+                .toList();
+    }
+
+    /**
+     * One suspended stage.
+     *
+     * @param stage its name, as people see it
+     * @param preemptor for whom, as people see it; null when for nobody in particular
+     * @param sinceMillis when it was suspended, in milliseconds since 1970
+     * @param imageBytes of its image; 0 when that is not known
+     */
+    record View(@NonNull String stage, @CheckForNull String preemptor, long sinceMillis, long imageBytes) {}
+}

@@ -1,0 +1,193 @@
+package io.jenkins.plugins.preemptible.config;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import hudson.util.FormValidation;
+import io.jenkins.plugins.preemptible.engine.policy.Snapshot.Limits;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import jenkins.model.Jenkins;
+import org.htmlunit.FailingHttpStatusCodeException;
+import org.htmlunit.HttpMethod;
+import org.htmlunit.WebRequest;
+import org.htmlunit.html.HtmlForm;
+import org.htmlunit.html.HtmlPage;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.jvnet.hudson.test.JenkinsRule;
+import org.jvnet.hudson.test.MockAuthorizationStrategy;
+import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
+
+@WithJenkins
+class PreemptibleConfigurationTest {
+
+    private JenkinsRule jenkins;
+    private PreemptibleConfiguration configuration;
+
+    @BeforeEach
+    void found(JenkinsRule jenkins) {
+        this.jenkins = jenkins;
+        configuration = PreemptibleConfiguration.get();
+    }
+
+    @Test
+    void preemptsWithoutBeingConfigured() {
+        assertEquals(new Limits(true, 0, 0, 0), configuration.limits());
+    }
+
+    @Test
+    void settingsGoThroughThePageUnchanged() throws Exception {
+        configuration.setEnabled(false);
+        configuration.setTimeSliceMinutes(30);
+        configuration.setExemptSeconds(45);
+        configuration.setMostSuspensions(7);
+
+        jenkins.configRoundtrip();
+
+        assertEquals(new Limits(false, 1_800_000, 45_000, 7), configuration.limits());
+    }
+
+    @Test
+    void settingsChangedOnThePageAreSaved() throws Exception {
+        HtmlForm form = page().getFormByName("config");
+        form.getInputByName("_.enabled").setChecked(false);
+        form.getInputByName("_.timeSliceMinutes").setValue("10080");
+        form.getInputByName("_.exemptSeconds").setValue("86400");
+        form.getInputByName("_.mostSuspensions").setValue("1000");
+
+        jenkins.submit(form);
+
+        Limits all = new Limits(false, 604_800_000, 86_400_000, 1000);
+        assertEquals(all, configuration.limits());
+        configuration.load();
+        assertEquals(all, configuration.limits(), "after loading what was saved");
+    }
+
+    @Test
+    void aPageWithOneBadValueChangesNothing() throws Exception {
+        configuration.setTimeSliceMinutes(5);
+        HtmlForm form = page().getFormByName("config");
+        form.getInputByName("_.enabled").setChecked(false);
+        form.getInputByName("_.timeSliceMinutes").setValue("6");
+        form.getInputByName("_.mostSuspensions").setValue("1001");
+
+        FailingHttpStatusCodeException refused =
+                assertThrows(FailingHttpStatusCodeException.class, () -> jenkins.submit(form));
+
+        assertTrue(
+                refused.getResponse()
+                        .getContentAsString()
+                        .contains("Most suspensions per stage is 1001, but must be a whole number from 0 to 1000."),
+                refused.getResponse()::getContentAsString);
+        assertEquals(new Limits(true, 300_000, 0, 0), configuration.limits());
+        configuration.load();
+        assertEquals(new Limits(true, 300_000, 0, 0), configuration.limits(), "after loading what was saved");
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {Integer.MIN_VALUE, -1, 10_081, Integer.MAX_VALUE})
+    void aTimeSliceOutOfRangeIsRefused(int minutes) {
+        IllegalArgumentException refused =
+                assertThrows(IllegalArgumentException.class, () -> configuration.setTimeSliceMinutes(minutes));
+        assertEquals(
+                "Time slice is " + minutes + ", but must be a whole number from 0 to 10080.", refused.getMessage());
+        assertEquals(0, configuration.getTimeSliceMinutes());
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {-1, 86_401})
+    void anExemptTimeOutOfRangeIsRefused(int seconds) {
+        assertThrows(IllegalArgumentException.class, () -> configuration.setExemptSeconds(seconds));
+        assertEquals(0, configuration.getExemptSeconds());
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {-1, 1_001})
+    void aNumberOfSuspensionsOutOfRangeIsRefused(int suspensions) {
+        assertThrows(IllegalArgumentException.class, () -> configuration.setMostSuspensions(suspensions));
+        assertEquals(0, configuration.getMostSuspensions());
+    }
+
+    @ParameterizedTest
+    @CsvSource({"0,OK", "10080,OK", " 7 ,OK", "10081,ERROR", "-1,ERROR", "1.5,ERROR", "ten,ERROR", "'',ERROR",
+        "99999999999,ERROR"})
+    void thePageValidatesWhileTyping(String typed, FormValidation.Kind kind) {
+        FormValidation answer = configuration.doCheckTimeSliceMinutes(typed);
+        assertEquals(kind, answer.kind, answer::getMessage);
+        if (kind == FormValidation.Kind.ERROR) {
+            assertTrue(answer.getMessage().contains("Time slice is"), answer.getMessage());
+            assertTrue(answer.getMessage().contains("from 0 to 10080"), answer.getMessage());
+        }
+    }
+
+    @Test
+    void everyFieldHasItsOwnRange() {
+        assertEquals(FormValidation.Kind.OK, configuration.doCheckExemptSeconds("86400").kind);
+        assertEquals(FormValidation.Kind.ERROR, configuration.doCheckExemptSeconds("86401").kind);
+        assertEquals(FormValidation.Kind.OK, configuration.doCheckMostSuspensions("1000").kind);
+        assertEquals(FormValidation.Kind.ERROR, configuration.doCheckMostSuspensions("1001").kind);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"TimeSliceMinutes", "ExemptSeconds", "MostSuspensions"})
+    void validationIsForAdministratorsAndByPostOnly(String setting) throws Exception {
+        jenkins.jenkins.setSecurityRealm(jenkins.createDummySecurityRealm());
+        jenkins.jenkins.setAuthorizationStrategy(new MockAuthorizationStrategy()
+                .grant(Jenkins.ADMINISTER)
+                .everywhere()
+                .to("admin")
+                .grant(Jenkins.READ)
+                .everywhere()
+                .to("reader"));
+
+        assertEquals(200, status("admin", setting, HttpMethod.POST));
+        assertEquals(403, status("reader", setting, HttpMethod.POST));
+        assertEquals(405, status("admin", setting, HttpMethod.GET));
+    }
+
+    private int status(String user, String setting, HttpMethod method) throws Exception {
+        JenkinsRule.WebClient client = jenkins.createWebClient().login(user).withThrowExceptionOnFailingStatusCode(false);
+        WebRequest request = new WebRequest(
+                client.createCrumbedUrl(configuration.getDescriptorUrl() + "/check" + setting + "?value=1"), method);
+        return client.getPage(request).getWebResponse().getStatusCode();
+    }
+
+    @Test
+    void eachFieldHasHelp() throws Exception {
+        for (String field : new String[] {"enabled", "timeSliceMinutes", "exemptSeconds", "mostSuspensions"}) {
+            String help = jenkins.createWebClient()
+                    .goTo(configuration.getDescriptorUrl() + "/help/" + field)
+                    .getWebResponse()
+                    .getContentAsString();
+            assertTrue(help.contains("<p>"), field + ": " + help);
+        }
+    }
+
+    @Test
+    void aSavedValueOutOfRangeIsNotUsed() throws Exception {
+        configuration.setTimeSliceMinutes(15);
+        configuration.setExemptSeconds(20);
+        Path file = jenkins.jenkins.getRootDir().toPath().resolve(PreemptibleConfiguration.class.getName() + ".xml");
+        Files.writeString(file, Files.readString(file).replace(">15<", ">-15<"));
+
+        configuration.load();
+
+        assertEquals(new Limits(true, 0, 20_000, 0), configuration.limits());
+    }
+
+    @Test
+    void switchedOffIsToldToThePolicy() {
+        configuration.setEnabled(false);
+        assertFalse(configuration.limits().enabled());
+    }
+
+    private HtmlPage page() throws Exception {
+        return jenkins.createWebClient().goTo("configure");
+    }
+}

@@ -1,0 +1,125 @@
+package io.jenkins.plugins.preemptible.view;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import hudson.model.FreeStyleBuild;
+import hudson.model.FreeStyleProject;
+import hudson.model.Run;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import org.htmlunit.html.DomElement;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.jvnet.hudson.test.JenkinsRule;
+import org.jvnet.hudson.test.SleepBuilder;
+import org.jvnet.hudson.test.TestExtension;
+import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
+
+@WithJenkins
+class SuspendedBadgeActionTest {
+
+    private JenkinsRule jenkins;
+    private FreeStyleBuild build;
+
+    @BeforeEach
+    void aBuildRuns(JenkinsRule jenkins) throws Exception {
+        this.jenkins = jenkins;
+        FreeStyleProject project = jenkins.createFreeStyleProject("fuzzing");
+        project.getBuildersList().add(new SleepBuilder(600_000));
+        build = project.scheduleBuild2(0).waitForStart();
+    }
+
+    @AfterEach
+    void itEnds() throws Exception {
+        build.getExecutor().interrupt();
+        jenkins.waitForCompletion(build);
+    }
+
+    @Test
+    void aBuildWithoutSuspendedStagesHasNoBadge() throws Exception {
+        assertEquals(List.of(), build.getActions(SuspendedBadgeAction.class));
+        assertEquals(0, badges().size());
+    }
+
+    @Test
+    void theBadgeSaysWhichStageForWhomAndHowLarge() throws Exception {
+        suspended(new SuspendedStages.View("fuzz", "deploy #12", System.currentTimeMillis() - 65_000, 52_428_800));
+
+        List<DomElement> badges = badges();
+
+        assertEquals(1, badges.size());
+        String tooltip = badges.get(0).getAttribute("tooltip");
+        assertTrue(tooltip.startsWith("Stage \u201cfuzz\u201d has been suspended for 1 min "), tooltip);
+        assertTrue(tooltip.contains("in favour of deploy #12."), tooltip);
+        assertTrue(tooltip.endsWith("Its image has 50.00 MB."), tooltip);
+    }
+
+    @Test
+    void everySuspendedStageHasItsLine() {
+        long now = System.currentTimeMillis();
+        suspended(new SuspendedStages.View("a", null, now, 0), new SuspendedStages.View("b", "x #1", now, 0));
+
+        String tooltip = build.getAction(SuspendedBadgeAction.class).getTooltip();
+
+        assertEquals(2, tooltip.lines().count(), tooltip);
+        assertTrue(tooltip.lines().findFirst().orElseThrow().matches("Stage \u201ca\u201d has been suspended for [^,]*\\."), tooltip);
+    }
+
+    @Test
+    void theBuildsOwnPageSaysItToo() throws Exception {
+        suspended(new SuspendedStages.View("fuzz", "deploy #12", System.currentTimeMillis(), 1024));
+        String page = jenkins.createWebClient().getPage(build).asNormalizedText();
+        assertTrue(page.contains("Stage \u201cfuzz\u201d has been suspended for"), page);
+    }
+
+    @Test
+    void namesAreShownAsTextAndNeverRun() throws Exception {
+        suspended(new SuspendedStages.View("<b id='broken'>\"x\" onload='y'", "<script>z</script>", 1, 0));
+
+        JenkinsRule.WebClient client = jenkins.createWebClient();
+        assertEquals(null, client.getPage(build).getElementById("broken"));
+        String history = client.getPage(build.getParent()).getWebResponse().getContentAsString();
+        assertFalse(history.contains("<script>z"), history);
+        assertFalse(history.contains("<b id='broken'"), history);
+        assertEquals(1, badges().size());
+    }
+
+    @Test
+    void theBadgeGoesWhenTheStageGoesOn() throws Exception {
+        suspended(new SuspendedStages.View("fuzz", null, 1, 0));
+        assertEquals(1, badges().size());
+        jenkins.jenkins.getExtensionList(SuspendedStages.class).get(Known.class).stages.clear();
+        assertEquals(0, badges().size());
+    }
+
+    private void suspended(SuspendedStages.View... stages) {
+        jenkins.jenkins
+                .getExtensionList(SuspendedStages.class)
+                .get(Known.class)
+                .stages
+                .put(build.getExternalizableId(), List.of(stages));
+    }
+
+    /** What the list of builds on the job's page shows for the build. */
+    private List<DomElement> badges() throws Exception {
+        return jenkins.createWebClient().getPage(build.getParent()).getElementsByTagName("svg").stream()
+                .filter(icon -> icon.getAttribute("tooltip").contains("suspended"))
+                .toList();
+    }
+
+    /** Stands for the plugin's own registry of stages. */
+    @TestExtension
+    public static final class Known implements SuspendedStages {
+
+        private final Map<String, List<View>> stages = new ConcurrentHashMap<>();
+
+        @Override
+        public List<View> of(Run<?, ?> run) {
+            return stages.getOrDefault(run.getExternalizableId(), List.of());
+        }
+    }
+}
