@@ -44,8 +44,10 @@ public final class Suspension {
      *
      * @param preemptor for people
      * @param stillWanted asked when the image is safe: false gives the executor back to the stage at once
+     * @param beforeRelease run right before the executor is free, so that nobody slips in
      */
-    public record Request(String preemptor, Reason reason, BooleanSupplier stillWanted) {}
+    public record Request(
+            String preemptor, Reason reason, BooleanSupplier stillWanted, Runnable beforeRelease) {}
 
     private final LiveStage live;
     private final Request request;
@@ -170,6 +172,7 @@ public final class Suspension {
             LOGGER.log(Level.WARNING, x, () -> "the frozen processes of " + stage + " could not be killed yet");
         }
         String slot = executor.getOwner().getDisplayName() + " #" + executor.getNumber();
+        request.beforeRelease().run();
         live.hold().release(stage);
         StageLog.line(
                 live.context(),

@@ -75,11 +75,14 @@ public final class Preemption {
             try {
                 freed = Suspension.run(
                         victim.id(),
-                        new Suspension.Request(preemptor.name(), action.reason(), preemptor::waits, () ->
-                                Reservations.get().open(action.forItem())));
+                        new Suspension.Request(
+                                preemptor.name(),
+                                action.reason(),
+                                preemptor::waits,
+                                () -> Reservations.get().open(action.forItem())));
             } finally {
                 if (freed) {
-                    preemptor.comes();
+                    preemptor.served();
                 } else {
                     Reservations.get().drop(action.forItem());
                     preemptor.notServed();

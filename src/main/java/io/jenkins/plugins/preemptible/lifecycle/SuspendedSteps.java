@@ -1,0 +1,59 @@
+package io.jenkins.plugins.preemptible.lifecycle;
+
+import hudson.Extension;
+import hudson.FilePath;
+import hudson.model.AsyncPeriodicWork;
+import hudson.model.TaskListener;
+import io.jenkins.plugins.preemptible.agent.DurableTasks;
+import java.io.IOException;
+import java.util.concurrent.TimeUnit;
+import java.util.logging.Level;
+import java.util.logging.Logger;
+
+/**
+ * Keeps the {@code sh} steps of suspended stages from being taken for dead.
+ *
+ * <ol>
+ *   <li>Durable Task gives a step up when its log stays untouched over two heartbeat checks (300 s apart by default).
+ *   <li>Once a minute the logs of all steps in suspended stages are touched on their agents.
+ *   <li>An agent that is away is left alone: its steps are not checked either.
+ * </ol>
+ */
+@Extension
+public final class SuspendedSteps extends AsyncPeriodicWork {
+
+    private static final Logger LOGGER = Logger.getLogger(SuspendedSteps.class.getName());
+
+    /** Shortened by tests that shorten the heartbeat. */
+    static long periodMillis =
+            Long.getLong(SuspendedSteps.class.getName() + ".periodMillis", TimeUnit.MINUTES.toMillis(1));
+
+    public SuspendedSteps() {
+        super("Preemptible stages: steps kept alive");
+    }
+
+    @Override
+    public long getRecurrencePeriod() {
+        return periodMillis;
+    }
+
+    @Override
+    protected Level getNormalLoggingLevel() {
+        return Level.FINE;
+    }
+
+    @Override
+    protected void execute(TaskListener listener) throws InterruptedException {
+        for (StageRecord stage : StageRegistry.get().all()) {
+            FilePath root = stage.suspended() ? AbortedStage.rootOf(stage.node) : null;
+            if (root == null) {
+                continue;
+            }
+            try {
+                DurableTasks.keepAlive(root, stage.controlFolders());
+            } catch (IOException | RuntimeException x) {
+                LOGGER.log(Level.FINE, x, () -> "cannot touch the logs of " + stage);
+            }
+        }
+    }
+}

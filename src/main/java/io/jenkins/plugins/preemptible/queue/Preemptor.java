@@ -1,0 +1,132 @@
+package io.jenkins.plugins.preemptible.queue;
+
+import edu.umd.cs.findbugs.annotations.CheckForNull;
+import edu.umd.cs.findbugs.annotations.Nullable;
+import hudson.model.Queue;
+import hudson.model.Run;
+import io.jenkins.plugins.preemptible.engine.policy.Reason;
+import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.StageLog;
+import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import io.jenkins.plugins.preemptible.view.PreemptorAction;
+import java.io.IOException;
+import java.util.logging.Level;
+import java.util.logging.Logger;
+import org.jenkinsci.plugins.workflow.graph.FlowNode;
+import org.jenkinsci.plugins.workflow.support.steps.ExecutorStepExecution.PlaceholderTask;
+
+/**
+ * The one for whom a stage is suspended: a queue item, or a suspended stage whose turn it is.
+ *
+ * <ol>
+ *   <li>{@link #chosen} puts the story on the queue item: whom it preempts, where and why.
+ *   <li>{@link #served} and {@link #started} add how long it took.
+ *   <li>A Pipeline's node block gets the story into its build's log and page as well; a freestyle build has it by
+ *       the item's action.
+ * </ol>
+ */
+final class Preemptor {
+
+    private static final Logger LOGGER = Logger.getLogger(Preemptor.class.getName());
+
+    /** Null when the preemptor is a suspended stage. */
+    @Nullable
+    private final Queue.BuildableItem item;
+
+    private final String name;
+    private final String holder;
+
+    private Preemptor(@Nullable Queue.BuildableItem item, String holder, String name) {
+        this.item = item;
+        this.holder = holder;
+        this.name = name;
+    }
+
+    /** The one whom the policy calls by this name in that snapshot, or null when it is gone. */
+    @CheckForNull
+    static Preemptor of(String holder, SnapshotReader snapshot) {
+        Queue.BuildableItem item = snapshot.item(holder);
+        if (item != null) {
+            return new Preemptor(item, holder, item.task.getFullDisplayName());
+        }
+        StageRecord stage = StageRegistry.get().find(holder);
+        return stage == null ? null : new Preemptor(null, holder, "stage " + stage.name() + " of " + stage.runId());
+    }
+
+    String name() {
+        return name;
+    }
+
+    void chosen(StageRecord victim, Reason reason) {
+        if (item != null) {
+            item.addOrReplaceAction(new PreemptorAction(
+                    victim.runId(),
+                    victim.name(),
+                    victim.node().isEmpty() ? "built-in node" : victim.node(),
+                    reason.sentence(),
+                    System.currentTimeMillis()));
+        }
+    }
+
+    /** Whether the executor would still be of use. */
+    boolean waits() {
+        if (item == null) {
+            LiveStage live = LiveStage.find(holder);
+            return live != null && !live.ending() && !live.aborting();
+        }
+        Queue.Item now = Queue.getInstance().getItem(item.getId());
+        return now instanceof Queue.BuildableItem && !((Queue.BuildableItem) now).isPending();
+    }
+
+    void served() {
+        PreemptorAction story = item == null ? null : item.getAction(PreemptorAction.class);
+        if (story != null) {
+            story.suspended(System.currentTimeMillis());
+        }
+    }
+
+    void notServed() {
+        if (item != null) {
+            item.removeActions(PreemptorAction.class);
+        }
+    }
+
+    /** The item has left the queue for its executor. Off the queue's lock. */
+    static void started(Queue.LeftItem item, Reservations.Reservation reservation) {
+        PreemptorAction story = item.getAction(PreemptorAction.class);
+        long now = System.currentTimeMillis();
+        if (story != null) {
+            if (story.getSuspendedMillis() == 0) {
+                story.suspended(reservation.openMillis());
+            }
+            story.started(now);
+        }
+        LiveStage victim = LiveStage.find(reservation.stageId());
+        if (victim != null) {
+            StageLog.line(
+                    victim.context(),
+                    item.task.getFullDisplayName() + " has the executor, " + StageLog.time(now - reservation.sinceMillis())
+                            + " after the decision.");
+        }
+        if (story != null && item.task instanceof PlaceholderTask) {
+            tellPipeline((PlaceholderTask) item.task, story);
+        }
+    }
+
+    private static void tellPipeline(PlaceholderTask task, PreemptorAction story) {
+        try {
+            FlowNode node = task.getNode();
+            if (node == null) {
+                return;
+            }
+            node.getExecution().getOwner().getListener().getLogger().println(StageLog.MARK + story.getSentence());
+            Queue.Executable build = node.getExecution().getOwner().getExecutable();
+            if (build instanceof Run) {
+                ((Run<?, ?>) build).addAction(story);
+            }
+        } catch (IOException | InterruptedException x) {
+            LOGGER.log(Level.FINE, x, () -> "could not tell " + task);
+        }
+    }
+}

@@ -1,0 +1,88 @@
+package io.jenkins.plugins.preemptible.queue;
+
+import hudson.Extension;
+import hudson.model.PeriodicWork;
+import hudson.model.Queue;
+import hudson.model.Run;
+import hudson.model.TaskListener;
+import hudson.model.listeners.RunListener;
+import hudson.model.queue.QueueListener;
+import io.jenkins.plugins.preemptible.lifecycle.StageLog;
+import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import io.jenkins.plugins.preemptible.lifecycle.StageThreads;
+import io.jenkins.plugins.preemptible.step.StageTask;
+import io.jenkins.plugins.preemptible.view.PreemptorAction;
+import java.util.concurrent.TimeUnit;
+import org.jenkinsci.plugins.workflow.flow.FlowExecutionOwner;
+
+/**
+ * Notices when somebody waits, when somebody has started, and when time has passed.
+ *
+ * <ol>
+ *   <li>An item that becomes buildable is looked at {@value #SETTLE_MILLIS} ms later: if an executor was free for it,
+ *       Jenkins has dispatched it by then.
+ *   <li>An item that leaves the queue ends its reservation, and what waited behind it is looked at.
+ *   <li>{@link Clock} looks every few seconds for what no event tells: time slices, exempt times, retries.
+ * </ol>
+ *
+ * The listener runs under the queue's lock: it asks for looks and nothing else.
+ */
+@Extension
+public final class QueueWatch extends QueueListener {
+
+    static final long SETTLE_MILLIS = 100;
+
+    @Override
+    public void onEnterBuildable(Queue.BuildableItem item) {
+        if (!StageRegistry.get().all().isEmpty()) {
+            Preemption.soon(SETTLE_MILLIS);
+        }
+    }
+
+    @Override
+    public void onLeft(Queue.LeftItem item) {
+        String holder = item.task instanceof StageTask && ((StageTask) item.task).resumes()
+                ? ((StageTask) item.task).stageId()
+                : String.valueOf(item.getId());
+        Reservations.Reservation reservation = Reservations.get().drop(holder);
+        if (reservation != null && !item.isCancelled()) {
+            StageThreads.submit("telling of " + item, () -> Preemptor.started(item, reservation));
+        }
+        if (!StageRegistry.get().all().isEmpty()) {
+            Preemption.soon(SETTLE_MILLIS);
+        }
+    }
+
+    /** Looks at the queue now and then, whatever happens. */
+    @Extension
+    public static final class Clock extends PeriodicWork {
+        private static final long PERIOD_MILLIS = TimeUnit.SECONDS.toMillis(5);
+
+        @Override
+        public long getRecurrencePeriod() {
+            return PERIOD_MILLIS;
+        }
+
+        @Override
+        public long getInitialDelay() {
+            return PERIOD_MILLIS;
+        }
+
+        @Override
+        protected void doRun() {
+            Preemption.soon(0);
+        }
+    }
+
+    /** Says in a build's own log that it preempted somebody. Pipelines are told where their node block starts. */
+    @Extension
+    public static final class OfBuilds extends RunListener<Run<?, ?>> {
+        @Override
+        public void onStarted(Run<?, ?> run, TaskListener listener) {
+            PreemptorAction story = run.getAction(PreemptorAction.class);
+            if (story != null && !(run instanceof FlowExecutionOwner.Executable)) {
+                listener.getLogger().println(StageLog.MARK + story.getSentence());
+            }
+        }
+    }
+}
