@@ -46,6 +46,8 @@ public final class StageRegistry implements Saveable {
     private final Set<String> firstTurns = ConcurrentHashMap.newKeySet();
 
     public StageRegistry() {
+        // A controller that was stopped and started again in one JVM must not find the old one's live stages.
+        LiveStage.forgetAll();
         XmlFile file = file();
         if (!file.exists()) {
             return;

@@ -1,0 +1,127 @@
+package io.jenkins.plugins.preemptible.acceptance;
+
+import static org.hamcrest.MatcherAssert.assertThat;
+import static org.hamcrest.Matchers.containsString;
+import static org.hamcrest.Matchers.not;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import hudson.model.FreeStyleBuild;
+import hudson.model.FreeStyleProject;
+import hudson.model.Result;
+import hudson.slaves.DumbSlave;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import org.jenkinsci.plugins.workflow.job.WorkflowJob;
+import org.jenkinsci.plugins.workflow.job.WorkflowRun;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.jvnet.hudson.test.JenkinsRule;
+import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
+
+/** The main job on a real controller, a real agent process and real CRIU, in both forms of the step. */
+@WithJenkins
+@Tag("acceptance")
+class PreemptionTest {
+
+    private JenkinsRule j;
+    private Rig rig;
+    private DumbSlave agent;
+
+    @BeforeEach
+    void rig(JenkinsRule jenkins) throws Exception {
+        Rig.assumeSuspendable();
+        j = jenkins;
+        rig = new Rig(j);
+        agent = rig.agent();
+    }
+
+    @Test
+    void pipelinePreemptsOwnExecutorStageTwice() throws Exception {
+        WorkflowJob low = rig.pipeline("low", 5, Rig.own(Rig.counter(100)));
+        WorkflowJob high = rig.pipeline("high", 1, Rig.preemptor());
+        twice(low, high);
+    }
+
+    @Test
+    void pipelinePreemptsNestedStageTwice() throws Exception {
+        WorkflowJob low = rig.pipeline(
+                "low", 5, Rig.nested(Rig.counter(100), "sh 'touch after; test \"$PWD\" = \"$WORKSPACE\"'"));
+        WorkflowJob high = rig.pipeline("high", 1, Rig.preemptor());
+        twice(low, high);
+    }
+
+    private void twice(WorkflowJob low, WorkflowJob high) throws Exception {
+        WorkflowRun victim = Rig.start(low);
+        for (int cycle = 1; cycle <= 2; cycle++) {
+            Rig.awaitLog(victim, "count-" + 30 * cycle);
+            WorkflowRun preemptor = Rig.start(high);
+            j.assertBuildStatusSuccess(j.waitForCompletion(preemptor));
+            assertThat(Rig.log(preemptor), containsString("[preemptible]"));
+            Rig.awaitLog(victim, "Resumed on worker", cycle);
+        }
+        j.assertBuildStatusSuccess(j.waitForCompletion(victim));
+        Rig.counted(victim, 100);
+        assertThat(Rig.log(victim), containsString("Suspending this stage for"));
+        Rig.assertNothingLeft(agent, low);
+    }
+
+    @Test
+    void freestylePreempts() throws Exception {
+        WorkflowJob low = rig.pipeline("low", 5, Rig.own(Rig.counter(60)));
+        FreeStyleProject high = rig.freestyle("high", 1, "sleep 1; echo short one");
+        WorkflowRun victim = Rig.start(low);
+        Rig.awaitLog(victim, "count-20");
+        FreeStyleBuild preemptor = high.scheduleBuild2(0).waitForStart();
+        assertFalse(victim.getArtifacts().isEmpty(), "the image is among the artifacts while the stage is suspended");
+        j.assertBuildStatusSuccess(j.waitForCompletion(preemptor));
+        assertThat(Rig.log(preemptor), containsString("[preemptible]"));
+        j.assertBuildStatusSuccess(j.waitForCompletion(victim));
+        Rig.counted(victim, 60);
+        Rig.assertNothingLeft(agent, low);
+    }
+
+    @Test
+    void lowerPriorityDoesNotPreempt() throws Exception {
+        WorkflowJob first = rig.pipeline("first", 1, Rig.own(Rig.counter(40)));
+        WorkflowJob second = rig.pipeline("second", 5, Rig.preemptor());
+        WorkflowRun running = Rig.start(first);
+        Rig.awaitLog(running, "count-5");
+        WorkflowRun waiting = Rig.start(second);
+        j.assertBuildStatusSuccess(j.waitForCompletion(running));
+        j.assertBuildStatusSuccess(j.waitForCompletion(waiting));
+        assertThat(Rig.log(running), not(containsString("Suspend")));
+        Rig.counted(running, 40);
+    }
+
+    @Test
+    void abortWhileSuspendedLeavesNothing() throws Exception {
+        abortWhileSuspended(Rig.own(Rig.counter(1000)));
+    }
+
+    @Test
+    void abortWhileSuspendedNestedLeavesNothing() throws Exception {
+        abortWhileSuspended(Rig.nested(Rig.counter(1000), "echo 'not reached'"));
+    }
+
+    private void abortWhileSuspended(String script) throws Exception {
+        WorkflowJob low = rig.pipeline("low", 5, script);
+        WorkflowJob high = rig.pipeline("high", 1, "node('linux') { sh 'sleep 25' }");
+        WorkflowRun victim = Rig.start(low);
+        Rig.awaitLog(victim, "count-10");
+        WorkflowRun preemptor = Rig.start(high);
+        Rig.awaitState(StageState.SUSPENDED);
+        Rig.awaitLog(preemptor, "sleep 25");
+        long began = System.nanoTime();
+        victim.getExecutor().interrupt();
+        j.assertBuildStatus(Result.ABORTED, j.waitForCompletion(victim));
+        long tookMillis = (System.nanoTime() - began) / 1_000_000;
+        assertTrue(tookMillis < 10_000, "the abort took " + tookMillis + " ms");
+        Rig.assertNothingLeft(agent, low);
+        assertTrue(preemptor.isBuilding(), "the preemptor has nothing to do with it");
+        preemptor.getExecutor().interrupt();
+        j.waitForCompletion(preemptor);
+        assertEquals(1, agent.toComputer().countIdle() + agent.toComputer().countBusy());
+    }
+}

@@ -1,0 +1,193 @@
+package io.jenkins.plugins.preemptible.acceptance;
+
+import static org.awaitility.Awaitility.await;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import hudson.model.FreeStyleProject;
+import hudson.model.Job;
+import hudson.model.Run;
+import hudson.slaves.DumbSlave;
+import hudson.tasks.Shell;
+import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
+import io.jenkins.plugins.preemptible.engine.Engine;
+import io.jenkins.plugins.preemptible.engine.host.HostReport;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import jenkins.advancedqueue.JobGroup;
+import jenkins.advancedqueue.PriorityConfiguration;
+import jenkins.advancedqueue.jobinclusion.strategy.AllJobsJobInclusionStrategy;
+import jenkins.advancedqueue.priority.strategy.JobPropertyStrategy;
+import jenkins.advancedqueue.priority.strategy.PriorityJobProperty;
+import org.jenkinsci.plugins.workflow.cps.CpsFlowDefinition;
+import org.jenkinsci.plugins.workflow.job.WorkflowJob;
+import org.jenkinsci.plugins.workflow.job.WorkflowRun;
+import org.jvnet.hudson.test.JenkinsRule;
+
+/**
+ * A real controller with one real agent process of one executor, Priority Sorter installed.
+ *
+ * <ol>
+ *   <li>{@link #agent} starts the agent, {@link #pipeline} and {@link #freestyle} make jobs with priorities.
+ *   <li>{@code await…} wait for what a test needs to happen, with a deadline.
+ *   <li>{@link #counted} checks that a counter's console lines are 1..N, none lost and none doubled.
+ * </ol>
+ */
+final class Rig {
+
+    static final String LABEL = "linux";
+    static final Duration PATIENCE = Duration.ofSeconds(60);
+
+    private final JenkinsRule j;
+
+    Rig(JenkinsRule j) {
+        this.j = j;
+    }
+
+    /** Skips the test, with the reason, where this machine cannot suspend processes. */
+    static void assumeSuspendable() throws IOException {
+        Path home = Files.createTempDirectory("preemptible-check");
+        HostReport report = Engine.open(home).check();
+        assumeTrue(
+                report.ok(),
+                () -> "this machine cannot suspend stages: "
+                        + report.items().stream()
+                                .filter(item -> !item.ok())
+                                .map(HostReport.Item::toString)
+                                .collect(Collectors.joining("; ")));
+    }
+
+    DumbSlave agent() throws Exception {
+        // No shortest run: the tests would have to wait it out.
+        PreemptibleConfiguration.get().setExemptSeconds(0);
+        DumbSlave agent = j.createSlave("worker", LABEL, null);
+        agent.setNumExecutors(1);
+        j.waitOnline(agent);
+        usePriorities();
+        return agent;
+    }
+
+    private static void usePriorities() {
+        JobGroup group = new JobGroup();
+        group.setJobGroupStrategy(new AllJobsJobInclusionStrategy());
+        group.setPriority(3);
+        group.setUsePriorityStrategies(true);
+        List<JobGroup.PriorityStrategyHolder> strategies = new ArrayList<>();
+        strategies.add(new JobGroup.PriorityStrategyHolder(0, new JobPropertyStrategy()));
+        group.setPriorityStrategies(strategies);
+        PriorityConfiguration.get().setJobGroups(new ArrayList<>(List.of(group)));
+    }
+
+    WorkflowJob pipeline(String name, int priority, String script) throws Exception {
+        WorkflowJob job = j.createProject(WorkflowJob.class, name);
+        job.addProperty(new PriorityJobProperty(true, priority));
+        job.setDefinition(new CpsFlowDefinition(script, true));
+        return job;
+    }
+
+    FreeStyleProject freestyle(String name, int priority, String shell) throws Exception {
+        FreeStyleProject job = j.createProject(FreeStyleProject.class, name);
+        job.addProperty(new PriorityJobProperty(true, priority));
+        job.setAssignedLabel(hudson.model.Label.get(LABEL));
+        job.getBuildersList().add(new Shell(shell));
+        return job;
+    }
+
+    /** A stage that counts to n in the console, a tenth of a second a step, its count in memory only. */
+    static String counter(int n) {
+        return "i=0; while [ $i -lt " + n + " ]; do i=$((i+1)); echo count-$i; sleep 0.1; done";
+    }
+
+    static String own(String shell) {
+        return "preemptible(label: '" + LABEL + "') { sh '''set +x\n" + shell + "\n''' }";
+    }
+
+    static String nested(String shell, String after) {
+        return "node('" + LABEL + "') { preemptible { sh '''set +x\n" + shell + "\n''' }\n" + after + "\n}";
+    }
+
+    static String preemptor() {
+        return "node('" + LABEL + "') { sh 'sleep 1' }";
+    }
+
+    /** Checks that the console has count-1 to count-n, each once and in order. */
+    static void counted(Run<?, ?> run, int n) throws IOException {
+        List<Integer> seen = new ArrayList<>();
+        Matcher lines = Pattern.compile("^(?:\\[\\w+] )?count-(\\d+)$", Pattern.MULTILINE).matcher(log(run));
+        while (lines.find()) {
+            seen.add(Integer.parseInt(lines.group(1)));
+        }
+        assertEquals(IntStream.rangeClosed(1, n).boxed().toList(), seen);
+    }
+
+    static String log(Run<?, ?> run) throws IOException {
+        return JenkinsRule.getLog(run);
+    }
+
+    static void awaitLog(Run<?, ?> run, String text) {
+        await("'" + text + "' in the log of " + run)
+                .atMost(PATIENCE)
+                .pollInterval(Duration.ofMillis(50))
+                .until(() -> log(run).contains(text));
+    }
+
+    static void awaitLog(Run<?, ?> run, String text, int times) {
+        await(times + " times '" + text + "' in the log of " + run)
+                .atMost(PATIENCE)
+                .pollInterval(Duration.ofMillis(50))
+                .until(() -> log(run).split(Pattern.quote(text), -1).length - 1 >= times);
+    }
+
+    static StageRecord awaitState(StageState state) {
+        return await("a stage that is " + state)
+                .atMost(PATIENCE)
+                .pollInterval(Duration.ofMillis(20))
+                .until(() -> StageRegistry.get().all().stream()
+                        .filter(stage -> stage.state() == state)
+                        .findFirst()
+                        .orElse(null), stage -> stage != null);
+    }
+
+    static WorkflowRun start(WorkflowJob job) throws Exception {
+        return job.scheduleBuild2(0).waitForStart();
+    }
+
+    /** Nothing of any stage is left on the agent. */
+    static void assertNothingLeft(DumbSlave agent, Job<?, ?> job) {
+        Path home = Path.of(agent.getRemoteFS(), "preemptible");
+        await("nothing left below " + home).atMost(PATIENCE).untilAsserted(() -> {
+            assertEquals(List.of(), StageRegistry.get().all().stream().toList());
+            assertEquals(List.of(), Engine.open(home).list());
+            assertEquals("", mounts(home));
+            Path exchange = home.resolve("exchange");
+            if (Files.isDirectory(exchange)) {
+                try (var entries = Files.list(exchange)) {
+                    assertEquals(List.of(), entries.toList());
+                }
+            }
+        });
+        for (Run<?, ?> run : job.getBuilds()) {
+            assertEquals(
+                    List.of(),
+                    run.getArtifacts().stream().map(a -> a.relativePath).toList(),
+                    "images among the artifacts of " + run);
+        }
+    }
+
+    private static String mounts(Path home) throws IOException {
+        return Files.readAllLines(Path.of("/proc/self/mountinfo")).stream()
+                .filter(line -> line.contains(home.toString()))
+                .collect(Collectors.joining("\n"));
+    }
+}
