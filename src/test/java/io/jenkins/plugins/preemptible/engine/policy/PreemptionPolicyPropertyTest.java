@@ -29,7 +29,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
 
 /** What holds for every snapshot, tried on generated ones. */
-class PreemptionPolicyProperties {
+class PreemptionPolicyPropertyTest {
 
     private static final long NOW = 100_000;
     private static final List<String> AGENTS = List.of("a", "b", "c", "d");
@@ -304,7 +304,7 @@ class PreemptionPolicyProperties {
     @Property(tries = 10_000)
     void everyClaimGetsExactlyOneAnswerWithAReason(@ForAll("snapshots") Snapshot snapshot) {
         List<Action> actions = PreemptionPolicy.decide(snapshot);
-        List<String> ids = actions.stream().map(PreemptionPolicyProperties::id).sorted().toList();
+        List<String> ids = actions.stream().map(PreemptionPolicyPropertyTest::id).sorted().toList();
         assertEquals(claimants(snapshot).keySet().stream().sorted().toList(), ids);
         actions.forEach(action -> assertNotNull(action.reason()));
     }
