@@ -15,7 +15,11 @@ public enum FailureReason {
     STAGE_RUNS("The stage is running already", "Suspend or kill it first"),
     STAGE_SUSPENDED("The stage is suspended", "Resume it first"),
     STAGE_BUSY("The stage is being suspended or resumed by somebody else", "Try again when that has ended"),
+    KILLED("The stage was killed", "Start it anew if it has to run again"),
+    NO_CHECKPOINT("No dump of the stage waits to be committed or thawed", "Dump it first"),
+    BAD_FOLDER("The folder for the image does not exist or cannot be written to", "Name an existing folder that this user may write to"),
     BAD_SPEC("The stage cannot be started as described", "Correct the named thing"),
+    ENTERING("A process with a parent outside of the stage is in it or just entering it", "Try again when what was started in the stage has left its launcher"),
     OBJECTION("The stage must not be suspended now", "It runs on; try again later"),
     TRACED("A process of the stage is being traced (strace, gdb or another debugger), and the kernel allows one tracer only",
             "Run the stage without the tracer"),
@@ -37,6 +41,8 @@ public enum FailureReason {
     NO_FREEZER("Neither a cgroup freezer nor signals could freeze the stage", "Mount a cgroup hierarchy with a freezer that this user may write to"),
     LAUNCH_FAILED("The stage's namespaces could not be set up", "Run the check command, which names what is missing"),
     IMAGE_MISSING("The image file does not exist", "Name the file that the suspension wrote"),
+    IMAGE_OUTDATED("The image is older than the last suspension of the stage", "Resume the image of the last suspension"),
+    ELSEWHERE("The stage has a command of its own whose output and exit code belong to another home folder", "Resume it with the home folder that it was started with"),
     IMAGE_UNUSABLE("The image cannot be used", "Use the image as it was written, with the key it was sealed with"),
     CRIU_FAILED("CRIU failed", "The lines of CRIU say why; a report with them is welcome");
 

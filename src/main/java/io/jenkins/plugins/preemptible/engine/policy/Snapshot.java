@@ -102,11 +102,30 @@ public record Snapshot(
      * @param sinceMillis when it was suspended
      * @param preemptorItem for whom; null when for nobody in particular
      * @param requested it is in the queue already, to be resumed
+     * @param reservedAgent where a stage was suspended, or is just being suspended, so that this one may go on; null
+     *     when nowhere
      */
     public record SuspendedStage(
-            String id, Set<String> agents, int priority, long sinceMillis, String preemptorItem, boolean requested) {
+            String id,
+            Set<String> agents,
+            int priority,
+            long sinceMillis,
+            String preemptorItem,
+            boolean requested,
+            String reservedAgent) {
         public SuspendedStage {
             agents = Set.copyOf(agents);
+        }
+
+        /** A suspended stage for which no executor was freed. */
+        public SuspendedStage(
+                String id,
+                Set<String> agents,
+                int priority,
+                long sinceMillis,
+                String preemptorItem,
+                boolean requested) {
+            this(id, agents, priority, sinceMillis, preemptorItem, requested, null);
         }
     }
 

@@ -1,0 +1,174 @@
+package io.jenkins.plugins.preemptible.engine;
+
+import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
+import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
+import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
+import io.jenkins.plugins.preemptible.engine.host.HostProcess;
+import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
+import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
+import io.jenkins.plugins.preemptible.engine.stage.StageStatus;
+import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * The stages under one home folder and what is true of them on this host.
+ *
+ * <ol>
+ *   <li>A stage's record says what was last begun; process, exit code and lock say what came of it.
+ *   <li>{@link #settle} brings the two together and clears away what an ended stage leaves.
+ *   <li>{@link #lock} admits one suspension or resume of a stage at a time, in any process.
+ * </ol>
+ *
+ * @param freezers the only kind of freezer to use, or null for the best one
+ */
+record Stages(Path home, CriuSearch criu, FreezerKind freezers) {
+
+    private static final Duration GONE = Duration.ofSeconds(15);
+
+    StageFolder folder(StageId id) {
+        return new StageFolder(home.resolve("stages").resolve(id.value()));
+    }
+
+    /** The ids of all stages, in the order of their names. */
+    List<StageId> ids() {
+        Path all = home.resolve("stages");
+        if (!Files.isDirectory(all)) {
+            return List.of();
+        }
+        try (var entries = Files.list(all)) {
+            return entries.filter(p -> new StageFolder(p).exists())
+                    .map(p -> StageId.parse(p.getFileName().toString()))
+                    .sorted((a, b) -> a.value().compareTo(b.value()))
+                    .toList();
+        } catch (IOException e) {
+            throw new UncheckedIOException(all + " cannot be listed", e);
+        }
+    }
+
+    /**
+     * The record as the host bears it out.
+     *
+     * @throws EngineException {@link FailureReason#UNKNOWN_STAGE}
+     */
+    StageRecord settle(StageId id) {
+        StageFolder folder = folder(id);
+        StageRecord record = folder.read().orElseThrow(() -> new EngineException(FailureReason.UNKNOWN_STAGE, id.value()));
+        try {
+            return switch (record.state()) {
+                case RUNNING, SUSPENDING -> record.init() == null || record.init().alive() ? record : ended(folder, record);
+                case RESUMING -> abandoned(folder) ? record.withState(State.SUSPENDED) : record;
+                default -> record;
+            };
+        } catch (IOException e) {
+            throw new UncheckedIOException("the state of " + id + " cannot be told", e);
+        }
+    }
+
+    // Between the look at the record and the one at the process a suspension may have ended: then the record changed.
+    private StageRecord ended(StageFolder folder, StageRecord seen) throws IOException {
+        Optional<StageFolder.Held> held = folder.lock();
+        if (held.isEmpty()) {
+            return seen;
+        }
+        try (StageFolder.Held lock = held.get()) {
+            StageRecord now = folder.read().orElse(seen);
+            if (!now.equals(seen)) {
+                return now;
+            }
+            freezer(seen).ifPresent(Stages::removeQuietly);
+            StageFolder.delete(folder.images());
+            State state = folder.exitCode().isPresent() ? State.ENDED : State.FAILED;
+            return folder.change(r -> r.state() == State.KILLED
+                            ? r
+                            : r.withState(state).withInit(null).withFreezer(null).withImage(null, null))
+                    .orElse(seen);
+        }
+    }
+
+    private static boolean abandoned(StageFolder folder) throws IOException {
+        Optional<StageFolder.Held> held = folder.lock();
+        held.ifPresent(StageFolder.Held::close);
+        return held.isPresent();
+    }
+
+    StageStatus status(StageId id) {
+        StageRecord r = settle(id);
+        boolean process = r.init() != null && r.init().alive();
+        StageFolder folder = folder(id);
+        return new StageStatus(
+                id,
+                r.name(),
+                r.state(),
+                process ? r.init().pid() : 0,
+                r.state() == State.KILLED ? Integer.valueOf(137) : folder.exitCode().orElse(null),
+                Path.of(r.workDir()),
+                Instant.parse(r.startedAt()),
+                r.state() == State.SUSPENDED && r.archive() != null ? Path.of(r.archive()) : null,
+                r.suspensions(),
+                r.sandbox() ? null : folder.output());
+    }
+
+    /**
+     * Takes a stage's lock.
+     *
+     * @throws EngineException {@link FailureReason#STAGE_BUSY}
+     */
+    StageFolder.Held lock(StageId id) {
+        try {
+            // A status query holds it for a moment too.
+            for (int i = 0; i < 50; i++) {
+                Optional<StageFolder.Held> held = folder(id).lock();
+                if (held.isPresent()) {
+                    return held.get();
+                }
+                Thread.sleep(2);
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        } catch (IOException e) {
+            throw new UncheckedIOException("the lock of " + id + " cannot be taken", e);
+        }
+        throw new EngineException(FailureReason.STAGE_BUSY, id.value());
+    }
+
+    static Optional<Freezer> freezer(StageRecord record) {
+        return Optional.ofNullable(record.freezer()).map(FreezerKind::at);
+    }
+
+    /** Kills everything of a stage and waits until it is gone. */
+    static void killWhole(Freezer freezer, HostProcess init) throws IOException {
+        long end = System.nanoTime() + GONE.toNanos();
+        do {
+            freezer.kill(init);
+            if ((init == null || !init.alive()) && freezer.pids(init).isEmpty()) {
+                freezer.remove();
+                return;
+            }
+            try {
+                Thread.sleep(2);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                throw new IOException("interrupted", e);
+            }
+        } while (System.nanoTime() - end < 0);
+        throw new IOException("processes of the stage withstand being killed: " + freezer.pids(init));
+    }
+
+    private static void removeQuietly(Freezer freezer) {
+        try {
+            freezer.kill(null);
+            freezer.remove();
+        } catch (IOException e) {
+            // A process that entered from outside and hangs keeps the group; a later kill or forget removes it.
+        }
+    }
+}

@@ -1,0 +1,161 @@
+package io.jenkins.plugins.preemptible.engine.cli;
+
+import io.jenkins.plugins.preemptible.engine.EngineException;
+import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import io.jenkins.plugins.preemptible.engine.image.ImageException;
+import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import java.io.PrintWriter;
+import java.nio.charset.Charset;
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.Set;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+import picocli.CommandLine.TypeConversionException;
+
+/**
+ * The command line: stages of this host, without any Jenkins.
+ *
+ * <ol>
+ *   <li>picocli reads the arguments and makes the command.
+ *   <li>The command asks the engine and prints what it answers.
+ *   <li>Whatever goes wrong becomes one sentence on standard error and a status of {@link ExitStatus}.
+ * </ol>
+ */
+@Command(
+        name = "preempt",
+        description = {
+            "Starts stages on this host, suspends them into a file, and lets them go on later.",
+            "Besides these commands, 'preempt test' sets up what is missing and runs the project's tests."
+        },
+        mixinStandardHelpOptions = true,
+        synopsisSubcommandLabel = "COMMAND",
+        exitCodeListHeading = "%nExit status:%n",
+        footer = {
+            "",
+            "Stages are kept under $PREEMPTIBLE_HOME, by default ~/.local/state/preemptible."
+        })
+public final class Preempt implements Runnable {
+
+    /** These say that the command was wrong, not that a dump or a restore failed. */
+    private static final Set<FailureReason> USAGE = Set.of(
+            FailureReason.UNKNOWN_STAGE,
+            FailureReason.STAGE_ENDED,
+            FailureReason.STAGE_RUNS,
+            FailureReason.STAGE_SUSPENDED,
+            FailureReason.BAD_SPEC,
+            FailureReason.IMAGE_MISSING,
+            FailureReason.IMAGE_UNUSABLE);
+
+    @Spec
+    private CommandSpec spec;
+
+    private Preempt() {}
+
+    public static void main(String[] args) {
+        PrintWriter out = new PrintWriter(System.out, true, Charset.defaultCharset());
+        PrintWriter err = new PrintWriter(System.err, true, Charset.defaultCharset());
+        Path current = Path.of(System.getProperty("user.dir")).toAbsolutePath();
+        System.exit(run(System.getenv(), current, out, err, args));
+    }
+
+    /** Runs one command and returns its exit status; never throws for anything that a user can do. */
+    static int run(
+            Map<String, String> environment, Path currentFolder, PrintWriter out, PrintWriter err, String... args) {
+        Context context = new Context(environment, currentFolder, out);
+        CommandLine line = new CommandLine(new Preempt())
+                .addSubcommand(new RunCommand(context))
+                .addSubcommand(new WaitCommand(context))
+                .addSubcommand(new ListCommand(context))
+                .addSubcommand(new KillCommand(context))
+                .addSubcommand(new SuspendCommand(context))
+                .addSubcommand(new ResumeCommand(context))
+                .addSubcommand(new InspectCommand(context))
+                .addSubcommand(new CheckCommand(context))
+                .addSubcommand(new DemoCommand(context));
+        line.registerConverter(StageId.class, Preempt::stageId);
+        line.setOut(out)
+                .setErr(err)
+                .setStopAtPositional(false)
+                .setUsageHelpLongOptionsMaxWidth(32)
+                .setParameterExceptionHandler(Preempt::wrongUsage)
+                .setExecutionExceptionHandler((e, command, parsed) -> failed(e, command, environment));
+        for (CommandLine command : line.getSubcommands().values()) {
+            command.getCommandSpec().mixinStandardHelpOptions(true);
+            command.getCommandSpec().usageMessage().exitCodeListHeading("%nExit status:%n");
+            command.getCommandSpec().usageMessage().exitCodeList(exitCodes());
+        }
+        line.getCommandSpec().usageMessage().exitCodeList(exitCodes());
+        // Whatever stands after the command belongs to it, dashes and all.
+        line.getSubcommands().get("run").setStopAtPositional(true);
+        return line.execute(args);
+    }
+
+    @Override
+    public void run() {
+        throw new ParameterException(spec.commandLine(), "A command is missing");
+    }
+
+    private static Map<String, String> exitCodes() {
+        Map<String, String> codes = new java.util.LinkedHashMap<>();
+        for (String each : ExitStatus.HELP) {
+            codes.put(each.substring(0, 1), each.substring(2));
+        }
+        return codes;
+    }
+
+    private static StageId stageId(String text) {
+        try {
+            return StageId.parse(text);
+        } catch (IllegalArgumentException e) {
+            throw new TypeConversionException(e.getMessage() + "; 'preempt list' shows the ids of this host");
+        }
+    }
+
+    private static int wrongUsage(ParameterException e, String[] args) {
+        CommandLine command = e.getCommandLine();
+        String name = command.getCommandSpec().qualifiedName();
+        String message = oneLine(e.getMessage()).replaceAll("[.\\s]+$", "");
+        command.getErr().println("preempt: " + message + "; see '" + name + " --help'.");
+        return ExitStatus.USAGE;
+    }
+
+    private static int failed(Exception e, CommandLine command, Map<String, String> environment) {
+        if (environment.containsKey("PREEMPTIBLE_DEBUG")) {
+            e.printStackTrace(command.getErr());
+        }
+        if (e instanceof InterruptedException) {
+            Thread.currentThread().interrupt();
+            return ExitStatus.INTERRUPTED;
+        }
+        if (e instanceof RefusedException || e instanceof ImageException) {
+            command.getErr().println("preempt: " + sentence(e.getMessage()));
+            return ExitStatus.USAGE;
+        }
+        if (e instanceof EngineException engine) {
+            command.getErr().println("preempt: " + sentence(engine.getMessage()));
+            return isUsage(engine) ? ExitStatus.USAGE : ExitStatus.FAILED;
+        }
+        command.getErr()
+                .println("preempt: " + sentence("Something unexpected happened, and the stages were left as they are ("
+                        + e.getClass().getSimpleName() + (e.getMessage() == null ? "" : ": " + e.getMessage())
+                        + "); set PREEMPTIBLE_DEBUG=1 and report what it prints"));
+        return ExitStatus.FAILED;
+    }
+
+    static boolean isUsage(EngineException e) {
+        return USAGE.contains(e.reason());
+    }
+
+    static String sentence(String message) {
+        String line = oneLine(message);
+        return line.endsWith(".") ? line : line + ".";
+    }
+
+    private static String oneLine(String text) {
+        return String.valueOf(text).replaceAll("\\s*\\R\\s*", " ").strip();
+    }
+}

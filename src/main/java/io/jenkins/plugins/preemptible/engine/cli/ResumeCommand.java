@@ -1,0 +1,95 @@
+package io.jenkins.plugins.preemptible.engine.cli;
+
+import io.jenkins.plugins.preemptible.engine.ResumeFailedException;
+import io.jenkins.plugins.preemptible.engine.ResumeReport;
+import io.jenkins.plugins.preemptible.engine.image.ImageException;
+import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import io.jenkins.plugins.preemptible.engine.stage.StageStatus;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.ArgGroup;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+/**
+ * Lets a suspended stage go on, under the same id.
+ *
+ * <ol>
+ *   <li>The image is the given file, or the one that the stage of the given id was suspended into.
+ *   <li>The engine authenticates the whole of it before CRIU sees a byte.
+ *   <li>One JSON object tells how long it took, or why the stage stays suspended.
+ * </ol>
+ */
+@Command(
+        name = "resume",
+        description = "Restores a suspended stage under the same id. Prints one JSON object; on failure it has "
+                + "'reason' and 'criu', nothing runs, and the image is kept.")
+final class ResumeCommand implements Callable<Integer> {
+
+    private final Context context;
+
+    @ArgGroup(exclusive = true, multiplicity = "1")
+    private Source source;
+
+    @Option(
+            names = "--key-file",
+            paramLabel = "KEY",
+            description = "The key that sealed the image; by default image.key beside the stages.")
+    private Path keyFile;
+
+    /** One of the two. */
+    static final class Source {
+        @Option(names = "--from", paramLabel = "FILE", description = "The image.")
+        private Path from;
+
+        @Parameters(paramLabel = "ID", arity = "0..1", description = "The id of a stage that was suspended here.")
+        private StageId id;
+    }
+
+    ResumeCommand(Context context) {
+        this.context = context;
+    }
+
+    @Override
+    public Integer call() throws ImageException {
+        Path archive = source.from != null ? context.resolve(source.from) : archiveOf(source.id);
+        if (!Files.isRegularFile(archive)) {
+            throw new RefusedException("There is no image " + archive + "; give the file that 'suspend --to' wrote");
+        }
+        try {
+            print(context.engine().resume(archive, context.openingKey(keyFile)));
+            return ExitStatus.OK;
+        } catch (ResumeFailedException e) {
+            if (Preempt.isUsage(e)) {
+                throw e;
+            }
+            Map<String, Object> json = new LinkedHashMap<>();
+            json.put("reason", Preempt.sentence(e.getMessage()));
+            json.put("criu", e.criuLines());
+            context.printJson(json);
+            return ExitStatus.RESUME_FAILED;
+        }
+    }
+
+    private Path archiveOf(StageId id) {
+        StageStatus stage = context.engine().status(id);
+        if (stage.state() != StageStatus.State.SUSPENDED || stage.archive() == null) {
+            throw new RefusedException("The stage " + id + " is " + stage.state()
+                    + " and not suspended, so there is nothing to resume; see 'preempt list'");
+        }
+        return stage.archive();
+    }
+
+    private void print(ResumeReport report) {
+        Map<String, Object> json = new LinkedHashMap<>();
+        json.put("id", report.id().value());
+        json.put("restore_ms", report.restoreMillis());
+        json.put("processes", report.processes());
+        json.put("unpack_ms", report.unpackMillis());
+        context.printJson(json);
+    }
+}

@@ -1,0 +1,117 @@
+package io.jenkins.plugins.preemptible.engine.cli;
+
+import io.jenkins.plugins.preemptible.engine.Checkpoint;
+import io.jenkins.plugins.preemptible.engine.SuspendFailedException;
+import io.jenkins.plugins.preemptible.engine.image.ImageArchive;
+import io.jenkins.plugins.preemptible.engine.image.ImageException;
+import io.jenkins.plugins.preemptible.engine.image.ImageKey;
+import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+/**
+ * Suspends a stage into a file.
+ *
+ * <ol>
+ *   <li>The file's place is looked at first; only an older image of the same stage is ever replaced.
+ *   <li>The engine freezes, dumps, seals, and kills the tree once its image is safe.
+ *   <li>One JSON object tells how long each took, or why the stage runs on.
+ * </ol>
+ */
+@Command(
+        name = "suspend",
+        description = "Suspends the stage: freezes and dumps it, seals its image into FILE, ends its processes. "
+                + "Prints one JSON object; on failure it has 'reason' and 'criu', and the stage runs on.")
+final class SuspendCommand implements Callable<Integer> {
+
+    private final Context context;
+
+    @Parameters(paramLabel = "ID", description = "The stage's id.")
+    private StageId id;
+
+    @Option(
+            names = "--to",
+            required = true,
+            paramLabel = "FILE",
+            description = "Where the image goes; an older image of the same stage is replaced, any other file is not.")
+    private Path to;
+
+    @Option(
+            names = "--key-file",
+            paramLabel = "KEY",
+            description = "The key that seals the image, made on first use; by default image.key beside the stages.")
+    private Path keyFile;
+
+    SuspendCommand(Context context) {
+        this.context = context;
+    }
+
+    @Override
+    public Integer call() throws ImageException {
+        Path archive = context.resolve(to);
+        context.engine().status(id);
+        requireFolder(archive);
+        ImageKey key = context.sealingKey(keyFile);
+        requireReplaceable(archive, key);
+        try {
+            print(context.engine().suspend(id, archive, key).checkpoint());
+            return ExitStatus.OK;
+        } catch (SuspendFailedException e) {
+            if (Preempt.isUsage(e)) {
+                throw e;
+            }
+            Map<String, Object> json = new LinkedHashMap<>();
+            json.put("id", id.value());
+            json.put("reason", Preempt.sentence(e.getMessage()));
+            json.put("criu", e.criuLines());
+            context.printJson(json);
+            return ExitStatus.SUSPEND_FAILED;
+        }
+    }
+
+    private static void requireFolder(Path archive) {
+        if (Files.isDirectory(archive)) {
+            throw new RefusedException(archive + " is a folder; give the name of a file by --to");
+        }
+        Path folder = archive.getParent();
+        if (folder == null || !Files.isDirectory(folder)) {
+            throw new RefusedException("The folder " + folder + " does not exist; make it, or give another by --to");
+        }
+        if (!Files.isWritable(folder)) {
+            throw new RefusedException("The folder " + folder + " may not be written to; give another by --to");
+        }
+    }
+
+    private void requireReplaceable(Path archive, ImageKey key) {
+        if (!Files.exists(archive)) {
+            return;
+        }
+        try {
+            if (id.value().equals(ImageArchive.manifestOf(archive, key).stageId())) {
+                return;
+            }
+        } catch (ImageException e) {
+            // Whatever it is, it is no image of this stage.
+        }
+        throw new RefusedException(
+                archive + " exists and is no image of " + id + ", so it is not replaced; give another name by --to");
+    }
+
+    private void print(Checkpoint checkpoint) {
+        Map<String, Object> json = new LinkedHashMap<>();
+        json.put("id", checkpoint.id().value());
+        json.put("frozen_ms", checkpoint.frozenMillis());
+        json.put("dump_ms", checkpoint.dumpMillis());
+        json.put("archive_ms", checkpoint.archiveMillis());
+        json.put("image_bytes", checkpoint.imageBytes());
+        json.put("archive_bytes", checkpoint.archiveBytes());
+        json.put("processes", checkpoint.processes());
+        context.printJson(json);
+    }
+}

@@ -1,0 +1,228 @@
+package io.jenkins.plugins.preemptible.engine.criu;
+
+import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
+import io.jenkins.plugins.preemptible.engine.host.HostProcess;
+import io.jenkins.plugins.preemptible.engine.host.HostTool;
+import io.jenkins.plugins.preemptible.engine.stage.Script;
+import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * The criu program, run with the options that stages need.
+ *
+ * <ol>
+ *   <li>A dump starts from a tree that is frozen already and leaves it frozen: {@code --freeze-cgroup} goes back to the
+ *       state it found, {@code --leave-running} keeps it from killing.
+ *   <li>A restore happens in a mount namespace of its own, over a copy of the root, as {@code --root} asks for; criu
+ *       stays as the parent of the restored init, so that it never becomes a zombie, and ends with it.
+ *   <li>TCP connections are not cut ({@code --tcp-close} would): the dump is refused, and nothing is lost.
+ * </ol>
+ *
+ * Source: criu(8), version 4.2.1.
+ */
+public final class Criu {
+
+    private static final Duration DUMP_LIMIT = Duration.ofMinutes(30);
+    private static final Duration RESTORE_LIMIT = Duration.ofMinutes(30);
+    private static final String RESTORED = "Restore finished successfully";
+
+    private final Path program;
+
+    public Criu(Path program) {
+        this.program = program;
+    }
+
+    public Path program() {
+        return program;
+    }
+
+    /** The version as the program tells it, such as {@code 4.2.1}, or {@code unknown}. */
+    public String version() {
+        return HostTool.run(10, List.of(program.toString(), "--version"))
+                .text()
+                .lines()
+                .filter(l -> l.startsWith("Version:"))
+                .map(l -> l.substring("Version:".length()).trim())
+                .findFirst()
+                .orElse("unknown");
+    }
+
+    /** What {@code criu check} says: whether this program works on this kernel. */
+    public HostTool.Answer check() {
+        return HostTool.run(30, List.of(program.toString(), "check"));
+    }
+
+    /**
+     * Dumps a frozen tree; it is frozen afterwards too.
+     *
+     * @param hostMounts the mount points that the image shall refer to, not contain
+     * @throws CriuException with the reason and CRIU's decisive lines
+     */
+    public void dump(HostProcess init, StageFolder folder, Freezer freezer, List<String> hostMounts)
+            throws CriuException, IOException {
+        Files.createDirectories(folder.logs());
+        List<String> command = new ArrayList<>(List.of(
+                program.toString(),
+                "dump",
+                "--tree",
+                Long.toString(init.pid()),
+                "--images-dir",
+                folder.images().toString(),
+                "--ghost-limit",
+                "1G"));
+        if (freezer.cgroup().isPresent()) {
+            command.addAll(List.of("--freeze-cgroup", freezer.cgroup().get().toString(), "--leave-running"));
+        } else {
+            command.add("--leave-stopped");
+        }
+        common(command, folder, "dump.log", hostMounts);
+        command.add("-v2");
+        Path words = folder.logs().resolve("dump.out");
+        Process process = start(command, words);
+        try {
+            if (!process.waitFor(DUMP_LIMIT.toSeconds(), TimeUnit.SECONDS)) {
+                throw new CriuException(
+                        FailureReason.CRIU_FAILED, List.of("no end within " + DUMP_LIMIT.toMinutes() + " minutes"));
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new CriuException(FailureReason.CRIU_FAILED, List.of("interrupted"));
+        } finally {
+            process.destroyForcibly();
+        }
+        if (process.exitValue() != 0) {
+            throw failure(folder, "dump.log", words);
+        }
+    }
+
+    /**
+     * Restores a tree, which runs when this returns.
+     *
+     * @return the init's process id on this host; it may have ended already
+     * @throws CriuException with the reason and CRIU's decisive lines; the caller kills what is left in the freezer
+     */
+    public long restore(Path images, StageFolder folder, Freezer freezer, List<String> hostMounts)
+            throws CriuException, IOException {
+        Files.createDirectories(folder.logs());
+        Files.createDirectories(folder.root());
+        Path log = folder.logs().resolve("restore.log");
+        Path pidFile = folder.logs().resolve("restore.pid");
+        Files.deleteIfExists(log);
+        Files.deleteIfExists(pidFile);
+        List<String> command = new ArrayList<>(List.of(
+                tool("setsid"),
+                tool("unshare"),
+                "--mount",
+                "--propagation",
+                "private",
+                "--",
+                "/bin/sh",
+                "-c",
+                Script.text(Criu.class, "restore.sh"),
+                "preemptible-restore",
+                folder.root().toString(),
+                freezer.joinFile().map(Path::toString).orElse(""),
+                program.toString(),
+                "restore",
+                "--images-dir",
+                images.toString(),
+                "--pidfile",
+                pidFile.toString(),
+                "--root",
+                folder.root().toString()));
+        common(command, folder, "restore.log", hostMounts);
+        // The line that tells of the end is an informational one.
+        command.add("-v3");
+        Path words = folder.logs().resolve("restore.out");
+        Process process = start(command, words);
+        boolean restored = false;
+        try {
+            long end = System.nanoTime() + RESTORE_LIMIT.toNanos();
+            while (!restored) {
+                boolean alive = process.isAlive();
+                restored = Files.exists(log) && Files.readString(log, java.nio.charset.StandardCharsets.ISO_8859_1).contains(RESTORED);
+                if (!restored && !alive) {
+                    throw failure(folder, "restore.log", words);
+                }
+                if (!restored && System.nanoTime() - end > 0) {
+                    throw new CriuException(FailureReason.CRIU_FAILED, List.of("no end in time"));
+                }
+                if (!restored) {
+                    Thread.sleep(3);
+                }
+            }
+            long pid = Long.parseLong(Files.readString(pidFile).trim());
+            if (process.isAlive()) {
+                expel(freezer, process.pid());
+            }
+            return pid;
+        } catch (InterruptedException e) {
+            restored = false;
+            Thread.currentThread().interrupt();
+            throw new CriuException(FailureReason.CRIU_FAILED, List.of("interrupted"));
+        } finally {
+            if (!restored) {
+                process.destroyForcibly();
+            }
+        }
+    }
+
+    private static void expel(Freezer freezer, long criu) throws IOException {
+        try {
+            freezer.expel(criu);
+        } catch (IOException e) {
+            // A stage that ended at once takes its parent with it.
+            if (HostProcess.of(criu).isPresent()) {
+                throw e;
+            }
+        }
+    }
+
+    private static void common(List<String> command, StageFolder folder, String log, List<String> hostMounts) {
+        command.addAll(List.of(
+                "--work-dir",
+                folder.logs().toString(),
+                "--log-file",
+                log,
+                "--file-locks",
+                "--manage-cgroups=ignore"));
+        for (String mount : hostMounts) {
+            command.add("--external");
+            command.add("mnt[" + mount + "]:" + mount);
+        }
+    }
+
+    private static Process start(List<String> command, Path words) throws IOException {
+        return new ProcessBuilder(command)
+                .directory(new File("/"))
+                .redirectInput(new File("/dev/null"))
+                .redirectOutput(words.toFile())
+                .redirectErrorStream(true)
+                .start();
+    }
+
+    private static CriuException failure(StageFolder folder, String log, Path words) throws IOException {
+        List<String> lines = new ArrayList<>();
+        for (Path file : List.of(folder.logs().resolve(log), words)) {
+            if (Files.exists(file)) {
+                lines.addAll(Files.readAllLines(file, java.nio.charset.StandardCharsets.ISO_8859_1));
+            }
+        }
+        boolean full = folder.path().toFile().getUsableSpace() < 64 * 1024;
+        CriuLog said = CriuLog.of(lines);
+        return new CriuException(full ? FailureReason.NO_SPACE : said.reason(), said.decisive());
+    }
+
+    private static String tool(String name) throws IOException {
+        Optional<Path> found = HostTool.find(name);
+        return found.orElseThrow(() -> new IOException(name + " of util-linux is not on this host")).toString();
+    }
+}

@@ -1,0 +1,81 @@
+package io.jenkins.plugins.preemptible.engine.criu;
+
+import io.jenkins.plugins.preemptible.engine.host.HostTool;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * Where criu is on this host, and which one works.
+ *
+ * <ol>
+ *   <li>The variable PREEMPTIBLE_CRIU names one and ends the search; it is for tests and odd installations.
+ *   <li>Otherwise the one on PATH, then the one that {@code .ci/setup} built in the project's own prefix.
+ *   <li>The first whose {@code criu check} passes on this kernel is taken, and remembered while its file stays as it is.
+ * </ol>
+ */
+public final class CriuSearch {
+
+    private record Found(Path program, long modified) {}
+
+    private final List<Path> candidates;
+    private volatile Found found;
+
+    public CriuSearch() {
+        this(null);
+    }
+
+    /** Looks at these files only, or at the usual places when null. */
+    public CriuSearch(List<Path> candidates) {
+        this.candidates = candidates;
+    }
+
+    /** Every criu there is, whether it works or not, best place first. */
+    public List<Path> installed() {
+        if (candidates != null) {
+            return candidates.stream().filter(Files::isExecutable).toList();
+        }
+        String named = System.getenv("PREEMPTIBLE_CRIU");
+        if (named != null && !named.isBlank()) {
+            return Files.isExecutable(Path.of(named)) ? List.of(Path.of(named)) : List.of();
+        }
+        List<Path> all = new ArrayList<>();
+        HostTool.find("criu").ifPresent(all::add);
+        Path own = prefix().resolve("criu/sbin/criu");
+        if (Files.isExecutable(own)) {
+            all.add(own);
+        }
+        return all;
+    }
+
+    /** The project's own folder for what its set-up builds. */
+    public static Path prefix() {
+        String named = System.getenv("PREEMPTIBLE_PREFIX");
+        if (named != null && !named.isBlank()) {
+            return Path.of(named);
+        }
+        String data = System.getenv("XDG_DATA_HOME");
+        return (data != null && data.startsWith("/")
+                        ? Path.of(data)
+                        : Path.of(System.getProperty("user.home"), ".local", "share"))
+                .resolve("preemptible");
+    }
+
+    /** The first one that works here. */
+    public Optional<Criu> usable() {
+        Found known = found;
+        if (known != null && known.program().toFile().lastModified() == known.modified()) {
+            return Optional.of(new Criu(known.program()));
+        }
+        for (Path program : installed()) {
+            long modified = program.toFile().lastModified();
+            if (new Criu(program).check().ok()) {
+                found = new Found(program, modified);
+                return Optional.of(new Criu(program));
+            }
+        }
+        return Optional.empty();
+    }
+}

@@ -1,0 +1,222 @@
+package io.jenkins.plugins.preemptible.engine.demo;
+
+import io.jenkins.plugins.preemptible.engine.Engine;
+import io.jenkins.plugins.preemptible.engine.ResumeReport;
+import io.jenkins.plugins.preemptible.engine.SuspendReport;
+import io.jenkins.plugins.preemptible.engine.image.ImageKey;
+import io.jenkins.plugins.preemptible.engine.policy.Action;
+import io.jenkins.plugins.preemptible.engine.policy.PreemptionPolicy;
+import io.jenkins.plugins.preemptible.engine.policy.Reason;
+import io.jenkins.plugins.preemptible.engine.policy.Snapshot;
+import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import io.jenkins.plugins.preemptible.engine.stage.StageSpec;
+import io.jenkins.plugins.preemptible.engine.stage.StageStatus;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * A queue with one executor, driven by the same policy and engine as Jenkins' own.
+ *
+ * <ol>
+ *   <li>{@link #step} takes a snapshot, asks the policy, and carries out what it says.
+ *   <li>An item starts where the policy says that an executor is free or reserved for it.
+ *   <li>A suspended stage's image is kept until the stage ended.
+ * </ol>
+ *
+ * One thread uses it.
+ */
+final class EmbeddedQueue {
+
+    private static final String AGENT = "this-host";
+    private static final Snapshot.Limits LIMITS = new Snapshot.Limits(true, 0, 0, 0);
+
+    /** One job of the queue: what it runs, and what became of it; times are those of the timeline, 0 = not yet. */
+    static final class Job {
+        final String name;
+        final int priority;
+        final StageSpec spec;
+        final long submittedMillis;
+        long startedMillis;
+        long endedMillis;
+        long resumedMillis;
+        long suspendedMillis;
+        Integer exitCode;
+        SuspendReport suspension;
+        ResumeReport resumption;
+
+        Job(String name, int priority, StageSpec spec, long submittedMillis) {
+            this.name = name;
+            this.priority = priority;
+            this.spec = spec;
+            this.submittedMillis = submittedMillis;
+        }
+
+        StageId id() {
+            return spec.id();
+        }
+
+        @Override
+        public String toString() {
+            return name + " (priority " + priority + ")";
+        }
+    }
+
+    private final Engine engine;
+    private final ImageKey key = ImageKey.generate();
+    private final Path archives;
+    private final Timeline timeline;
+    private final Map<String, Job> jobs = new HashMap<>();
+    private final List<Job> waiting = new ArrayList<>();
+    private final List<Job> suspended = new ArrayList<>();
+    private Job running;
+    private String reservedFor;
+
+    EmbeddedQueue(Engine engine, Path archives, Timeline timeline) {
+        this.engine = engine;
+        this.archives = archives;
+        this.timeline = timeline;
+    }
+
+    Job submit(String name, int priority, StageSpec spec) {
+        Job job = new Job(name, priority, spec, timeline.millis());
+        jobs.put(spec.id().value(), job);
+        waiting.add(job);
+        timeline.say("queue", job + " arrives" + (running == null ? "" : "; the executor runs " + running));
+        return job;
+    }
+
+    boolean isEmpty() {
+        return running == null && waiting.isEmpty() && suspended.isEmpty();
+    }
+
+    /** Does what there is to do now; returns at once when there is nothing. */
+    void step() {
+        noticeEnd();
+        for (Action action : PreemptionPolicy.decide(snapshot())) {
+            if (carryOut(action)) {
+                return;
+            }
+        }
+    }
+
+    private void noticeEnd() {
+        if (running == null) {
+            return;
+        }
+        StageStatus status = engine.status(running.id());
+        if (status.state() == StageStatus.State.RUNNING) {
+            return;
+        }
+        running.exitCode = status.exitCode();
+        running.endedMillis = timeline.millis();
+        timeline.say("executor", running + " ended with exit code " + status.exitCode());
+        engine.forget(running.id());
+        running = null;
+    }
+
+    private Snapshot snapshot() {
+        List<Snapshot.RunningStage> stages = running == null
+                ? List.of()
+                : List.of(new Snapshot.RunningStage(
+                        running.id().value(),
+                        AGENT,
+                        running.priority,
+                        running.startedMillis,
+                        Math.max(running.startedMillis, running.resumedMillis),
+                        running.suspension == null ? 0 : 1,
+                        0,
+                        null,
+                        0));
+        return new Snapshot(
+                timeline.millis(),
+                LIMITS,
+                List.of(new Snapshot.Agent(AGENT, running == null ? 1 : 0, true)),
+                stages,
+                suspended.stream()
+                        .map(job -> new Snapshot.SuspendedStage(
+                                job.id().value(), Set.of(AGENT), job.priority, job.suspendedMillis, null, false))
+                        .toList(),
+                waiting.stream()
+                        .map(job -> new Snapshot.WaitingItem(
+                                job.id().value(),
+                                job.priority,
+                                job.submittedMillis,
+                                Set.of(AGENT),
+                                job.id().value().equals(reservedFor) ? AGENT : null))
+                        .toList());
+    }
+
+    private boolean carryOut(Action action) {
+        if (action instanceof Action.Suspend suspend) {
+            suspend(jobs.get(suspend.stageId()), jobs.get(suspend.forItem()), suspend.reason());
+            return true;
+        }
+        if (action instanceof Action.Resume resume) {
+            resume(jobs.get(resume.stageId()), resume.reason());
+            return true;
+        }
+        Job job = jobs.get(((Action.Keep) action).itemOrStageId());
+        boolean mayStart =
+                action.reason() == Reason.EXECUTOR_FREE_ALREADY || action.reason() == Reason.EXECUTOR_RESERVED;
+        if (mayStart && running == null && waiting.contains(job)) {
+            start(job);
+            return true;
+        }
+        return false;
+    }
+
+    private void start(Job job) {
+        engine.start(job.spec);
+        job.startedMillis = timeline.millis();
+        waiting.remove(job);
+        reservedFor = null;
+        running = job;
+        timeline.say(
+                "executor", job + " starts, after " + (job.startedMillis - job.submittedMillis) + " ms in the queue");
+    }
+
+    private void suspend(Job victim, Job preemptor, Reason reason) {
+        timeline.say("policy", "suspend " + victim + " for " + preemptor + ": " + reason.sentence());
+        victim.suspension = engine.suspend(victim.id(), archive(victim), key);
+        victim.suspendedMillis = timeline.millis();
+        running = null;
+        suspended.add(victim);
+        reservedFor = preemptor.id().value();
+        timeline.say(
+                "engine",
+                victim + " is suspended after " + victim.suspension.totalMillis() + " ms: "
+                        + victim.suspension.checkpoint().processes() + " processes, image of "
+                        + victim.suspension.checkpoint().imageBytes() + " bytes, sealed in "
+                        + victim.suspension.checkpoint().archiveBytes());
+    }
+
+    private void resume(Job stage, Reason reason) {
+        timeline.say("policy", "resume " + stage + ": " + reason.sentence());
+        stage.resumption = engine.resume(archive(stage), key);
+        stage.resumedMillis = timeline.millis();
+        suspended.remove(stage);
+        running = stage;
+        timeline.say(
+                "engine",
+                stage + " goes on: " + stage.resumption.processes() + " processes, unpacked in "
+                        + stage.resumption.unpackMillis() + " ms, restored in " + stage.resumption.restoreMillis()
+                        + " ms");
+    }
+
+    private Path archive(Job job) {
+        return archives.resolve(job.id() + ".image");
+    }
+
+    /** Ends whatever is left, for a demo that failed. */
+    void killAll() {
+        for (Job job : jobs.values()) {
+            if (job.startedMillis > 0 && job.endedMillis == 0) {
+                engine.kill(job.id());
+            }
+        }
+    }
+}

@@ -1,0 +1,182 @@
+package io.jenkins.plugins.preemptible.engine.freeze;
+
+import io.jenkins.plugins.preemptible.engine.host.HostProcess;
+import io.jenkins.plugins.preemptible.engine.host.LibC;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * A freezer that is a control group of the stage's own, of version 2 or of version 1's freezer controller.
+ *
+ * <ol>
+ *   <li>Version 2: 1 into {@code cgroup.freeze}, done when {@code cgroup.events} says {@code frozen 1}.
+ *   <li>Version 1: FROZEN into {@code freezer.state}, done when it reads so; asked again meanwhile, as CRIU does.
+ *   <li>Killing: {@code cgroup.kill} where the kernel has it, else one signal each, then a thaw to let it work.
+ * </ol>
+ */
+public final class CgroupFreezer implements Freezer {
+
+    private static final Duration REMOVAL = Duration.ofSeconds(10);
+
+    private final boolean unified;
+    private final Path folder;
+
+    CgroupFreezer(boolean unified, Path folder) {
+        this.unified = unified;
+        this.folder = folder;
+    }
+
+    @Override
+    public void create() throws IOException {
+        Files.createDirectories(folder);
+        if (!Files.isWritable(folder.resolve(unified ? "cgroup.freeze" : "freezer.state"))) {
+            Files.deleteIfExists(folder);
+            throw new IOException(folder + " has no freezer");
+        }
+    }
+
+    @Override
+    public Optional<Path> cgroup() {
+        return Optional.of(folder);
+    }
+
+    @Override
+    public Optional<Path> joinFile() {
+        return Optional.of(folder.resolve("cgroup.procs"));
+    }
+
+    @Override
+    public List<Long> pids(HostProcess init) throws IOException {
+        try {
+            return Files.readAllLines(folder.resolve("cgroup.procs")).stream()
+                    .map(String::trim)
+                    .filter(l -> !l.isEmpty())
+                    .map(Long::valueOf)
+                    .toList();
+        } catch (NoSuchFileException e) {
+            return List.of();
+        }
+    }
+
+    @Override
+    public void freeze(HostProcess init, Duration limit) throws IOException {
+        long end = System.nanoTime() + limit.toNanos();
+        long again = 0;
+        while (true) {
+            long now = System.nanoTime();
+            if (again == 0 || (!unified && now - again > 0)) {
+                set(true);
+                again = now + Duration.ofMillis(100).toNanos();
+            }
+            if (frozen()) {
+                return;
+            }
+            if (now - end > 0) {
+                thaw(init);
+                throw new IOException("not frozen within " + limit.toMillis() + " ms");
+            }
+            pause(1, init);
+        }
+    }
+
+    private void pause(long millis, HostProcess init) throws IOException {
+        try {
+            Thread.sleep(millis);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            thaw(init);
+            throw new IOException("interrupted", e);
+        }
+    }
+
+    private boolean frozen() throws IOException {
+        if (unified) {
+            return Files.readAllLines(folder.resolve("cgroup.events")).contains("frozen 1");
+        }
+        return Files.readString(folder.resolve("freezer.state")).trim().equals("FROZEN");
+    }
+
+    private void set(boolean frozen) throws IOException {
+        if (unified) {
+            write("cgroup.freeze", frozen ? "1" : "0");
+        } else {
+            write("freezer.state", frozen ? "FROZEN" : "THAWED");
+        }
+    }
+
+    private void write(String file, String text) throws IOException {
+        // No CREATE: a file that the kernel does not offer must not be asked for.
+        Files.write(folder.resolve(file), text.getBytes(StandardCharsets.US_ASCII), StandardOpenOption.WRITE);
+    }
+
+    @Override
+    public void thaw(HostProcess init) throws IOException {
+        try {
+            set(false);
+        } catch (NoSuchFileException e) {
+            // The group is gone, and with it everything that could be frozen.
+        }
+    }
+
+    @Override
+    public void kill(HostProcess init) throws IOException {
+        if (unified && Files.exists(folder.resolve("cgroup.kill"))) {
+            try {
+                write("cgroup.kill", "1");
+            } catch (NoSuchFileException e) {
+                return;
+            }
+        }
+        if (init != null && init.alive()) {
+            LibC.kill(init.pid(), LibC.SIGKILL);
+        }
+        for (long pid : pids(init)) {
+            if (pid > 1) {
+                LibC.kill(pid, LibC.SIGKILL);
+            }
+        }
+        thaw(init);
+    }
+
+    @Override
+    public void expel(long pid) throws IOException {
+        // The group was made inside the one this JVM is in.
+        Files.write(
+                folder.resolveSibling("cgroup.procs"),
+                Long.toString(pid).getBytes(StandardCharsets.US_ASCII),
+                StandardOpenOption.WRITE);
+    }
+
+    @Override
+    public void remove() throws IOException {
+        long end = System.nanoTime() + REMOVAL.toNanos();
+        while (true) {
+            try {
+                Files.deleteIfExists(folder);
+                return;
+            } catch (IOException e) {
+                if (System.nanoTime() - end > 0) {
+                    throw new IOException(folder + " still holds processes", e);
+                }
+            }
+            try {
+                Thread.sleep(2);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                throw new IOException("interrupted", e);
+            }
+        }
+    }
+
+    @Override
+    public String location() {
+        return (unified ? "v2:" : "v1:") + folder;
+    }
+}

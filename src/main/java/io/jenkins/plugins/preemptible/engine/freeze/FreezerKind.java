@@ -1,0 +1,108 @@
+package io.jenkins.plugins.preemptible.engine.freeze;
+
+import io.jenkins.plugins.preemptible.engine.host.Proc;
+import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * The ways to freeze a stage, best first, and the choice among them on this host.
+ *
+ * <ol>
+ *   <li>{@code /proc/self/mountinfo} says where the hierarchies are, {@code /proc/self/cgroup} where this JVM is in them.
+ *   <li>A stage's group is made inside this JVM's own, so that limits set on an agent hold for its stages.
+ *   <li>The first kind whose group can be made is taken; signals always can.
+ * </ol>
+ */
+public enum FreezerKind {
+    /** The unified hierarchy. */
+    CGROUP_V2,
+    /** The freezer controller of version 1. */
+    CGROUP_V1,
+    /** Stop signals. */
+    SIGNALS;
+
+    private static final String PREFIX = "preemptible-";
+
+    /**
+     * Makes the best freezer that this host allows.
+     *
+     * @param only the kind to use, or null for any
+     * @throws IOException when {@code only} is not to be had
+     */
+    public static Freezer create(StageId id, FreezerKind only) throws IOException {
+        IOException why = null;
+        for (FreezerKind kind : values()) {
+            if (only != null && only != kind) {
+                continue;
+            }
+            try {
+                Freezer freezer = kind.of(id, Proc.self("mountinfo"), Proc.self("cgroup"))
+                        .orElseThrow(() -> new IOException("this host has no " + kind));
+                freezer.create();
+                return freezer;
+            } catch (IOException e) {
+                why = e;
+            }
+        }
+        throw why;
+    }
+
+    /** The freezer that a {@link Freezer#location} names. */
+    public static Freezer at(String location) {
+        int colon = location.indexOf(':');
+        String path = location.substring(colon + 1);
+        return switch (location.substring(0, colon)) {
+            case "v2" -> new CgroupFreezer(true, Path.of(path));
+            case "v1" -> new CgroupFreezer(false, Path.of(path));
+            case "signals" -> new SignalFreezer();
+            default -> throw new IllegalArgumentException("'" + location + "' names no freezer");
+        };
+    }
+
+    Optional<Freezer> of(StageId id, List<String> mountInfo, List<String> cgroup) {
+        if (this == SIGNALS) {
+            return Optional.of(new SignalFreezer());
+        }
+        boolean unified = this == CGROUP_V2;
+        return ownFolder(unified, mountInfo, cgroup)
+                .map(own -> new CgroupFreezer(unified, own.resolve(PREFIX + id)));
+    }
+
+    private static Optional<Path> ownFolder(boolean unified, List<String> mountInfo, List<String> cgroup) {
+        Optional<String> own = cgroup.stream()
+                .filter(l -> unified ? l.startsWith("0::") : controllers(l).contains("freezer"))
+                .map(l -> l.substring(l.indexOf(':', l.indexOf(':') + 1) + 1))
+                .findFirst();
+        for (String line : mountInfo) {
+            int dash = line.indexOf(" - ");
+            if (dash < 0 || own.isEmpty()) {
+                continue;
+            }
+            String[] left = line.substring(0, dash).split(" ");
+            String[] right = line.substring(dash + 3).split(" ");
+            boolean fits = unified
+                    ? right[0].equals("cgroup2")
+                    : right[0].equals("cgroup") && List.of(right[2].split(",")).contains("freezer");
+            if (fits) {
+                return Optional.of(Path.of(left[4]).resolve(below(left[3], own.get())));
+            }
+        }
+        return Optional.empty();
+    }
+
+    private static List<String> controllers(String line) {
+        String[] parts = line.split(":", 3);
+        return parts.length < 3 ? List.of() : new ArrayList<>(List.of(parts[1].split(",")));
+    }
+
+    // In a container the mount's root is often the container's own group, so the path is relative to it.
+    private static String below(String mountRoot, String own) {
+        String path = !mountRoot.equals("/") && own.startsWith(mountRoot) ? own.substring(mountRoot.length()) : own;
+        path = path.replaceAll("^/+", "");
+        return path.startsWith("..") ? "" : path;
+    }
+}

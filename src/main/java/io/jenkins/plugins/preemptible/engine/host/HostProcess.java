@@ -1,0 +1,25 @@
+package io.jenkins.plugins.preemptible.engine.host;
+
+import java.util.Optional;
+
+/**
+ * One process of this host, told apart from a later one that got the same process id.
+ *
+ * <ol>
+ *   <li>{@code startTicks} is field 22 of proc(5)'s {@code stat}: clock ticks from boot to the process's start.
+ *   <li>Process id and start time together name one process until the next boot.
+ *   <li>{@code bootId} tells boots apart.
+ * </ol>
+ */
+public record HostProcess(long pid, long startTicks, String bootId) {
+
+    /** The process that has this id now; empty when there is none or it is a zombie. */
+    public static Optional<HostProcess> of(long pid) {
+        return Proc.stat(pid).filter(s -> !s.zombie()).map(s -> new HostProcess(pid, s.startTicks(), Proc.bootId()));
+    }
+
+    /** Whether this very process still runs (zombies do not). */
+    public boolean alive() {
+        return of(pid).filter(this::equals).isPresent();
+    }
+}

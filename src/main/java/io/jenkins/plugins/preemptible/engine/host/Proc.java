@@ -1,0 +1,162 @@
+package io.jenkins.plugins.preemptible.engine.host;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * What proc(5) tells of the processes of this host.
+ *
+ * <ol>
+ *   <li>Every answer is a snapshot; a process that vanishes while it is read is left out.
+ *   <li>Trees come from one pass over all {@code stat} files, since {@code children} needs a kernel option.
+ *   <li>Nothing is cached but the boot id.
+ * </ol>
+ *
+ * Safe for any thread.
+ */
+public final class Proc {
+
+    private static final Path ROOT = Path.of("/proc");
+
+    /** The fields of {@code /proc/PID/stat} that are of use here. */
+    public record Stat(long pid, String comm, char state, long ppid, long startTicks) {
+        /** Whether it has ended and only waits for its parent to take note. */
+        public boolean zombie() {
+            return state == 'Z' || state == 'X';
+        }
+    }
+
+    private Proc() {}
+
+    /** One process's fields; empty when there is no such process. */
+    public static Optional<Stat> stat(long pid) {
+        return read(ROOT.resolve(Long.toString(pid)).resolve("stat")).flatMap(Proc::parseStat);
+    }
+
+    // The name stands in parentheses and may hold blanks and parentheses itself: the last one closes it.
+    static Optional<Stat> parseStat(String line) {
+        int open = line.indexOf('(');
+        int close = line.lastIndexOf(')');
+        if (open < 0 || close < open) {
+            return Optional.empty();
+        }
+        String[] rest = line.substring(close + 2).trim().split(" ");
+        if (rest.length < 20) {
+            return Optional.empty();
+        }
+        return Optional.of(new Stat(
+                Long.parseLong(line.substring(0, open).trim()),
+                line.substring(open + 1, close),
+                rest[0].charAt(0),
+                Long.parseLong(rest[1]),
+                Long.parseLong(rest[19])));
+    }
+
+    /** A process and everything below it, the process itself first; empty when it is gone. */
+    public static List<Stat> tree(long root) {
+        Map<Long, List<Stat>> byParent = new HashMap<>();
+        Stat first = null;
+        for (Stat s : all()) {
+            byParent.computeIfAbsent(s.ppid(), k -> new ArrayList<>()).add(s);
+            if (s.pid() == root) {
+                first = s;
+            }
+        }
+        List<Stat> tree = new ArrayList<>();
+        ArrayDeque<Stat> open = new ArrayDeque<>();
+        if (first != null) {
+            open.add(first);
+        }
+        while (!open.isEmpty()) {
+            Stat s = open.poll();
+            tree.add(s);
+            open.addAll(byParent.getOrDefault(s.pid(), List.of()));
+        }
+        return tree;
+    }
+
+    private static List<Stat> all() {
+        List<Stat> all = new ArrayList<>();
+        try (var entries = Files.newDirectoryStream(ROOT, "[0-9]*")) {
+            for (Path entry : entries) {
+                stat(Long.parseLong(entry.getFileName().toString())).ifPresent(all::add);
+            }
+        } catch (IOException e) {
+            throw new java.io.UncheckedIOException("/proc cannot be listed", e);
+        }
+        return all;
+    }
+
+    /** The process that traces any thread of this one, 0 for none. */
+    public static long tracer(long pid) {
+        return status(pid, "TracerPid").map(v -> Long.parseLong(v.trim())).orElse(0L);
+    }
+
+    /** The process id as the innermost PID namespace knows it, or the host's where that is not told. */
+    public static int innerPid(long pid) {
+        return status(pid, "NSpid")
+                .map(v -> v.trim().split("\\s+"))
+                .map(ids -> Integer.parseInt(ids[ids.length - 1]))
+                .orElse((int) pid);
+    }
+
+    private static Optional<String> status(long pid, String field) {
+        return read(ROOT.resolve(Long.toString(pid)).resolve("status")).flatMap(text -> text.lines()
+                .filter(l -> l.startsWith(field + ":"))
+                .map(l -> l.substring(field.length() + 1))
+                .findFirst());
+    }
+
+    /** The arguments joined by blanks; empty for a zombie, a kernel thread or a vanished process. */
+    public static String commandLine(long pid) {
+        return read(ROOT.resolve(Long.toString(pid)).resolve("cmdline"))
+                .map(t -> t.replace('\0', ' ').trim())
+                .orElse("");
+    }
+
+    /** The lines of {@code /proc/PID/mountinfo}; empty when the process is gone. */
+    public static List<String> mountInfo(long pid) {
+        return read(ROOT.resolve(Long.toString(pid)).resolve("mountinfo")).map(String::lines).stream()
+                .flatMap(l -> l)
+                .toList();
+    }
+
+    /** The lines of {@code /proc/self/mountinfo} and {@code /proc/self/cgroup} and the like. */
+    public static List<String> self(String file) {
+        return read(ROOT.resolve("self").resolve(file)).map(String::lines).stream()
+                .flatMap(l -> l)
+                .toList();
+    }
+
+    /** The kernel's release, such as {@code 6.18.0}. */
+    public static String kernelRelease() {
+        return read(ROOT.resolve("sys/kernel/osrelease")).map(String::trim).orElse("unknown");
+    }
+
+    /** A random id that is new with every boot. */
+    public static String bootId() {
+        return Boot.ID;
+    }
+
+    private static final class Boot {
+        static final String ID =
+                read(ROOT.resolve("sys/kernel/random/boot_id")).map(String::trim).orElse("unknown");
+    }
+
+    private static Optional<String> read(Path file) {
+        try {
+            return Optional.of(new String(Files.readAllBytes(file), StandardCharsets.UTF_8));
+        } catch (IOException e) {
+            // A process that ended meanwhile: proc(5) answers ENOENT or ESRCH.
+            return Optional.empty();
+        }
+    }
+}

@@ -1,0 +1,165 @@
+package io.jenkins.plugins.preemptible.engine.stage;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileLock;
+import java.nio.channels.OverlappingFileLockException;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Comparator;
+import java.util.Optional;
+import java.util.function.UnaryOperator;
+
+/**
+ * The folder of one stage: its record, its output, its exit code and what CRIU leaves.
+ *
+ * <ol>
+ *   <li>The record is replaced by renaming, so a reader sees an old or a new one, never half of one.
+ *   <li>{@link #lock} is held by whoever suspends or resumes; it ends with the process that holds it.
+ *   <li>Only the owner may read any of it.
+ * </ol>
+ *
+ * Changes of the record are serialized within one JVM; between processes the lock does it.
+ */
+public final class StageFolder {
+
+    private static final ObjectMapper JSON = new ObjectMapper();
+    private static final Object CHANGES = new Object();
+
+    private final Path path;
+
+    public StageFolder(Path path) {
+        this.path = path;
+    }
+
+    public Path path() {
+        return path;
+    }
+
+    /** Where CRIU's images are while they are made; not there otherwise. */
+    public Path images() {
+        return path.resolve("images");
+    }
+
+    /** CRIU's logs of the last dump and the last restore. */
+    public Path logs() {
+        return path.resolve("criu");
+    }
+
+    /** An empty folder on which a restore mounts the root that it builds the stage's mount namespace from. */
+    public Path root() {
+        return path.resolve("root");
+    }
+
+    /** What the stage's command writes; a sandbox has none. */
+    public Path output() {
+        return path.resolve("output.log");
+    }
+
+    /** Makes the folder for its owner only. */
+    public void create() throws IOException {
+        Files.createDirectories(
+                path.getParent(), PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+        Files.createDirectory(
+                path, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+    }
+
+    public boolean exists() {
+        return Files.isRegularFile(path.resolve("stage.json"));
+    }
+
+    /** The record; empty when this is no stage's folder. */
+    public Optional<StageRecord> read() {
+        try {
+            return Optional.of(JSON.readValue(Files.readAllBytes(path.resolve("stage.json")), StageRecord.class));
+        } catch (NoSuchFileException e) {
+            return Optional.empty();
+        } catch (IOException e) {
+            throw new java.io.UncheckedIOException(path.resolve("stage.json") + " cannot be read", e);
+        }
+    }
+
+    /** Replaces the record. */
+    public void write(StageRecord record) throws IOException {
+        synchronized (CHANGES) {
+            Path next = Files.createTempFile(path, "stage", ".tmp");
+            try {
+                Files.write(next, JSON.writeValueAsBytes(record));
+                Files.move(next, path.resolve("stage.json"), StandardCopyOption.ATOMIC_MOVE);
+            } finally {
+                Files.deleteIfExists(next);
+            }
+        }
+    }
+
+    /** Changes the record unless it is gone; returns the new one. */
+    public Optional<StageRecord> change(UnaryOperator<StageRecord> change) throws IOException {
+        synchronized (CHANGES) {
+            Optional<StageRecord> next = read().map(change);
+            if (next.isPresent()) {
+                write(next.get());
+            }
+            return next;
+        }
+    }
+
+    /** The exit code that the init left; empty when the command did not end. */
+    public Optional<Integer> exitCode() {
+        try {
+            return Optional.of(Integer.valueOf(Files.readString(path.resolve("exit")).trim()));
+        } catch (IOException | NumberFormatException e) {
+            return Optional.empty();
+        }
+    }
+
+    /** Takes the stage's lock if it is free; empty when a suspension or a resume holds it, here or elsewhere. */
+    public Optional<Held> lock() throws IOException {
+        FileChannel channel = FileChannel.open(
+                path.resolve("lock"), StandardOpenOption.CREATE, StandardOpenOption.WRITE);
+        try {
+            FileLock lock = channel.tryLock();
+            if (lock != null) {
+                return Optional.of(new Held(channel));
+            }
+        } catch (OverlappingFileLockException e) {
+            // Another thread of this JVM holds it: the same answer as for another process.
+        }
+        channel.close();
+        return Optional.empty();
+    }
+
+    /** The lock, until closed. */
+    public static final class Held implements AutoCloseable {
+        private final FileChannel channel;
+
+        private Held(FileChannel channel) {
+            this.channel = channel;
+        }
+
+        @Override
+        public void close() {
+            try {
+                channel.close();
+            } catch (IOException e) {
+                throw new java.io.UncheckedIOException("the stage's lock cannot be released", e);
+            }
+        }
+    }
+
+    /** Removes a folder and everything in it; without effect when it is not there. */
+    public static void delete(Path folder) throws IOException {
+        if (!Files.exists(folder, java.nio.file.LinkOption.NOFOLLOW_LINKS)) {
+            return;
+        }
+        try (var all = Files.walk(folder)) {
+            for (Path file : all.sorted(Comparator.reverseOrder()).toList()) {
+                Files.deleteIfExists(file);
+            }
+        }
+    }
+}

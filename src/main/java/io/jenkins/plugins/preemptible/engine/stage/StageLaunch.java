@@ -1,0 +1,136 @@
+package io.jenkins.plugins.preemptible.engine.stage;
+
+import io.jenkins.plugins.preemptible.engine.EngineException;
+import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
+import io.jenkins.plugins.preemptible.engine.host.HostProcess;
+import io.jenkins.plugins.preemptible.engine.host.HostTool;
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Starts the processes of a stage in a way that CRIU can dump.
+ *
+ * <ol>
+ *   <li>util-linux's unshare makes IPC, PID and mount namespaces; setsid follows inside of them, since a session
+ *       leader outside of its PID namespace cannot be dumped.
+ *   <li>{@code launch.sh} joins the control group, mounts /proc and opens the descriptors inside; then it becomes
+ *       {@code init.sh}, which stays until the last process ended.
+ *   <li>What enters later goes the same way through nsenter.
+ * </ol>
+ */
+public final class StageLaunch {
+
+    private static final Duration LIMIT = Duration.ofSeconds(20);
+
+    private StageLaunch() {}
+
+    /**
+     * Starts a stage and waits until its init is about to run the command.
+     *
+     * @return the init
+     * @throws EngineException {@link FailureReason#LAUNCH_FAILED} with the words of the program that failed; nothing is
+     *     left running
+     */
+    public static HostProcess start(StageSpec spec, StageFolder folder, Freezer freezer) throws IOException {
+        List<String> command = new ArrayList<>(List.of(
+                tool("setsid"),
+                tool("unshare"),
+                "--ipc",
+                "--pid",
+                "--mount",
+                "--fork",
+                "--propagation",
+                "private",
+                "--",
+                tool("setsid"),
+                "/bin/sh",
+                "-c",
+                Script.text(StageLaunch.class, "launch.sh"),
+                "preemptible-launch",
+                spec.workDir().toString(),
+                spec.command().isEmpty() ? "/dev/null" : folder.output().toString(),
+                freezer.joinFile().map(Path::toString).orElse(""),
+                Script.text(StageLaunch.class, "init.sh"),
+                folder.path().toString()));
+        command.addAll(spec.command());
+        Path words = folder.path().resolve("launch.log");
+        ProcessBuilder builder = new ProcessBuilder(command)
+                .directory(new File("/"))
+                .redirectInput(new File("/dev/null"))
+                .redirectOutput(words.toFile())
+                .redirectErrorStream(true);
+        if (spec.environment() != null) {
+            Map<String, String> environment = builder.environment();
+            String path = environment.get("PATH");
+            environment.clear();
+            if (path != null) {
+                environment.put("PATH", path);
+            }
+            environment.putAll(spec.environment());
+        }
+        Process process = builder.start();
+        try {
+            return awaitInit(process, folder, words);
+        } catch (EngineException | IOException e) {
+            freezer.kill(null);
+            process.destroyForcibly();
+            throw e;
+        }
+    }
+
+    private static HostProcess awaitInit(Process process, StageFolder folder, Path words) throws IOException {
+        Path ready = folder.path().resolve("ready");
+        long end = System.nanoTime() + LIMIT.toNanos();
+        HostProcess init = null;
+        while (System.nanoTime() - end < 0) {
+            if (init == null) {
+                // Only unshare's child is the init; its later children are never seen from here.
+                init = process.toHandle().children().findFirst().flatMap(h -> HostProcess.of(h.pid())).orElse(null);
+            }
+            if (init != null && Files.exists(ready)) {
+                return init;
+            }
+            if (!process.isAlive()) {
+                if (init != null && Files.exists(ready)) {
+                    return init;
+                }
+                throw new EngineException(FailureReason.LAUNCH_FAILED, Files.readString(words).trim());
+            }
+            try {
+                Thread.sleep(2);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                throw new EngineException(FailureReason.LAUNCH_FAILED, "interrupted");
+            }
+        }
+        throw new EngineException(FailureReason.LAUNCH_FAILED, "not ready within " + LIMIT.toSeconds() + " s");
+    }
+
+    /** The argument vector in front of a command that has to run inside the stage. */
+    public static List<String> enter(HostProcess init, Freezer freezer) {
+        return List.of(
+                "/bin/sh",
+                "-c",
+                Script.text(StageLaunch.class, "enter.sh"),
+                "preemptible-enter",
+                tool("nsenter"),
+                tool("setsid"),
+                Long.toString(init.pid()),
+                freezer.joinFile().map(Path::toString).orElse(""),
+                Script.text(StageLaunch.class, "entered.sh"));
+    }
+
+    private static String tool(String name) {
+        return HostTool.find(name)
+                .map(Path::toString)
+                .orElseThrow(() -> new EngineException(
+                        FailureReason.LAUNCH_FAILED, name + " of util-linux is not on this host"));
+    }
+}

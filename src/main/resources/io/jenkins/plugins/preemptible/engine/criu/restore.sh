@@ -1,0 +1,7 @@
+# Runs CRIU's restore in a mount namespace of its own, which vanishes with it.
+# Arguments: an empty folder, cgroup.procs file or '', criu and its arguments
+root=$1 join=$2
+shift 2
+PATH="$PATH:/usr/sbin:/usr/bin:/sbin:/bin" mount --rbind / "$root" || exit 1
+if [ -n "$join" ]; then echo 0 > "$join" || exit 1; fi
+exec "$@"

@@ -1,0 +1,10 @@
+# Runs a command inside a running stage.
+# Arguments: nsenter, setsid, process id of the init, cgroup.procs file or '', the inner script's text, command...
+nsenter=$1 setsid=$2 pid=$3 join=$4 inner=$5
+shift 5
+# Before the namespaces, so that a freeze that happens now catches this process as well.
+if [ -n "$join" ]; then
+  echo 0 > "$join" || { echo "preemptible: the stage does not run on this host at the moment" >&2; exit 125; }
+fi
+# Entering a mount namespace changes the working folder to its root.
+exec "$nsenter" --target "$pid" --mount --pid --ipc -- "$setsid" /bin/sh -c "$inner" preemptible-enter "$(pwd -P)" "$@"

@@ -1,0 +1,105 @@
+package io.jenkins.plugins.preemptible.engine;
+
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
+import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
+import io.jenkins.plugins.preemptible.engine.host.HostReport;
+import io.jenkins.plugins.preemptible.engine.image.ImageKey;
+import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
+import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import io.jenkins.plugins.preemptible.engine.stage.StageSpec;
+import io.jenkins.plugins.preemptible.engine.stage.StageStatus;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.function.BooleanSupplier;
+
+/**
+ * Folders, an engine and a key for tests with real stages; everything is ended and removed at its close.
+ *
+ * <ol>
+ *   <li>{@link #open} skips the test, saying why, where this host cannot suspend stages.
+ *   <li>Folders are below /var/tmp: a disk, as in an agent's workspace.
+ *   <li>{@link #close} kills every stage that is left.
+ * </ol>
+ */
+final class StageBench implements AutoCloseable {
+
+    final Path folder;
+    final Path work;
+    final Engine engine;
+    final ImageKey key = ImageKey.generate();
+
+    private StageBench(FreezerKind freezer, Path home) throws IOException {
+        folder = Files.createTempDirectory(Path.of("/var/tmp"), "preemptible test ");
+        work = Files.createDirectory(folder.resolve("work"));
+        engine = Engine.open(home == null ? folder.resolve("home") : home, new CriuSearch(), freezer);
+    }
+
+    static StageBench open() throws IOException {
+        return open(null, null);
+    }
+
+    static StageBench open(FreezerKind freezer, Path home) throws IOException {
+        StageBench bench = new StageBench(freezer, home);
+        HostReport report = bench.engine.check();
+        if (!report.ok()) {
+            bench.close();
+        }
+        assumeTrue(report.ok(), () -> "this host cannot suspend stages: "
+                + report.items().stream().filter(i -> !i.ok()).toList());
+        return bench;
+    }
+
+    StageStatus start(String... command) {
+        return engine.start(new StageSpec(StageId.create("test"), "test", work, List.of(command), null));
+    }
+
+    StageStatus script(String text) {
+        return start("/bin/sh", "-c", text);
+    }
+
+    Path archive(StageId id) {
+        return folder.resolve(id + ".image");
+    }
+
+    List<String> output(StageId id) throws IOException {
+        return Files.readAllLines(engine.status(id).output());
+    }
+
+    static void until(String what, Duration limit, BooleanSupplier condition) {
+        long end = System.nanoTime() + limit.toNanos();
+        while (!condition.getAsBoolean()) {
+            if (System.nanoTime() - end > 0) {
+                throw new AssertionError("not within " + limit + ": " + what);
+            }
+            try {
+                Thread.sleep(5);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                throw new AssertionError(e);
+            }
+        }
+    }
+
+    /** How many lines a file has, 0 while it is not there. */
+    static long lines(Path file) {
+        try (var lines = Files.lines(file)) {
+            return lines.count();
+        } catch (IOException | java.io.UncheckedIOException e) {
+            return 0;
+        }
+    }
+
+    @Override
+    public void close() throws IOException {
+        for (StageStatus stage : engine.list()) {
+            engine.kill(stage.id());
+            engine.forget(stage.id());
+        }
+        StageFolder.delete(folder);
+    }
+}

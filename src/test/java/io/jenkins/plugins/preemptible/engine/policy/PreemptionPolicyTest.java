@@ -1,0 +1,306 @@
+package io.jenkins.plugins.preemptible.engine.policy;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.jenkins.plugins.preemptible.engine.policy.Snapshot.Agent;
+import io.jenkins.plugins.preemptible.engine.policy.Snapshot.Limits;
+import io.jenkins.plugins.preemptible.engine.policy.Snapshot.RunningStage;
+import io.jenkins.plugins.preemptible.engine.policy.Snapshot.SuspendedStage;
+import io.jenkins.plugins.preemptible.engine.policy.Snapshot.WaitingItem;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Set;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+class PreemptionPolicyTest {
+
+    private static final long NOW = 1_000_000;
+    private static final Limits NO_SLICE = new Limits(true, 0, 0, 0);
+    private static final Limits SLICE = new Limits(true, 60_000, 0, 0);
+
+    private Limits limits = NO_SLICE;
+    private final List<Agent> agents = new ArrayList<>();
+    private final List<RunningStage> running = new ArrayList<>();
+    private final List<SuspendedStage> suspended = new ArrayList<>();
+    private final List<WaitingItem> waiting = new ArrayList<>();
+
+    private void agent(String name, int idle) {
+        agents.add(new Agent(name, idle, true));
+    }
+
+    private void runs(String id, String agent, int priority, long agoMillis) {
+        running.add(new RunningStage(id, agent, priority, NOW - agoMillis, NOW - agoMillis, 0, 0, null, 0));
+    }
+
+    private void waits(String id, int priority, long agoMillis, String... fitting) {
+        waiting.add(new WaitingItem(id, priority, NOW - agoMillis, Set.of(fitting), null));
+    }
+
+    private void isSuspended(String id, int priority, long agoMillis, String... fitting) {
+        suspended.add(new SuspendedStage(id, Set.of(fitting), priority, NOW - agoMillis, null, false));
+    }
+
+    private void decides(Action... expected) {
+        assertEquals(
+                Arrays.asList(expected),
+                PreemptionPolicy.decide(new Snapshot(NOW, limits, agents, running, suspended, waiting)));
+    }
+
+    private static Action suspend(String stage, String item, String agent, Reason reason) {
+        return new Action.Suspend(stage, item, agent, reason);
+    }
+
+    private static Action keep(String id, Reason reason) {
+        return new Action.Keep(id, reason);
+    }
+
+    private static Action resume(String stage, String agent) {
+        return new Action.Resume(stage, agent, Reason.EXECUTOR_IDLE);
+    }
+
+    @Test
+    void anItemOfHigherPriorityTakesTheStageOfLowestPriority() {
+        agent("a", 0);
+        runs("middle", "a", 5, 500);
+        runs("worst", "a", 9, 500);
+        waits("item", 1, 10, "a");
+        decides(suspend("worst", "item", "a", Reason.HIGHER_PRIORITY_WAITS));
+    }
+
+    @Test
+    void amongTheWorstTheOneThatStartedLastIsTaken() {
+        agent("a", 0);
+        runs("older", "a", 9, 900);
+        runs("younger", "a", 9, 100);
+        waits("item", 1, 10, "a");
+        decides(suspend("younger", "item", "a", Reason.HIGHER_PRIORITY_WAITS));
+    }
+
+    @Test
+    void noStageIsTakenForAnItemOfEqualOrLowerPriorityWithoutSlices() {
+        agent("a", 0);
+        runs("stage", "a", 5, 1_000_000);
+        waits("equal", 5, 10, "a");
+        waits("worse", 6, 10, "a");
+        decides(keep("equal", Reason.NO_LOWER_PRIORITY), keep("worse", Reason.NO_LOWER_PRIORITY));
+    }
+
+    @Test
+    void anEqualItemTakesAStageOnlyWhenItsSliceIsUsedUp() {
+        limits = SLICE;
+        agent("a", 0);
+        runs("stage", "a", 5, 59_999);
+        waits("item", 5, 10, "a");
+        decides(keep("item", Reason.TIME_SLICE_NOT_USED_UP));
+        running.clear();
+        runs("stage", "a", 5, 60_000);
+        decides(suspend("stage", "item", "a", Reason.TIME_SLICE_USED_UP));
+    }
+
+    @Test
+    void aStagesOwnSliceGoesBeforeTheDefault() {
+        limits = SLICE;
+        agent("a", 0);
+        running.add(new RunningStage("stage", "a", 5, NOW - 20_000, NOW - 20_000, 0, 10_000, null, 0));
+        waits("item", 5, 10, "a");
+        decides(suspend("stage", "item", "a", Reason.TIME_SLICE_USED_UP));
+    }
+
+    @Test
+    void anIdleExecutorServesTheItem() {
+        agent("a", 0);
+        agent("b", 1);
+        runs("stage", "a", 9, 500);
+        waits("item", 1, 10, "a", "b");
+        decides(keep("item", Reason.EXECUTOR_FREE_ALREADY));
+    }
+
+    @Test
+    void anIdleExecutorIsGivenToTheItemThatHasNoOther() {
+        agent("a", 1);
+        agent("b", 1);
+        runs("stage", "a", 9, 500);
+        waits("flexible", 1, 10, "a", "b");
+        waits("fixed", 2, 10, "a");
+        decides(keep("flexible", Reason.EXECUTOR_FREE_ALREADY), keep("fixed", Reason.EXECUTOR_FREE_ALREADY));
+    }
+
+    @Test
+    void oneVictimAnItemAndTheBestItemFirst() {
+        agent("a", 0);
+        runs("one", "a", 9, 500);
+        waits("second", 2, 100, "a");
+        waits("first", 1, 10, "a");
+        decides(
+                suspend("one", "first", "a", Reason.HIGHER_PRIORITY_WAITS),
+                keep("second", Reason.VICTIM_TAKEN));
+    }
+
+    @Test
+    void anExecutorThatWasFreedForAnItemIsKeptForIt() {
+        agent("a", 1);
+        runs("stage", "a", 9, 500);
+        waiting.add(new WaitingItem("mine", 3, NOW, Set.of("a"), "a"));
+        isSuspended("sleeper", 5, 100, "a");
+        decides(keep("mine", Reason.EXECUTOR_RESERVED), suspend("stage", "sleeper", "a", Reason.HIGHER_PRIORITY_WAITS));
+        running.clear();
+        decides(keep("mine", Reason.EXECUTOR_RESERVED), keep("sleeper", Reason.BETTER_ITEM_WAITS));
+    }
+
+    @Test
+    void aReservationOnAnAgentThatWentAwayIsVoid() {
+        agents.add(new Agent("a", 0, false));
+        agent("b", 0);
+        runs("stage", "b", 9, 500);
+        waiting.add(new WaitingItem("item", 1, NOW, Set.of("a", "b"), "a"));
+        decides(suspend("stage", "item", "b", Reason.HIGHER_PRIORITY_WAITS));
+    }
+
+    @Test
+    void aStageInItsExemptTimeIsLeftAlone() {
+        limits = new Limits(true, 0, 60_000, 0);
+        agent("a", 0);
+        runs("stage", "a", 9, 59_999);
+        waits("item", 1, 10, "a");
+        decides(keep("item", Reason.EXEMPT_TIME));
+    }
+
+    @Test
+    void aStageThatWasSuspendedOftenEnoughIsLeftAlone() {
+        limits = new Limits(true, 0, 0, 2);
+        agent("a", 0);
+        running.add(new RunningStage("stage", "a", 9, 0, 0, 2, 0, null, 0));
+        waits("item", 1, 10, "a");
+        decides(keep("item", Reason.MOST_SUSPENSIONS_REACHED));
+    }
+
+    @Test
+    void aStageThatCannotBeCheckpointedIsLeftAlone() {
+        agent("a", 0);
+        running.add(new RunningStage("stage", "a", 9, 0, 0, 0, 0, "it is traced", 0));
+        waits("item", 1, 10, "a");
+        decides(keep("item", Reason.NOT_CHECKPOINTABLE));
+    }
+
+    @Test
+    void afterAFailedDumpAStageIsLeftAloneForAWhile() {
+        agent("a", 0);
+        running.add(new RunningStage("stage", "a", 9, 0, 0, 0, 0, null, NOW + 1));
+        waits("item", 1, 10, "a");
+        decides(keep("item", Reason.SUSPEND_FAILED_LATELY));
+    }
+
+    @Test
+    void nothingIsSuspendedWhenSwitchedOffButSuspendedStagesGoOn() {
+        limits = new Limits(false, 60_000, 0, 0);
+        agent("a", 0);
+        agent("b", 1);
+        runs("stage", "a", 9, 500_000);
+        waits("item", 1, 10, "a");
+        isSuspended("sleeper", 5, 100, "b");
+        decides(keep("item", Reason.SWITCHED_OFF), resume("sleeper", "b"));
+    }
+
+    @Test
+    void nothingIsSuspendedWhereTheItemDoesNotFitOrNoAgentAccepts() {
+        agent("a", 0);
+        agents.add(new Agent("off", 0, false));
+        runs("stage", "a", 9, 500);
+        runs("other", "off", 9, 500);
+        waits("elsewhere", 1, 20, "b");
+        waits("offline", 1, 10, "off");
+        decides(keep("elsewhere", Reason.AGENT_NOT_ACCEPTING), keep("offline", Reason.AGENT_NOT_ACCEPTING));
+        agent("b", 0);
+        waiting.clear();
+        waits("elsewhere", 1, 20, "b");
+        decides(keep("elsewhere", Reason.NO_FITTING_STAGE));
+    }
+
+    @Test
+    void aSuspendedStageGoesOnWhenItsExecutorIsIdle() {
+        agent("a", 1);
+        isSuspended("stage", 5, 100, "a");
+        decides(resume("stage", "a"));
+    }
+
+    @Test
+    void aSuspendedStageThatIsInTheQueueAlreadyKeepsItsExecutor() {
+        agent("a", 1);
+        suspended.add(new SuspendedStage("asked", Set.of("a"), 5, NOW - 10, "item", true));
+        isSuspended("later", 5, 5, "a");
+        decides(keep("asked", Reason.RESTORE_REQUESTED_ALREADY), keep("later", Reason.BETTER_ITEM_WAITS));
+    }
+
+    @Test
+    void aBetterItemGoesBeforeASuspendedStageAndAWorseOneAfterIt() {
+        agent("a", 1);
+        isSuspended("stage", 5, 100, "a");
+        waits("better", 4, 1, "a");
+        waits("worse", 6, 1_000, "a");
+        decides(
+                keep("better", Reason.EXECUTOR_FREE_ALREADY),
+                keep("stage", Reason.BETTER_ITEM_WAITS),
+                keep("worse", Reason.NO_FITTING_STAGE));
+    }
+
+    @Test
+    void anEqualItemGoesFirstOnlyWhenItWaitsLonger() {
+        agent("a", 1);
+        isSuspended("stage", 5, 100, "a");
+        waits("longer", 5, 101, "a");
+        decides(keep("longer", Reason.EXECUTOR_FREE_ALREADY), keep("stage", Reason.BETTER_ITEM_WAITS));
+        waiting.clear();
+        waits("same", 5, 100, "a");
+        decides(resume("stage", "a"), keep("same", Reason.NO_FITTING_STAGE));
+    }
+
+    @Test
+    void twoEqualStagesTakeTurnsOnOneExecutor() {
+        limits = SLICE;
+        agent("a", 0);
+        runs("second", "a", 5, 60_000);
+        isSuspended("first", 5, 60_000, "a");
+        decides(suspend("second", "first", "a", Reason.TIME_SLICE_USED_UP));
+        running.clear();
+        agents.clear();
+        agent("a", 1);
+        isSuspended("second", 5, 0, "a");
+        decides(resume("first", "a"), keep("second", Reason.BETTER_ITEM_WAITS));
+    }
+
+    @Test
+    void whatWasFreedForASuspendedStageIsGivenToIt() {
+        agent("a", 1);
+        suspended.add(new SuspendedStage("stage", Set.of("a"), 5, NOW - 10, null, false, "a"));
+        waits("better", 1, 10, "a");
+        decides(keep("better", Reason.NO_FITTING_STAGE), resume("stage", "a"));
+    }
+
+    @ParameterizedTest
+    @EnumSource(Reason.class)
+    void everyReasonIsOneSentence(Reason reason) {
+        String sentence = reason.sentence();
+        assertTrue(sentence.matches("[A-Z][^.]+\\."), sentence);
+    }
+
+    @Test
+    void aSnapshotThatNamesAStageTwiceIsRefused() {
+        runs("stage", "a", 5, 1);
+        runs("stage", "b", 5, 1);
+        assertThrows(
+                IllegalArgumentException.class,
+                () -> new Snapshot(NOW, limits, agents, running, suspended, waiting));
+    }
+
+    @Test
+    void aNegativeLimitIsRefusedByName() {
+        String message = assertThrows(IllegalArgumentException.class, () -> new Limits(true, -1, 0, 0))
+                .getMessage();
+        assertTrue(message.contains("time slice") && message.contains("-1"), message);
+    }
+}
