@@ -55,7 +55,7 @@ class SuspendedBadgeActionTest {
         String tooltip = badges.get(0).getAttribute("tooltip");
         assertTrue(tooltip.startsWith("Stage \u201cfuzz\u201d has been suspended for 1 min "), tooltip);
         assertTrue(tooltip.contains("in favour of deploy #12."), tooltip);
-        assertTrue(tooltip.endsWith("Its image has 50.00 MB."), tooltip);
+        assertTrue(tooltip.endsWith("Its image has 50.00 MiB."), tooltip);
     }
 
     @Test
