@@ -161,7 +161,6 @@ final class OwnExecutorExecution extends StepExecution {
         live.lease(lease);
         boolean started = false;
         try {
-            lease.path.mkdirs();
             block.addAction(new WorkspaceActionImpl(lease.path, block));
             StageLog.line(context, "Running on " + node.getDisplayName() + " in " + lease.path.getRemote());
             StageOpening.open(

@@ -15,6 +15,7 @@ import java.util.Set;
 import jenkins.model.Jenkins;
 import org.jenkinsci.plugins.workflow.FilePathUtils;
 import org.jenkinsci.plugins.workflow.cps.nodes.StepNode;
+import org.jenkinsci.plugins.workflow.cps.nodes.StepStartNode;
 import org.jenkinsci.plugins.workflow.graph.FlowNode;
 import org.jenkinsci.plugins.workflow.steps.DynamicContext;
 import org.jenkinsci.plugins.workflow.steps.StepDescriptor;
@@ -76,6 +77,10 @@ final class StageContext implements Serializable {
             for (FlowNode around : current.iterateEnclosingBlocks()) {
                 if (around.getId().equals(stage.blockNodeId)) {
                     return true;
+                }
+                if (around instanceof StepStartNode && ((StepStartNode) around).isBody()) {
+                    // The body of a block is a node of its own below the block's, with the same descriptor.
+                    continue;
                 }
                 StepDescriptor kind = around instanceof StepNode ? ((StepNode) around).getDescriptor() : null;
                 if (kind != null && kind.getProvidedContext().contains(type())) {

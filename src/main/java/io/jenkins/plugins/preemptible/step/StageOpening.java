@@ -26,6 +26,7 @@ final class StageOpening {
     static void open(StageRecord stage, Node node, FilePath workspace, StepContext context) throws InterruptedException {
         AgentStage.Sandbox sandbox;
         try {
+            workspace.mkdirs();
             sandbox = AgentStage.on(node, stage.id()).open(workspace, stage.name());
         } catch (IOException | RuntimeException x) {
             sandbox = new AgentStage.Sandbox(null, x.toString());
