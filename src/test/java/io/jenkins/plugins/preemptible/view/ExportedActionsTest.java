@@ -29,12 +29,9 @@ class ExportedActionsTest {
 
     @Test
     void aSuspendedStageIsTellingItsNode(JenkinsRule jenkins) throws Exception {
-        WorkflowJob job = jenkins.createProject(WorkflowJob.class, "fuzzing");
-        job.setDefinition(new CpsFlowDefinition("echo 'hello'", true));
-        WorkflowRun build = jenkins.buildAndAssertSuccess(job);
+        WorkflowRun build = sleepingBuild(jenkins);
         FlowNode node = build.getExecution().getCurrentHeads().get(0);
         node.addOrReplaceAction(new SuspendedStageAction("fuzz", "SUSPENDED", 1_000, "deploy #12", REASON, 55_000_000));
-        node.save();
 
         JSONObject exported = stageAction(jenkins, node);
 
@@ -48,19 +45,23 @@ class ExportedActionsTest {
 
         node.addOrReplaceAction(new SuspendedStageAction("fuzz", "RESUMING", 2_000, null, null, 0));
         assertEquals("RESUMING", stageAction(jenkins, node).getString("state"));
+        end(jenkins, build);
     }
 
     @Test
     void aSuspendedStageIsSavedWithItsNode(JenkinsRule jenkins) throws Exception {
-        WorkflowJob job = jenkins.createProject(WorkflowJob.class, "fuzzing");
-        job.setDefinition(new CpsFlowDefinition("echo 'hello'", true));
-        WorkflowRun build = jenkins.buildAndAssertSuccess(job);
+        WorkflowRun build = sleepingBuild(jenkins);
         FlowNode node = build.getExecution().getCurrentHeads().get(0);
-        node.addAction(new SuspendedStageAction("fuzz", "SUSPENDED", 1_000, null, REASON, 5));
+        // On a running Pipeline: nothing can be added to the nodes of one that ended.
+        node.addOrReplaceAction(new SuspendedStageAction("fuzz", "SUSPENDED", 1_000, null, REASON, 5));
         node.save();
+        end(jenkins, build);
 
-        job._getRuns().purgeCache();
-        FlowExecution loaded = job.getBuildByNumber(1).getExecution();
+        jenkins.jenkins.reload();
+        FlowExecution loaded = jenkins.jenkins
+                .getItemByFullName("fuzzing", WorkflowJob.class)
+                .getBuildByNumber(1)
+                .getExecution();
         SuspendedStageAction action = loaded.getNode(node.getId()).getPersistentAction(SuspendedStageAction.class);
 
         assertEquals("fuzz", action.getStage());
@@ -124,6 +125,19 @@ class ExportedActionsTest {
         PreemptorAction loaded = build.getAction(PreemptorAction.class);
         assertEquals(action.getSentence(), loaded.getSentence());
         assertEquals(11_200, loaded.getStartedMillis());
+    }
+
+    private static WorkflowRun sleepingBuild(JenkinsRule jenkins) throws Exception {
+        WorkflowJob job = jenkins.createProject(WorkflowJob.class, "fuzzing");
+        job.setDefinition(new CpsFlowDefinition("sleep 600", true));
+        WorkflowRun build = job.scheduleBuild2(0).waitForStart();
+        jenkins.waitForMessage("Sleeping for", build);
+        return build;
+    }
+
+    private static void end(JenkinsRule jenkins, WorkflowRun build) throws Exception {
+        build.doStop();
+        jenkins.waitForCompletion(build);
     }
 
     /** As the REST pages write it: a node's own model, its actions one level down. */
