@@ -10,6 +10,7 @@ import io.jenkins.plugins.preemptible.engine.image.ImageArchive;
 import io.jenkins.plugins.preemptible.engine.image.ImageException;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.image.ImageManifest;
+import io.jenkins.plugins.preemptible.engine.stage.Mounts;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
@@ -147,7 +148,7 @@ final class Suspension {
         refuseTraced(tree);
         StageFolder.delete(folder.images());
         Files.createDirectory(folder.images());
-        List<String> now = io.jenkins.plugins.preemptible.engine.stage.Mounts.ofHost(Proc.mountInfo(init.pid()));
+        List<String> now = Mounts.ofHost(Proc.mountInfo(init.pid()));
         List<String> mounts = record.mounts().stream().filter(now::contains).toList();
         long dumping = System.nanoTime();
         criu.dump(init, folder, freezer, mounts);
@@ -181,7 +182,7 @@ final class Suspension {
     }
 
     /**
-     * Freezes at a moment when everything of the stage is below its init.
+     * Freezes at a moment when everything of the stage is below its init and nothing is half started.
      *
      * <p>A process that is just entering has a parent outside: it would be frozen, left out of the dump and then killed.
      */
@@ -198,25 +199,29 @@ final class Suspension {
                 throw new SuspendFailedException(FailureReason.STAGE_ENDED, id.value());
             }
             List<Long> strangers = strangers(freezer, init, tree.stream().map(Proc.Stat::pid).toList());
-            if (strangers.isEmpty()) {
+            // CRIU would wait for the parent, which waits for the child, which is frozen.
+            Optional<Proc.Stat> vfork = tree.stream().filter(s -> Proc.inVfork(s.pid())).findFirst();
+            if (strangers.isEmpty() && vfork.isEmpty()) {
                 return tree;
             }
-            String who = strangers.stream()
-                    .map(p -> p + " " + Proc.commandLine(p))
-                    .map(t -> t.length() > 120 ? t.substring(0, 120) + "…" : t)
-                    .findFirst()
-                    .orElse("");
             freezer.thaw(init);
             if (System.nanoTime() - end > 0) {
-                throw new SuspendFailedException(FailureReason.ENTERING, who);
+                throw strangers.isEmpty()
+                        ? new SuspendFailedException(FailureReason.KERNEL_WAIT, "process " + vfork.get().comm())
+                        : new SuspendFailedException(FailureReason.ENTERING, name(strangers.get(0)));
             }
             try {
-                Thread.sleep(20);
+                Thread.sleep(5);
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();
                 throw new IOException("interrupted", e);
             }
         }
+    }
+
+    private static String name(long pid) {
+        String text = pid + " " + Proc.commandLine(pid);
+        return "process " + (text.length() > 120 ? text.substring(0, 120) + "…" : text);
     }
 
     private static List<Long> strangers(Freezer freezer, HostProcess init, List<Long> known) throws IOException {

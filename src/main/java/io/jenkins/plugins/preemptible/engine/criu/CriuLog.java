@@ -29,6 +29,7 @@ public record CriuLog(FailureReason reason, List<String> decisive) {
 
     private static final List<Rule> RULES = List.of(
             rule("No space left on device|Disk quota exceeded", FailureReason.NO_SPACE),
+            rule("Unseizable non-zombie .*state D", FailureReason.KERNEL_WAIT),
             rule("Unseizable|found while seizing|is being traced|already traced", FailureReason.TRACED),
             rule("Connected TCP socket|tcp-established|tcp-close|In-flight connection", FailureReason.CONNECTED_TCP),
             rule("file locks are hold|file.locks option|can't dump.*lock", FailureReason.FILE_LOCKS),

@@ -20,6 +20,8 @@ public enum FailureReason {
     BAD_FOLDER("The folder for the image does not exist or cannot be written to", "Name an existing folder that this user may write to"),
     BAD_SPEC("The stage cannot be started as described", "Correct the named thing"),
     ENTERING("A process with a parent outside of the stage is in it or just entering it", "Try again when what was started in the stage has left its launcher"),
+    KERNEL_WAIT("A process of the stage waits inside the kernel, for a disk, a network file system or a child that is just being started",
+            "Try again later"),
     OBJECTION("The stage must not be suspended now", "It runs on; try again later"),
     TRACED("A process of the stage is being traced (strace, gdb or another debugger), and the kernel allows one tracer only",
             "Run the stage without the tracer"),

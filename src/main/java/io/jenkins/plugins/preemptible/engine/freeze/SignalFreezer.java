@@ -20,6 +20,8 @@ import java.util.Optional;
  */
 public final class SignalFreezer implements Freezer {
 
+    private static final Duration ROUND = Duration.ofMillis(100);
+
     SignalFreezer() {}
 
     @Override
@@ -47,23 +49,38 @@ public final class SignalFreezer implements Freezer {
     @Override
     public void freeze(HostProcess init, Duration limit) throws IOException {
         long end = System.nanoTime() + limit.toNanos();
-        while (true) {
-            boolean all = true;
-            for (Proc.Stat s : Proc.tree(init.pid())) {
-                if (s.zombie() || s.state() == 'T') {
-                    continue;
-                }
-                all = false;
-                LibC.kill(s.pid(), LibC.SIGSTOP);
-            }
-            if (all) {
-                return;
-            }
-            if (System.nanoTime() - end > 0) {
+        long again = System.nanoTime() + ROUND.toNanos();
+        while (!stopped(init)) {
+            long now = System.nanoTime();
+            if (now - end > 0) {
                 thaw(init);
                 throw new IOException("not stopped within " + limit.toMillis() + " ms");
             }
+            // A parent in vfork(2) stops only after its child began its program, and the child is stopped already.
+            boolean stuck = now - again > 0;
+            if (stuck) {
+                thaw(init);
+                again = now + ROUND.toNanos();
+            }
+            try {
+                Thread.sleep(stuck ? 5 : 1);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                thaw(init);
+                throw new IOException("interrupted", e);
+            }
         }
+    }
+
+    private static boolean stopped(HostProcess init) {
+        boolean all = true;
+        for (Proc.Stat s : Proc.tree(init.pid())) {
+            if (!s.zombie() && s.state() != 'T') {
+                all = false;
+                LibC.kill(s.pid(), LibC.SIGSTOP);
+            }
+        }
+        return all;
     }
 
     @Override

@@ -26,6 +26,9 @@ public final class Proc {
 
     private static final Path ROOT = Path.of("/proc");
 
+    // Where vfork(2) waits, by the kernel's own names since 2.6; the wait itself is inlined into its caller.
+    private static final List<String> VFORK = List.of("kernel_clone", "_do_fork", "do_fork", "wait_for_vfork_done");
+
     /** The fields of {@code /proc/PID/stat} that are of use here. */
     public record Stat(long pid, String comm, char state, long ppid, long startTicks) {
         /** Whether it has ended and only waits for its parent to take note. */
@@ -98,6 +101,17 @@ public final class Proc {
     /** The process that traces any thread of this one, 0 for none. */
     public static long tracer(long pid) {
         return status(pid, "TracerPid").map(v -> Long.parseLong(v.trim())).orElse(0L);
+    }
+
+    /**
+     * Whether a process waits for the child that it made by vfork(2) to begin its new program.
+     *
+     * <p>Always false where the kernel does not tell where processes wait.
+     */
+    public static boolean inVfork(long pid) {
+        return read(ROOT.resolve(Long.toString(pid)).resolve("wchan"))
+                .map(w -> VFORK.contains(w.trim()))
+                .orElse(false);
     }
 
     /** The process id as the innermost PID namespace knows it, or the host's where that is not told. */
