@@ -85,7 +85,7 @@ public final class AgentStage {
         home.act(new Commit(id.value()));
     }
 
-    /** Lets the frozen tree go on and drops its image. */
+    /** Lets the frozen tree go on and drops its image; harmless when it is not frozen. */
     public void thaw() throws IOException, InterruptedException {
         home.act(new Thaw(id.value()));
     }
@@ -106,11 +106,6 @@ public final class AgentStage {
     /** Kills whatever is left of the stage, running or frozen, and forgets it. */
     public void remove() throws IOException, InterruptedException {
         home.act(new Remove(id.value()));
-    }
-
-    /** Whether the stage's init lives, running or frozen. */
-    public boolean alive() throws IOException, InterruptedException {
-        return home.act(new Alive(id.value()));
     }
 
     /** What {@link #open} answers. Exactly one of the two is null. */
@@ -252,7 +247,9 @@ public final class AgentStage {
 
         @Override
         Void act(Engine engine, StageId stage, Path exchange) throws IOException {
-            engine.thaw(stage);
+            if (find(engine, stage).map(StageStatus::state).filter(StageStatus.State.SUSPENDING::equals).isPresent()) {
+                engine.thaw(stage);
+            }
             PrivateFolder.remove(exchange);
             return null;
         }
@@ -270,6 +267,15 @@ public final class AgentStage {
         @Override
         Restore act(Engine engine, StageId stage, Path exchange) throws IOException {
             try {
+                Optional<StageStatus.State> now = find(engine, stage).map(StageStatus::state);
+                if (now.filter(StageStatus.State.RUNNING::equals).isPresent()) {
+                    // An earlier restore came through, but its answer did not reach the controller.
+                    return new Restore(null, List.of(), List.copyOf(engine.enterCommand(stage)), 0, 0, 0);
+                }
+                if (now.filter(StageStatus.State.SUSPENDING::equals).isPresent()) {
+                    // The kill that was due when the image was safe did not get through.
+                    engine.commit(stage);
+                }
                 ResumeReport done = engine.resume(exchange.resolve(IMAGE_FILE), ImageKey.parse(key));
                 return new Restore(
                         null,
@@ -302,19 +308,6 @@ public final class AgentStage {
                 engine.forget(stage);
             }
             return null;
-        }
-    }
-
-    private static final class Alive extends InEngine<Boolean> {
-        private static final long serialVersionUID = 1L;
-
-        Alive(String id) {
-            super(id);
-        }
-
-        @Override
-        Boolean act(Engine engine, StageId stage, Path exchange) {
-            return find(engine, stage).map(status -> status.initPid() > 0).orElse(false);
         }
     }
 

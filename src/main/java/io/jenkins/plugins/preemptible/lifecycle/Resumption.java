@@ -77,10 +77,17 @@ public final class Resumption {
         if (stage.state == StageState.SUSPENDED) {
             stage = registry.update(stage.id, s -> s.state = StageLifecycle.next(s.state, Event.RESUME_REQUESTED));
         }
+        if (stage == null) {
+            return Outcome.ENDED;
+        }
         long began = System.nanoTime();
         AgentStage.Restore restore;
         try {
             restore = restore(live, stage, executor);
+        } catch (InterruptedException x) {
+            // Whatever came of it on the agent is found there by the next attempt.
+            registry.cutOff(live.id());
+            throw x;
         } catch (IOException | RuntimeException x) {
             LOGGER.log(Level.WARNING, x, () -> "cannot resume stage " + live.id());
             restore = new AgentStage.Restore(
@@ -101,10 +108,6 @@ public final class Resumption {
             throw new AbortException("the image's key is gone");
         }
         AgentStage agent = AgentStage.on(computer.getNode(), stage.id);
-        if (agent.alive()) {
-            // A kill that was due when the image was safe did not get through then.
-            agent.commit();
-        }
         StageImages.fetch(run, stage.id, agent.prepareExchange());
         return agent.restore(stage.imageKey.getPlainText());
     }

@@ -75,12 +75,11 @@ final class StageImages {
             if (!"file".equals(uri.getScheme())) {
                 return false;
             }
-            Path file = Path.of(uri);
-            Files.deleteIfExists(file);
+            Files.deleteIfExists(Path.of(uri));
             // Only our own two folders, and only when empty: other stages of the build may be suspended as well.
-            Files.deleteIfExists(file.getParent());
+            Files.deleteIfExists(Path.of(root.child(FOLDER).child(stageId).toURI()));
             try {
-                Files.deleteIfExists(file.getParent().getParent());
+                Files.deleteIfExists(Path.of(root.child(FOLDER).toURI()));
             } catch (DirectoryNotEmptyException x) {
                 LOGGER.log(Level.FINER, "another image is still there", x);
             }

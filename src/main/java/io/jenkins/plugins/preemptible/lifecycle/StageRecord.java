@@ -148,6 +148,11 @@ public final class StageRecord implements Cloneable {
         return runId;
     }
 
+    /** The build as people know it, without loading it. */
+    public String build() {
+        return runId.replace("#", " #");
+    }
+
     public String blockNodeId() {
         return blockNodeId;
     }

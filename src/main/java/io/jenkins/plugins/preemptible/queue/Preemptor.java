@@ -51,7 +51,7 @@ final class Preemptor {
             return new Preemptor(item, holder, item.task.getFullDisplayName());
         }
         StageRecord stage = StageRegistry.get().find(holder);
-        return stage == null ? null : new Preemptor(null, holder, "stage " + stage.name() + " of " + stage.runId());
+        return stage == null ? null : new Preemptor(null, holder, "stage " + stage.name() + " of " + stage.build());
     }
 
     String name() {
@@ -61,7 +61,7 @@ final class Preemptor {
     void chosen(StageRecord victim, Reason reason) {
         if (item != null) {
             item.addOrReplaceAction(new PreemptorAction(
-                    victim.runId(),
+                    victim.build(),
                     victim.name(),
                     victim.node().isEmpty() ? "built-in node" : victim.node(),
                     reason.sentence(),

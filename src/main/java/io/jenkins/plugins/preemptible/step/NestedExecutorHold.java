@@ -1,6 +1,5 @@
 package io.jenkins.plugins.preemptible.step;
 
-import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.Extension;
 import hudson.model.Executor;
 import hudson.model.ExecutorListener;
@@ -91,7 +90,7 @@ final class NestedExecutorHold implements ExecutorHold {
             }
         }
 
-        private static void giveBack(@CheckForNull StageRecord stage) throws IOException {
+        private static void giveBack(StageRecord stage) throws IOException {
             try (ACLContext system = ACL.as2(ACL.SYSTEM2)) {
                 PlaceholderRelease.run(stage);
             }

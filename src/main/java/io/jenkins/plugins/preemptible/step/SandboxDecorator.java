@@ -60,7 +60,8 @@ final class SandboxDecorator extends LauncherDecorator implements Serializable {
             refuseContainers(starter.cmds());
             Optional<String> controlFolder = DurableTasks.controlFolder(starter.cmds());
             StageRecord stage = StageRegistry.get().find(stageId);
-            if (stage == null || stage.enterCommand() == null || controlFolder.isEmpty()) {
+            List<String> enter = stage == null ? null : stage.enterCommand();
+            if (enter == null || controlFolder.isEmpty()) {
                 return getInner().launch(starter);
             }
             if (stage.state() != StageState.RUNNING && stage.state() != StageState.SUSPENDING) {
@@ -73,7 +74,7 @@ final class SandboxDecorator extends LauncherDecorator implements Serializable {
                 live.launching();
             }
             StageLaunches.note(stageId, controlFolder.get());
-            return getInner().launch(inSandbox(starter, stage.enterCommand()));
+            return getInner().launch(inSandbox(starter, enter));
         }
 
         private static ProcStarter inSandbox(ProcStarter starter, List<String> enter) {

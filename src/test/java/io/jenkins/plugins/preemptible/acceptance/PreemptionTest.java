@@ -88,7 +88,7 @@ class PreemptionTest {
         assertFalse(victim.getArtifacts().isEmpty(), "the image is among the artifacts while the stage is suspended");
         PreemptorAction story = preemptor.getAction(PreemptorAction.class);
         assertNotNull(story, "the queue item has handed the story on to the build");
-        assertEquals(victim.getExternalizableId(), story.getVictim());
+        assertEquals(victim.getFullDisplayName(), story.getVictim());
         assertShownAsSuspended(victim, true);
         j.assertBuildStatusSuccess(j.waitForCompletion(preemptor));
         assertThat(Rig.log(preemptor), containsString("[preemptible] Preempted stage"));

@@ -74,8 +74,16 @@ public final class HostTool {
             return new Answer(-1, "interrupted");
         } finally {
             if (out != null) {
-                out.toFile().delete();
+                deleteQuietly(out);
             }
+        }
+    }
+
+    private static void deleteQuietly(Path file) {
+        try {
+            Files.deleteIfExists(file);
+        } catch (IOException e) {
+            // A few words in the folder for temporary files: they hinder nobody.
         }
     }
 }
