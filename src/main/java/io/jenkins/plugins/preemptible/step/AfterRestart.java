@@ -7,12 +7,13 @@ import hudson.model.Result;
 import hudson.model.TaskListener;
 import hudson.slaves.WorkspaceList;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import io.jenkins.plugins.preemptible.lifecycle.StageThreads;
 import java.io.IOException;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 import jenkins.model.CauseOfInterruption;
@@ -39,47 +40,48 @@ final class AfterRestart {
 
     private final LiveStage live;
     private final OwnExecutorExecution execution;
+    private final long beganNanos = System.nanoTime();
 
     AfterRestart(LiveStage live, OwnExecutorExecution execution) {
         this.live = live;
         this.execution = execution;
     }
 
+    /** Takes the stage up, or looks again a little later when its agent is not there yet; never waits. */
     void takeUp() throws InterruptedException {
         StageRecord stage = StageRegistry.get().find(live.id());
-        if (stage == null) {
+        if (stage == null || live.ending()) {
+            return;
+        }
+        FilePath workspace = FilePathUtils.find(stage.node(), stage.workspace());
+        if (workspace == null) {
+            if (!stage.suspended() && tooLate()) {
+                giveUp(stage);
+            } else {
+                StageThreads.schedule("taking up " + stage, POLL_MILLIS, this::takeUp);
+            }
             return;
         }
         try {
-            FilePath workspace = awaitAgent(stage);
             lease(stage, workspace);
             StageRecord settled = Interrupted.settle(stage);
             if (settled != null && !settled.suspended()) {
                 reattach(settled);
             }
-        } catch (IOException | TimeoutException | java.util.concurrent.ExecutionException x) {
+        } catch (IOException | RuntimeException x) {
             LOGGER.log(Level.WARNING, x, () -> "cannot take up " + stage);
-            BodyExecution body = live.body();
-            if (body != null) {
-                body.cancel(new FlowInterruptedException(Result.ABORTED, false, new AgentNotBack(stage.node())));
-            }
+            giveUp(stage);
         }
     }
 
-    private FilePath awaitAgent(StageRecord stage) throws InterruptedException, TimeoutException {
-        long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(LONGEST_WAIT_MILLIS);
-        while (true) {
-            FilePath workspace = FilePathUtils.find(stage.node(), stage.workspace());
-            if (workspace != null) {
-                return workspace;
-            }
-            if (System.nanoTime() > end && !stage.suspended()) {
-                throw new TimeoutException("the agent did not come back");
-            }
-            if (live.ending()) {
-                throw new TimeoutException("the stage has ended");
-            }
-            Thread.sleep(POLL_MILLIS);
+    private boolean tooLate() {
+        return System.nanoTime() - beganNanos > TimeUnit.MILLISECONDS.toNanos(LONGEST_WAIT_MILLIS);
+    }
+
+    private void giveUp(StageRecord stage) {
+        BodyExecution body = live.body();
+        if (body != null) {
+            body.cancel(new FlowInterruptedException(Result.ABORTED, false, new AgentNotBack(stage.node())));
         }
     }
 
@@ -99,17 +101,22 @@ final class AfterRestart {
         }
     }
 
-    private void reattach(StageRecord stage)
-            throws InterruptedException, TimeoutException, java.util.concurrent.ExecutionException, IOException {
+    private void reattach(StageRecord stage) throws IOException, InterruptedException {
         TaskListener listener = live.context().get(TaskListener.class);
         if (listener != null) {
             listener.getLogger().println("Waiting for an executor on " + stage.node() + " before going on");
         }
-        Queue.Item item = Queue.getInstance().schedule2(execution.task(stage, true), 0).getItem();
-        if (item == null) {
+        if (Queue.getInstance().schedule2(execution.task(stage, true), 0).getItem() == null) {
             throw new IOException("the queue does not take the stage");
         }
-        item.getFuture().getStartCondition().get(LONGEST_WAIT_MILLIS, TimeUnit.MILLISECONDS);
+        StageThreads.schedule("looking after " + stage, LONGEST_WAIT_MILLIS, () -> {
+            StageRecord now = StageRegistry.get().find(live.id());
+            boolean runs = now != null && now.state() == StageState.RUNNING && !live.ending() && !live.busy();
+            if (runs && live.hold().executor(now) == null) {
+                live.hold().withdraw(stage);
+                giveUp(stage);
+            }
+        });
     }
 
     /** Why a stage whose agent did not come back ended. */
