@@ -270,7 +270,7 @@ public final class Engine {
             if (freezer.isPresent()) {
                 Stages.killWhole(freezer.get(), record.init());
             }
-            StageFolder.delete(folder.images());
+            Suspension.deleteImages(folder);
             folder.change(r -> r.withInit(null).withFreezer(null));
         } catch (IOException e) {
             throw new UncheckedIOException("the stage " + id + " could not be killed", e);

@@ -194,7 +194,7 @@ final class Suspension {
             } catch (IOException e) {
                 throw new SuspendFailedException(FailureReason.NO_FREEZER, e.getMessage(), List.of(), e);
             }
-            List<Proc.Stat> tree = Proc.tree(init.pid());
+            List<Proc.Stat> tree = resting(init);
             if (tree.isEmpty()) {
                 throw new SuspendFailedException(FailureReason.STAGE_ENDED, id.value());
             }
@@ -210,12 +210,26 @@ final class Suspension {
                         ? new SuspendFailedException(FailureReason.KERNEL_WAIT, "process " + vfork.get().comm())
                         : new SuspendFailedException(FailureReason.ENTERING, name(strangers.get(0)));
             }
-            try {
-                Thread.sleep(5);
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-                throw new IOException("interrupted", e);
-            }
+            pause(5);
+        }
+    }
+
+    // The kernel counts a process that is about to sleep in vfork(2) as frozen; where it waits shows only afterwards.
+    private static List<Proc.Stat> resting(HostProcess init) throws IOException {
+        List<Proc.Stat> tree = Proc.tree(init.pid());
+        for (int i = 0; i < 50 && tree.stream().anyMatch(s -> s.state() == 'R'); i++) {
+            pause(1);
+            tree = Proc.tree(init.pid());
+        }
+        return tree;
+    }
+
+    private static void pause(long millis) throws IOException {
+        try {
+            Thread.sleep(millis);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new IOException("interrupted", e);
         }
     }
 
@@ -309,6 +323,16 @@ final class Suspension {
             discard(record, Stages.freezer(record).orElseThrow());
         } catch (IOException e) {
             throw failed(e);
+        }
+    }
+
+    /** For a stage that was killed; a dump that is still under way removes its own images when it fails. */
+    static void deleteImages(StageFolder folder) throws IOException {
+        Optional<StageFolder.Held> free = folder.lock();
+        if (free.isPresent()) {
+            try (StageFolder.Held lock = free.get()) {
+                StageFolder.delete(folder.images());
+            }
         }
     }
 

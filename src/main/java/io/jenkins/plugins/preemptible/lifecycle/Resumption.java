@@ -116,7 +116,7 @@ public final class Resumption {
         StageRegistry.get().update(before.id, s -> {
             s.state = StageLifecycle.next(s.state, Event.RESTORED);
             s.runningSinceMillis = now;
-            s.enterCommand = restore.enterCommand();
+            s.opened(restore.enterCommand(), null);
             s.imageKey = null;
             s.restoreFailures = 0;
         });

@@ -111,7 +111,8 @@ public final class StageRecord implements Cloneable {
 
     /** Notes what the agent said when the sandbox was opened. Before the record is published only. */
     public void opened(@CheckForNull List<String> enter, @CheckForNull String refusal) {
-        enterCommand = enter;
+        // A plain list: what Jenkins writes to disk has to be readable by any later Java.
+        enterCommand = enter == null ? null : new ArrayList<>(enter);
         hostRefusal = refusal;
     }
 

@@ -113,7 +113,9 @@ public final class Suspension {
             return false;
         }
         try {
-            if (live.launches() != launchesBefore || live.ending() || live.aborting()) {
+            // A step whose result was read before the freeze has ended by now, and its next one has no process yet.
+            boolean wentOn = live.launches() != launchesBefore || !steps.equals(StepsInFlight.of(live.context()));
+            if (wentOn || live.ending() || live.aborting()) {
                 giveBack(agent, "Not suspended: the stage went on to its next step. It runs on.", BUSY_RETRY_MILLIS);
                 return false;
             }
@@ -132,8 +134,7 @@ public final class Suspension {
             giveBack(agent, request.preemptor() + " does not wait any more. The stage runs on.", 0);
             return false;
         }
-        commit(stage, agent, executor, key, dump, steps);
-        return true;
+        return commit(stage, agent, executor, key, dump, steps);
     }
 
     private void archive(AgentStage agent) throws IOException, InterruptedException {
@@ -146,9 +147,10 @@ public final class Suspension {
         StageImages.store(run, live.id(), exchange, listener);
     }
 
-    private void commit(
+    /** @return whether the executor was given away */
+    private boolean commit(
             StageRecord before, AgentStage agent, Executor executor, Secret key, AgentStage.Dump dump, StepsInFlight steps)
-            throws IOException {
+            throws InterruptedException {
         long now = System.currentTimeMillis();
         StageRecord stage = StageRegistry.get().update(before.id, s -> {
             s.state = StageLifecycle.next(s.state, Event.DUMPED);
@@ -163,17 +165,23 @@ public final class Suspension {
             s.retryAfterMillis = 0;
         });
         if (stage == null) {
-            return;
+            return false;
         }
         try {
             agent.commit();
-        } catch (IOException | InterruptedException | RuntimeException x) {
+        } catch (IOException | RuntimeException x) {
             // The image is safe and the tree is frozen: whoever restores it kills what is left first.
             LOGGER.log(Level.WARNING, x, () -> "the frozen processes of " + stage + " could not be killed yet");
         }
         String slot = executor.getOwner().getDisplayName() + " #" + executor.getNumber();
         request.beforeRelease().run();
-        live.hold().release(stage);
+        try {
+            live.hold().release(stage);
+        } catch (IOException x) {
+            LOGGER.log(Level.WARNING, x, () -> "cannot give the executor of " + stage + " away; it goes on at once");
+            Resumption.run(stage.id, executor);
+            return false;
+        }
         StageLog.line(
                 live.context(),
                 "Suspended in " + StageLog.time(TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - began)) + " (freeze "
@@ -182,6 +190,7 @@ public final class Suspension {
                         + " of memory and state, sealed into " + StageLog.size(dump.archiveBytes()) + ". Executor "
                         + slot + " goes to " + request.preemptor() + ".");
         StageMarks.suspended(live.context(), stage, steps.external());
+        return true;
     }
 
     private void refused(AgentStage.Dump dump) {

@@ -1,15 +1,17 @@
 package io.jenkins.plugins.preemptible.queue;
 
+import hudson.model.Computer;
 import hudson.model.Queue;
 import io.jenkins.plugins.preemptible.engine.policy.Action;
 import io.jenkins.plugins.preemptible.engine.policy.PreemptionPolicy;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
 import io.jenkins.plugins.preemptible.lifecycle.StageThreads;
 import io.jenkins.plugins.preemptible.lifecycle.Suspension;
 import java.io.IOException;
-import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 import jenkins.model.Jenkins;
@@ -26,19 +28,26 @@ import jenkins.model.Jenkins;
 public final class Preemption {
 
     private static final Logger LOGGER = Logger.getLogger(Preemption.class.getName());
-    private static final AtomicBoolean ASKED = new AtomicBoolean();
+    /** When the next look is due, 0 when none is. */
+    private static final AtomicLong NEXT_MILLIS = new AtomicLong();
+    /** A look that is due so much earlier than the one asked for serves it as well. */
+    private static final long NEAR_MILLIS = 20;
+
     private static final Object LOOKING = new Object();
 
     private Preemption() {}
 
     /** Asks for a look after a delay; harmless under any lock. */
     public static void soon(long delayMillis) {
-        if (ASKED.compareAndSet(false, true)) {
-            StageThreads.schedule("looking at the queue", delayMillis, () -> {
-                ASKED.set(false);
-                look();
-            });
+        long due = System.currentTimeMillis() + delayMillis;
+        long pending = NEXT_MILLIS.get();
+        if (pending != 0 && pending <= due + NEAR_MILLIS || !NEXT_MILLIS.compareAndSet(pending, due)) {
+            return;
         }
+        StageThreads.schedule("looking at the queue", delayMillis, () -> {
+            NEXT_MILLIS.compareAndSet(due, 0);
+            look();
+        });
     }
 
     static void look() {
@@ -51,6 +60,7 @@ public final class Preemption {
             if (StageRegistry.get().all().isEmpty()) {
                 return;
             }
+            withdrawLateRequests(jenkins);
             SnapshotReader reader = new SnapshotReader();
             for (Action action : PreemptionPolicy.decide(reader.read())) {
                 LOGGER.log(Level.FINE, "decided: {0}", action);
@@ -59,6 +69,24 @@ public final class Preemption {
                 } else if (action instanceof Action.Resume) {
                     resume((Action.Resume) action);
                 }
+            }
+        }
+    }
+
+    /**
+     * Takes back the requests of stages whose executor somebody else has got: a node block that may run holds everybody
+     * else off its agent, the better ones too.
+     */
+    private static void withdrawLateRequests(Jenkins jenkins) {
+        for (StageRecord stage : StageRegistry.get().all()) {
+            LiveStage live = LiveStage.find(stage.id());
+            Computer computer = jenkins.getComputer(stage.node());
+            if (live != null
+                    && stage.state() == StageState.SUSPENDED
+                    && live.hold().requested(stage)
+                    && (computer == null || computer.countIdle() == 0)
+                    && live.hold().executor(stage) == null) {
+                live.hold().withdraw(stage);
             }
         }
     }

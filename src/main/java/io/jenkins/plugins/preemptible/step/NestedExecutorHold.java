@@ -23,8 +23,8 @@ import java.io.IOException;
  * <ol>
  *   <li>{@link #release} queues the block's placeholder again, held back by our veto, and completes its execution.
  *   <li>{@link #request} lifts the veto; the queue dispatches the placeholder like any other item.
- *   <li>Its arrival on the executor is heard by {@link Arrival}, which restores the stage, and only then: a
- *       placeholder that starts without our grant (after a restart) wakes nothing.
+ *   <li>Its arrival on the executor is heard by {@link Arrival}, which restores the stage; only the first turn after
+ *       a restart of the controller wakes nothing.
  * </ol>
  */
 final class NestedExecutorHold implements ExecutorHold {
@@ -76,7 +76,7 @@ final class NestedExecutorHold implements ExecutorHold {
         public void taskStarted(Executor executor, Queue.Task task) {
             StageRecord stage = StageRegistry.get().ofPlaceholder(PlaceholderAccess.context(task));
             LiveStage live = stage == null ? null : LiveStage.find(stage.id());
-            if (live == null || !stage.suspended() || !live.granted()) {
+            if (live == null || !stage.suspended() || StageRegistry.get().awaitsFirstTurn(stage.id())) {
                 return;
             }
             StageThreads.submit("resuming " + stage, () -> arrived(live, executor));

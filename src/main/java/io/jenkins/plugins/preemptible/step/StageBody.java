@@ -2,6 +2,8 @@ package io.jenkins.plugins.preemptible.step;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.model.Run;
+import hudson.security.ACL;
+import hudson.security.ACLContext;
 import io.jenkins.plugins.preemptible.lifecycle.Ending;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
 import org.jenkinsci.plugins.workflow.steps.BodyExecutionCallback;
@@ -30,7 +32,12 @@ final class StageBody extends BodyExecutionCallback.TailCall {
 
     @Override
     protected void finished(StepContext context) throws Exception {
-        ended(stageId, Run.fromExternalizableId(runId));
+        Run<?, ?> run;
+        // The build's own user need not be allowed to read it.
+        try (ACLContext system = ACL.as2(ACL.SYSTEM2)) {
+            run = Run.fromExternalizableId(runId);
+        }
+        ended(stageId, run);
     }
 
     static void ended(String stageId, @CheckForNull Run<?, ?> run) {

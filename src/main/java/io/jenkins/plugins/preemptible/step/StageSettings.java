@@ -71,7 +71,7 @@ record StageSettings(
                 return label.getDisplayName();
             }
         }
-        return "stage";
+        return Surroundings.FUNCTION;
     }
 
     /** The record of a stage that is about to begin. */

@@ -1,10 +1,12 @@
 package io.jenkins.plugins.preemptible.acceptance;
 
+import static org.awaitility.Awaitility.await;
 import static org.hamcrest.MatcherAssert.assertThat;
 import static org.hamcrest.Matchers.containsString;
 import static org.hamcrest.Matchers.not;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import hudson.model.FreeStyleBuild;
@@ -12,8 +14,17 @@ import hudson.model.FreeStyleProject;
 import hudson.model.Result;
 import hudson.slaves.DumbSlave;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.view.PreemptorAction;
+import io.jenkins.plugins.preemptible.view.SuspendedBadgeAction;
+import io.jenkins.plugins.preemptible.view.SuspendedStageAction;
+import java.util.Objects;
+import java.util.function.Predicate;
+import org.jenkinsci.plugins.workflow.flow.FlowExecution;
+import org.jenkinsci.plugins.workflow.graph.FlowNode;
+import org.jenkinsci.plugins.workflow.graphanalysis.DepthFirstScanner;
 import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
+import org.jenkinsci.plugins.workflow.support.actions.PauseAction;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -75,11 +86,40 @@ class PreemptionTest {
         Rig.awaitLog(victim, "count-20");
         FreeStyleBuild preemptor = high.scheduleBuild2(0).waitForStart();
         assertFalse(victim.getArtifacts().isEmpty(), "the image is among the artifacts while the stage is suspended");
+        PreemptorAction story = preemptor.getAction(PreemptorAction.class);
+        assertNotNull(story, "the queue item has handed the story on to the build");
+        assertEquals(victim.getExternalizableId(), story.getVictim());
+        assertShownAsSuspended(victim, true);
         j.assertBuildStatusSuccess(j.waitForCompletion(preemptor));
-        assertThat(Rig.log(preemptor), containsString("[preemptible]"));
+        assertThat(Rig.log(preemptor), containsString("[preemptible] Preempted stage"));
+        Rig.awaitLog(victim, "Resumed on worker");
+        assertShownAsSuspended(victim, false);
         j.assertBuildStatusSuccess(j.waitForCompletion(victim));
         Rig.counted(victim, 60);
         Rig.assertNothingLeft(agent, low);
+    }
+
+    private void assertShownAsSuspended(WorkflowRun run, boolean suspended) {
+        FlowExecution execution = run.getExecution();
+        Predicate<FlowNode> isSh = node -> node.getDisplayFunctionName().equals("sh");
+        await().atMost(Rig.PATIENCE).untilAsserted(() -> {
+            assertEquals(suspended ? 1 : 0, run.getBadgeActions().stream()
+                    .filter(SuspendedBadgeAction.class::isInstance)
+                    .count());
+            FlowNode sh = new DepthFirstScanner().findFirstMatch(execution, isSh::test);
+            assertEquals(suspended, PauseAction.isPaused(sh));
+            SuspendedStageAction shown = sh.getEnclosingBlocks().stream()
+                    .map(block -> block.getAction(SuspendedStageAction.class))
+                    .filter(Objects::nonNull)
+                    .findFirst()
+                    .orElse(null);
+            assertEquals(suspended, shown != null);
+            if (shown != null) {
+                assertEquals("SUSPENDED", shown.getState());
+                assertThat(shown.getPreemptor(), containsString("high"));
+                assertTrue(shown.getSize() > 1000, "size is " + shown.getSize());
+            }
+        });
     }
 
     @Test

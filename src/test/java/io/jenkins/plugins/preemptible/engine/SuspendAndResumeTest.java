@@ -11,6 +11,7 @@ import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import io.jenkins.plugins.preemptible.engine.stage.StageSpec;
 import io.jenkins.plugins.preemptible.engine.stage.StageStatus;
 import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
 import java.io.IOException;
@@ -19,6 +20,9 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -96,7 +100,8 @@ class SuspendAndResumeTest {
     private record Leftovers(List<String> processes, List<String> groups, long mounts, List<String> files) {
         static Leftovers now(Path folder) throws IOException {
             List<String> processes = new ArrayList<>();
-            for (Proc.Stat s : Proc.tree(1)) {
+            // Other stages of this host come and go: what counts is below this JVM.
+            for (Proc.Stat s : Proc.tree(ProcessHandle.current().pid())) {
                 if (s.zombie() || s.comm().equals("criu") || s.comm().equals("unshare")) {
                     // A short-lived zombie is no leak: only those that stay count.
                     if (!s.zombie() || staysZombie(s)) {
@@ -109,7 +114,7 @@ class SuspendAndResumeTest {
                     var groups = Files.walk(Path.of("/sys/fs/cgroup"))) {
                 return new Leftovers(
                         processes,
-                        groups.filter(p -> p.getFileName().toString().startsWith("preemptible-"))
+                        groups.filter(p -> p.getFileName().toString().startsWith("preemptible-test-"))
                                 .map(Path::toString).sorted().toList(),
                         Proc.self("mountinfo").size(),
                         files.map(Path::toString).sorted().toList());
@@ -229,6 +234,54 @@ class SuspendAndResumeTest {
                 assertNull(groups.filter(p -> p.getFileName().toString().startsWith("preemptible-test-"))
                         .findAny().orElse(null));
             }
+        }
+    }
+
+    @Test
+    void killDoesNotWaitForADumpOrAResume() throws Exception {
+        try (StageBench bench = StageBench.open()) {
+            for (boolean resuming : List.of(false, true)) {
+                StageId id = bench.start("bash", "-c",
+                        "x=$(head -c 60000000 /dev/urandom | base64 -w 0); touch ready" + resuming + "; sleep 1000").id();
+                StageBench.until("the memory", SOON, () -> Files.exists(bench.work.resolve("ready" + resuming)));
+                if (resuming) {
+                    bench.engine.suspend(id, bench.archive(id), bench.key);
+                }
+                CompletableFuture<EngineException> other = CompletableFuture.supplyAsync(() -> {
+                    try {
+                        if (resuming) {
+                            bench.engine.resume(bench.archive(id), bench.key);
+                        } else {
+                            bench.engine.suspend(id, bench.archive(id), bench.key);
+                        }
+                        return null;
+                    } catch (EngineException e) {
+                        return e;
+                    }
+                });
+                StageBench.until("the other to begin", SOON, () -> other.isDone()
+                        || bench.engine.status(id).state() == (resuming ? State.RESUMING : State.SUSPENDING));
+                bench.engine.kill(id);
+                other.get(30, TimeUnit.SECONDS);
+                assertEquals(State.KILLED, bench.engine.status(id).state());
+                bench.engine.forget(id);
+                try (var groups = Files.walk(Path.of("/sys/fs/cgroup"))) {
+                    assertFalse(groups.anyMatch(p -> p.getFileName().toString().equals("preemptible-" + id)));
+                }
+                assertFalse(Proc.tree(1).stream().anyMatch(s -> Proc.commandLine(s.pid()).contains(id.value())));
+            }
+        }
+    }
+
+    @Test
+    void theEnvironmentIsTheGivenOne() throws Exception {
+        try (StageBench bench = StageBench.open()) {
+            StageId id = bench.engine
+                    .start(new StageSpec(StageId.create("test"), "test", bench.work,
+                            List.of("/bin/sh", "-c", "echo \"$GIVEN|$HOME|$(pwd)\""), Map.of("GIVEN", "a b")))
+                    .id();
+            assertEquals(0, bench.engine.await(id));
+            assertEquals(List.of("a b||" + bench.work.toRealPath()), bench.output(id));
         }
     }
 

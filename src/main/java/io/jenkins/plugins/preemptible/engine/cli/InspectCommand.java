@@ -24,6 +24,8 @@ import picocli.CommandLine.Parameters;
 @Command(name = "inspect", description = "Says what is in an image, without restoring it.")
 final class InspectCommand implements Callable<Integer> {
 
+    private static final int WIDEST = 120;
+
     private final Context context;
 
     @Parameters(paramLabel = "FILE", description = "The image.")
@@ -77,12 +79,16 @@ final class InspectCommand implements Callable<Integer> {
                 String shown = process.commandLine() == null || process.commandLine().isBlank()
                         ? "[" + process.comm() + "]"
                         : process.commandLine();
-                context.out().println("  ".repeat(depth) + process.pid() + " " + printable(shown));
+                context.out().println("  ".repeat(depth) + process.pid() + " " + shortened(printable(shown)));
                 if (depth < 100) {
                     printChildren(tree, process.pid(), depth + 1);
                 }
             }
         }
+    }
+
+    private static String shortened(String text) {
+        return text.length() <= WIDEST ? text : text.substring(0, WIDEST - 1) + "…";
     }
 
     // Names and command lines are the stage's: they must not drive the reader's terminal.

@@ -5,13 +5,16 @@ import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.image.ImageException;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import java.io.PrintWriter;
+import java.io.UncheckedIOException;
 import java.nio.charset.Charset;
 import java.nio.file.Path;
+import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Model.OptionSpec;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 import picocli.CommandLine.TypeConversionException;
@@ -31,24 +34,21 @@ import picocli.CommandLine.TypeConversionException;
             "Starts stages on this host, suspends them into a file, and lets them go on later.",
             "Besides these commands, 'preempt test' sets up what is missing and runs the project's tests."
         },
-        mixinStandardHelpOptions = true,
         synopsisSubcommandLabel = "COMMAND",
-        exitCodeListHeading = "%nExit status:%n",
         footer = {
             "",
             "Stages are kept under $PREEMPTIBLE_HOME, by default ~/.local/state/preemptible."
         })
 public final class Preempt implements Runnable {
 
-    /** These say that the command was wrong, not that a dump or a restore failed. */
+    /** These say that the command was wrong. */
     private static final Set<FailureReason> USAGE = Set.of(
             FailureReason.UNKNOWN_STAGE,
             FailureReason.STAGE_ENDED,
             FailureReason.STAGE_RUNS,
             FailureReason.STAGE_SUSPENDED,
-            FailureReason.BAD_SPEC,
-            FailureReason.IMAGE_MISSING,
-            FailureReason.IMAGE_UNUSABLE);
+            FailureReason.KILLED,
+            FailureReason.BAD_SPEC);
 
     @Spec
     private CommandSpec spec;
@@ -83,12 +83,8 @@ public final class Preempt implements Runnable {
                 .setUsageHelpLongOptionsMaxWidth(32)
                 .setParameterExceptionHandler(Preempt::wrongUsage)
                 .setExecutionExceptionHandler((e, command, parsed) -> failed(e, command, environment));
-        for (CommandLine command : line.getSubcommands().values()) {
-            command.getCommandSpec().mixinStandardHelpOptions(true);
-            command.getCommandSpec().usageMessage().exitCodeListHeading("%nExit status:%n");
-            command.getCommandSpec().usageMessage().exitCodeList(exitCodes());
-        }
-        line.getCommandSpec().usageMessage().exitCodeList(exitCodes());
+        describe(line);
+        line.getSubcommands().values().forEach(Preempt::describe);
         // Whatever stands after the command belongs to it, dashes and all.
         line.getSubcommands().get("run").setStopAtPositional(true);
         return line.execute(args);
@@ -99,12 +95,17 @@ public final class Preempt implements Runnable {
         throw new ParameterException(spec.commandLine(), "A command is missing");
     }
 
-    private static Map<String, String> exitCodes() {
-        Map<String, String> codes = new java.util.LinkedHashMap<>();
+    private static void describe(CommandLine command) {
+        command.getCommandSpec()
+                .addOption(OptionSpec.builder("-h", "--help")
+                        .usageHelp(true)
+                        .description("Shows this.")
+                        .build());
+        Map<String, String> codes = new LinkedHashMap<>();
         for (String each : ExitStatus.HELP) {
             codes.put(each.substring(0, 1), each.substring(2));
         }
-        return codes;
+        command.getCommandSpec().usageMessage().exitCodeListHeading("%nExit status:%n").exitCodeList(codes);
     }
 
     private static StageId stageId(String text) {
@@ -118,7 +119,7 @@ public final class Preempt implements Runnable {
     private static int wrongUsage(ParameterException e, String[] args) {
         CommandLine command = e.getCommandLine();
         String name = command.getCommandSpec().qualifiedName();
-        String message = oneLine(e.getMessage()).replaceAll("[.\\s]+$", "");
+        String message = oneLine(e.getMessage()).replaceAll("^Error: |[.\\s]+$", "");
         command.getErr().println("preempt: " + message + "; see '" + name + " --help'.");
         return ExitStatus.USAGE;
     }
@@ -136,8 +137,14 @@ public final class Preempt implements Runnable {
             return ExitStatus.USAGE;
         }
         if (e instanceof EngineException engine) {
-            command.getErr().println("preempt: " + sentence(engine.getMessage()));
-            return isUsage(engine) ? ExitStatus.USAGE : ExitStatus.FAILED;
+            command.getErr().println("preempt: " + words(engine));
+            return USAGE.contains(engine.reason()) ? ExitStatus.USAGE : ExitStatus.FAILED;
+        }
+        if (e instanceof UncheckedIOException) {
+            command.getErr()
+                    .println("preempt: " + sentence(e.getMessage()
+                            + "; see that PREEMPTIBLE_HOME names a folder that you may write to, on a disk with room"));
+            return ExitStatus.FAILED;
         }
         command.getErr()
                 .println("preempt: " + sentence("Something unexpected happened, and the stages were left as they are ("
@@ -146,8 +153,9 @@ public final class Preempt implements Runnable {
         return ExitStatus.FAILED;
     }
 
-    static boolean isUsage(EngineException e) {
-        return USAGE.contains(e.reason());
+    /** What a failure of the engine says; of one that comes from an image, what the image says. */
+    static String words(EngineException e) {
+        return sentence(e.getCause() instanceof ImageException image ? image.getMessage() : e.getMessage());
     }
 
     static String sentence(String message) {

@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.engine.cli;
 
 import io.jenkins.plugins.preemptible.engine.ResumeFailedException;
 import io.jenkins.plugins.preemptible.engine.ResumeReport;
+import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.image.ImageException;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.stage.StageStatus;
@@ -9,11 +10,14 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
 
 /**
  * Lets a suspended stage go on, under the same id.
@@ -30,7 +34,19 @@ import picocli.CommandLine.Parameters;
                 + "'reason' and 'criu', nothing runs, and the image is kept.")
 final class ResumeCommand implements Callable<Integer> {
 
+    private static final Set<FailureReason> WRONG_IMAGE = Set.of(
+            FailureReason.IMAGE_MISSING,
+            FailureReason.IMAGE_UNUSABLE,
+            FailureReason.IMAGE_OUTDATED,
+            FailureReason.ELSEWHERE,
+            FailureReason.STAGE_RUNS,
+            FailureReason.STAGE_ENDED,
+            FailureReason.KILLED);
+
     private final Context context;
+
+    @Spec
+    private CommandSpec spec;
 
     @ArgGroup(exclusive = true, multiplicity = "1")
     private Source source;
@@ -64,11 +80,12 @@ final class ResumeCommand implements Callable<Integer> {
             print(context.engine().resume(archive, context.openingKey(keyFile)));
             return ExitStatus.OK;
         } catch (ResumeFailedException e) {
-            if (Preempt.isUsage(e)) {
-                throw e;
+            spec.commandLine().getErr().println("preempt: " + Preempt.words(e));
+            if (WRONG_IMAGE.contains(e.reason())) {
+                return ExitStatus.USAGE;
             }
             Map<String, Object> json = new LinkedHashMap<>();
-            json.put("reason", Preempt.sentence(e.getMessage()));
+            json.put("reason", Preempt.words(e));
             json.put("criu", e.criuLines());
             context.printJson(json);
             return ExitStatus.RESUME_FAILED;
@@ -77,7 +94,7 @@ final class ResumeCommand implements Callable<Integer> {
 
     private Path archiveOf(StageId id) {
         StageStatus stage = context.engine().status(id);
-        if (stage.state() != StageStatus.State.SUSPENDED || stage.archive() == null) {
+        if (stage.archive() == null) {
             throw new RefusedException("The stage " + id + " is " + stage.state()
                     + " and not suspended, so there is nothing to resume; see 'preempt list'");
         }

@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.engine.cli;
 
 import io.jenkins.plugins.preemptible.engine.Checkpoint;
 import io.jenkins.plugins.preemptible.engine.SuspendFailedException;
+import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.image.ImageArchive;
 import io.jenkins.plugins.preemptible.engine.image.ImageException;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
@@ -10,10 +11,13 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
 
 /**
  * Suspends a stage into a file.
@@ -30,7 +34,16 @@ import picocli.CommandLine.Parameters;
                 + "Prints one JSON object; on failure it has 'reason' and 'criu', and the stage runs on.")
 final class SuspendCommand implements Callable<Integer> {
 
+    private static final Set<FailureReason> NOTHING_TO_SUSPEND = Set.of(
+            FailureReason.UNKNOWN_STAGE,
+            FailureReason.STAGE_ENDED,
+            FailureReason.STAGE_SUSPENDED,
+            FailureReason.KILLED);
+
     private final Context context;
+
+    @Spec
+    private CommandSpec spec;
 
     @Parameters(paramLabel = "ID", description = "The stage's id.")
     private StageId id;
@@ -63,12 +76,13 @@ final class SuspendCommand implements Callable<Integer> {
             print(context.engine().suspend(id, archive, key).checkpoint());
             return ExitStatus.OK;
         } catch (SuspendFailedException e) {
-            if (Preempt.isUsage(e)) {
+            if (NOTHING_TO_SUSPEND.contains(e.reason())) {
                 throw e;
             }
+            spec.commandLine().getErr().println("preempt: " + Preempt.words(e));
             Map<String, Object> json = new LinkedHashMap<>();
             json.put("id", id.value());
-            json.put("reason", Preempt.sentence(e.getMessage()));
+            json.put("reason", Preempt.words(e));
             json.put("criu", e.criuLines());
             context.printJson(json);
             return ExitStatus.SUSPEND_FAILED;

@@ -7,6 +7,7 @@ import io.jenkins.plugins.preemptible.engine.stage.Script;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import java.io.File;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -148,7 +149,8 @@ public final class Criu {
             long end = System.nanoTime() + RESTORE_LIMIT.toNanos();
             while (!restored) {
                 boolean alive = process.isAlive();
-                restored = Files.exists(log) && Files.readString(log, java.nio.charset.StandardCharsets.ISO_8859_1).contains(RESTORED);
+                restored = Files.exists(log)
+                        && Files.readString(log, StandardCharsets.ISO_8859_1).contains(RESTORED);
                 if (!restored && !alive) {
                     throw failure(folder, "restore.log", words);
                 }
@@ -213,7 +215,7 @@ public final class Criu {
         List<String> lines = new ArrayList<>();
         for (Path file : List.of(folder.logs().resolve(log), words)) {
             if (Files.exists(file)) {
-                lines.addAll(Files.readAllLines(file, java.nio.charset.StandardCharsets.ISO_8859_1));
+                lines.addAll(Files.readAllLines(file, StandardCharsets.ISO_8859_1));
             }
         }
         boolean full = folder.path().toFile().getUsableSpace() < 64 * 1024;

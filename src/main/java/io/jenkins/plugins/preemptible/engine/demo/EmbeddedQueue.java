@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.engine.demo;
 
+import io.jenkins.plugins.preemptible.engine.Checkpoint;
 import io.jenkins.plugins.preemptible.engine.Engine;
 import io.jenkins.plugins.preemptible.engine.ResumeReport;
 import io.jenkins.plugins.preemptible.engine.SuspendReport;
@@ -186,12 +187,13 @@ final class EmbeddedQueue {
         running = null;
         suspended.add(victim);
         reservedFor = preemptor.id().value();
+        Checkpoint checkpoint = victim.suspension.checkpoint();
         timeline.say(
                 "engine",
-                victim + " is suspended after " + victim.suspension.totalMillis() + " ms: "
-                        + victim.suspension.checkpoint().processes() + " processes, image of "
-                        + victim.suspension.checkpoint().imageBytes() + " bytes, sealed in "
-                        + victim.suspension.checkpoint().archiveBytes());
+                victim + " is suspended after " + victim.suspension.totalMillis() + " ms: frozen in "
+                        + checkpoint.frozenMillis() + ", dumped in " + checkpoint.dumpMillis() + ", sealed in "
+                        + checkpoint.archiveMillis() + " ms; " + checkpoint.processes() + " processes, "
+                        + checkpoint.imageBytes() + " bytes, sealed " + checkpoint.archiveBytes());
     }
 
     private void resume(Job stage, Reason reason) {

@@ -1,0 +1,104 @@
+package io.jenkins.plugins.preemptible.engine;
+
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
+
+import com.tngtech.archunit.core.importer.ImportOption;
+import com.tngtech.archunit.core.importer.Location;
+import com.tngtech.archunit.junit.AnalyzeClasses;
+import com.tngtech.archunit.junit.ArchTest;
+import com.tngtech.archunit.lang.ArchRule;
+
+/** The wall between the engine and Jenkins, and the walls inside the engine. */
+@AnalyzeClasses(
+        packages = "io.jenkins.plugins.preemptible.engine",
+        importOptions = WallTest.NoTests.class)
+class WallTest {
+
+    /** ArchUnit's own knows the folders of one layout only. */
+    static final class NoTests implements ImportOption {
+        @Override
+        public boolean includes(Location location) {
+            return !location.contains("/test-classes/");
+        }
+    }
+
+    private static final String ENGINE = "io.jenkins.plugins.preemptible.engine";
+
+    @ArchTest
+    static final ArchRule theEngineKnowsNothingOfJenkins = noClasses()
+            .should()
+            .dependOnClassesThat()
+            .resideInAnyPackage("hudson..", "jenkins..", "org.jenkinsci..", "org.kohsuke..", "com.cloudbees..");
+
+    @ArchTest
+    static final ArchRule theEngineKnowsItsLibrariesAndNothingOfThePlugin = classes()
+            .should()
+            .onlyDependOnClassesThat()
+            .resideInAnyPackage(
+                    ENGINE + "..",
+                    "java..",
+                    "jnr..",
+                    "picocli..",
+                    "com.fasterxml.jackson..",
+                    "com.github.luben.zstd..",
+                    "com.google.crypto.tink..",
+                    "org.apache.commons.compress..",
+                    "org.apache.commons.io..");
+
+    @ArchTest
+    static final ArchRule thePolicyIsPure = classes()
+            .that()
+            .resideInAPackage(ENGINE + ".policy..")
+            .should()
+            .onlyDependOnClassesThat()
+            .resideInAnyPackage(ENGINE + ".policy..", "java.lang", "java.lang.invoke", "java.lang.runtime", "java.util..");
+
+    @ArchTest
+    static final ArchRule thePolicyHasNoClockAndNoChance = noClasses()
+            .that()
+            .resideInAPackage(ENGINE + ".policy..")
+            .should()
+            .callMethod(System.class, "currentTimeMillis")
+            .orShould()
+            .callMethod(System.class, "nanoTime")
+            .orShould()
+            .callMethod(System.class, "getenv", String.class)
+            .orShould()
+            .callMethod(System.class, "getProperty", String.class)
+            .orShould()
+            .dependOnClassesThat()
+            .haveFullyQualifiedName("java.util.Random")
+            .orShould()
+            .dependOnClassesThat()
+            .haveFullyQualifiedName("java.util.Date");
+
+    @ArchTest
+    static final ArchRule theImageKnowsNothingOfStagesAndCriu = noClasses()
+            .that()
+            .resideInAPackage(ENGINE + ".image..")
+            .should()
+            .dependOnClassesThat()
+            .resideInAnyPackage(
+                    ENGINE, ENGINE + ".stage..", ENGINE + ".criu..", ENGINE + ".freeze..", ENGINE + ".host..",
+                    ENGINE + ".policy..", ENGINE + ".cli..", ENGINE + ".demo..");
+
+    @ArchTest
+    static final ArchRule onlyTheCommandLineKnowsItsOptions = noClasses()
+            .that()
+            .resideOutsideOfPackage(ENGINE + ".cli..")
+            .should()
+            .dependOnClassesThat()
+            .resideInAnyPackage("picocli..", ENGINE + ".cli..");
+
+    @ArchTest
+    static final ArchRule nothingHasAnEmptyName = noClasses()
+            .should()
+            .haveSimpleNameEndingWith("Manager")
+            .orShould()
+            .haveSimpleNameEndingWith("Helper")
+            .orShould()
+            .haveSimpleNameEndingWith("Util")
+            .orShould()
+            .haveSimpleNameEndingWith("Utils");
+}

@@ -1,0 +1,208 @@
+package io.jenkins.plugins.preemptible.engine.cli;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.jenkins.plugins.preemptible.engine.Engine;
+import io.jenkins.plugins.preemptible.engine.host.HostReport;
+import io.jenkins.plugins.preemptible.engine.stage.StageStatus;
+import java.io.File;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.IntStream;
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The command line on real processes and real CRIU. */
+@Timeout(120)
+class PreemptLiveTest {
+
+    @TempDir
+    Path folder;
+
+    private Path home;
+
+    @BeforeEach
+    void onAHostThatCan() {
+        home = folder.resolve("home");
+        HostReport host = Engine.open(home).check();
+        assumeTrue(host.ok(), () -> "this host cannot suspend stages: "
+                + host.items().stream().filter(item -> !item.ok()).toList());
+    }
+
+    @AfterEach
+    void endAll() {
+        Engine engine = Engine.open(home);
+        engine.list().forEach(stage -> engine.kill(stage.id()));
+    }
+
+    private CommandLineCall call(String... args) {
+        return CommandLineCall.of(home, args);
+    }
+
+    private String startCounter(int last, int exitCode) {
+        return call(
+                        "run", "--name", "counter", "--dir", folder.toString(), "--", "sh", "-c",
+                        "i=0; while [ $i -lt $1 ]; do i=$((i+1)); echo $i >> numbers; sleep 0.02; done; exit $2",
+                        "counter", Integer.toString(last), Integer.toString(exitCode))
+                .exits(0)
+                .out()
+                .strip();
+    }
+
+    private List<String> numbers() throws Exception {
+        Path file = folder.resolve("numbers");
+        return Files.exists(file) ? Files.readAllLines(file) : List.of();
+    }
+
+    private void untilAtLeast(int numbers) {
+        Awaitility.await().atMost(Duration.ofSeconds(30)).until(() -> numbers().size() >= numbers);
+    }
+
+    private StageStatus only() {
+        return Engine.open(home).list().get(0);
+    }
+
+    @Test
+    void aStageIsSuspendedInspectedResumedTwiceAndEndsAsItWould() throws Exception {
+        String id = startCounter(300, 7);
+        String image = folder.resolve("stage.image").toString();
+        untilAtLeast(20);
+
+        JsonNode suspended = call("suspend", id, "--to", image).exits(0).json();
+        assertEquals(id, suspended.get("id").asText());
+        for (String field : List.of("frozen_ms", "dump_ms", "archive_ms")) {
+            assertTrue(suspended.get(field).asLong() >= 0, suspended.toString());
+        }
+        assertTrue(suspended.get("image_bytes").asLong() > 10_000, suspended.toString());
+        assertEquals(Files.size(Path.of(image)), suspended.get("archive_bytes").asLong());
+        assertTrue(suspended.get("processes").asInt() >= 2, suspended.toString());
+        assertEquals(StageStatus.State.SUSPENDED, only().state());
+        assertTrue(call("list").out().contains(image));
+
+        JsonNode seen = call("inspect", image, "--json").exits(0).json();
+        assertEquals(id, seen.at("/manifest/stage_id").asText());
+        assertEquals(suspended.get("processes"), seen.at("/manifest/processes"));
+        call("suspend", id, "--to", folder.resolve("again.image").toString()).refuses(id);
+        assertFalse(Files.exists(folder.resolve("again.image")));
+
+        int before = numbers().size();
+        JsonNode resumed = call("resume", id).exits(0).json();
+        assertEquals(id, resumed.get("id").asText());
+        assertTrue(resumed.get("restore_ms").asLong() >= 0 && resumed.has("processes"), resumed.toString());
+        untilAtLeast(before + 5);
+
+        call("resume", "--from", image).refuses(id);
+        call("suspend", id, "--to", image).exits(0);
+        call("resume", "--from", image).exits(0);
+        call("wait", id).exits(7);
+        assertEquals(IntStream.rangeClosed(1, 300).mapToObj(Integer::toString).toList(), numbers());
+        call("suspend", id, "--to", image).refuses(id, "ended");
+    }
+
+    @Test
+    void onlyAnImageOfTheSameStageIsReplaced() throws Exception {
+        String id = startCounter(5000, 0);
+        Path notes = Files.writeString(folder.resolve("notes.txt"), "my notes");
+        call("suspend", id, "--to", notes.toString()).refuses("notes.txt", "is not replaced");
+        call("suspend", id, "--to", folder.toString()).refuses(folder.toString(), "--to");
+        call("suspend", id, "--to", folder.resolve("no/such/x").toString()).refuses("no/such", "--to");
+        assertEquals("my notes", Files.readString(notes));
+        assertEquals(StageStatus.State.RUNNING, only().state());
+    }
+
+    @Test
+    void aWrongImageStartsNothingAndIsKept() throws Exception {
+        String id = startCounter(5000, 0);
+        Path image = folder.resolve("stage.image");
+        untilAtLeast(1);
+        call("suspend", id, "--to", image.toString()).exits(0);
+        byte[] whole = Files.readAllBytes(image);
+        byte[] changed = whole.clone();
+        changed[whole.length / 2] ^= 1;
+        Files.write(image, changed);
+        call("resume", id).refuses("stage.image");
+        assertArrayEquals(changed, Files.readAllBytes(image));
+        assertEquals(StageStatus.State.SUSPENDED, only().state());
+        Files.write(image, whole);
+        call("resume", id).exits(0);
+        call("kill", id).exits(0);
+        assertEquals(StageStatus.State.KILLED, only().state());
+    }
+
+    @Test
+    void aFullDiskLeavesTheStageRunning() throws Exception {
+        Path disk = Files.createDirectory(folder.resolve("disk"));
+        int status = new ProcessBuilder("mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", disk.toString())
+                .inheritIO()
+                .start()
+                .waitFor();
+        assumeTrue(status == 0, "this machine does not let root mount a tmpfs, so a full disk cannot be tried");
+        try {
+            String id = startCounter(5000, 0);
+            untilAtLeast(1);
+            Path image = disk.resolve("stage.image");
+            CommandLineCall call = call("suspend", id, "--to", image.toString())
+                    .exits(ExitStatus.SUSPEND_FAILED)
+                    .says(image.toString(), "free some space");
+            JsonNode json = call.json();
+            assertEquals(id, json.get("id").asText());
+            assertTrue(json.get("reason").asText().contains(image.toString()), json.toString());
+            assertTrue(json.get("criu").isArray(), json.toString());
+            assertEquals(StageStatus.State.RUNNING, only().state());
+            untilAtLeast(numbers().size() + 5);
+            assertEquals(0, disk.toFile().list().length);
+        } finally {
+            assertEquals(0, new ProcessBuilder("umount", disk.toString()).inheritIO().start().waitFor());
+        }
+    }
+
+    @Test
+    void withoutCriuTheStageRunsOn() throws Exception {
+        String id = startCounter(5000, 0);
+        untilAtLeast(1);
+        Path image = folder.resolve("stage.image");
+        List<String> command = new ArrayList<>(List.of(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "-cp",
+                System.getProperty("java.class.path"),
+                Preempt.class.getName()));
+        command.addAll(List.of("suspend", id, "--to", image.toString()));
+        ProcessBuilder builder = new ProcessBuilder(command);
+        builder.environment().put("PREEMPTIBLE_HOME", home.toString());
+        builder.environment().put("PREEMPTIBLE_CRIU", folder.resolve("no-criu").toString());
+        File err = folder.resolve("err").toFile();
+        Process process = builder.redirectError(err).start();
+        String out = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        CommandLineCall call = new CommandLineCall(process.waitFor(), out, Files.readString(err.toPath()))
+                .exits(ExitStatus.SUSPEND_FAILED)
+                .says("CRIU");
+        assertTrue(call.json().get("reason").asText().contains("CRIU was not found"), out);
+        assertFalse(Files.exists(image));
+        untilAtLeast(numbers().size() + 5);
+    }
+
+    @Test
+    void theDemoLosesNothing() throws Exception {
+        StringWriter out = new StringWriter();
+        boolean ok = io.jenkins.plugins.preemptible.engine.demo.Demo.run(new PrintWriter(out));
+        String last = out.toString().lines().reduce((first, second) -> second).orElse("");
+        assertTrue(ok, out.toString());
+        assertTrue(
+                last.matches("demo: ok preemptor_waited_ms=\\d+ suspended_ms=\\d+ resumed_ms=\\d+ work_lost=0"), last);
+    }
+}

@@ -1,0 +1,56 @@
+package io.jenkins.plugins.preemptible.engine.freeze;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class FreezerKindTest {
+
+    private static final StageId ID = StageId.parse("s1");
+    private static final List<String> HYBRID = List.of(
+            "23 27 0:22 / /sys rw,relatime - sysfs sysfs rw",
+            "37 31 0:34 / /sys/fs/cgroup/freezer rw,relatime - cgroup cgroup rw,freezer",
+            "41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw");
+
+    private static String location(FreezerKind kind, List<String> mounts, String... own) {
+        return kind.of(ID, mounts, List.of(own)).map(Freezer::location).orElse("none");
+    }
+
+    @Test
+    void aStagesGroupIsInsideTheCallersOwn() {
+        assertEquals("v2:/sys/fs/cgroup/unified/preemptible-s1", location(FreezerKind.CGROUP_V2, HYBRID, "6:freezer:/", "0::/"));
+        assertEquals(
+                "v2:/sys/fs/cgroup/unified/system.slice/agent.service/preemptible-s1",
+                location(FreezerKind.CGROUP_V2, HYBRID, "0::/system.slice/agent.service"));
+        assertEquals(
+                "v1:/sys/fs/cgroup/freezer/agents/preemptible-s1",
+                location(FreezerKind.CGROUP_V1, HYBRID, "6:freezer:/agents", "0::/"));
+        assertEquals("signals:", location(FreezerKind.SIGNALS, List.of()));
+    }
+
+    @Test
+    void aContainersMountIsRelativeToItsRoot() {
+        List<String> mounts = List.of("30 20 0:26 /docker/abc /sys/fs/cgroup ro - cgroup2 cgroup rw");
+        assertEquals("v2:/sys/fs/cgroup/preemptible-s1", location(FreezerKind.CGROUP_V2, mounts, "0::/docker/abc"));
+        assertEquals("v2:/sys/fs/cgroup/x/preemptible-s1", location(FreezerKind.CGROUP_V2, mounts, "0::/docker/abc/x"));
+        List<String> own = List.of("30 20 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup rw");
+        assertEquals("v2:/sys/fs/cgroup/preemptible-s1", location(FreezerKind.CGROUP_V2, own, "0::/../../other"));
+    }
+
+    @Test
+    void withoutAHierarchyThereIsNone() {
+        assertEquals("none", location(FreezerKind.CGROUP_V1, List.of(HYBRID.get(0)), "0::/"));
+        assertEquals("none", location(FreezerKind.CGROUP_V2, HYBRID, "6:freezer:/"));
+    }
+
+    @Test
+    void aLocationIsReadAgain() {
+        assertEquals("v1:/a/b", FreezerKind.at("v1:/a/b").location());
+        assertTrue(FreezerKind.at("signals:").cgroup().isEmpty());
+        assertThrows(IllegalArgumentException.class, () -> FreezerKind.at("v9:/a"));
+    }
+}

@@ -1,0 +1,41 @@
+package io.jenkins.plugins.preemptible.engine.host;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class ProcTest {
+
+    @Test
+    void aNameMayHoldBlanksAndParentheses() {
+        Proc.Stat stat = Proc.parseStat(
+                        "42 (a) b (c) S 7 42 42 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 99887 1000 200 1844")
+                .orElseThrow();
+        assertEquals(new Proc.Stat(42, "a) b (c", 'S', 7, 99887), stat);
+        assertTrue(Proc.parseStat("garbage").isEmpty());
+    }
+
+    @Test
+    void aProcessIsToldFromItsSuccessor() throws Exception {
+        Process child = new ProcessBuilder("sleep", "60").start();
+        HostProcess process = HostProcess.of(child.pid()).orElseThrow();
+        assertTrue(process.alive());
+        assertTrue(Proc.tree(ProcessHandle.current().pid()).stream().anyMatch(s -> s.pid() == child.pid()));
+        assertFalse(new HostProcess(process.pid(), process.startTicks() - 1, process.bootId()).alive());
+        assertTrue(LibC.kill(child.pid(), LibC.SIGKILL));
+        assertEquals(137, child.waitFor());
+        assertFalse(process.alive());
+        assertFalse(LibC.kill(child.pid(), LibC.SIGCONT));
+    }
+
+    @ParameterizedTest
+    @ValueSource(longs = {-1, 0, 1, 1L << 33})
+    void nobodyElseIsSignalled(long pid) {
+        assertThrows(IllegalArgumentException.class, () -> LibC.kill(pid, LibC.SIGCONT));
+    }
+}

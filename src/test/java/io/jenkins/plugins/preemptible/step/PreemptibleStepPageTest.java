@@ -1,0 +1,86 @@
+package io.jenkins.plugins.preemptible.step;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.net.URL;
+import java.util.List;
+import org.htmlunit.HttpMethod;
+import org.htmlunit.WebRequest;
+import org.htmlunit.html.HtmlOption;
+import org.htmlunit.html.HtmlPage;
+import org.htmlunit.html.HtmlSelect;
+import org.htmlunit.util.NameValuePair;
+import org.junit.jupiter.api.Test;
+import org.jvnet.hudson.test.JenkinsRule;
+import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
+
+/** The step in Jenkins' snippet generator, which draws its form and reads it. */
+@WithJenkins
+class PreemptibleStepPageTest {
+
+    private static final List<String> FIELDS = List.of("label", "priority", "timeSliceMinutes", "name");
+
+    @Test
+    void theFormHasEveryField(JenkinsRule jenkins) throws Exception {
+        JenkinsRule.WebClient client = jenkins.createWebClient();
+        HtmlPage page = client.goTo("pipeline-syntax/");
+        HtmlSelect steps = (HtmlSelect) page.getElementsByTagName("select").get(0);
+        HtmlOption ours = steps.getOptions().stream()
+                .filter(option -> option.getText().startsWith("preemptible:"))
+                .findFirst()
+                .orElseThrow();
+
+        steps.setSelectedAttribute(ours, true);
+        client.waitForBackgroundJavaScript(10_000);
+
+        for (String field : FIELDS) {
+            assertFalse(page.getElementsByName("_." + field).isEmpty(), field + " in " + page.asNormalizedText());
+        }
+    }
+
+    @Test
+    void fieldsLeftEmptyAreLeftOut(JenkinsRule jenkins) throws Exception {
+        assertEquals(
+                "preemptible { // some block }", snippet(jenkins, "'label':'','priority':'','timeSliceMinutes':'','name':''"));
+    }
+
+    @Test
+    void fieldsFilledInAreGiven(JenkinsRule jenkins) throws Exception {
+        assertEquals(
+                "preemptible(label: 'linux && criu', name: 'fuzz', priority: 4, timeSliceMinutes: 30) { // some block }",
+                snippet(
+                        jenkins,
+                        "'label':'linux && criu','priority':'4','timeSliceMinutes':'30','name':'fuzz'"));
+    }
+
+    @Test
+    void everyFieldAndTheStepHaveHelp(JenkinsRule jenkins) throws Exception {
+        String descriptor = jenkins.jenkins.getDescriptorOrDie(PreemptibleStep.class).getDescriptorUrl();
+        for (String field : FIELDS) {
+            assertTrue(help(jenkins, descriptor + "/help/" + field).contains("<p>"), field);
+        }
+        assertTrue(help(jenkins, descriptor + "/help").contains("preemptible(label: 'linux', priority: 4)"));
+    }
+
+    private static String help(JenkinsRule jenkins, String path) throws Exception {
+        return jenkins.createWebClient().goTo(path).getWebResponse().getContentAsString();
+    }
+
+    /** What the generator writes for these fields, on one line. */
+    private static String snippet(JenkinsRule jenkins, String fields) throws Exception {
+        JenkinsRule.WebClient client = jenkins.createWebClient();
+        WebRequest request =
+                new WebRequest(new URL(jenkins.getURL(), "pipeline-syntax/generateSnippet"), HttpMethod.POST);
+        String step = PreemptibleStep.class.getName();
+        request.setRequestParameters(List.of(new NameValuePair(
+                "json", "{'stapler-class':'" + step + "','$class':'" + step + "'," + fields + "}")));
+        client.addCrumb(request);
+        return client.getPage(request)
+                .getWebResponse()
+                .getContentAsString()
+                .trim()
+                .replaceAll("\\s+", " ");
+    }
+}
