@@ -4,9 +4,11 @@ import static org.awaitility.Awaitility.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import hudson.EnvVars;
 import hudson.model.FreeStyleProject;
 import hudson.model.Job;
 import hudson.model.Run;
+import hudson.model.Slave;
 import hudson.slaves.DumbSlave;
 import hudson.tasks.Shell;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
@@ -30,10 +32,12 @@ import jenkins.advancedqueue.PriorityConfiguration;
 import jenkins.advancedqueue.jobinclusion.strategy.AllJobsJobInclusionStrategy;
 import jenkins.advancedqueue.priority.strategy.JobPropertyStrategy;
 import jenkins.advancedqueue.priority.strategy.PriorityJobProperty;
+import jenkins.model.ModifiableTopLevelItemGroup;
 import org.jenkinsci.plugins.workflow.cps.CpsFlowDefinition;
 import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.jvnet.hudson.test.JenkinsRule;
+import org.jvnet.hudson.test.junit.jupiter.InboundAgentExtension;
 
 /**
  * A real controller with one real agent process of one executor, Priority Sorter installed.
@@ -69,11 +73,33 @@ final class Rig {
     }
 
     DumbSlave agent() throws Exception {
+        return agent(null);
+    }
+
+    /**
+     * @param environment of the agent's process, on top of ours; may be null
+     */
+    DumbSlave agent(EnvVars environment) throws Exception {
         // No shortest run: the tests would have to wait it out.
         PreemptibleConfiguration.get().setExemptSeconds(0);
-        DumbSlave agent = j.createSlave("worker", LABEL, null);
+        DumbSlave agent = j.createSlave("worker", LABEL, environment);
         agent.setNumExecutors(1);
         j.waitOnline(agent);
+        usePriorities();
+        return agent;
+    }
+
+    /** An agent whose process lives on while the controller restarts, and connects again. */
+    Slave inboundAgent(InboundAgentExtension agents) throws Exception {
+        PreemptibleConfiguration.get().setExemptSeconds(0);
+        Slave agent = agents.createAgent(
+                j,
+                InboundAgentExtension.Options.newBuilder()
+                        .name("worker")
+                        .label(LABEL)
+                        .webSocket()
+                        .build());
+        assertEquals(1, agent.getNumExecutors());
         usePriorities();
         return agent;
     }
@@ -87,10 +113,17 @@ final class Rig {
         strategies.add(new JobGroup.PriorityStrategyHolder(0, new JobPropertyStrategy()));
         group.setPriorityStrategies(strategies);
         PriorityConfiguration.get().setJobGroups(new ArrayList<>(List.of(group)));
+        PriorityConfiguration.get().save();
     }
 
     WorkflowJob pipeline(String name, int priority, String script) throws Exception {
-        WorkflowJob job = j.createProject(WorkflowJob.class, name);
+        return pipeline(j.jenkins, name, priority, script);
+    }
+
+    WorkflowJob pipeline(ModifiableTopLevelItemGroup folder, String name, int priority, String script)
+            throws Exception {
+        WorkflowJob job = (WorkflowJob) folder.createProject(
+                j.jenkins.getDescriptorByType(WorkflowJob.DescriptorImpl.class), name, true);
         job.addProperty(new PriorityJobProperty(true, priority));
         job.setDefinition(new CpsFlowDefinition(script, true));
         return job;
@@ -164,7 +197,7 @@ final class Rig {
     }
 
     /** Nothing of any stage is left on the agent. */
-    static void assertNothingLeft(DumbSlave agent, Job<?, ?> job) {
+    static void assertNothingLeft(Slave agent, Job<?, ?> job) {
         Path home = Path.of(agent.getRemoteFS(), "preemptible");
         await("nothing left below " + home).atMost(PATIENCE).untilAsserted(() -> {
             assertEquals(List.of(), StageRegistry.get().all().stream().toList());
@@ -185,7 +218,7 @@ final class Rig {
         }
     }
 
-    private static String mounts(Path home) throws IOException {
+    static String mounts(Path home) throws IOException {
         return Files.readAllLines(Path.of("/proc/self/mountinfo")).stream()
                 .filter(line -> line.contains(home.toString()))
                 .collect(Collectors.joining("\n"));

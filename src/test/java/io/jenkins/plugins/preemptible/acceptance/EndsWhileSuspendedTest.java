@@ -1,0 +1,164 @@
+package io.jenkins.plugins.preemptible.acceptance;
+
+import static org.awaitility.Awaitility.await;
+import static org.hamcrest.MatcherAssert.assertThat;
+import static org.hamcrest.Matchers.containsString;
+import static org.hamcrest.Matchers.not;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import hudson.model.FreeStyleBuild;
+import hudson.model.Queue;
+import hudson.model.Result;
+import hudson.slaves.DumbSlave;
+import hudson.slaves.WorkspaceList;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import io.jenkins.plugins.preemptible.step.StageTask;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import org.jenkinsci.plugins.workflow.job.WorkflowJob;
+import org.jenkinsci.plugins.workflow.job.WorkflowRun;
+import org.jenkinsci.plugins.workflow.support.steps.ExecutorStepExecution;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.jvnet.hudson.test.JenkinsRule;
+import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
+
+/** A stage ends while it is suspended, by other ways than an abort of its build: it neither hangs nor leaves anything. */
+@WithJenkins
+@Tag("acceptance")
+class EndsWhileSuspendedTest {
+
+    static {
+        System.setProperty("io.jenkins.plugins.preemptible.lifecycle.RemovedAgent.graceMillis", "3000");
+    }
+
+    private JenkinsRule j;
+    private Rig rig;
+    private DumbSlave agent;
+    private WorkflowJob low;
+    private WorkflowRun victim;
+
+    @BeforeEach
+    void rig(JenkinsRule jenkins) throws Exception {
+        Rig.assumeSuspendable();
+        j = jenkins;
+        rig = new Rig(j);
+        agent = rig.agent();
+    }
+
+    @Test
+    void cancelOfTheResumingItem() throws Exception {
+        low = rig.pipeline("low", 5, Rig.own(Rig.counter(1000)));
+        FreeStyleBuild preemptor = suspend("sleep 3");
+        // Nothing is dispatched now, so the stage's item waits in the queue long enough to be cancelled.
+        j.jenkins.doQuietDown();
+        j.assertBuildStatusSuccess(j.waitForCompletion(preemptor));
+        Queue.Item item = await().atMost(Rig.PATIENCE)
+                .until(
+                        () -> Arrays.stream(Queue.getInstance().getItems())
+                                .filter(i -> i.task instanceof StageTask)
+                                .findFirst()
+                                .orElse(null),
+                        i -> i != null);
+        assertTrue(Queue.getInstance().cancel(item));
+        j.jenkins.doCancelQuietDown();
+        ended(Result.ABORTED);
+        assertThat(Rig.log(victim), not(containsString("Resumed on")));
+    }
+
+    @Test
+    void cancelOfTheBlockedNodeBlock() throws Exception {
+        low = rig.pipeline("low", 5, Rig.nested(Rig.counter(1000), "echo 'not reached'"));
+        FreeStyleBuild preemptor = suspend("sleep 600");
+        Queue.Item item = Arrays.stream(Queue.getInstance().getItems())
+                .filter(i -> i.task instanceof ExecutorStepExecution.PlaceholderTask)
+                .findFirst()
+                .orElseThrow();
+        assertTrue(Queue.getInstance().cancel(item));
+        ended(Result.ABORTED);
+        assertThat(Rig.log(victim), not(containsString("not reached")));
+        stop(preemptor);
+    }
+
+    @Test
+    void timeoutAroundTheBlock() throws Exception {
+        timeout("timeout(time: 15, unit: 'SECONDS') { " + Rig.own(Rig.counter(1000)) + " }");
+    }
+
+    @Test
+    void timeoutAroundTheNodeBlock() throws Exception {
+        timeout("timeout(time: 15, unit: 'SECONDS') { " + Rig.nested(Rig.counter(1000), "") + " }");
+    }
+
+    private void timeout(String script) throws Exception {
+        low = rig.pipeline("low", 5, script);
+        FreeStyleBuild preemptor = suspend("sleep 600");
+        ended(Result.ABORTED);
+        assertThat(Rig.log(victim), containsString("Timeout has been exceeded"));
+        assertTrue(preemptor.isBuilding());
+        stop(preemptor);
+    }
+
+    @Test
+    void agentDeletedOwn() throws Exception {
+        agentDeleted(Rig.own(Rig.counter(1000)));
+    }
+
+    @Test
+    void agentDeletedNested() throws Exception {
+        agentDeleted(Rig.nested(Rig.counter(1000), "echo 'not reached'"));
+    }
+
+    private void agentDeleted(String script) throws Exception {
+        low = rig.pipeline("low", 5, script);
+        FreeStyleBuild preemptor = suspend("sleep 600");
+        j.jenkins.removeNode(agent);
+        j.assertBuildStatus(Result.ABORTED, completed(victim));
+        assertThat(Rig.log(victim), containsString("was removed while the stage was suspended"));
+        assertEquals(List.of(), victim.getArtifacts());
+        await().atMost(Rig.PATIENCE).untilAsserted(() -> assertEquals(0, Queue.getInstance().getItems().length));
+        await().atMost(Rig.PATIENCE)
+                .untilAsserted(() -> assertEquals(List.of(), List.copyOf(StageRegistry.get().all())));
+        assertEquals("", Rig.mounts(java.nio.file.Path.of(agent.getRemoteFS(), "preemptible")));
+        stop(preemptor);
+    }
+
+    private FreeStyleBuild suspend(String shell) throws Exception {
+        victim = Rig.start(low);
+        Rig.awaitLog(victim, "count-10");
+        FreeStyleBuild preemptor = rig.freestyle("high", 1, shell).scheduleBuild2(0).waitForStart();
+        Rig.awaitState(StageState.SUSPENDED);
+        return preemptor;
+    }
+
+    private WorkflowRun completed(WorkflowRun run) {
+        await(run + " to end").atMost(Duration.ofSeconds(60)).until(() -> !run.isBuilding());
+        return run;
+    }
+
+    private void ended(Result expected) throws Exception {
+        j.assertBuildStatus(expected, completed(victim));
+        Rig.assertNothingLeft(agent, low);
+        await().atMost(Rig.PATIENCE).untilAsserted(() -> assertEquals(0, Queue.getInstance().getItems().length));
+        assertWorkspaceFree();
+    }
+
+    /** A lease that was left would send the next one to another folder. */
+    private void assertWorkspaceFree() throws Exception {
+        try (WorkspaceList.Lease next =
+                agent.toComputer().getWorkspaceList().allocate(agent.getWorkspaceFor(low))) {
+            assertEquals(agent.getWorkspaceFor(low), next.path);
+        }
+    }
+
+    private void stop(FreeStyleBuild preemptor) throws Exception {
+        if (preemptor.getExecutor() != null) {
+            preemptor.getExecutor().interrupt();
+        }
+        j.waitForCompletion(preemptor);
+    }
+}

@@ -1,0 +1,106 @@
+package io.jenkins.plugins.preemptible.acceptance;
+
+import static org.hamcrest.MatcherAssert.assertThat;
+import static org.hamcrest.Matchers.containsString;
+import static org.hamcrest.Matchers.not;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import hudson.EnvVars;
+import hudson.ExtensionList;
+import hudson.model.FreeStyleBuild;
+import hudson.slaves.DumbSlave;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import java.util.concurrent.TimeUnit;
+import org.jenkinsci.plugins.workflow.job.WorkflowJob;
+import org.jenkinsci.plugins.workflow.job.WorkflowRun;
+import org.jenkinsci.plugins.workflow.steps.durable_task.DurableTaskStep;
+import org.jenkinsci.plugins.workflow.support.steps.ExecutorStepExecution;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.jvnet.hudson.test.JenkinsRule;
+import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
+
+/** A suspension that lasts longer than Pipeline's own patience with steps and blocks that do nothing. */
+@WithJenkins
+@Tag("acceptance")
+class LongSuspensionTest {
+
+    /** Two checks of an untouched log end a step, so this is for the default 300 s what the periods below are. */
+    private static final int HEARTBEAT_SECONDS = 10;
+
+    private static final String HEARTBEAT =
+            "org.jenkinsci.plugins.durabletask.BourneShellScript.HEARTBEAT_CHECK_INTERVAL";
+
+    static {
+        System.setProperty(HEARTBEAT, String.valueOf(HEARTBEAT_SECONDS));
+        System.setProperty("io.jenkins.plugins.preemptible.lifecycle.SuspendedSteps.periodMillis", "2000");
+    }
+
+    private JenkinsRule j;
+    private Rig rig;
+    private DumbSlave agent;
+
+    @BeforeEach
+    void rig(JenkinsRule jenkins) throws Exception {
+        Rig.assumeSuspendable();
+        j = jenkins;
+        rig = new Rig(j);
+        // In watch mode the agent's own JVM makes the check.
+        agent = rig.agent(new EnvVars("JAVA_TOOL_OPTIONS", "-D" + HEARTBEAT + "=" + HEARTBEAT_SECONDS));
+    }
+
+    @AfterEach
+    void pollAgain() {
+        DurableTaskStep.USE_WATCHING = false;
+    }
+
+    @Test
+    void heartbeatInPollMode() throws Exception {
+        heartbeat();
+    }
+
+    @Test
+    void heartbeatInWatchMode() throws Exception {
+        DurableTaskStep.USE_WATCHING = true;
+        heartbeat();
+    }
+
+    private void heartbeat() throws Exception {
+        WorkflowJob low = rig.pipeline("low", 5, Rig.own(Rig.counter(40)));
+        WorkflowRun victim = Rig.start(low);
+        Rig.awaitLog(victim, "count-10");
+        long began = System.nanoTime();
+        FreeStyleBuild preemptor = rig.freestyle("high", 1, "sleep " + 4 * HEARTBEAT_SECONDS)
+                .scheduleBuild2(0)
+                .waitForStart();
+        Rig.awaitState(StageState.SUSPENDED);
+        j.assertBuildStatusSuccess(j.waitForCompletion(preemptor));
+        assertTrue(TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - began) >= 4 * HEARTBEAT_SECONDS);
+        j.assertBuildStatusSuccess(j.waitForCompletion(victim));
+        Rig.counted(victim, 40);
+        assertThat(Rig.log(victim), not(containsString("heartbeat")));
+        Rig.assertNothingLeft(agent, low);
+    }
+
+    @Test
+    void sweepForLostNodeBlocksSparesSuspendedOnes() throws Exception {
+        WorkflowJob low = rig.pipeline("low", 5, Rig.nested(Rig.counter(40), "sh 'touch after'"));
+        WorkflowRun victim = Rig.start(low);
+        Rig.awaitLog(victim, "count-10");
+        FreeStyleBuild preemptor =
+                rig.freestyle("high", 1, "sleep 10").scheduleBuild2(0).waitForStart();
+        Rig.awaitState(StageState.SUSPENDED);
+        ExecutorStepExecution.AnomalousStatus sweep =
+                ExtensionList.lookupSingleton(ExecutorStepExecution.AnomalousStatus.class);
+        sweep.run();
+        sweep.run();
+        assertTrue(preemptor.isBuilding(), "both sweeps fell into the suspension");
+        j.assertBuildStatusSuccess(j.waitForCompletion(preemptor));
+        j.assertBuildStatusSuccess(j.waitForCompletion(victim));
+        Rig.counted(victim, 40);
+        assertThat(Rig.log(victim), not(containsString("neither running nor scheduled")));
+        Rig.assertNothingLeft(agent, low);
+    }
+}
