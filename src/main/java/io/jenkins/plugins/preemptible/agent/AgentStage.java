@@ -71,6 +71,15 @@ public final class AgentStage {
     }
 
     /**
+     * Lets the agent load what suspending and resuming need, once for each connection.
+     *
+     * @return why the rehearsal failed, in words, or null
+     */
+    public String rehearse() throws IOException, InterruptedException {
+        return home.act(new Rehearsal());
+    }
+
+    /**
      * Freezes, dumps and seals; the tree is frozen afterwards and waits for {@link #commit} or {@link #thaw}.
      *
      * @param controlFolders absolute paths of the durable tasks in flight: one that has its result already stops the
@@ -183,12 +192,6 @@ public final class AgentStage {
             } catch (EngineException x) {
                 return new Sandbox(null, x.getMessage());
             }
-        }
-
-        /** The init needs a PATH and nothing else; the agent's own environment may hold secrets. */
-        private static Map<String, String> sandboxEnvironment() {
-            String path = System.getenv("PATH");
-            return path == null ? Map.of() : Map.of("PATH", path);
         }
     }
 
@@ -316,6 +319,12 @@ public final class AgentStage {
         Boolean act(Engine engine, StageId stage, Path exchange) {
             return find(engine, stage).map(status -> status.initPid() > 0).orElse(false);
         }
+    }
+
+    /** The init needs a PATH and nothing else; the agent's own environment may hold secrets. */
+    static Map<String, String> sandboxEnvironment() {
+        String path = System.getenv("PATH");
+        return path == null ? Map.of() : Map.of("PATH", path);
     }
 
     private static Optional<StageStatus> find(Engine engine, StageId stage) {

@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.acceptance;
 
+import java.io.File;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -44,6 +45,25 @@ final class HostProcesses {
     static int count(long pid, String folder) throws IOException {
         try (var entries = Files.list(Path.of("/proc", Long.toString(pid), folder))) {
             return (int) entries.count();
+        }
+    }
+
+    /** The control groups of a stage, wherever in the hierarchies. */
+    static List<String> controlGroups(String stageId) {
+        List<String> found = new ArrayList<>();
+        collect(new File("/sys/fs/cgroup"), "preemptible-" + stageId, found);
+        return found;
+    }
+
+    private static void collect(File folder, String name, List<String> found) {
+        // Null for a group that has just been removed.
+        File[] below = folder.listFiles(File::isDirectory);
+        for (File child : below == null ? new File[0] : below) {
+            if (child.getName().equals(name)) {
+                found.add(child.getPath());
+            } else if (!Files.isSymbolicLink(child.toPath())) {
+                collect(child, name, found);
+            }
         }
     }
 }

@@ -176,6 +176,12 @@ final class Rig {
         }
     }
 
+    /** Waits until the stage has counted further. */
+    static void awaitCounting(Run<?, ?> run) throws IOException {
+        int before = counts(run).size();
+        await(run + " counts on").atMost(PATIENCE).until(() -> counts(run).size() > before);
+    }
+
     static String log(Run<?, ?> run) throws IOException {
         return JenkinsRule.getLog(run);
     }
