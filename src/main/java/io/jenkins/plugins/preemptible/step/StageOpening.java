@@ -3,6 +3,7 @@ package io.jenkins.plugins.preemptible.step;
 import hudson.FilePath;
 import hudson.model.Node;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
+import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.lifecycle.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
@@ -51,6 +52,8 @@ final class StageOpening {
     }
 
     private static void rehearse(AgentStage agent, Node node) throws IOException, InterruptedException {
+        // The controller's own part: a data key, which loads the library for sealing.
+        ImageKey.generate();
         String failure = agent.rehearse();
         if (failure != null) {
             LOGGER.log(
