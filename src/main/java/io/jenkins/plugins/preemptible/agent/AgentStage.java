@@ -71,6 +71,15 @@ public final class AgentStage {
     }
 
     /**
+     * Lets the agent load what suspending and resuming need, once for each connection.
+     *
+     * @return why the rehearsal failed, in words, or null
+     */
+    public String rehearse() throws IOException, InterruptedException {
+        return home.act(new Rehearsal());
+    }
+
+    /**
      * Freezes, dumps and seals; the tree is frozen afterwards and waits for {@link #commit} or {@link #thaw}.
      *
      * @param controlFolders absolute paths of the durable tasks in flight: one that has its result already stops the
@@ -178,12 +187,6 @@ public final class AgentStage {
             } catch (EngineException x) {
                 return new Sandbox(null, x.getMessage());
             }
-        }
-
-        /** The init needs a PATH and nothing else; the agent's own environment may hold secrets. */
-        private static Map<String, String> sandboxEnvironment() {
-            String path = System.getenv("PATH");
-            return path == null ? Map.of() : Map.of("PATH", path);
         }
     }
 
@@ -309,6 +312,12 @@ public final class AgentStage {
             }
             return null;
         }
+    }
+
+    /** The init needs a PATH and nothing else; the agent's own environment may hold secrets. */
+    static Map<String, String> sandboxEnvironment() {
+        String path = System.getenv("PATH");
+        return path == null ? Map.of() : Map.of("PATH", path);
     }
 
     private static Optional<StageStatus> find(Engine engine, StageId stage) {

@@ -47,6 +47,9 @@ public final class Engine {
     private static final int KILLED_BY_SIGNAL = 128 + 9;
     private static final Duration POLL = Duration.ofMillis(25);
 
+    /** One for all engines of this process: agents open an engine for every verb, and {@code criu check} takes its time. */
+    private static final CriuSearch INSTALLED = new CriuSearch();
+
     private final Stages stages;
 
     private Engine(Stages stages) {
@@ -59,7 +62,7 @@ public final class Engine {
      * @throws UncheckedIOException when it cannot be made
      */
     public static Engine open(Path home) {
-        return open(home, new CriuSearch(), null);
+        return open(home, INSTALLED, null);
     }
 
     /** As above, with these criu programs and this kind of freezer only (null for any). */

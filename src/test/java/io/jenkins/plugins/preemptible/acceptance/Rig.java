@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.acceptance;
 
 import static org.awaitility.Awaitility.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import hudson.EnvVars;
@@ -14,7 +15,9 @@ import hudson.tasks.Shell;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.Engine;
 import io.jenkins.plugins.preemptible.engine.host.HostReport;
+import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.lifecycle.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
 import java.io.IOException;
@@ -76,9 +79,7 @@ final class Rig {
         return agent(null);
     }
 
-    /**
-     * @param environment of the agent's process, on top of ours; may be null
-     */
+    /** @param environment added to the agent process's own; null for nothing */
     DumbSlave agent(EnvVars environment) throws Exception {
         // No shortest run: the tests would have to wait it out.
         PreemptibleConfiguration.get().setExemptSeconds(0);
@@ -142,6 +143,20 @@ final class Rig {
         return "i=0; while [ $i -lt " + n + " ]; do i=$((i+1)); echo count-$i; sleep 0.1; done";
     }
 
+    /** A stage that counts in the console until {@link #enough}. */
+    static String endless() {
+        return "i=0; while [ ! -e enough ]; do i=$((i+1)); echo count-$i; sleep 0.1; done";
+    }
+
+    /** Ends an {@link #endless} stage. */
+    static void enough(WorkflowRun run) throws IOException {
+        StageRecord stage = StageRegistry.get().all().stream()
+                .filter(s -> s.runId().equals(run.getExternalizableId()))
+                .findFirst()
+                .orElseThrow();
+        Files.createFile(Path.of(stage.workspace(), "enough"));
+    }
+
     static String own(String shell) {
         return "preemptible(label: '" + LABEL + "') { sh '''set +x\n" + shell + "\n''' }";
     }
@@ -156,12 +171,40 @@ final class Rig {
 
     /** Checks that the console has count-1 to count-n, each once and in order. */
     static void counted(Run<?, ?> run, int n) throws IOException {
+        assertEquals(IntStream.rangeClosed(1, n).boxed().toList(), counts(run));
+    }
+
+    /** Checks that the console has count-1 to some count-n, each once and in order; n is at least that many. */
+    static void countedAtLeast(Run<?, ?> run, int least) throws IOException {
+        List<Integer> seen = counts(run);
+        assertTrue(seen.size() >= least, () -> "only " + seen.size() + " lines");
+        counted(run, seen.size());
+    }
+
+    private static List<Integer> counts(Run<?, ?> run) throws IOException {
         List<Integer> seen = new ArrayList<>();
         Matcher lines = Pattern.compile("^(?:\\[\\w+] )?count-(\\d+)$", Pattern.MULTILINE).matcher(log(run));
         while (lines.find()) {
             seen.add(Integer.parseInt(lines.group(1)));
         }
-        assertEquals(IntStream.rangeClosed(1, n).boxed().toList(), seen);
+        return seen;
+    }
+
+    /** Shows on the test's own output what the plugin said in the logs of all builds. */
+    void tell() throws IOException {
+        for (Job<?, ?> job : j.jenkins.getAllItems(Job.class)) {
+            for (Run<?, ?> run : job.getBuilds()) {
+                log(run).lines()
+                        .filter(line -> line.contains(StageLog.MARK))
+                        .forEach(line -> System.out.println(run + ": " + line));
+            }
+        }
+    }
+
+    /** Waits until the stage has counted further. */
+    static void awaitCounting(Run<?, ?> run) throws IOException {
+        int before = counts(run).size();
+        await(run + " counts on").atMost(PATIENCE).until(() -> counts(run).size() > before);
     }
 
     static String log(Run<?, ?> run) throws IOException {
@@ -190,6 +233,13 @@ final class Rig {
                         .filter(stage -> stage.state() == state)
                         .findFirst()
                         .orElse(null), stage -> stage != null);
+    }
+
+    /** Skips the test, with the reason, where a program is not installed. */
+    static void assumeInstalled(String program, String debianPackage) {
+        assumeTrue(
+                HostTool.find(program).isPresent(),
+                program + " is not installed (Debian package " + debianPackage + ")");
     }
 
     static WorkflowRun start(WorkflowJob job) throws Exception {

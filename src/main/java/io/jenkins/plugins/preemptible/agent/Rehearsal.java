@@ -1,0 +1,74 @@
+package io.jenkins.plugins.preemptible.agent;
+
+import hudson.remoting.VirtualChannel;
+import io.jenkins.plugins.preemptible.engine.Engine;
+import io.jenkins.plugins.preemptible.engine.EngineException;
+import io.jenkins.plugins.preemptible.engine.image.ImageKey;
+import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import io.jenkins.plugins.preemptible.engine.stage.StageSpec;
+import io.jenkins.plugins.preemptible.engine.stage.StageStatus;
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
+import jenkins.MasterToSlaveFileCallable;
+
+/**
+ * Suspends and resumes an idle stage of one process, once in the life of an agent's connection.
+ *
+ * <ol>
+ *   <li>An agent gets every class from the controller at its first use: hundreds for the dump, the seal and the
+ *       restore. Without a rehearsal the first preemptor would wait for them, seconds on a busy machine.
+ *   <li>It happens in a home folder of its own, beside the stages, and leaves nothing behind; what an agent that died
+ *       in the middle left is removed by the next one.
+ *   <li>A host that passes the check and fails here is told to the administrator, and stages are still tried: it is
+ *       their own dump that decides.
+ * </ol>
+ *
+ * Blocking, about a second of work: never on a Pipeline's thread.
+ */
+final class Rehearsal extends MasterToSlaveFileCallable<String> {
+
+    private static final long serialVersionUID = 1L;
+    /** A class loader is made for each connection, and this flag with it. */
+    private static final AtomicBoolean DONE = new AtomicBoolean();
+
+    /** @return why it failed, in words; null when it did not, or when there had been one */
+    @Override
+    public String invoke(File home, VirtualChannel channel) throws IOException {
+        if (!DONE.compareAndSet(false, true)) {
+            return null;
+        }
+        Path stage = home.toPath().resolve("rehearsal");
+        Engine engine = Engine.open(stage);
+        Path image = stage.resolve(AgentStage.IMAGE_FILE);
+        try {
+            clear(engine);
+            rehearse(engine, stage, image);
+            return null;
+        } catch (EngineException x) {
+            return x.getMessage() + (x.criuLines().isEmpty() ? "" : " " + x.criuLines());
+        } finally {
+            clear(engine);
+            Files.deleteIfExists(image);
+        }
+    }
+
+    private static void rehearse(Engine engine, Path workDir, Path image) {
+        StageId id = StageId.create("rehearsal");
+        engine.start(new StageSpec(id, "rehearsal", workDir, List.of(), AgentStage.sandboxEnvironment()));
+        engine.enterCommand(id);
+        ImageKey key = ImageKey.parse(ImageKey.generate().export());
+        engine.suspend(id, image, key);
+        engine.resume(image, key);
+    }
+
+    private static void clear(Engine engine) {
+        for (StageStatus left : engine.list()) {
+            engine.kill(left.id());
+            engine.forget(left.id());
+        }
+    }
+}

@@ -1,0 +1,174 @@
+package io.jenkins.plugins.preemptible.acceptance;
+
+import static org.awaitility.Awaitility.await;
+import static org.hamcrest.MatcherAssert.assertThat;
+import static org.hamcrest.Matchers.containsString;
+import static org.hamcrest.Matchers.startsWith;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import hudson.slaves.DumbSlave;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.jenkinsci.plugins.workflow.job.WorkflowJob;
+import org.jenkinsci.plugins.workflow.job.WorkflowRun;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.jvnet.hudson.test.JenkinsRule;
+import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
+
+/** Two instances of AFL++ give way twice and find themselves where they were. */
+@WithJenkins
+@Tag("acceptance")
+class AflTest {
+
+    private static final Pattern PROGRESS =
+            Pattern.compile("^progress one=(\\d+) two=(\\d+) alive=(\\d+)$", Pattern.MULTILINE);
+    private static final long START_LIMIT_MILLIS = 5_000;
+
+    private JenkinsRule j;
+    private Rig rig;
+    private DumbSlave agent;
+    private QueueTimes times;
+
+    @BeforeEach
+    void rig(JenkinsRule jenkins) throws Exception {
+        Rig.assumeInstalled("afl-fuzz", "afl++");
+        Rig.assumeInstalled("afl-cc", "afl++");
+        Rig.assumeSuspendable();
+        j = jenkins;
+        rig = new Rig(j);
+        agent = rig.agent();
+        times = QueueTimes.listen();
+    }
+
+    @AfterEach
+    void tell() throws Exception {
+        rig.tell();
+    }
+
+    @Test
+    void fuzzersOfOwnExecutorStageGiveWayTwice() throws Exception {
+        WorkflowJob fuzz = rig.pipeline("fuzz", 5, "preemptible(label: 'linux') {" + fuzzing() + "}");
+        twice(fuzz);
+    }
+
+    @Test
+    void fuzzersOfNestedStageGiveWayTwice() throws Exception {
+        WorkflowJob fuzz = rig.pipeline(
+                "fuzz",
+                5,
+                "node('linux') { def before = pwd(); preemptible {" + fuzzing() + "}\n"
+                        + "sh 'echo after in $PWD on $EXECUTOR_NUMBER; test -s out/one/fuzzer_stats'\n"
+                        + "echo(pwd() == before && env.WORKSPACE == before ? 'same workspace' : 'another workspace') }");
+        WorkflowRun run = twice(fuzz);
+        assertThat(Rig.log(run), containsString("on 0"));
+        assertThat(Rig.log(run), containsString("same workspace"));
+    }
+
+    private WorkflowRun twice(WorkflowJob fuzz) throws Exception {
+        WorkflowJob high = rig.pipeline(
+                "high", 1, "node('linux') { sh 'echo preemptor runs; sleep 3; echo preemptor ends' }");
+        WorkflowRun victim = Rig.start(fuzz);
+        awaitProgress(victim, new long[] {0, 0});
+        for (int cycle = 1; cycle <= 2; cycle++) {
+            WorkflowRun preemptor = Rig.start(high);
+            long waited = times.waitedMillis(preemptor.getExternalizableId());
+            System.out.println("buildable-to-running ms: " + waited);
+            assertTrue(waited < START_LIMIT_MILLIS, "the preemptor waited " + waited + " ms");
+            assertEquals("high", holder());
+
+            StageRecord stage = Rig.awaitState(StageState.SUSPENDED);
+            String target = stage.workspace() + "/target";
+            Rig.awaitLog(preemptor, "preemptor runs\n");
+            long[] left = {execs(stage, "one"), execs(stage, "two")};
+            assertFalse(victim.getArtifacts().isEmpty(), "the image is an artifact while the stage is suspended");
+            assertThat(victim.getArtifacts().get(0).relativePath, startsWith("preemptible/"));
+            while (!Rig.log(preemptor).contains("preemptor ends\n")) {
+                assertEquals(List.of(), HostProcesses.mentioning(target), "processes of AFL while the preemptor runs");
+                Thread.sleep(100);
+            }
+            assertEquals(left[0], execs(stage, "one"), "executions while suspended");
+            assertEquals(left[1], execs(stage, "two"), "executions while suspended");
+            j.assertBuildStatusSuccess(j.waitForCompletion(preemptor));
+
+            Rig.awaitLog(victim, "Resumed on worker", cycle);
+            awaitProgress(victim, left);
+        }
+        j.assertBuildStatusSuccess(j.waitForCompletion(victim));
+        assertThat(Rig.log(victim), containsString("exit codes 0 0"));
+        assertGrows(victim);
+        Rig.assertNothingLeft(agent, fuzz);
+        return victim;
+    }
+
+    /** Fuzzes until the limit of executions, and says once a second how far it is. */
+    private static String fuzzing() throws IOException {
+        String script = resource("fuzz.sh");
+        return "writeFile file: 'target.c', text: '''" + resource("target.c").replace("\\", "\\\\") + "'''\n"
+                + "writeFile file: 'fuzz.sh', text: '''" + script.replace("\\", "\\\\") + "'''\n"
+                + "sh 'sh ./fuzz.sh'\n";
+    }
+
+    private static String resource(String name) throws IOException {
+        try (var in = AflTest.class.getResourceAsStream(name)) {
+            return new String(in.readAllBytes(), StandardCharsets.UTF_8);
+        }
+    }
+
+    /** Whose block the agent's only executor runs now. */
+    private String holder() {
+        var executable = agent.toComputer().getExecutors().get(0).getCurrentExecutable();
+        return executable == null ? "nobody" : executable.getParent().getOwnerTask().getName();
+    }
+
+    private static long execs(StageRecord stage, String instance) throws IOException {
+        return Files.readAllLines(Path.of(stage.workspace(), "out", instance, "fuzzer_stats")).stream()
+                .filter(line -> line.startsWith("execs_done"))
+                .mapToLong(line -> Long.parseLong(line.substring(line.indexOf(':') + 1).trim()))
+                .findFirst()
+                .orElseThrow();
+    }
+
+    /** Waits until both instances live and have gone further than that. */
+    private static void awaitProgress(WorkflowRun run, long[] beyond) {
+        await("both instances beyond " + beyond[0] + " and " + beyond[1])
+                .atMost(Duration.ofSeconds(90))
+                .pollInterval(Duration.ofMillis(200))
+                .until(() -> progress(run).stream()
+                        .anyMatch(p -> p[0] > beyond[0] && p[1] > beyond[1] && p[2] == 2));
+    }
+
+    private static List<long[]> progress(WorkflowRun run) throws IOException {
+        List<long[]> lines = new ArrayList<>();
+        Matcher line = PROGRESS.matcher(Rig.log(run));
+        while (line.find()) {
+            lines.add(new long[] {
+                Long.parseLong(line.group(1)), Long.parseLong(line.group(2)), Long.parseLong(line.group(3))
+            });
+        }
+        return lines;
+    }
+
+    /** A fuzzer that was started anew would count from zero. */
+    private static void assertGrows(WorkflowRun run) throws IOException {
+        List<long[]> lines = progress(run);
+        for (int i = 1; i < lines.size(); i++) {
+            assertTrue(
+                    lines.get(i)[0] >= lines.get(i - 1)[0] && lines.get(i)[1] >= lines.get(i - 1)[1],
+                    "executions went back in line " + i);
+        }
+    }
+}
