@@ -8,7 +8,8 @@ import io.jenkins.plugins.preemptible.engine.stage.StageId;
  * <ol>
  *   <li>{@code unpackMillis}: authenticating and unpacking the archive, before any process exists.
  *   <li>{@code restoreMillis}: CRIU's restore, until the tree runs.
- *   <li>{@code processes}: how many processes run again, the stage's init included.
+ *   <li>{@code processes}: how many were restored, the stage's init included; as the image tells, since short-lived ones
+ *       may have ended by the time this returns.
  * </ol>
  */
 public record ResumeReport(StageId id, long restoreMillis, int processes, long unpackMillis) {}

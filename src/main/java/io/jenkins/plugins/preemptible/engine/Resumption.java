@@ -48,9 +48,7 @@ final class Resumption {
                 stages.criu().installed().isEmpty() ? FailureReason.CRIU_MISSING : FailureReason.CRIU_UNUSABLE, null));
         Path unpacked = null;
         try {
-            Path incoming = stages.home().resolve("incoming");
-            Files.createDirectories(incoming);
-            unpacked = Files.createTempDirectory(incoming, "image");
+            unpacked = Files.createTempDirectory(stages.incoming(), "image");
             long begun = System.nanoTime();
             ImageManifest manifest = ImageArchive.read(archive, key, unpacked);
             long unpackMillis = Duration.ofNanos(System.nanoTime() - begun).toMillis();
@@ -61,7 +59,7 @@ final class Resumption {
                 case NO_SPACE -> FailureReason.NO_SPACE;
                 default -> FailureReason.IMAGE_UNUSABLE;
             };
-            throw new ResumeFailedException(reason, e.getMessage(), List.of(), e);
+            throw new ResumeFailedException(reason, e.finding(), List.of(), e);
         } catch (IOException e) {
             throw new ResumeFailedException(FailureReason.CRIU_FAILED, e.getMessage(), List.of(), e);
         } finally {
@@ -91,7 +89,7 @@ final class Resumption {
         try (StageFolder.Held lock = lock(id)) {
             refuseUnfit(folder, sealed);
             finishKill(folder);
-            return restore(criu, images, sealed, id, unpackMillis);
+            return new ResumeReport(id, restore(criu, images, sealed, id), manifest.processes(), unpackMillis);
         } finally {
             if (!known && !folder.exists()) {
                 deleteQuietly(folder.path());
@@ -137,8 +135,8 @@ final class Resumption {
         }
     }
 
-    private ResumeReport restore(Criu criu, Path images, StageRecord sealed, StageId id, long unpackMillis)
-            throws IOException {
+    /** Returns the milliseconds that it took until the tree runs. */
+    private long restore(Criu criu, Path images, StageRecord sealed, StageId id) throws IOException {
         StageFolder folder = stages.folder(id);
         Freezer freezer = FreezerKind.create(id, stages.freezers());
         StageRecord suspended = sealed.withState(State.SUSPENDED).withImage(archive.toString(), null);
@@ -161,7 +159,7 @@ final class Resumption {
                 Stages.killWhole(freezer, first);
                 throw new ResumeFailedException(FailureReason.KILLED, id.value());
             }
-            return new ResumeReport(id, restoreMillis, Proc.tree(pid).size(), unpackMillis);
+            return restoreMillis;
         } catch (CriuException e) {
             undo(folder, freezer, suspended);
             throw new ResumeFailedException(e.reason(), id.value(), e.lines(), e);

@@ -14,10 +14,13 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermission;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 
 /**
  * The stages under one home folder and what is true of them on this host.
@@ -36,6 +39,15 @@ record Stages(Path home, CriuSearch criu, FreezerKind freezers) {
 
     StageFolder folder(StageId id) {
         return new StageFolder(home.resolve("stages").resolve(id.value()));
+    }
+
+    /** Where archives are unpacked; for its owner only, since they hold the memory of stages. */
+    Path incoming() throws IOException {
+        Path incoming = home.resolve("incoming");
+        Set<PosixFilePermission> owner = PosixFilePermissions.fromString("rwx------");
+        Files.createDirectories(incoming, PosixFilePermissions.asFileAttribute(owner));
+        Files.setPosixFilePermissions(incoming, owner);
+        return incoming;
     }
 
     /** The ids of all stages, in the order of their names. */

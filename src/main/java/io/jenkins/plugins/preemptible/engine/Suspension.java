@@ -72,7 +72,7 @@ final class Suspension {
                 FailureReason reason = e.reason() == ImageException.Reason.NO_SPACE
                         ? FailureReason.NO_SPACE
                         : FailureReason.IMAGE_UNUSABLE;
-                throw new SuspendFailedException(reason, e.getMessage(), List.of(), e);
+                throw new SuspendFailedException(reason, e.finding(), List.of(), e);
             } catch (IOException | RuntimeException e) {
                 undo(record, freezer);
                 throw failed(e);
@@ -274,7 +274,7 @@ final class Suspension {
                 Instant.now().toString(),
                 criu.version(),
                 Proc.kernelRelease(),
-                System.getProperty("os.arch"),
+                Proc.machine(),
                 tree.size(),
                 0,
                 processes);

@@ -10,6 +10,7 @@ import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
+import io.jenkins.plugins.preemptible.engine.image.ImageException;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.stage.StageSpec;
@@ -35,6 +36,10 @@ class RefusalTest {
         assertEquals(reason, e.reason(), e::toString);
         assertTrue(e.getMessage().startsWith(reason.sentence()), e::getMessage);
         assertTrue(e.getMessage().endsWith(reason.remedy() + "."), e::getMessage);
+        if (e.getCause() instanceof ImageException image) {
+            assertTrue(e.getMessage().contains(image.finding()), e::getMessage);
+            assertFalse(e.getMessage().contains(image.reason().remedy()), () -> "one remedy is enough: " + e.getMessage());
+        }
     }
 
     private static void stillRuns(StageBench bench, StageId id) throws Exception {

@@ -17,6 +17,7 @@ import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -59,6 +60,9 @@ class SuspendAndResumeTest {
             assertEquals(lines, bench.output(id).size(), "a suspended stage must not write");
             ResumeReport resumed = bench.engine.resume(bench.archive(id), bench.key);
             assertEquals(id, resumed.id());
+            assertEquals(suspended.checkpoint().processes(), resumed.processes(), "sleeps that ended meanwhile too");
+            assertEquals("rwx------", PosixFilePermissions.toString(
+                    Files.getPosixFilePermissions(bench.folder.resolve("home/incoming"))));
             assertEquals(State.RUNNING, bench.engine.status(id).state());
             assertEquals(7, bench.engine.await(id));
             assertEquals(counted(100), bench.output(id));

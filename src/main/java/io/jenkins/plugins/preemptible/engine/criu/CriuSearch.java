@@ -5,6 +5,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 
 /**
@@ -50,17 +51,27 @@ public final class CriuSearch {
         return all;
     }
 
-    /** The project's own folder for what its set-up builds. */
+    /**
+     * The project's own folder for what its set-up builds, absolute: PREEMPTIBLE_PREFIX, else {@code preemptible} below
+     * XDG_DATA_HOME, else below {@code .local/share} of HOME. A relative XDG_DATA_HOME or HOME counts as none, as the XDG
+     * Base Directory Specification has it.
+     */
     public static Path prefix() {
-        String named = System.getenv("PREEMPTIBLE_PREFIX");
-        if (named != null && !named.isBlank()) {
-            return Path.of(named);
+        return prefix(System.getenv(), System.getProperty("user.home"));
+    }
+
+    /** @param userHome what counts without HOME. Java takes it from the user database and never looks at HOME */
+    static Path prefix(Map<String, String> environment, String userHome) {
+        String named = environment.getOrDefault("PREEMPTIBLE_PREFIX", "");
+        if (!named.isBlank()) {
+            return Path.of(named).toAbsolutePath();
         }
-        String data = System.getenv("XDG_DATA_HOME");
-        return (data != null && data.startsWith("/")
-                        ? Path.of(data)
-                        : Path.of(System.getProperty("user.home"), ".local", "share"))
-                .resolve("preemptible");
+        String data = environment.getOrDefault("XDG_DATA_HOME", "");
+        if (data.startsWith("/")) {
+            return Path.of(data, "preemptible");
+        }
+        String home = environment.getOrDefault("HOME", "");
+        return Path.of(home.startsWith("/") ? home : userHome, ".local", "share", "preemptible");
     }
 
     /** The first one that works here. */

@@ -155,6 +155,14 @@ public final class Proc {
         return read(ROOT.resolve("sys/kernel/osrelease")).map(String::trim).orElse("unknown");
     }
 
+    /** The kernel's name of the machine's architecture, such as {@code x86_64}, where Java says {@code amd64}. */
+    public static String machine() {
+        // The file came with Linux 6.1.
+        return read(ROOT.resolve("sys/kernel/arch"))
+                .map(String::trim)
+                .orElseGet(() -> HostTool.run(5, List.of("uname", "-m")).firstLine());
+    }
+
     /** A random id that is new with every boot. */
     public static String bootId() {
         return Boot.ID;

@@ -65,6 +65,7 @@ public final class ImageException extends IOException {
     }
 
     private final Reason reason;
+    private final String finding;
 
     /**
      * @param subject the file or folder, as the user knows it
@@ -72,14 +73,21 @@ public final class ImageException extends IOException {
      * @param cause may be null
      */
     public ImageException(Reason reason, Object subject, String detail, Throwable cause) {
-        super(
-                subject + " " + reason.sentence + (detail == null || detail.isBlank() ? "" : " (" + detail + ")") + "; "
-                        + reason.remedy,
-                cause);
+        super(finding(reason, subject, detail) + "; " + reason.remedy, cause);
         this.reason = reason;
+        this.finding = finding(reason, subject, detail);
+    }
+
+    private static String finding(Reason reason, Object subject, String detail) {
+        return subject + " " + reason.sentence + (detail == null || detail.isBlank() ? "" : " (" + detail + ")");
     }
 
     public Reason reason() {
         return reason;
+    }
+
+    /** The message without its remedy, for a message that has one of its own. */
+    public String finding() {
+        return finding;
     }
 }

@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.jenkins.plugins.preemptible.engine.Engine;
 import io.jenkins.plugins.preemptible.engine.host.HostReport;
+import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.stage.StageStatus;
 import java.io.File;
 import java.io.PrintWriter;
@@ -97,13 +98,15 @@ class PreemptLiveTest {
         JsonNode seen = call("inspect", image, "--json").exits(0).json();
         assertEquals(id, seen.at("/manifest/stage_id").asText());
         assertEquals(suspended.get("processes"), seen.at("/manifest/processes"));
+        assertEquals(Proc.machine(), seen.at("/manifest/arch").asText());
         call("suspend", id, "--to", folder.resolve("again.image").toString()).refuses(id);
         assertFalse(Files.exists(folder.resolve("again.image")));
 
         int before = numbers().size();
         JsonNode resumed = call("resume", id).exits(0).json();
         assertEquals(id, resumed.get("id").asText());
-        assertTrue(resumed.get("restore_ms").asLong() >= 0 && resumed.has("processes"), resumed.toString());
+        assertTrue(resumed.get("restore_ms").asLong() >= 0 && resumed.get("processes").equals(suspended.get("processes")),
+                resumed.toString());
         untilAtLeast(before + 5);
 
         call("resume", "--from", image).refuses(id);

@@ -33,6 +33,11 @@ class ProcTest {
         assertFalse(LibC.kill(child.pid(), LibC.SIGCONT));
     }
 
+    @Test
+    void theArchitectureIsNamedAsTheKernelNamesIt() {
+        assertEquals(HostTool.run(10, java.util.List.of("uname", "-m")).firstLine(), Proc.machine());
+    }
+
     @ParameterizedTest
     @ValueSource(longs = {-1, 0, 1, 1L << 33})
     void nobodyElseIsSignalled(long pid) {
