@@ -7,12 +7,14 @@ import hudson.model.Result;
 import hudson.model.TaskListener;
 import hudson.slaves.WorkspaceList;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.RemovedAgent;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import io.jenkins.plugins.preemptible.lifecycle.StageThreads;
 import java.io.IOException;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 import jenkins.model.CauseOfInterruption;
@@ -25,7 +27,8 @@ import org.jenkinsci.plugins.workflow.steps.FlowInterruptedException;
  * Takes an own-executor stage up again after the controller was restarted.
  *
  * <ol>
- *   <li>A suspended stage needs its workspace leased again, or another build of the job would take it; no executor.
+ *   <li>Its workspace is leased again as soon as the agent is back; until then nobody else is dispatched there, or
+ *       another build of the job could take it. A suspended stage needs no more.
  *   <li>A running stage asks for an executor on its agent at once and waits for it as long as {@code node} does.
  *   <li>A stage that was caught in the middle of a suspension runs on; caught in the middle of a restore, it is
  *       suspended again with its image.
@@ -45,41 +48,65 @@ final class AfterRestart {
         this.execution = execution;
     }
 
+    /** Returns soon; what has to wait for the agent does so without a thread. */
     void takeUp() throws InterruptedException {
         StageRecord stage = StageRegistry.get().find(live.id());
         if (stage == null) {
             return;
         }
         try {
-            FilePath workspace = awaitAgent(stage);
+            if (stage.state() == StageState.RUNNING) {
+                // Before the agent is back: by then those who waited for its executors before must find this item.
+                queue(stage);
+            }
+        } catch (IOException x) {
+            giveUp(stage, x);
+            return;
+        }
+        settle(stage, System.nanoTime());
+    }
+
+    private void settle(StageRecord stage, long began) throws InterruptedException {
+        FilePath workspace = FilePathUtils.find(stage.node(), stage.workspace());
+        if (live.ending()) {
+            return;
+        }
+        try {
+            if (workspace == null) {
+                if (tooLong(stage, TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - began))) {
+                    throw new IOException("the agent did not come back");
+                }
+                StageThreads.schedule("taking up " + stage, POLL_MILLIS, () -> settle(stage, began));
+                return;
+            }
             lease(stage, workspace);
             StageRecord settled = Interrupted.settle(stage);
+            StageRegistry.get().firstTurnDone(stage.id());
+            Queue.getInstance().scheduleMaintenance();
             if (settled != null && !settled.suspended()) {
-                reattach(settled);
+                if (stage.state() != StageState.RUNNING) {
+                    queue(settled);
+                }
+                StageThreads.schedule("looking for the executor of " + stage, LONGEST_WAIT_MILLIS, this::awaited);
             }
-        } catch (IOException | TimeoutException | java.util.concurrent.ExecutionException x) {
-            LOGGER.log(Level.WARNING, x, () -> "cannot take up " + stage);
-            BodyExecution body = live.body();
-            if (body != null) {
-                body.cancel(new FlowInterruptedException(Result.ABORTED, false, new AgentNotBack(stage.node())));
-            }
+        } catch (IOException | RuntimeException x) {
+            giveUp(stage, x);
         }
     }
 
-    private FilePath awaitAgent(StageRecord stage) throws InterruptedException, TimeoutException {
-        long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(LONGEST_WAIT_MILLIS);
-        while (true) {
-            FilePath workspace = FilePathUtils.find(stage.node(), stage.workspace());
-            if (workspace != null) {
-                return workspace;
-            }
-            if (System.nanoTime() > end && !stage.suspended()) {
-                throw new TimeoutException("the agent did not come back");
-            }
-            if (live.ending()) {
-                throw new TimeoutException("the stage has ended");
-            }
-            Thread.sleep(POLL_MILLIS);
+    /** A suspended stage waits as long as its agent is known; nothing of it is lost by that. */
+    private static boolean tooLong(StageRecord stage, long waitedMillis) {
+        return stage.suspended()
+                ? Jenkins.get().getComputer(stage.node()) == null && waitedMillis > RemovedAgent.graceMillis()
+                : waitedMillis > LONGEST_WAIT_MILLIS;
+    }
+
+    private void giveUp(StageRecord stage, Exception why) {
+        LOGGER.log(Level.WARNING, why, () -> "cannot take up " + stage);
+        StageRegistry.get().firstTurnDone(stage.id());
+        BodyExecution body = live.body();
+        if (body != null) {
+            body.cancel(new FlowInterruptedException(Result.ABORTED, false, new AgentNotBack(stage.node())));
         }
     }
 
@@ -99,17 +126,24 @@ final class AfterRestart {
         }
     }
 
-    private void reattach(StageRecord stage)
-            throws InterruptedException, TimeoutException, java.util.concurrent.ExecutionException, IOException {
+    private void queue(StageRecord stage) throws IOException, InterruptedException {
         TaskListener listener = live.context().get(TaskListener.class);
         if (listener != null) {
             listener.getLogger().println("Waiting for an executor on " + stage.node() + " before going on");
         }
-        Queue.Item item = Queue.getInstance().schedule2(execution.task(stage, true), 0).getItem();
-        if (item == null) {
+        if (Queue.getInstance().schedule2(execution.task(stage, true), 0).getItem() == null) {
             throw new IOException("the queue does not take the stage");
         }
-        item.getFuture().getStartCondition().get(LONGEST_WAIT_MILLIS, TimeUnit.MILLISECONDS);
+    }
+
+    private void awaited() {
+        StageRecord stage = StageRegistry.get().find(live.id());
+        if (stage != null
+                && stage.state() == StageState.RUNNING
+                && !live.ending()
+                && live.hold().executor(stage) == null) {
+            giveUp(stage, new IOException("no executor became free"));
+        }
     }
 
     /** Why a stage whose agent did not come back ended. */
