@@ -63,6 +63,17 @@ public final class Ending {
         });
     }
 
+    /** Ends a stage that no step of this controller process stands for. */
+    static void ofLost(StageRecord stage, @CheckForNull Run<?, ?> run) {
+        StageRegistry.get().remove(stage.id);
+        StageThreads.submit("removing lost " + stage, () -> {
+            if (run != null) {
+                StageImages.delete(run, stage.id);
+            }
+            removeFromAgent(stage, 1);
+        });
+    }
+
     private static void removeFromAgent(StageRecord stage, int attempt) throws InterruptedException {
         FilePath root = AbortedStage.rootOf(stage.node);
         try {

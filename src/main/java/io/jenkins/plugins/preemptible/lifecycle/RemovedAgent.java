@@ -17,19 +17,24 @@ import org.jenkinsci.plugins.workflow.steps.FlowInterruptedException;
  * <ol>
  *   <li>Pipeline's own listener walks executors, and a suspended stage has none.
  *   <li>After as long as Pipeline waits, five minutes, an agent that has not come back is taken for gone.
- *   <li>The stage's body is cancelled with that reason; its image stays with the build.
+ *   <li>The stage's body is cancelled with that reason; the image goes with it, since nobody else has its key.
  * </ol>
  */
 @Extension
 public final class RemovedAgent extends NodeListener {
 
-    static long graceMillis =
+    private static final long GRACE_MILLIS =
             Long.getLong(RemovedAgent.class.getName() + ".graceMillis", TimeUnit.MINUTES.toMillis(5));
+
+    /** How long a stage waits for a removed agent to be added again, in milliseconds. */
+    public static long graceMillis() {
+        return GRACE_MILLIS;
+    }
 
     @Override
     protected void onDeleted(@NonNull Node node) {
         String name = node.getNodeName();
-        StageThreads.schedule("looking for agent " + name, graceMillis, () -> {
+        StageThreads.schedule("looking for agent " + name, GRACE_MILLIS, () -> {
             if (Jenkins.get().getNode(name) != null) {
                 return;
             }

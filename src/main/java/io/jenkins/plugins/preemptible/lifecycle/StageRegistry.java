@@ -16,6 +16,7 @@ import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
@@ -42,7 +43,10 @@ public final class StageRegistry implements Saveable {
 
     private final Map<String, StageRecord> stages = new ConcurrentHashMap<>();
     private final Map<StepContext, String> placeholders = new ConcurrentHashMap<>();
-    /** Nested stages that were suspended when the controller stopped and have not had their first turn since. */
+    /**
+     * Stages from before the controller's restart that nobody may be dispatched ahead of: suspended nested ones until
+     * their first turn, those with an executor of their own until their workspace is leased again.
+     */
     private final Set<String> firstTurns = ConcurrentHashMap.newKeySet();
 
     public StageRegistry() {
@@ -55,7 +59,7 @@ public final class StageRegistry implements Saveable {
         try {
             for (StageRecord stage : ((Stored) file.read()).stages) {
                 publish(stage);
-                if (stage.form == StageRecord.Form.NESTED && stage.suspended()) {
+                if (stage.form == StageRecord.Form.OWN || stage.suspended()) {
                     firstTurns.add(stage.id);
                 }
             }
@@ -142,15 +146,19 @@ public final class StageRegistry implements Saveable {
                 .collect(Collectors.toList());
     }
 
-    /** Whether the stage's block still waits for the one turn that Pipeline wants after a restart. */
+    /** Whether the stage was not taken up yet after a restart of the controller. */
     public boolean awaitsFirstTurn(String id) {
         return firstTurns.contains(id);
     }
 
-    /** Whether any stage on this node waits for its first turn after a restart. */
+    /** Whether any stage on this node was not taken up yet after a restart of the controller. */
     public boolean firstTurnsOn(String node) {
         return !firstTurns.isEmpty()
                 && firstTurns.stream().map(stages::get).anyMatch(stage -> stage != null && stage.node.equals(node));
+    }
+
+    List<StageRecord> firstTurns() {
+        return firstTurns.stream().map(stages::get).filter(Objects::nonNull).collect(Collectors.toList());
     }
 
     public void firstTurnDone(String id) {

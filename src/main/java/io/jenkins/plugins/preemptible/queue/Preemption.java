@@ -32,6 +32,8 @@ public final class Preemption {
     private static final AtomicLong NEXT_MILLIS = new AtomicLong();
     /** A look that is due so much earlier than the one asked for serves it as well. */
     private static final long NEAR_MILLIS = 20;
+    /** A look that is so much overdue was lost with the timer that should have started it. */
+    private static final long LOST_MILLIS = 10_000;
 
     private static final Object LOOKING = new Object();
 
@@ -39,9 +41,11 @@ public final class Preemption {
 
     /** Asks for a look after a delay; harmless under any lock. */
     public static void soon(long delayMillis) {
-        long due = System.currentTimeMillis() + delayMillis;
+        long now = System.currentTimeMillis();
+        long due = now + delayMillis;
         long pending = NEXT_MILLIS.get();
-        if (pending != 0 && pending <= due + NEAR_MILLIS || !NEXT_MILLIS.compareAndSet(pending, due)) {
+        boolean served = pending > now - LOST_MILLIS && pending <= due + NEAR_MILLIS;
+        if (served || !NEXT_MILLIS.compareAndSet(pending, due)) {
             return;
         }
         StageThreads.schedule("looking at the queue", delayMillis, () -> {

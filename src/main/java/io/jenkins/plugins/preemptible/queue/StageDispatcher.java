@@ -19,8 +19,8 @@ import org.jenkinsci.plugins.workflow.flow.FlowExecutionList;
  *   <li>{@link #canTake}: an idle executor that is reserved goes to nobody else.
  *   <li>{@link #canRun}: the placeholder of a suspended stage is blocked until the stage was granted its executor; as a
  *       blocked item it reserves nothing, as a buildable one it would starve everybody on its agent.
- *   <li>After a restart, node blocks with a suspended stage get the one turn that Pipeline waits for, before anybody
- *       else on their agent.
+ *   <li>After a restart, the stages of an agent are taken up before anybody else is dispatched there; node blocks with
+ *       a suspended stage get the one turn that Pipeline waits for.
  * </ol>
  *
  * Called under the queue's lock, hence look-ups only.

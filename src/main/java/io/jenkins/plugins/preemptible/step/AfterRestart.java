@@ -9,6 +9,7 @@ import hudson.slaves.WorkspaceList;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.RemovedAgent;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
 import io.jenkins.plugins.preemptible.lifecycle.StageThreads;
@@ -26,7 +27,8 @@ import org.jenkinsci.plugins.workflow.steps.FlowInterruptedException;
  * Takes an own-executor stage up again after the controller was restarted.
  *
  * <ol>
- *   <li>A suspended stage needs its workspace leased again, or another build of the job would take it; no executor.
+ *   <li>Its workspace is leased again as soon as the agent is back; until then nobody else is dispatched there, or
+ *       another build of the job could take it. A suspended stage needs no more.
  *   <li>A running stage asks for an executor on its agent at once and waits for it as long as {@code node} does.
  *   <li>A stage that was caught in the middle of a suspension runs on; caught in the middle of a restore, it is
  *       suspended again with its image.
@@ -40,45 +42,68 @@ final class AfterRestart {
 
     private final LiveStage live;
     private final OwnExecutorExecution execution;
-    private final long beganNanos = System.nanoTime();
 
     AfterRestart(LiveStage live, OwnExecutorExecution execution) {
         this.live = live;
         this.execution = execution;
     }
 
-    /** Takes the stage up, or looks again a little later when its agent is not there yet; never waits. */
+    /** Returns soon; what has to wait for the agent does so without a thread. */
     void takeUp() throws InterruptedException {
         StageRecord stage = StageRegistry.get().find(live.id());
-        if (stage == null || live.ending()) {
-            return;
-        }
-        FilePath workspace = FilePathUtils.find(stage.node(), stage.workspace());
-        if (workspace == null) {
-            if (!stage.suspended() && tooLate()) {
-                giveUp(stage);
-            } else {
-                StageThreads.schedule("taking up " + stage, POLL_MILLIS, this::takeUp);
-            }
+        if (stage == null) {
             return;
         }
         try {
+            if (stage.state() == StageState.RUNNING) {
+                // Before the agent is back: by then those who waited for its executors before must find this item.
+                queue(stage);
+            }
+        } catch (IOException x) {
+            giveUp(stage, x);
+            return;
+        }
+        settle(stage, System.nanoTime());
+    }
+
+    private void settle(StageRecord stage, long began) throws InterruptedException {
+        FilePath workspace = FilePathUtils.find(stage.node(), stage.workspace());
+        if (live.ending()) {
+            return;
+        }
+        try {
+            if (workspace == null) {
+                if (tooLong(stage, TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - began))) {
+                    throw new IOException("the agent did not come back");
+                }
+                StageThreads.schedule("taking up " + stage, POLL_MILLIS, () -> settle(stage, began));
+                return;
+            }
             lease(stage, workspace);
             StageRecord settled = Interrupted.settle(stage);
+            StageRegistry.get().firstTurnDone(stage.id());
+            Queue.getInstance().scheduleMaintenance();
             if (settled != null && !settled.suspended()) {
-                reattach(settled);
+                if (stage.state() != StageState.RUNNING) {
+                    queue(settled);
+                }
+                StageThreads.schedule("looking for the executor of " + stage, LONGEST_WAIT_MILLIS, this::awaited);
             }
         } catch (IOException | RuntimeException x) {
-            LOGGER.log(Level.WARNING, x, () -> "cannot take up " + stage);
-            giveUp(stage);
+            giveUp(stage, x);
         }
     }
 
-    private boolean tooLate() {
-        return System.nanoTime() - beganNanos > TimeUnit.MILLISECONDS.toNanos(LONGEST_WAIT_MILLIS);
+    /** A suspended stage waits as long as its agent is known; nothing of it is lost by that. */
+    private static boolean tooLong(StageRecord stage, long waitedMillis) {
+        return stage.suspended()
+                ? Jenkins.get().getComputer(stage.node()) == null && waitedMillis > RemovedAgent.graceMillis()
+                : waitedMillis > LONGEST_WAIT_MILLIS;
     }
 
-    private void giveUp(StageRecord stage) {
+    private void giveUp(StageRecord stage, Exception why) {
+        LOGGER.log(Level.WARNING, why, () -> "cannot take up " + stage);
+        StageRegistry.get().firstTurnDone(stage.id());
         BodyExecution body = live.body();
         if (body != null) {
             body.cancel(new FlowInterruptedException(Result.ABORTED, false, new AgentNotBack(stage.node())));
@@ -101,7 +126,7 @@ final class AfterRestart {
         }
     }
 
-    private void reattach(StageRecord stage) throws IOException, InterruptedException {
+    private void queue(StageRecord stage) throws IOException, InterruptedException {
         TaskListener listener = live.context().get(TaskListener.class);
         if (listener != null) {
             listener.getLogger().println("Waiting for an executor on " + stage.node() + " before going on");
@@ -109,14 +134,17 @@ final class AfterRestart {
         if (Queue.getInstance().schedule2(execution.task(stage, true), 0).getItem() == null) {
             throw new IOException("the queue does not take the stage");
         }
-        StageThreads.schedule("looking after " + stage, LONGEST_WAIT_MILLIS, () -> {
-            StageRecord now = StageRegistry.get().find(live.id());
-            boolean runs = now != null && now.state() == StageState.RUNNING && !live.ending() && !live.busy();
-            if (runs && live.hold().executor(now) == null) {
-                live.hold().withdraw(stage);
-                giveUp(stage);
-            }
-        });
+    }
+
+    private void awaited() {
+        StageRecord stage = StageRegistry.get().find(live.id());
+        if (stage != null
+                && stage.state() == StageState.RUNNING
+                && !live.ending()
+                && !live.busy()
+                && live.hold().executor(stage) == null) {
+            giveUp(stage, new IOException("no executor became free"));
+        }
     }
 
     /** Why a stage whose agent did not come back ended. */

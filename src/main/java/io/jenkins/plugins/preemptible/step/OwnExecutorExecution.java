@@ -239,6 +239,8 @@ final class OwnExecutorExecution extends StepExecution {
 
     /** The item of a stage that has not begun is in queue.xml, unless the controller died before it was written. */
     private void requeueIfLost() {
+        // A record without a body: the controller died while the stage was being opened.
+        StageRegistry.get().firstTurnDone(stageId);
         try {
             StageTask task = firstTask();
             if (!Queue.getInstance().contains(task)) {

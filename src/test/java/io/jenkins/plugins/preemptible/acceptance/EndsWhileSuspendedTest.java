@@ -15,6 +15,7 @@ import hudson.slaves.WorkspaceList;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
 import io.jenkins.plugins.preemptible.step.StageTask;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
@@ -103,6 +104,31 @@ class EndsWhileSuspendedTest {
         stop(preemptor);
     }
 
+    /** The node block goes on and ends well, whether it has its executor again by then or not. */
+    @Test
+    void timeoutInsideTheNodeBlock() throws Exception {
+        low = rig.pipeline("low", 5, """
+                node('linux') {
+                  try {
+                    timeout(time: 15, unit: 'SECONDS') {
+                      preemptible { sh '''set +x
+                %s
+                ''' }
+                    }
+                  } catch (e) {
+                    echo "caught $e"
+                  }
+                  sh 'sleep 20; echo goes on'
+                }""".formatted(Rig.counter(1000)));
+        FreeStyleBuild preemptor = suspend("sleep 20");
+        ended(Result.SUCCESS);
+        j.assertBuildStatusSuccess(j.waitForCompletion(preemptor));
+        assertThat(Rig.log(victim), containsString("caught "));
+        assertThat(Rig.log(victim), containsString("goes on"));
+        assertThat(Rig.log(victim), not(containsString("Resumed on")));
+        await().atMost(Rig.PATIENCE).until(() -> agent.toComputer().countIdle() == 1);
+    }
+
     @Test
     void agentDeletedOwn() throws Exception {
         agentDeleted(Rig.own(Rig.counter(1000)));
@@ -123,7 +149,8 @@ class EndsWhileSuspendedTest {
         await().atMost(Rig.PATIENCE).untilAsserted(() -> assertEquals(0, Queue.getInstance().getItems().length));
         await().atMost(Rig.PATIENCE)
                 .untilAsserted(() -> assertEquals(List.of(), List.copyOf(StageRegistry.get().all())));
-        assertEquals("", Rig.mounts(java.nio.file.Path.of(agent.getRemoteFS(), "preemptible")));
+        assertEquals("", Rig.mounts(Path.of(agent.getRemoteFS(), "preemptible")));
+        Rig.assertNothingRuns();
         stop(preemptor);
     }
 

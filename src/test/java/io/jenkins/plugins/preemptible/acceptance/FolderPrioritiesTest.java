@@ -75,7 +75,7 @@ class FolderPrioritiesTest {
             await().atMost(Rig.PATIENCE).until(() -> j.jenkins.getQueue().getBuildableItems().size() == 1);
             assertThat(Rig.log(high), not(containsString("[preemptible]")));
         });
-        sessions.then(j -> {
+        Rig.restart(sessions, agents, j -> {
             PreemptibleConfiguration.get().setEnabled(true);
             WorkflowRun low = build(j, "calm");
             WorkflowRun high = build(j, "urgent");

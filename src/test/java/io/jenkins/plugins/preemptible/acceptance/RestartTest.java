@@ -1,33 +1,54 @@
 package io.jenkins.plugins.preemptible.acceptance;
 
 import static org.awaitility.Awaitility.await;
+import static org.hamcrest.MatcherAssert.assertThat;
+import static org.hamcrest.Matchers.containsString;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import hudson.Util;
+import hudson.model.Computer;
 import hudson.model.FreeStyleBuild;
 import hudson.model.FreeStyleProject;
+import hudson.model.Item;
+import hudson.model.Result;
 import hudson.model.Slave;
+import hudson.model.User;
+import io.jenkins.plugins.preemptible.engine.Engine;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import io.jenkins.plugins.preemptible.step.StageTask;
+import java.io.File;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import jenkins.model.Jenkins;
+import jenkins.security.QueueItemAuthenticatorConfiguration;
 import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.api.function.Executable;
 import org.jvnet.hudson.test.JenkinsRule;
+import org.jvnet.hudson.test.MockAuthorizationStrategy;
+import org.jvnet.hudson.test.MockQueueItemAuthenticator;
 import org.jvnet.hudson.test.junit.jupiter.InboundAgentExtension;
 import org.jvnet.hudson.test.junit.jupiter.JenkinsSessionExtension;
 
 /**
  * The controller restarts while a stage is suspended: with its executor taken by the preemptor, and with it idle.
  *
- * <p>The agent is a process of its own that outlives the controller, as in production.
+ * <p>What the agent has launched outlives the controller, as in production.
  */
 @Tag("acceptance")
 class RestartTest {
+
+    static {
+        System.setProperty("io.jenkins.plugins.preemptible.lifecycle.RemovedAgent.graceMillis", "3000");
+    }
 
     private static final int COUNT = 60;
 
@@ -57,6 +78,28 @@ class RestartTest {
         idle(Rig.own(Rig.counter(COUNT)));
     }
 
+    /** The stage's item waits in the queue when the controller goes down, as the user that its build runs as. */
+    @Test
+    void resumingItemOutlivesRestart() throws Throwable {
+        sessions.then(j -> {
+            j.jenkins.setSecurityRealm(j.createDummySecurityRealm());
+            j.jenkins.setAuthorizationStrategy(new MockAuthorizationStrategy()
+                    .grant(Jenkins.READ, Item.READ, Computer.BUILD)
+                    .everywhere()
+                    .to("alice"));
+            User.getById("alice", true).save();
+            QueueItemAuthenticatorConfiguration.get()
+                    .getAuthenticators()
+                    .add(new MockQueueItemAuthenticator()
+                            .authenticate("low", User.getById("alice", false).impersonate2()));
+        });
+        idle(Rig.own(Rig.counter(COUNT)), () -> {
+            String queue = Files.readString(sessions.getHome().toPath().resolve("queue.xml"));
+            assertThat(queue, containsString(StageTask.class.getName()));
+            assertThat(queue, containsString("<auth>alice</auth>"));
+        });
+    }
+
     @Test
     void nestedExecutorIdle() throws Throwable {
         idle(Rig.nested(Rig.counter(COUNT), "sh 'touch after'"));
@@ -75,7 +118,7 @@ class RestartTest {
             Rig.awaitState(StageState.SUSPENDED);
             Rig.awaitLog(preemptor, "sleep 20");
         });
-        sessions.then(j -> {
+        Rig.restart(sessions, agents, j -> {
             WorkflowRun preemptor = build(j, "high");
             WorkflowRun victim = build(j, "low");
             j.assertBuildStatusSuccess(j.waitForCompletion(preemptor));
@@ -89,6 +132,10 @@ class RestartTest {
      * any more because the controller is about to go down.
      */
     private void idle(String script) throws Throwable {
+        idle(script, () -> {});
+    }
+
+    private void idle(String script, Executable whileDown) throws Throwable {
         sessions.then(j -> {
             Rig rig = new Rig(j);
             rig.inboundAgent(agents);
@@ -107,7 +154,86 @@ class RestartTest {
             assertEquals(1, agent.toComputer().countIdle(), "nothing is dispatched before the restart");
             Rig.awaitState(StageState.SUSPENDED);
         });
-        sessions.then(j -> goneOn(j, build(j, "low")));
+        whileDown.execute();
+        Rig.restart(sessions, agents, j -> goneOn(j, build(j, "low")));
+    }
+
+    /** Another build of the job waits already when the controller comes up, and there is an executor for it. */
+    @Test
+    void workspaceOfSuspendedStageIsNotTaken() throws Throwable {
+        sessions.then(j -> {
+            Rig rig = new Rig(j);
+            Slave agent = rig.inboundAgent(agents);
+            WorkflowJob low = rig.pipeline("low", 5, "if (env.BUILD_NUMBER == '1') { "
+                    + Rig.own(Rig.counter(COUNT)) + " } else { node('linux') { sh 'sleep 5' } }");
+            WorkflowRun victim = Rig.start(low);
+            Rig.awaitLog(victim, "count-15");
+            FreeStyleBuild preemptor =
+                    rig.freestyle("high", 1, "sleep 10").scheduleBuild2(0).waitForStart();
+            Rig.awaitState(StageState.SUSPENDED);
+            Rig.awaitLog(Rig.start(low), "[Pipeline] node");
+            await().atMost(Rig.PATIENCE).until(() -> j.jenkins.getQueue().getBuildableItems().size() == 1);
+            j.jenkins.doQuietDown();
+            j.assertBuildStatusSuccess(j.waitForCompletion(preemptor));
+            agent.setNumExecutors(2);
+            agent.save();
+        });
+        Rig.restart(sessions, agents, j -> {
+            WorkflowRun other = j.jenkins.getItemByFullName("low", WorkflowJob.class).getBuildByNumber(2);
+            j.assertBuildStatusSuccess(j.waitForCompletion(other));
+            j.assertLogContains("/workspace/low@2", other);
+            WorkflowRun victim = build(j, "low");
+            j.assertBuildStatusSuccess(j.waitForCompletion(victim));
+            Rig.counted(victim, COUNT);
+        });
+    }
+
+    /** A stage whose build is gone must not hold its agent for ever. */
+    @Test
+    void lostBuildDoesNotBlockItsAgent() throws Throwable {
+        sessions.then(j -> {
+            Rig rig = new Rig(j);
+            rig.inboundAgent(agents);
+            WorkflowRun victim = Rig.start(rig.pipeline("low", 5, Rig.own(Rig.counter(COUNT))));
+            Rig.awaitLog(victim, "count-15");
+            rig.freestyle("high", 1, "sleep 5").scheduleBuild2(0).waitForStart();
+            Rig.awaitState(StageState.SUSPENDED);
+        });
+        Util.deleteRecursive(new File(sessions.getHome(), "jobs/low"));
+        Rig.restart(sessions, agents, j -> {
+            j.assertBuildStatusSuccess(j.jenkins
+                    .getItemByFullName("high", FreeStyleProject.class)
+                    .scheduleBuild2(0)
+                    .get(60, TimeUnit.SECONDS));
+            assertEquals(List.of(), List.copyOf(StageRegistry.get().all()));
+            Slave agent = (Slave) j.jenkins.getNode("worker");
+            await().atMost(Rig.PATIENCE)
+                    .untilAsserted(() -> assertEquals(
+                            List.of(),
+                            Engine.open(Path.of(agent.getRemoteFS(), "preemptible")).list()));
+        });
+    }
+
+    /** The agent's configuration is gone when the controller comes up: the build ends and says why. */
+    @Test
+    void lostAgentEndsTheBuild() throws Throwable {
+        sessions.then(j -> {
+            Rig rig = new Rig(j);
+            rig.inboundAgent(agents);
+            WorkflowRun victim = Rig.start(rig.pipeline("low", 5, Rig.own(Rig.counter(COUNT))));
+            Rig.awaitLog(victim, "count-15");
+            rig.freestyle("high", 1, "sleep 5").scheduleBuild2(0).waitForStart();
+            Rig.awaitState(StageState.SUSPENDED);
+        });
+        Util.deleteRecursive(new File(sessions.getHome(), "nodes/worker"));
+        sessions.then(j -> {
+            WorkflowRun victim = build(j, "low");
+            j.assertBuildStatus(Result.ABORTED, j.waitForCompletion(victim));
+            j.assertLogContains("did not come back after the restart", victim);
+            await().atMost(Rig.PATIENCE)
+                    .untilAsserted(() -> assertEquals(List.of(), List.copyOf(StageRegistry.get().all())));
+            Rig.assertNothingRuns();
+        });
     }
 
     private static void goneOn(JenkinsRule j, WorkflowRun victim) throws Exception {

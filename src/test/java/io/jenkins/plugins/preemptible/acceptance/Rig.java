@@ -21,11 +21,14 @@ import io.jenkins.plugins.preemptible.lifecycle.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
@@ -41,6 +44,7 @@ import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.jvnet.hudson.test.JenkinsRule;
 import org.jvnet.hudson.test.junit.jupiter.InboundAgentExtension;
+import org.jvnet.hudson.test.junit.jupiter.JenkinsSessionExtension;
 
 /**
  * A real controller with one real agent process of one executor, Priority Sorter installed.
@@ -55,6 +59,9 @@ final class Rig {
 
     static final String LABEL = "linux";
     static final Duration PATIENCE = Duration.ofSeconds(60);
+
+    /** Ids of the stages that {@link #awaitState} has come across. */
+    private static final Set<String> SEEN = ConcurrentHashMap.newKeySet();
 
     private final JenkinsRule j;
 
@@ -90,16 +97,33 @@ final class Rig {
         return agent;
     }
 
-    /** An agent whose process lives on while the controller restarts, and connects again. */
+    private static InboundAgentExtension.Options inbound() {
+        return InboundAgentExtension.Options.newBuilder()
+                .name("worker")
+                .label(LABEL)
+                .webSocket()
+                .build();
+    }
+
+    /**
+     * Restarts the controller, and the agent's JVM with it; what it has launched lives on.
+     *
+     * <p>A JVM that lived on would often connect too early, and be heard only after its connection has timed out.
+     */
+    static void restart(
+            JenkinsSessionExtension sessions, InboundAgentExtension agents, JenkinsSessionExtension.Step next)
+            throws Throwable {
+        agents.stop("worker");
+        sessions.then(j -> {
+            agents.start(j, inbound());
+            next.run(j);
+        });
+    }
+
+    /** An agent whose launched processes live on while the controller restarts. */
     Slave inboundAgent(InboundAgentExtension agents) throws Exception {
         PreemptibleConfiguration.get().setExemptSeconds(0);
-        Slave agent = agents.createAgent(
-                j,
-                InboundAgentExtension.Options.newBuilder()
-                        .name("worker")
-                        .label(LABEL)
-                        .webSocket()
-                        .build());
+        Slave agent = agents.createAgent(j, inbound());
         assertEquals(1, agent.getNumExecutors());
         usePriorities();
         return agent;
@@ -226,13 +250,15 @@ final class Rig {
     }
 
     static StageRecord awaitState(StageState state) {
-        return await("a stage that is " + state)
+        StageRecord stage = await("a stage that is " + state)
                 .atMost(PATIENCE)
                 .pollInterval(Duration.ofMillis(20))
                 .until(() -> StageRegistry.get().all().stream()
-                        .filter(stage -> stage.state() == state)
+                        .filter(known -> known.state() == state)
                         .findFirst()
-                        .orElse(null), stage -> stage != null);
+                        .orElse(null), found -> found != null);
+        SEEN.add(stage.id());
+        return stage;
     }
 
     /** Skips the test, with the reason, where a program is not installed. */
@@ -249,6 +275,7 @@ final class Rig {
     /** Nothing of any stage is left on the agent. */
     static void assertNothingLeft(Slave agent, Job<?, ?> job) {
         Path home = Path.of(agent.getRemoteFS(), "preemptible");
+        assertNothingRuns();
         await("nothing left below " + home).atMost(PATIENCE).untilAsserted(() -> {
             assertEquals(List.of(), StageRegistry.get().all().stream().toList());
             assertEquals(List.of(), Engine.open(home).list());
@@ -266,6 +293,32 @@ final class Rig {
                     run.getArtifacts().stream().map(a -> a.relativePath).toList(),
                     "images among the artifacts of " + run);
         }
+    }
+
+    /** No stage that was suspended in this class has a process or a cgroup. */
+    static void assertNothingRuns() {
+        await("no process and no cgroup of " + SEEN)
+                .atMost(PATIENCE)
+                .untilAsserted(() -> assertEquals(List.of(), leftovers()));
+    }
+
+    /** Cgroups of the stages that were seen, and processes with such a stage's id in their command. */
+    private static List<String> leftovers() throws IOException {
+        List<String> found = new ArrayList<>();
+        try (var cgroups = Files.walk(Path.of("/sys/fs/cgroup"), 6)) {
+            cgroups.filter(path -> ofStage(path.getFileName().toString())).forEach(path -> found.add(path.toString()));
+        } catch (UncheckedIOException x) {
+            // A cgroup of somebody else went away while it was looked at.
+            found.add(x.toString());
+        }
+        ProcessHandle.allProcesses()
+                .filter(process -> ofStage(process.info().commandLine().orElse("")))
+                .forEach(process -> found.add(process.info().toString()));
+        return found;
+    }
+
+    private static boolean ofStage(String text) {
+        return SEEN.stream().anyMatch(text::contains);
     }
 
     static String mounts(Path home) throws IOException {

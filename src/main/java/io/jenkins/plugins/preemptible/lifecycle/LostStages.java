@@ -1,0 +1,50 @@
+package io.jenkins.plugins.preemptible.lifecycle;
+
+import hudson.Extension;
+import hudson.model.PeriodicWork;
+import hudson.model.Run;
+import java.util.concurrent.TimeUnit;
+import java.util.logging.Level;
+import java.util.logging.Logger;
+import org.jenkinsci.plugins.workflow.flow.FlowExecutionList;
+
+/**
+ * Drops stages whose build did not come back after a restart of the controller.
+ *
+ * <ol>
+ *   <li>Until a stage is taken up again nobody else is dispatched on its agent, so one that nobody takes up would
+ *       block that agent for ever.
+ *   <li>When Pipeline has loaded all its builds, a stage whose build is gone or has ended is lost.
+ *   <li>Its record is dropped, its key with it, and what is left on the agent is removed.
+ * </ol>
+ */
+@Extension
+public final class LostStages extends PeriodicWork {
+
+    private static final Logger LOGGER = Logger.getLogger(LostStages.class.getName());
+    private static final long PERIOD_MILLIS = TimeUnit.SECONDS.toMillis(10);
+
+    @Override
+    public long getRecurrencePeriod() {
+        return PERIOD_MILLIS;
+    }
+
+    @Override
+    public long getInitialDelay() {
+        return PERIOD_MILLIS;
+    }
+
+    @Override
+    protected void doRun() {
+        if (!FlowExecutionList.get().isResumptionComplete()) {
+            return;
+        }
+        for (StageRecord stage : StageRegistry.get().firstTurns()) {
+            Run<?, ?> run = Run.fromExternalizableId(stage.runId);
+            if (run == null || !run.isBuilding()) {
+                LOGGER.log(Level.WARNING, "{0} is dropped: its build did not come back after the restart", stage);
+                Ending.ofLost(stage, run);
+            }
+        }
+    }
+}
