@@ -27,6 +27,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.regex.Matcher;
@@ -174,11 +175,23 @@ final class Rig {
 
     /** Ends an {@link #endless} stage. */
     static void enough(WorkflowRun run) throws IOException {
-        StageRecord stage = StageRegistry.get().all().stream()
-                .filter(s -> s.runId().equals(run.getExternalizableId()))
+        Files.createFile(workspace(run).orElseThrow().resolve("enough"));
+    }
+
+    /** Waits for a file in the workspace of the build's stage. */
+    static void awaitFile(WorkflowRun run, String name) {
+        await(name + " in the workspace of " + run)
+                .atMost(PATIENCE)
+                .until(() -> workspace(run)
+                        .filter(folder -> Files.exists(folder.resolve(name)))
+                        .isPresent());
+    }
+
+    private static Optional<Path> workspace(WorkflowRun run) {
+        return StageRegistry.get().all().stream()
+                .filter(stage -> stage.runId().equals(run.getExternalizableId()))
                 .findFirst()
-                .orElseThrow();
-        Files.createFile(Path.of(stage.workspace(), "enough"));
+                .map(stage -> Path.of(stage.workspace()));
     }
 
     static String own(String shell) {

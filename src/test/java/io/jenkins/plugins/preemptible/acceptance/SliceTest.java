@@ -1,0 +1,101 @@
+package io.jenkins.plugins.preemptible.acceptance;
+
+import static org.hamcrest.MatcherAssert.assertThat;
+import static org.hamcrest.Matchers.containsString;
+import static org.hamcrest.Matchers.not;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+
+import hudson.slaves.DumbSlave;
+import io.jenkins.plugins.preemptible.engine.policy.Reason;
+import io.jenkins.plugins.preemptible.lifecycle.TimeSlices;
+import org.jenkinsci.plugins.workflow.job.WorkflowJob;
+import org.jenkinsci.plugins.workflow.job.WorkflowRun;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.jvnet.hudson.test.JenkinsRule;
+import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
+
+/** Stages of one priority take turns when a time slice is set, and only then. */
+@WithJenkins
+@Tag("acceptance")
+class SliceTest {
+
+    private static final long SLICE_MILLIS = 1_000;
+
+    private JenkinsRule j;
+    private Rig rig;
+    private DumbSlave agent;
+
+    @BeforeEach
+    void rig(JenkinsRule jenkins) throws Exception {
+        Rig.assumeSuspendable();
+        j = jenkins;
+        rig = new Rig(j);
+        agent = rig.agent();
+    }
+
+    @AfterEach
+    void tell() throws Exception {
+        rig.tell();
+    }
+
+    @Test
+    void equalsTakeTurns() throws Exception {
+        takeTurns(Rig.own(Rig.counter(150)));
+    }
+
+    @Test
+    void equalNestedStagesTakeTurns() throws Exception {
+        takeTurns(Rig.nested(Rig.counter(150), "sh 'test \"$PWD\" = \"$WORKSPACE\"'"));
+    }
+
+    private void takeTurns(String script) throws Exception {
+        WorkflowJob first = rig.pipeline("first", 3, script);
+        WorkflowJob second = rig.pipeline("second", 3, script);
+        WorkflowRun one = Rig.start(first);
+        Rig.awaitLog(one, "count-5\n");
+        TimeSlices.set(one.getExternalizableId(), SLICE_MILLIS);
+        WorkflowRun two = Rig.start(second);
+        Rig.awaitLog(two, "count-5\n");
+        assertFalse(Rig.log(one).contains("count-150\n"), "the second got its turn before the first had ended");
+        TimeSlices.set(two.getExternalizableId(), SLICE_MILLIS);
+        Rig.awaitLog(one, "Resumed on worker");
+        assertFalse(Rig.log(two).contains("count-150\n"), "the first got its turn before the second had ended");
+        j.assertBuildStatusSuccess(j.waitForCompletion(one));
+        j.assertBuildStatusSuccess(j.waitForCompletion(two));
+        assertThat(Rig.log(one), containsString(Reason.TIME_SLICE_USED_UP.sentence()));
+        assertThat(Rig.log(two), containsString(Reason.TIME_SLICE_USED_UP.sentence()));
+        Rig.counted(one, 150);
+        Rig.counted(two, 150);
+        Rig.assertNothingLeft(agent, first);
+        Rig.assertNothingLeft(agent, second);
+    }
+
+    @Test
+    void equalWithoutSliceWaits() throws Exception {
+        WorkflowJob first = rig.pipeline("first", 3, Rig.own(Rig.counter(120)));
+        WorkflowJob second = rig.pipeline("second", 3, Rig.own(Rig.counter(5)));
+        WorkflowRun one = Rig.start(first);
+        Rig.awaitLog(one, "count-5\n");
+        WorkflowRun two = Rig.start(second);
+        j.assertBuildStatusSuccess(j.waitForCompletion(one));
+        j.assertBuildStatusSuccess(j.waitForCompletion(two));
+        assertThat(Rig.log(one), not(containsString("Suspend")));
+        Rig.counted(one, 120);
+    }
+
+    @Test
+    void usedUpSliceDoesNotServeLowerPriority() throws Exception {
+        WorkflowJob first = rig.pipeline("first", 2, Rig.own(Rig.counter(120)));
+        WorkflowJob second = rig.pipeline("second", 3, Rig.own(Rig.counter(5)));
+        WorkflowRun one = Rig.start(first);
+        Rig.awaitLog(one, "count-5\n");
+        TimeSlices.set(one.getExternalizableId(), SLICE_MILLIS);
+        WorkflowRun two = Rig.start(second);
+        j.assertBuildStatusSuccess(j.waitForCompletion(one));
+        j.assertBuildStatusSuccess(j.waitForCompletion(two));
+        assertThat(Rig.log(one), not(containsString("Suspend")));
+    }
+}
