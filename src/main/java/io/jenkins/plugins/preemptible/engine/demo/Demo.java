@@ -62,12 +62,13 @@ public final class Demo {
         Engine engine = Engine.open(folder.resolve("home"));
         HostReport host = engine.check();
         if (!host.ok()) {
-            for (HostReport.Item item : host.items()) {
-                if (!item.ok()) {
-                    out.println("missing: " + item.name() + ", " + item.detail() + " -> " + item.remedy());
-                }
+            List<HostReport.Item> missing =
+                    host.items().stream().filter(item -> !item.ok()).toList();
+            for (HostReport.Item item : missing) {
+                out.println("missing: " + item.name() + ", " + item.detail() + " -> " + item.remedy());
             }
-            return notOk("this host cannot suspend stages yet; 'preempt check' shows the whole list");
+            return notOk("this host cannot suspend stages yet; first mend " + missing.get(0).name() + ": "
+                    + missing.get(0).remedy());
         }
         Timeline timeline = new Timeline(out);
         EmbeddedQueue queue =

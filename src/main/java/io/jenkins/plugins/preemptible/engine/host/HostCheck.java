@@ -24,6 +24,7 @@ import java.util.List;
 public final class HostCheck {
 
     private static final String SET_UP = ".ci/setup";
+    private static final String AS_ROOT = "run it as root, by sudo for instance; an agent's process too has to run as root";
 
     private final CriuSearch criu;
 
@@ -57,11 +58,14 @@ public final class HostCheck {
     }
 
     private static Item rights() {
-        boolean root = Proc.self("status").stream()
+        boolean root = isRoot();
+        return item("rights", root, root ? "root" : "user " + System.getProperty("user.name"), AS_ROOT);
+    }
+
+    private static boolean isRoot() {
+        return Proc.self("status").stream()
                 .filter(l -> l.startsWith("Uid:"))
                 .anyMatch(l -> l.trim().split("\\s+")[2].equals("0"));
-        return item("rights", root, root ? "root" : "user " + System.getProperty("user.name"),
-                "sudo -i, then run the same again (the agent too has to run as root for now)");
     }
 
     private static Item kernel() {
@@ -87,7 +91,7 @@ public final class HostCheck {
                 unshare.get().toString(), "--ipc", "--pid", "--mount", "--fork", "--propagation", "private", "--",
                 "/bin/sh", "-c", "PATH=\"$PATH:/usr/sbin:/sbin\" mount -t proc proc /proc"));
         return item("namespaces", answer.ok(), answer.ok() ? "IPC, PID, mount" : answer.firstLine(),
-                "run as root and, in a container, with CAP_SYS_ADMIN (docker run --privileged)");
+                isRoot() ? "give this container CAP_SYS_ADMIN, as by docker run --privileged" : AS_ROOT);
     }
 
     private static Item freezer() {
@@ -112,7 +116,10 @@ public final class HostCheck {
         }
         List<Path> installed = criu.installed();
         if (installed.isEmpty()) {
-            return item("criu", false, "not found", SET_UP);
+            return item("criu", false, "not found", isRoot() ? SET_UP : "sudo " + SET_UP);
+        }
+        if (!isRoot()) {
+            return item("criu", false, installed.get(0) + ", which only root can try and use", AS_ROOT);
         }
         Criu first = new Criu(installed.get(0));
         String words = first.check().text().lines()
