@@ -7,10 +7,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import hudson.Util;
-import hudson.model.Computer;
 import hudson.model.FreeStyleBuild;
 import hudson.model.FreeStyleProject;
-import hudson.model.Item;
+import hudson.model.Queue;
 import hudson.model.Result;
 import hudson.model.Slave;
 import hudson.model.User;
@@ -24,7 +23,8 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import jenkins.model.Jenkins;
-import jenkins.security.QueueItemAuthenticatorConfiguration;
+import jenkins.security.QueueItemAuthenticator;
+import jenkins.security.QueueItemAuthenticatorProvider;
 import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.BeforeEach;
@@ -33,10 +33,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.function.Executable;
 import org.jvnet.hudson.test.JenkinsRule;
-import org.jvnet.hudson.test.MockAuthorizationStrategy;
-import org.jvnet.hudson.test.MockQueueItemAuthenticator;
+import org.jvnet.hudson.test.TestExtension;
 import org.jvnet.hudson.test.junit.jupiter.InboundAgentExtension;
 import org.jvnet.hudson.test.junit.jupiter.JenkinsSessionExtension;
+import org.springframework.security.core.Authentication;
 
 /**
  * The controller restarts while a stage is suspended: with its executor taken by the preemptor, and with it idle.
@@ -81,23 +81,24 @@ class RestartTest {
     /** The stage's item waits in the queue when the controller goes down, as the user that its build runs as. */
     @Test
     void resumingItemOutlivesRestart() throws Throwable {
-        sessions.then(j -> {
-            j.jenkins.setSecurityRealm(j.createDummySecurityRealm());
-            j.jenkins.setAuthorizationStrategy(new MockAuthorizationStrategy()
-                    .grant(Jenkins.READ, Item.READ, Computer.BUILD)
-                    .everywhere()
-                    .to("alice"));
-            User.getById("alice", true).save();
-            QueueItemAuthenticatorConfiguration.get()
-                    .getAuthenticators()
-                    .add(new MockQueueItemAuthenticator()
-                            .authenticate("low", User.getById("alice", false).impersonate2()));
-        });
         idle(Rig.own(Rig.counter(COUNT)), () -> {
             String queue = Files.readString(sessions.getHome().toPath().resolve("queue.xml"));
             assertThat(queue, containsString(StageTask.class.getName()));
             assertThat(queue, containsString("<auth>alice</auth>"));
         });
+    }
+
+    @TestExtension("resumingItemOutlivesRestart")
+    public static final class BuildsRunAsAlice extends QueueItemAuthenticatorProvider {
+        @Override
+        public List<QueueItemAuthenticator> getAuthenticators() {
+            return List.of(new QueueItemAuthenticator() {
+                @Override
+                public Authentication authenticate2(Queue.Task task) {
+                    return task instanceof WorkflowJob ? User.getById("alice", true).impersonate2() : null;
+                }
+            });
+        }
     }
 
     @Test
@@ -185,6 +186,7 @@ class RestartTest {
             WorkflowRun victim = build(j, "low");
             j.assertBuildStatusSuccess(j.waitForCompletion(victim));
             Rig.counted(victim, COUNT);
+            Rig.assertNothingLeft((Slave) j.jenkins.getNode("worker"), victim.getParent());
         });
     }
 

@@ -61,7 +61,7 @@ final class Rig {
     static final String LABEL = "linux";
     static final Duration PATIENCE = Duration.ofSeconds(60);
 
-    /** Ids of the stages that {@link #awaitState} has come across. */
+    /** Ids of the stages that {@link #awaitState} has come across in this test. */
     private static final Set<String> SEEN = ConcurrentHashMap.newKeySet();
 
     private final JenkinsRule j;
@@ -72,6 +72,7 @@ final class Rig {
 
     /** Skips the test, with the reason, where this machine cannot suspend processes. */
     static void assumeSuspendable() throws IOException {
+        SEEN.clear();
         Path home = Files.createTempDirectory("preemptible-check");
         HostReport report = Engine.open(home).check();
         assumeTrue(
@@ -308,7 +309,7 @@ final class Rig {
         }
     }
 
-    /** No stage that was suspended in this class has a process or a cgroup. */
+    /** No stage that was suspended in this test has a process or a cgroup. */
     static void assertNothingRuns() {
         await("no process and no cgroup of " + SEEN)
                 .atMost(PATIENCE)
