@@ -49,8 +49,7 @@ final class StageBench implements AutoCloseable {
         if (!report.ok()) {
             bench.close();
         }
-        assumeTrue(report.ok(), () -> "this host cannot suspend stages: "
-                + report.items().stream().filter(i -> !i.ok()).toList());
+        assumeTrue(report.ok(), () -> "this host cannot suspend stages: " + report.missing());
         return bench;
     }
 

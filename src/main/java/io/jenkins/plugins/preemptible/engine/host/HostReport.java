@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.host;
 
 import java.util.List;
+import java.util.stream.Collectors;
 
 /**
  * Whether this host can suspend stages, thing by thing.
@@ -18,6 +19,14 @@ public record HostReport(List<Item> items) {
 
     public HostReport {
         items = List.copyOf(items);
+    }
+
+    /** What is missing, each with what was found, such as {@code rights: user jenkins; criu: not found}. */
+    public String missing() {
+        return items.stream()
+                .filter(item -> !item.ok())
+                .map(item -> item.name() + ": " + item.detail())
+                .collect(Collectors.joining("; "));
     }
 
     /** Whether nothing is missing. */

@@ -41,8 +41,7 @@ class PreemptLiveTest {
     void onAHostThatCan() {
         home = folder.resolve("home");
         HostReport host = Engine.open(home).check();
-        assumeTrue(host.ok(), () -> "this host cannot suspend stages: "
-                + host.items().stream().filter(item -> !item.ok()).toList());
+        assumeTrue(host.ok(), () -> "this host cannot suspend stages: " + host.missing());
     }
 
     @AfterEach
