@@ -10,7 +10,6 @@ import hudson.model.queue.QueueListener;
 import io.jenkins.plugins.preemptible.lifecycle.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
 import io.jenkins.plugins.preemptible.lifecycle.StageThreads;
-import io.jenkins.plugins.preemptible.step.StageTask;
 import io.jenkins.plugins.preemptible.view.PreemptorAction;
 import java.util.concurrent.TimeUnit;
 import org.jenkinsci.plugins.workflow.flow.FlowExecutionOwner;
@@ -41,10 +40,7 @@ public final class QueueWatch extends QueueListener {
 
     @Override
     public void onLeft(Queue.LeftItem item) {
-        String holder = item.task instanceof StageTask && ((StageTask) item.task).resumes()
-                ? ((StageTask) item.task).stageId()
-                : String.valueOf(item.getId());
-        Reservations.Reservation reservation = Reservations.get().drop(holder);
+        Reservations.Reservation reservation = Reservations.get().drop(Reservations.holder(item));
         if (reservation != null && !item.isCancelled()) {
             StageThreads.submit("telling of " + item, () -> Preemptor.started(item, reservation));
         }
