@@ -51,10 +51,16 @@ final class StageOpening {
         }
     }
 
-    private static void rehearse(AgentStage agent, Node node) throws IOException, InterruptedException {
+    private static void rehearse(AgentStage agent, Node node) throws InterruptedException {
         // The controller's own part: a data key, which loads the library for sealing.
         ImageKey.generate();
-        String failure = agent.rehearse();
+        String failure;
+        try {
+            failure = agent.rehearse();
+        } catch (IOException x) {
+            LOGGER.log(Level.FINE, x, () -> "no rehearsal on " + node.getDisplayName() + ", which is most likely offline");
+            return;
+        }
         if (failure != null) {
             LOGGER.log(
                     Level.WARNING,
