@@ -5,6 +5,7 @@ import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
+import io.jenkins.plugins.preemptible.engine.host.Proc;
 import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -85,7 +86,8 @@ public final class StageLaunch {
         }
     }
 
-    private static HostProcess awaitInit(Process process, StageFolder folder, Path words) throws IOException {
+    /** Returns the init, which is not alive any more when the stage ended before it could be looked at. */
+    static HostProcess awaitInit(Process process, StageFolder folder, Path words) throws IOException {
         Path ready = folder.path().resolve("ready");
         long end = System.nanoTime() + LIMIT.toNanos();
         HostProcess init = null;
@@ -98,8 +100,8 @@ public final class StageLaunch {
                 return init;
             }
             if (!process.isAlive()) {
-                if (init != null && Files.exists(ready)) {
-                    return init;
+                if (Files.exists(ready)) {
+                    return init != null ? init : new HostProcess(process.pid(), 0, Proc.bootId());
                 }
                 throw new EngineException(FailureReason.LAUNCH_FAILED, Files.readString(words).trim());
             }

@@ -22,7 +22,7 @@ final class CraftedArchive implements AutoCloseable {
         this.out = Files.newOutputStream(file);
         out.write(ArchiveFormat.head());
         OutputStream sealed = key.cipher().newEncryptingStream(CloseShieldOutputStream.wrap(out), ArchiveFormat.head());
-        this.tar = new TarArchiveOutputStream(new ZstdOutputStream(sealed));
+        this.tar = new TarArchiveOutputStream(new ZstdOutputStream(sealed), "UTF-8");
         tar.setLongFileMode(TarArchiveOutputStream.LONGFILE_POSIX);
     }
 

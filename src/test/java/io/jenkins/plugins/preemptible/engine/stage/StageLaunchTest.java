@@ -1,0 +1,41 @@
+package io.jenkins.plugins.preemptible.engine.stage;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.jenkins.plugins.preemptible.engine.EngineException;
+import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class StageLaunchTest {
+
+    @TempDir
+    Path folder;
+
+    private static Process ended() throws Exception {
+        Process process = new ProcessBuilder("true").start();
+        process.waitFor();
+        return process;
+    }
+
+    @Test
+    void aStageMayEndBeforeItsInitWasSeen() throws Exception {
+        Files.createFile(folder.resolve("ready"));
+        Path words = Files.createFile(folder.resolve("launch.log"));
+        assertFalse(StageLaunch.awaitInit(ended(), new StageFolder(folder), words).alive());
+    }
+
+    @Test
+    void aLaunchThatFailsIsToldInItsOwnWords() throws Exception {
+        Path words = Files.writeString(folder.resolve("launch.log"), "unshare: not permitted\n");
+        EngineException e = assertThrows(
+                EngineException.class, () -> StageLaunch.awaitInit(ended(), new StageFolder(folder), words));
+        assertEquals(FailureReason.LAUNCH_FAILED, e.reason());
+        assertTrue(e.getMessage().contains("(unshare: not permitted)"), e::getMessage);
+    }
+}
