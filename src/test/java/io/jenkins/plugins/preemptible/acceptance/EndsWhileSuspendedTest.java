@@ -10,7 +10,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import hudson.model.FreeStyleBuild;
 import hudson.model.Queue;
 import hudson.model.Result;
-import hudson.slaves.DumbSlave;
 import hudson.slaves.WorkspaceList;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
@@ -22,34 +21,21 @@ import java.util.List;
 import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.jenkinsci.plugins.workflow.support.steps.ExecutorStepExecution;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.jvnet.hudson.test.JenkinsRule;
 import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 
 /** A stage ends while it is suspended, by other ways than an abort of its build: it neither hangs nor leaves anything. */
 @WithJenkins
 @Tag("acceptance")
-class EndsWhileSuspendedTest {
+class EndsWhileSuspendedTest extends OneAgent {
 
     static {
         System.setProperty("io.jenkins.plugins.preemptible.lifecycle.RemovedAgent.graceMillis", "3000");
     }
 
-    private JenkinsRule j;
-    private Rig rig;
-    private DumbSlave agent;
     private WorkflowJob low;
     private WorkflowRun victim;
-
-    @BeforeEach
-    void rig(JenkinsRule jenkins) throws Exception {
-        Rig.assumeSuspendable();
-        j = jenkins;
-        rig = new Rig(j);
-        agent = rig.agent();
-    }
 
     @Test
     void cancelOfTheResumingItem() throws Exception {

@@ -2,43 +2,22 @@ package io.jenkins.plugins.preemptible.acceptance;
 
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import hudson.slaves.DumbSlave;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import java.util.ArrayList;
 import java.util.List;
 import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.jvnet.hudson.test.JenkinsRule;
 import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 
 /** How long a preemptor waits, ten times; the figures are printed, and only the promised 5 s are checked. */
 @WithJenkins
 @Tag("acceptance")
-class LatencyTest {
+class LatencyTest extends OneAgent {
 
     private static final int PREEMPTIONS = 10;
     private static final long LIMIT_MILLIS = 5_000;
-
-    private JenkinsRule j;
-    private Rig rig;
-    private DumbSlave agent;
-
-    @BeforeEach
-    void rig(JenkinsRule jenkins) throws Exception {
-        Rig.assumeSuspendable();
-        j = jenkins;
-        rig = new Rig(j);
-        agent = rig.agent();
-    }
-
-    @AfterEach
-    void tell() throws Exception {
-        rig.tell();
-    }
 
     @Test
     void preemptorsOfOwnExecutorStageWaitBriefly() throws Exception {

@@ -12,7 +12,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import hudson.model.FreeStyleBuild;
 import hudson.model.FreeStyleProject;
 import hudson.model.Result;
-import hudson.slaves.DumbSlave;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.view.PreemptorAction;
 import io.jenkins.plugins.preemptible.view.SuspendedBadgeAction;
@@ -25,28 +24,14 @@ import org.jenkinsci.plugins.workflow.graphanalysis.DepthFirstScanner;
 import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.jenkinsci.plugins.workflow.support.actions.PauseAction;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.jvnet.hudson.test.JenkinsRule;
 import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 
 /** The main job on a real controller, a real agent process and real CRIU, in both forms of the step. */
 @WithJenkins
 @Tag("acceptance")
-class PreemptionTest {
-
-    private JenkinsRule j;
-    private Rig rig;
-    private DumbSlave agent;
-
-    @BeforeEach
-    void rig(JenkinsRule jenkins) throws Exception {
-        Rig.assumeSuspendable();
-        j = jenkins;
-        rig = new Rig(j);
-        agent = rig.agent();
-    }
+class PreemptionTest extends OneAgent {
 
     @Test
     void pipelinePreemptsOwnExecutorStageTwice() throws Exception {

@@ -5,41 +5,20 @@ import static org.hamcrest.Matchers.containsString;
 import static org.hamcrest.Matchers.not;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 
-import hudson.slaves.DumbSlave;
 import io.jenkins.plugins.preemptible.engine.policy.Reason;
 import io.jenkins.plugins.preemptible.lifecycle.TimeSlices;
 import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.jvnet.hudson.test.JenkinsRule;
 import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 
 /** Stages of one priority take turns when a time slice is set, and only then. */
 @WithJenkins
 @Tag("acceptance")
-class SliceTest {
+class SliceTest extends OneAgent {
 
     private static final long SLICE_MILLIS = 1_000;
-
-    private JenkinsRule j;
-    private Rig rig;
-    private DumbSlave agent;
-
-    @BeforeEach
-    void rig(JenkinsRule jenkins) throws Exception {
-        Rig.assumeSuspendable();
-        j = jenkins;
-        rig = new Rig(j);
-        agent = rig.agent();
-    }
-
-    @AfterEach
-    void tell() throws Exception {
-        rig.tell();
-    }
 
     @Test
     void equalsTakeTurns() throws Exception {

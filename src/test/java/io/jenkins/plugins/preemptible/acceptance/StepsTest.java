@@ -4,21 +4,17 @@ import static org.hamcrest.MatcherAssert.assertThat;
 import static org.hamcrest.Matchers.containsString;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import hudson.slaves.DumbSlave;
 import java.util.List;
 import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.jvnet.hudson.test.JenkinsRule;
 import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 
 /** The usual steps do in a preemptible block what they do under node, before a suspension and after it. */
 @WithJenkins
 @Tag("acceptance")
-class StepsTest {
+class StepsTest extends OneAgent {
 
     /** Every line that it says begins with the given mark. */
     private static final String STEPS =
@@ -53,23 +49,6 @@ class StepsTest {
               archiveArtifacts "kept-${mark}.txt"
             }
             """;
-
-    private JenkinsRule j;
-    private Rig rig;
-    private DumbSlave agent;
-
-    @BeforeEach
-    void rig(JenkinsRule jenkins) throws Exception {
-        Rig.assumeSuspendable();
-        j = jenkins;
-        rig = new Rig(j);
-        agent = rig.agent();
-    }
-
-    @AfterEach
-    void tell() throws Exception {
-        rig.tell();
-    }
 
     @Test
     void stepsInOwnExecutorStage() throws Exception {

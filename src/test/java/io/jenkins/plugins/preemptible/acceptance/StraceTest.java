@@ -7,37 +7,20 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import hudson.slaves.DumbSlave;
 import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.jvnet.hudson.test.JenkinsRule;
 import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 
 /** A stage that cannot be dumped goes on, says why, and the preemptor waits for it. */
 @WithJenkins
 @Tag("acceptance")
-class StraceTest {
+class StraceTest extends OneAgent {
 
-    private JenkinsRule j;
-    private Rig rig;
-    private DumbSlave agent;
-
-    @BeforeEach
-    void rig(JenkinsRule jenkins) throws Exception {
+    @Override
+    void assumptions() {
         Rig.assumeInstalled("strace", "strace");
-        Rig.assumeSuspendable();
-        j = jenkins;
-        rig = new Rig(j);
-        agent = rig.agent();
-    }
-
-    @AfterEach
-    void tell() throws Exception {
-        rig.tell();
     }
 
     @Test
