@@ -33,6 +33,7 @@ import org.jenkinsci.plugins.durabletask.executors.ContinuableExecutable;
 import org.jenkinsci.plugins.durabletask.executors.ContinuedTask;
 import org.jenkinsci.plugins.workflow.steps.StepContext;
 import org.springframework.security.core.Authentication;
+import org.springframework.security.core.userdetails.UsernameNotFoundException;
 
 /**
  * An own-executor stage's place in the queue, at its start and at every resume.
@@ -280,7 +281,12 @@ public final class StageTask implements ContinuedTask, AccessControlled, Seriali
                         return null;
                     }
                     User user = Jenkins.ANONYMOUS2.getName().equals(login) ? null : User.getById(login, false);
-                    return user == null ? Jenkins.ANONYMOUS2 : user.impersonate2();
+                    try {
+                        return user == null ? Jenkins.ANONYMOUS2 : user.impersonate2();
+                    } catch (UsernameNotFoundException x) {
+                        // Thrown on, it would end the queue's maintenance for everybody.
+                        return Jenkins.ANONYMOUS2;
+                    }
                 }
             });
         }

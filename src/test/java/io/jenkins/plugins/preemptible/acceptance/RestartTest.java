@@ -13,6 +13,7 @@ import hudson.model.Queue;
 import hudson.model.Result;
 import hudson.model.Slave;
 import hudson.model.User;
+import hudson.security.SecurityRealm;
 import io.jenkins.plugins.preemptible.engine.Engine;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
@@ -36,6 +37,7 @@ import org.jvnet.hudson.test.JenkinsRule;
 import org.jvnet.hudson.test.TestExtension;
 import org.jvnet.hudson.test.junit.jupiter.InboundAgentExtension;
 import org.jvnet.hudson.test.junit.jupiter.JenkinsSessionExtension;
+import org.springframework.security.authentication.UsernamePasswordAuthenticationToken;
 import org.springframework.security.core.Authentication;
 
 /**
@@ -81,7 +83,11 @@ class RestartTest {
     /** The stage's item waits in the queue when the controller goes down, as the user that its build runs as. */
     @Test
     void resumingItemOutlivesRestart() throws Throwable {
-        idle(Rig.own(Rig.counter(COUNT)), () -> {
+        JenkinsSessionExtension.Step users = j -> {
+            j.jenkins.setSecurityRealm(j.createDummySecurityRealm());
+            User.getById("alice", true).save();
+        };
+        idle(users, Rig.own(Rig.counter(COUNT)), () -> {
             String queue = Files.readString(sessions.getHome().toPath().resolve("queue.xml"));
             assertThat(queue, containsString(StageTask.class.getName()));
             assertThat(queue, containsString("<auth>alice</auth>"));
@@ -95,7 +101,10 @@ class RestartTest {
             return List.of(new QueueItemAuthenticator() {
                 @Override
                 public Authentication authenticate2(Queue.Task task) {
-                    return task instanceof WorkflowJob ? User.getById("alice", true).impersonate2() : null;
+                    return task instanceof WorkflowJob
+                            ? new UsernamePasswordAuthenticationToken(
+                                    "alice", "", List.of(SecurityRealm.AUTHENTICATED_AUTHORITY2))
+                            : null;
                 }
             });
         }
@@ -133,11 +142,12 @@ class RestartTest {
      * any more because the controller is about to go down.
      */
     private void idle(String script) throws Throwable {
-        idle(script, () -> {});
+        idle(j -> {}, script, () -> {});
     }
 
-    private void idle(String script, Executable whileDown) throws Throwable {
+    private void idle(JenkinsSessionExtension.Step before, String script, Executable whileDown) throws Throwable {
         sessions.then(j -> {
+            before.run(j);
             Rig rig = new Rig(j);
             rig.inboundAgent(agents);
             WorkflowJob low = rig.pipeline("low", 5, script);
