@@ -46,6 +46,9 @@ class SliceTest extends OneAgent {
         j.assertBuildStatusSuccess(j.waitForCompletion(two));
         assertThat(Rig.log(one), containsString(Reason.TIME_SLICE_USED_UP.sentence()));
         assertThat(Rig.log(two), containsString(Reason.TIME_SLICE_USED_UP.sentence()));
+        // A reservation that outlives its use keeps the other off for the minute after which it is void.
+        assertThat(Rig.log(one), not(containsString("suspended for 1 min")));
+        assertThat(Rig.log(two), not(containsString("suspended for 1 min")));
         Rig.counted(one, 150);
         Rig.counted(two, 150);
         Rig.assertNothingLeft(agent, first);
