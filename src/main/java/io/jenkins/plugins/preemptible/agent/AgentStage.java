@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.agent;
 
+import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.FilePath;
 import hudson.model.Node;
 import hudson.remoting.VirtualChannel;
@@ -8,6 +9,7 @@ import io.jenkins.plugins.preemptible.engine.DumpGuard;
 import io.jenkins.plugins.preemptible.engine.Engine;
 import io.jenkins.plugins.preemptible.engine.EngineException;
 import io.jenkins.plugins.preemptible.engine.ResumeReport;
+import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.host.HostReport;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
@@ -89,9 +91,14 @@ public final class AgentStage {
         return home.act(new DumpStage(id.value(), key, controlFolders));
     }
 
-    /** Kills the frozen tree, once its image is safe. */
-    public void commit() throws IOException, InterruptedException {
-        home.act(new Commit(id.value()));
+    /**
+     * Kills the frozen tree, once its image is safe.
+     *
+     * @return why it was not killed but goes on, in words; null when it was killed
+     */
+    @CheckForNull
+    public String commit() throws IOException, InterruptedException {
+        return home.act(new Commit(id.value()));
     }
 
     /** Lets the frozen tree go on and drops its image; harmless when it is not frozen. */
@@ -226,7 +233,7 @@ public final class AgentStage {
         }
     }
 
-    private static final class Commit extends InEngine<Void> {
+    private static final class Commit extends InEngine<String> {
         private static final long serialVersionUID = 1L;
 
         Commit(String id) {
@@ -234,10 +241,18 @@ public final class AgentStage {
         }
 
         @Override
-        Void act(Engine engine, StageId stage, Path exchange) throws IOException {
-            engine.commit(stage);
-            PrivateFolder.remove(exchange);
-            return null;
+        String act(Engine engine, StageId stage, Path exchange) throws IOException {
+            try {
+                engine.commit(stage);
+                return null;
+            } catch (EngineException x) {
+                if (find(engine, stage).map(StageStatus::state).filter(StageStatus.State.RUNNING::equals).isPresent()) {
+                    return x.getMessage();
+                }
+                throw x;
+            } finally {
+                PrivateFolder.remove(exchange);
+            }
         }
     }
 
@@ -320,7 +335,15 @@ public final class AgentStage {
         return path == null ? Map.of() : Map.of("PATH", path);
     }
 
+    /** Of this stage alone: another one's trouble is no reason to fail here. */
     private static Optional<StageStatus> find(Engine engine, StageId stage) {
-        return engine.list().stream().filter(status -> status.id().equals(stage)).findFirst();
+        try {
+            return Optional.of(engine.status(stage));
+        } catch (EngineException x) {
+            if (x.reason() == FailureReason.UNKNOWN_STAGE) {
+                return Optional.empty();
+            }
+            throw x;
+        }
     }
 }

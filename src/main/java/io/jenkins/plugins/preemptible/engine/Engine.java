@@ -24,6 +24,7 @@ import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
@@ -234,7 +235,18 @@ public final class Engine {
 
     /** All stages of this home, by id. */
     public List<StageStatus> list() {
-        return stages.ids().stream().map(stages::status).toList();
+        List<StageStatus> known = new ArrayList<>();
+        for (StageId id : stages.ids()) {
+            try {
+                known.add(stages.status(id));
+            } catch (EngineException e) {
+                // Forgotten by somebody else since the ids were read.
+                if (e.reason() != FailureReason.UNKNOWN_STAGE) {
+                    throw e;
+                }
+            }
+        }
+        return List.copyOf(known);
     }
 
     /**

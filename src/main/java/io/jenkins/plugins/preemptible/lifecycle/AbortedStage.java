@@ -23,14 +23,17 @@ public final class AbortedStage {
     /**
      * Takes over a kill when the stage has no running processes.
      *
+     * @param ordinary what would be right if it ran; carried out when the stage runs after all, because the suspension
+     *     failed or a restore was under way
      * @return false when it runs: then the ordinary kill is right
      */
-    public static boolean kill(String stageId) {
+    public static boolean kill(String stageId, StageThreads.Work ordinary) {
         StageRecord stage = StageRegistry.get().find(stageId);
         LiveStage live = LiveStage.find(stageId);
         if (stage == null || live == null || stage.state == StageState.RUNNING) {
             return false;
         }
+        live.pendingKill(ordinary);
         live.markAborting();
         live.hold().withdraw(stage);
         endSteps(stageId);
@@ -38,7 +41,7 @@ public final class AbortedStage {
     }
 
     static void endSteps(String stageId) {
-        StageThreads.submit("ending the steps of stage " + stageId, () -> {
+        StageThreads.soon("ending the steps of stage " + stageId, () -> {
             StageRecord stage = StageRegistry.get().find(stageId);
             FilePath root = stage == null ? null : rootOf(stage.node);
             if (root != null) {

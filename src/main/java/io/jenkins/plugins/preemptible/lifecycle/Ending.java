@@ -2,9 +2,12 @@ package io.jenkins.plugins.preemptible.lifecycle;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.FilePath;
+import hudson.model.Node;
 import hudson.model.Run;
+import hudson.model.TaskListener;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
 import java.io.IOException;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.logging.Level;
 import java.util.logging.Logger;
@@ -50,8 +53,7 @@ public final class Ending {
                 if (last.suspended()) {
                     StageMarks.resumed(live.context(), java.util.List.of());
                 }
-                boolean keepImage = last.restoreFailures >= Resumption.MOST_FAILURES;
-                if (!keepImage && run != null) {
+                if (run != null) {
                     StageImages.delete(run, last.id);
                 }
                 StageRegistry.get().remove(last.id);
@@ -80,7 +82,12 @@ public final class Ending {
             if (root == null) {
                 throw new IOException("the agent is offline");
             }
-            AgentStage.on(AbortedStage.nodeOf(stage.node), stage.id).remove();
+            Node node = AbortedStage.nodeOf(stage.node);
+            AgentStage.on(node, stage.id).remove();
+            if (stage.cookie != null) {
+                // What left the sandbox's reach, or never was in one, as the node step does at its end.
+                node.createLauncher(TaskListener.NULL).kill(Map.of(StageRecord.COOKIE, stage.cookie));
+            }
         } catch (IOException | RuntimeException x) {
             if (attempt >= MOST_TRIES) {
                 LOGGER.log(Level.WARNING, x, () -> "gave up removing what is left of " + stage

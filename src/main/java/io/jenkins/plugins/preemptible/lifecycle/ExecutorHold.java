@@ -34,6 +34,12 @@ public interface ExecutorHold {
     /** Takes a request back that was not served yet; harmless when there is none. */
     void withdraw(StageRecord stage);
 
+    /**
+     * Restores the stage on an executor that it turns out to have while it is suspended; harmless when it is not.
+     * Returns at once.
+     */
+    void takeUp(Executor executor);
+
     /** Whether a request waits in the queue. */
     boolean requested(StageRecord stage);
 }

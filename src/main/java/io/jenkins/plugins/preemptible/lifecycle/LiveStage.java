@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jenkinsci.plugins.workflow.steps.BodyExecution;
 import org.jenkinsci.plugins.workflow.steps.StepContext;
@@ -40,6 +41,10 @@ public final class LiveStage {
     private volatile boolean ending;
     /** Set when an abort reached a stage that has no running process. */
     private volatile boolean aborting;
+    /** The ordinary kill that was asked for while no process of the stage could take it; see {@link AbortedStage}. */
+    private final AtomicReference<StageThreads.Work> pendingKill = new AtomicReference<>();
+    /** A suspension failed or came at the wrong moment: not tried again before, in milliseconds since 1970. */
+    private volatile long retryAfterMillis;
     /** Set when the stage may have its executor again, cleared when it has it or has lost it. */
     private volatile boolean granted;
 
@@ -134,6 +139,27 @@ public final class LiveStage {
 
     void markAborting() {
         aborting = true;
+    }
+
+    void pendingKill(StageThreads.Work kill) {
+        pendingKill.set(kill);
+    }
+
+    /** Carries out a kill that came while the stage had no running process, now that it has. */
+    void carryOutKill() {
+        StageThreads.Work kill = pendingKill.getAndSet(null);
+        if (kill != null && !ending) {
+            aborting = false;
+            StageThreads.soon("killing a step of stage " + id, kill);
+        }
+    }
+
+    public long retryAfterMillis() {
+        return retryAfterMillis;
+    }
+
+    void retryAfter(long millis) {
+        retryAfterMillis = millis == 0 ? 0 : System.currentTimeMillis() + millis;
     }
 
     public boolean granted() {

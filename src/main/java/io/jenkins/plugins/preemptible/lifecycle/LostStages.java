@@ -39,7 +39,10 @@ public final class LostStages extends PeriodicWork {
         if (!FlowExecutionList.get().isResumptionComplete()) {
             return;
         }
-        for (StageRecord stage : StageRegistry.get().firstTurns()) {
+        for (StageRecord stage : StageRegistry.get().all()) {
+            if (LiveStage.find(stage.id) != null) {
+                continue;
+            }
             Run<?, ?> run = Run.fromExternalizableId(stage.runId);
             if (run == null || !run.isBuilding()) {
                 LOGGER.log(Level.WARNING, "{0} is dropped: its build did not come back after the restart", stage);

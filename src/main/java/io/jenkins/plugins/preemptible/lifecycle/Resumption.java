@@ -26,7 +26,7 @@ import org.jenkinsci.plugins.workflow.steps.FlowInterruptedException;
  *   <li>Saves the state, brings the sealed image to the agent, restores it there, saves the state again.
  *   <li>Then the image is not needed any more: its key is dropped with the state, its file where that can be done.
  *   <li>A restore that fails keeps image and key, gives the executor back, and is tried again, {@value #MOST_FAILURES}
- *       times in all; then the stage fails with the reason and the image stays with the build.
+ *       times in all; then the stage fails with the reason.
  * </ol>
  *
  * Runs on an executor's thread or on {@link StageThreads}; holds the stage's {@code operation} lock all along.
@@ -60,6 +60,10 @@ public final class Resumption {
         try {
             live.granted(false);
             return resume(live, executor);
+        } catch (RuntimeException x) {
+            LOGGER.log(Level.WARNING, x, () -> "cannot resume stage " + live.id());
+            StageRecord left = StageRegistry.get().cutOff(live.id());
+            return left != null && left.state == StageState.RUNNING ? Outcome.RUNS : Outcome.STAYS_SUSPENDED;
         } finally {
             live.operation.unlock();
         }
@@ -116,7 +120,7 @@ public final class Resumption {
             LiveStage live, StageRecord before, Executor executor, AgentStage.Restore restore, long tookMillis)
             throws InterruptedException {
         long now = System.currentTimeMillis();
-        StageRegistry.get().update(before.id, s -> {
+        StageRegistry.get().settle(before.id, s -> {
             s.state = StageLifecycle.next(s.state, Event.RESTORED);
             s.runningSinceMillis = now;
             s.opened(restore.enterCommand(), null);
@@ -140,13 +144,14 @@ public final class Resumption {
             }
             List<FlowNode> inFlight = StepsInFlight.of(live.context()).external();
             StageMarks.resumed(live.context(), inFlight);
-        } catch (IOException x) {
-            LOGGER.log(Level.FINE, x, () -> "cannot tidy up after resuming " + before);
+        } catch (IOException | RuntimeException x) {
+            LOGGER.log(Level.WARNING, x, () -> "cannot tidy up after resuming " + before);
         }
+        live.carryOutKill();
     }
 
     private static Outcome failed(LiveStage live, AgentStage.Restore restore) {
-        StageRecord stage = StageRegistry.get().update(live.id(), s -> {
+        StageRecord stage = StageRegistry.get().settle(live.id(), s -> {
             s.state = StageLifecycle.next(s.state, Event.RESTORE_FAILED);
             s.restoreFailures++;
             s.retryAfterMillis = System.currentTimeMillis() + RETRY_MILLIS * s.restoreFailures;
@@ -158,7 +163,7 @@ public final class Resumption {
         StageLog.refusal(
                 live.context(),
                 "Not resumed. " + restore.refusal() + (last
-                        ? " This was tried " + MOST_FAILURES + " times: the stage fails. Its image stays with the build."
+                        ? " This was tried " + MOST_FAILURES + " times: the stage fails, and its image is removed with it."
                         : " The image is kept; tried again in " + RETRY_MILLIS * stage.restoreFailures / 1000 + " s."),
                 restore.criuLines());
         BodyExecution body = live.body();

@@ -27,6 +27,9 @@ public final class StageRecord implements Cloneable {
         NESTED
     }
 
+    /** The environment variable by which the processes of an own-executor stage are known. */
+    public static final String COOKIE = "JENKINS_NODE_COOKIE";
+
     String id;
     Form form;
     /** {@link hudson.model.Run#getExternalizableId}. */
@@ -42,6 +45,10 @@ public final class StageRecord implements Cloneable {
     /** The enclosing {@code node} block's context, by which its queue item is known; null for {@link Form#OWN}. */
     @CheckForNull
     StepContext placeholder;
+
+    /** Value of {@link #COOKIE} for {@link Form#OWN}; null for a nested stage, whose node block has its own. */
+    @CheckForNull
+    String cookie;
 
     int priority;
     /** Own time slice in milliseconds, 0 for the global one. */
@@ -114,6 +121,12 @@ public final class StageRecord implements Cloneable {
         // A plain list: what Jenkins writes to disk has to be readable by any later Java.
         enterCommand = enter == null ? null : new ArrayList<>(enter);
         hostRefusal = refusal;
+    }
+
+    /** Before the record is published only. */
+    public StageRecord withCookie(String value) {
+        cookie = value;
+        return this;
     }
 
     /** Adds a control folder, keeping the newest ones only. For {@link StageRegistry#update}. */

@@ -4,8 +4,9 @@ import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.Extension;
 import hudson.ExtensionList;
 import hudson.XmlFile;
+import hudson.init.InitMilestone;
+import hudson.init.Initializer;
 import hudson.model.Saveable;
-import hudson.model.listeners.SaveableListener;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.Event;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
@@ -16,7 +17,6 @@ import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
@@ -64,12 +64,21 @@ public final class StageRegistry implements Saveable {
                 }
             }
         } catch (IOException | RuntimeException x) {
+            File aside = new File(file.getFile() + ".unreadable-" + System.currentTimeMillis());
+            boolean moved = file.getFile().renameTo(aside);
             LOGGER.log(
                     Level.SEVERE,
                     x,
-                    () -> "Cannot read " + file + ": suspended stages are unknown and their builds will wait for ever;"
-                            + " repair the file and restart Jenkins, or abort those builds");
+                    () -> "Cannot read " + file + ": suspended stages are unknown and their builds will wait for ever."
+                            + " Repair " + (moved ? aside : file) + ", put it back with Jenkins stopped, and start"
+                            + " Jenkins again; or abort those builds");
         }
+    }
+
+    /** Before any job is loaded: the first look-up may come under the queue's lock, which is no place to read a file. */
+    @Initializer(after = InitMilestone.EXTENSIONS_AUGMENTED, before = InitMilestone.JOB_LOADED)
+    public static void load() {
+        get();
     }
 
     public static StageRegistry get() {
@@ -102,10 +111,28 @@ public final class StageRegistry implements Saveable {
         return changed;
     }
 
+    /**
+     * Changes one stage to what is true already: shown also when it cannot be saved, which is logged then.
+     *
+     * @return the changed stage, or null when it has ended meanwhile
+     */
+    @CheckForNull
+    public synchronized StageRecord settle(String id, Consumer<StageRecord> change) {
+        StageRecord current = stages.get(id);
+        if (current == null) {
+            return null;
+        }
+        StageRecord changed = current.clone();
+        change.accept(changed);
+        publish(changed);
+        saveOrWarn();
+        return changed;
+    }
+
     /** Puts a stage whose suspension or restore was cut off by a restart back to where it was before. */
     @CheckForNull
     public StageRecord cutOff(String id) {
-        return update(id, stage -> {
+        return settle(id, stage -> {
             if (stage.state == StageState.SUSPENDING) {
                 stage.state = StageLifecycle.next(stage.state, Event.DUMP_FAILED);
             } else if (stage.state == StageState.RESUMING) {
@@ -121,7 +148,7 @@ public final class StageRegistry implements Saveable {
         if (stage != null && stage.placeholder != null) {
             placeholders.remove(stage.placeholder, id);
         }
-        save();
+        saveOrWarn();
     }
 
     @CheckForNull
@@ -157,10 +184,6 @@ public final class StageRegistry implements Saveable {
                 && firstTurns.stream().map(stages::get).anyMatch(stage -> stage != null && stage.node.equals(node));
     }
 
-    List<StageRecord> firstTurns() {
-        return firstTurns.stream().map(stages::get).filter(Objects::nonNull).collect(Collectors.toList());
-    }
-
     public void firstTurnDone(String id) {
         firstTurns.remove(id);
     }
@@ -169,6 +192,14 @@ public final class StageRegistry implements Saveable {
         stages.put(stage.id, stage);
         if (stage.placeholder != null) {
             placeholders.put(stage.placeholder, stage.id);
+        }
+    }
+
+    private void saveOrWarn() {
+        try {
+            save();
+        } catch (UncheckedIOException x) {
+            LOGGER.log(Level.SEVERE, x, () -> "what is known of preemptible stages is newer than " + file());
         }
     }
 
@@ -185,7 +216,6 @@ public final class StageRegistry implements Saveable {
         } catch (IOException x) {
             throw new UncheckedIOException("cannot save the preemptible stages; is the controller's disk full?", x);
         }
-        SaveableListener.fireOnChange(this, file());
     }
 
     private static XmlFile file() {

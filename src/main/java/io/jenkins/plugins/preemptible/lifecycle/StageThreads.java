@@ -17,7 +17,8 @@ import jenkins.util.Timer;
  * The threads on which stages are suspended, resumed and ended.
  *
  * <ol>
- *   <li>A pool of its own, so that a slow agent never holds Jenkins' timer or a Pipeline's thread.
+ *   <li>Pools of its own, so that a slow agent never holds Jenkins' timer or a Pipeline's thread; one for what takes
+ *       long, one for what others wait for.
  *   <li>Runs as SYSTEM: the stage's owner need not be allowed to schedule what the plugin schedules for it.
  *   <li>What escapes from a task is logged, never lost.
  * </ol>
@@ -28,21 +29,24 @@ public final class StageThreads {
     /** More stages than this at once wait their turn: dumps compete for the same disks. */
     private static final int MOST_AT_ONCE = 16;
 
-    private static final ExecutorService POOL = new ImpersonatingExecutorService(
-            new ContextResettingExecutorService(pool()), ACL.SYSTEM2);
+    /** What ends soon must not wait for dumps and restores. */
+    private static final int MOST_SHORT_AT_ONCE = 8;
+
+    private static final ExecutorService LONG = pool(MOST_AT_ONCE, "preemptible stages");
+    private static final ExecutorService SHORT = pool(MOST_SHORT_AT_ONCE, "preemptible stages, short work");
 
     private StageThreads() {}
 
-    private static ThreadPoolExecutor pool() {
+    private static ExecutorService pool(int most, String name) {
         ThreadPoolExecutor pool = new ThreadPoolExecutor(
-                MOST_AT_ONCE,
-                MOST_AT_ONCE,
+                most,
+                most,
                 30,
                 TimeUnit.SECONDS,
                 new LinkedBlockingQueue<>(),
-                new NamingThreadFactory(new DaemonThreadFactory(), "preemptible stages"));
+                new NamingThreadFactory(new DaemonThreadFactory(), name));
         pool.allowCoreThreadTimeOut(true);
-        return pool;
+        return new ImpersonatingExecutorService(new ContextResettingExecutorService(pool), ACL.SYSTEM2);
     }
 
     /** A piece of work that may fail. */
@@ -51,9 +55,23 @@ public final class StageThreads {
         void run() throws Exception;
     }
 
-    /** Runs the work soon, on a thread of the pool. */
+    /** Runs work that may take minutes: suspensions, restores, endings. */
     public static void submit(String what, Work work) {
-        POOL.execute(() -> {
+        run(LONG, what, work);
+    }
+
+    /** Runs work that takes a moment and that others wait for. */
+    public static void soon(String what, Work work) {
+        run(SHORT, what, work);
+    }
+
+    /** Runs short work after a delay. */
+    public static void schedule(String what, long delayMillis, Work work) {
+        Timer.get().schedule(() -> soon(what, work), delayMillis, TimeUnit.MILLISECONDS);
+    }
+
+    private static void run(ExecutorService pool, String what, Work work) {
+        pool.execute(() -> {
             try {
                 work.run();
             } catch (InterruptedException x) {
@@ -62,10 +80,5 @@ public final class StageThreads {
                 LOGGER.log(Level.WARNING, x, () -> what + " failed");
             }
         });
-    }
-
-    /** Runs the work on a thread of the pool after a delay. */
-    public static void schedule(String what, long delayMillis, Work work) {
-        Timer.get().schedule(() -> submit(what, work), delayMillis, TimeUnit.MILLISECONDS);
     }
 }

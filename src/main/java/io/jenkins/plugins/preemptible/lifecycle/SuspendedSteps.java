@@ -5,6 +5,7 @@ import hudson.FilePath;
 import hudson.model.AsyncPeriodicWork;
 import hudson.model.TaskListener;
 import io.jenkins.plugins.preemptible.agent.DurableTasks;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import java.io.IOException;
 import java.util.concurrent.TimeUnit;
 import java.util.logging.Level;
@@ -15,7 +16,7 @@ import java.util.logging.Logger;
  *
  * <ol>
  *   <li>Durable Task gives a step up when its log stays untouched over two heartbeat checks (300 s apart by default).
- *   <li>Once a minute the logs of all steps in suspended stages are touched on their agents.
+ *   <li>Once a minute the logs of all steps in stages that do not run are touched on their agents.
  *   <li>An agent that is away is left alone: its steps are not checked either.
  * </ol>
  */
@@ -43,16 +44,19 @@ public final class SuspendedSteps extends AsyncPeriodicWork {
     }
 
     @Override
-    protected void execute(TaskListener listener) throws InterruptedException {
+    protected void execute(TaskListener listener) {
         for (StageRecord stage : StageRegistry.get().all()) {
-            FilePath root = stage.suspended() ? AbortedStage.rootOf(stage.node) : null;
-            if (root == null) {
-                continue;
-            }
-            try {
-                DurableTasks.keepAlive(root, stage.controlFolders());
-            } catch (IOException | RuntimeException x) {
-                LOGGER.log(Level.FINE, x, () -> "cannot touch the logs of " + stage);
+            // A stage is frozen from the first moment of a dump to the last of a restore.
+            FilePath root = stage.state == StageState.RUNNING ? null : AbortedStage.rootOf(stage.node);
+            if (root != null) {
+                // Each on its own: an agent that hangs must not keep the others' steps from being kept alive.
+                StageThreads.soon("touching the logs of " + stage, () -> {
+                    try {
+                        DurableTasks.keepAlive(root, stage.controlFolders());
+                    } catch (IOException | RuntimeException x) {
+                        LOGGER.log(Level.FINE, x, () -> "cannot touch the logs of " + stage);
+                    }
+                });
             }
         }
     }

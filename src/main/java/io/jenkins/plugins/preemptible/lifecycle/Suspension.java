@@ -3,7 +3,6 @@ package io.jenkins.plugins.preemptible.lifecycle;
 import hudson.AbortException;
 import hudson.FilePath;
 import hudson.model.Executor;
-import hudson.model.Node;
 import hudson.model.Run;
 import hudson.model.TaskListener;
 import hudson.util.Secret;
@@ -90,51 +89,65 @@ public final class Suspension {
         StepsInFlight steps = StepsInFlight.of(live.context());
         Executor executor = live.hold().executor(stage);
         if (steps.objection() != null || executor == null) {
-            retryAfter(BUSY_RETRY_MILLIS);
+            live.retryAfter(BUSY_RETRY_MILLIS);
             return false;
         }
-        Node node = executor.getOwner().getNode();
-        AgentStage agent = AgentStage.on(node, stage.id);
+        AgentStage agent = AgentStage.on(executor.getOwner().getNode(), stage.id);
         Secret key = Secret.fromString(ImageKey.generate().export());
         StageRegistry.get().update(stage.id, s -> s.state = StageLifecycle.next(s.state, Event.SUSPEND_REQUESTED));
         StageLog.line(
                 live.context(),
                 "Suspending this stage for " + request.preemptor() + ": " + request.reason().sentence());
-
-        AgentStage.Dump dump;
         try {
-            dump = agent.dump(key.getPlainText(), stage.controlFolders());
-        } catch (IOException | RuntimeException x) {
-            giveBack(agent, "Not suspended, the agent did not answer: " + x + ". The stage runs on.", BUSY_RETRY_MILLIS);
-            return false;
+            return dump(stage, agent, executor, key, steps, launchesBefore);
+        } catch (Exception | LinkageError x) {
+            StageRecord now = StageRegistry.get().find(stage.id);
+            if (now != null && now.state == StageState.SUSPENDING) {
+                LOGGER.log(Level.WARNING, x, () -> "cannot suspend " + stage);
+                giveBack("Not suspended: " + x + ". The stage runs on; the controller's log has more.",
+                        REFUSED_RETRY_MILLIS);
+                return false;
+            }
+            throw x;
         }
+    }
+
+    private boolean dump(
+            StageRecord stage, AgentStage agent, Executor executor, Secret key, StepsInFlight steps, int launchesBefore)
+            throws IOException, InterruptedException {
+        AgentStage.Dump dump = agent.dump(key.getPlainText(), stage.controlFolders());
         if (dump.refusal() != null) {
             refused(dump);
             return false;
         }
+        // A step whose result was read before the freeze has ended by now, and its next one has no process yet.
+        if (wentOn(launchesBefore) || !steps.equals(StepsInFlight.of(live.context()))) {
+            giveBack("Not suspended: the stage went on to its next step. It runs on.", BUSY_RETRY_MILLIS);
+            return false;
+        }
         try {
-            // A step whose result was read before the freeze has ended by now, and its next one has no process yet.
-            boolean wentOn = live.launches() != launchesBefore || !steps.equals(StepsInFlight.of(live.context()));
-            if (wentOn || live.ending() || live.aborting()) {
-                giveBack(agent, "Not suspended: the stage went on to its next step. It runs on.", BUSY_RETRY_MILLIS);
-                return false;
-            }
             archive(agent);
-        } catch (IOException | RuntimeException x) {
+        } catch (IOException x) {
+            LOGGER.log(Level.WARNING, x, () -> "cannot archive the image of " + stage);
             giveBack(
-                    agent,
                     "Not suspended, the image could not be archived: " + x.getMessage()
                             + ". The stage runs on; make room for its artifacts, or look at the controller's log.",
                     REFUSED_RETRY_MILLIS);
-            LOGGER.log(Level.WARNING, x, () -> "cannot archive the image of " + stage);
+            return false;
+        }
+        if (wentOn(launchesBefore)) {
+            giveBack("Not suspended: the stage is being aborted.", BUSY_RETRY_MILLIS);
             return false;
         }
         if (!request.stillWanted().getAsBoolean()) {
-            StageImages.delete(live.context().get(Run.class), stage.id);
-            giveBack(agent, request.preemptor() + " does not wait any more. The stage runs on.", 0);
+            giveBack(request.preemptor() + " does not wait any more. The stage runs on.", 0);
             return false;
         }
         return commit(stage, agent, executor, key, dump, steps);
+    }
+
+    private boolean wentOn(int launchesBefore) {
+        return live.launches() != launchesBefore || live.ending() || live.aborting();
     }
 
     private void archive(AgentStage agent) throws IOException, InterruptedException {
@@ -150,7 +163,7 @@ public final class Suspension {
     /** @return whether the executor was given away */
     private boolean commit(
             StageRecord before, AgentStage agent, Executor executor, Secret key, AgentStage.Dump dump, StepsInFlight steps)
-            throws InterruptedException {
+            throws IOException, InterruptedException {
         long now = System.currentTimeMillis();
         StageRecord stage = StageRegistry.get().update(before.id, s -> {
             s.state = StageLifecycle.next(s.state, Event.DUMPED);
@@ -167,11 +180,17 @@ public final class Suspension {
         if (stage == null) {
             return false;
         }
+        String refusal;
         try {
-            agent.commit();
-        } catch (IOException | RuntimeException x) {
+            refusal = agent.commit();
+        } catch (IOException | RuntimeException | LinkageError x) {
             // The image is safe and the tree is frozen: whoever restores it kills what is left first.
             LOGGER.log(Level.WARNING, x, () -> "the frozen processes of " + stage + " could not be killed yet");
+            refusal = null;
+        }
+        if (refusal != null) {
+            runsAfterAll(refusal);
+            return false;
         }
         String slot = executor.getOwner().getDisplayName() + " #" + executor.getNumber();
         request.beforeRelease().run();
@@ -193,30 +212,42 @@ public final class Suspension {
         return true;
     }
 
+    /** A process entered at the last moment: the engine has let the tree go on, in place of killing it. */
+    private void runsAfterAll(String refusal) throws IOException, InterruptedException {
+        deleteImage();
+        StageRegistry.get().settle(live.id(), s -> {
+            s.state = StageLifecycle.next(StageLifecycle.next(s.state, Event.RESUME_REQUESTED), Event.RESTORED);
+            s.suspensions--;
+            s.imageKey = null;
+        });
+        live.retryAfter(BUSY_RETRY_MILLIS);
+        StageLog.line(live.context(), "Not suspended. " + refusal + " The stage runs on.");
+        live.carryOutKill();
+    }
+
     private void refused(AgentStage.Dump dump) {
-        StageRegistry.get().update(live.id(), s -> s.state = StageLifecycle.next(s.state, Event.DUMP_FAILED));
+        StageRegistry.get().cutOff(live.id());
         boolean justBusy = "OBJECTION".equals(dump.reason()) || "STAGE_BUSY".equals(dump.reason());
-        retryAfter(justBusy ? BUSY_RETRY_MILLIS : REFUSED_RETRY_MILLIS);
+        live.retryAfter(justBusy ? BUSY_RETRY_MILLIS : REFUSED_RETRY_MILLIS);
         StageLog.refusal(
                 live.context(),
                 "Not suspended. " + dump.refusal() + " The stage runs on, " + request.preemptor() + " waits.",
                 dump.criuLines());
+        live.carryOutKill();
     }
 
-    private void giveBack(AgentStage agent, String why, long retryMillis) throws InterruptedException {
-        try {
-            agent.thaw();
-        } catch (IOException | RuntimeException x) {
-            LOGGER.log(Level.WARNING, x, () -> "cannot thaw stage " + live.id() + " now; tried again soon");
-            StageThreads.schedule("thawing stage " + live.id(), BUSY_RETRY_MILLIS, agent::thaw);
-        }
-        StageRegistry.get().update(live.id(), s -> s.state = StageLifecycle.next(s.state, Event.DUMP_FAILED));
-        retryAfter(retryMillis);
+    private void giveBack(String why, long retryMillis) throws IOException, InterruptedException {
+        // First: a disk that the image has filled needs the room before anything can be saved again.
+        deleteImage();
+        live.retryAfter(retryMillis);
         StageLog.line(live.context(), why);
+        FrozenStage.thaw(live.id());
     }
 
-    private void retryAfter(long millis) {
-        long until = millis == 0 ? 0 : System.currentTimeMillis() + millis;
-        StageRegistry.get().update(live.id(), s -> s.retryAfterMillis = until);
+    private void deleteImage() throws IOException, InterruptedException {
+        Run<?, ?> run = live.context().get(Run.class);
+        if (run != null) {
+            StageImages.delete(run, live.id());
+        }
     }
 }

@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.queue;
 
 import hudson.model.Computer;
+import hudson.model.Executor;
 import hudson.model.Queue;
 import io.jenkins.plugins.preemptible.engine.policy.Action;
 import io.jenkins.plugins.preemptible.engine.policy.PreemptionPolicy;
@@ -35,6 +36,9 @@ public final class Preemption {
     /** A look that is so much overdue was lost with the timer that should have started it. */
     private static final long LOST_MILLIS = 10_000;
 
+    /** Every ordinary release of an executor is over by then. */
+    private static final long FORGOTTEN_MILLIS = 10_000;
+
     private static final Object LOOKING = new Object();
 
     private Preemption() {}
@@ -65,13 +69,18 @@ public final class Preemption {
                 return;
             }
             withdrawLateRequests(jenkins);
+            takeUpForgotten();
             SnapshotReader reader = new SnapshotReader();
             for (Action action : PreemptionPolicy.decide(reader.read())) {
                 LOGGER.log(Level.FINE, "decided: {0}", action);
-                if (action instanceof Action.Suspend) {
-                    suspend((Action.Suspend) action, reader);
-                } else if (action instanceof Action.Resume) {
-                    resume((Action.Resume) action);
+                try {
+                    if (action instanceof Action.Suspend) {
+                        suspend((Action.Suspend) action, reader);
+                    } else if (action instanceof Action.Resume) {
+                        resume((Action.Resume) action);
+                    }
+                } catch (RuntimeException x) {
+                    LOGGER.log(Level.WARNING, x, () -> "cannot carry out " + action);
                 }
             }
         }
@@ -91,6 +100,26 @@ public final class Preemption {
                     && (computer == null || computer.countIdle() == 0)
                     && live.hold().executor(stage) == null) {
                 live.hold().withdraw(stage);
+            }
+        }
+    }
+
+    /** A suspended stage that has its executor, since somebody failed half-way, goes on: nobody else can use it. */
+    private static void takeUpForgotten() {
+        long now = System.currentTimeMillis();
+        for (StageRecord stage : StageRegistry.get().all()) {
+            LiveStage live = LiveStage.find(stage.id());
+            if (live != null
+                    && stage.state() == StageState.SUSPENDED
+                    && !live.busy()
+                    && now - stage.suspendedSinceMillis() > FORGOTTEN_MILLIS
+                    && now > stage.retryAfterMillis()
+                    && !StageRegistry.get().awaitsFirstTurn(stage.id())) {
+                Executor executor = live.hold().executor(stage);
+                // One that is just being given away shows its last work for a moment, but no execution any more.
+                if (executor != null && executor.getAsynchronousExecution() != null) {
+                    live.hold().takeUp(executor);
+                }
             }
         }
     }

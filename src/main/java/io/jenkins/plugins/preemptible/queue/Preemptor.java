@@ -5,6 +5,7 @@ import edu.umd.cs.findbugs.annotations.Nullable;
 import hudson.model.Queue;
 import hudson.model.Run;
 import io.jenkins.plugins.preemptible.engine.policy.Reason;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
@@ -73,7 +74,12 @@ final class Preemptor {
     boolean waits() {
         if (item == null) {
             LiveStage live = LiveStage.find(holder);
-            return live != null && !live.ending() && !live.aborting();
+            StageRecord stage = StageRegistry.get().find(holder);
+            return live != null
+                    && stage != null
+                    && stage.state() == StageState.SUSPENDED
+                    && !live.ending()
+                    && !live.aborting();
         }
         Queue.Item now = Queue.getInstance().getItem(item.getId());
         return now instanceof Queue.BuildableItem && !((Queue.BuildableItem) now).isPending();

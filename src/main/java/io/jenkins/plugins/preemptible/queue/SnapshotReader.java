@@ -19,6 +19,8 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.logging.Level;
+import java.util.logging.Logger;
 import jenkins.model.Jenkins;
 
 /**
@@ -33,6 +35,8 @@ import jenkins.model.Jenkins;
  * Never called under the queue's lock: it may load builds and asks other plugins.
  */
 final class SnapshotReader {
+
+    private static final Logger LOGGER = Logger.getLogger(SnapshotReader.class.getName());
 
     private final Jenkins jenkins = Jenkins.get();
     private final StageRegistry stages = StageRegistry.get();
@@ -68,7 +72,7 @@ final class SnapshotReader {
                     suspended.add(suspended(stage, live));
                 }
             } else if (stage.state() == StageState.RUNNING) {
-                running.add(running(stage));
+                running.add(running(stage, live));
             }
         }
         return new Snapshot(
@@ -85,7 +89,7 @@ final class SnapshotReader {
         return items.get(name);
     }
 
-    private Snapshot.RunningStage running(StageRecord stage) {
+    private Snapshot.RunningStage running(StageRecord stage, LiveStage live) {
         return new Snapshot.RunningStage(
                 stage.id(),
                 stage.node(),
@@ -95,7 +99,7 @@ final class SnapshotReader {
                 stage.suspensions(),
                 stage.timeSliceMillis(),
                 stage.enterCommand() == null ? String.valueOf(stage.hostRefusal()) : null,
-                stage.retryAfterMillis());
+                live.retryAfterMillis());
     }
 
     private Snapshot.SuspendedStage suspended(StageRecord stage, LiveStage live) {
@@ -120,16 +124,26 @@ final class SnapshotReader {
             if (item.isPending() || returning(item) || item.task instanceof Queue.FlyweightTask) {
                 continue;
             }
-            String name = String.valueOf(item.getId());
-            items.put(name, item);
-            Reservations.Reservation reservation = reservations.of(name);
-            waiting.add(new Snapshot.WaitingItem(
-                    name,
-                    priorities.ofItem(item),
-                    item.buildableStartMilliseconds,
-                    fitting(item, online),
-                    reservation == null ? null : reservation.node()));
+            try {
+                waiting.add(waiting(item, priorities, online));
+            } catch (RuntimeException | LinkageError x) {
+                // Other plugins are asked about each item; one that fails must not stop the look at all others.
+                LOGGER.log(Level.WARNING, x, () -> "cannot tell where " + item + " may run");
+            }
         }
+        return waiting;
+    }
+
+    private Snapshot.WaitingItem waiting(Queue.BuildableItem item, Priorities priorities, Set<String> online) {
+        String name = String.valueOf(item.getId());
+        Reservations.Reservation reservation = reservations.of(name);
+        Snapshot.WaitingItem waiting = new Snapshot.WaitingItem(
+                name,
+                priorities.ofItem(item),
+                item.buildableStartMilliseconds,
+                fitting(item, online),
+                reservation == null ? null : reservation.node());
+        items.put(name, item);
         return waiting;
     }
 

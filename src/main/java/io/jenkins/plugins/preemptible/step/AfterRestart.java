@@ -6,8 +6,8 @@ import hudson.model.Queue;
 import hudson.model.Result;
 import hudson.model.TaskListener;
 import hudson.slaves.WorkspaceList;
-import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.lifecycle.FrozenStage;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.RemovedAgent;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
@@ -167,13 +167,11 @@ final class AfterRestart {
 
         private Interrupted() {}
 
-        static StageRecord settle(StageRecord stage) throws IOException, InterruptedException {
-            AgentStage agent = AgentStage.on(
-                    stage.node().isEmpty() ? Jenkins.get() : Jenkins.get().getNode(stage.node()), stage.id());
+        static StageRecord settle(StageRecord stage) throws InterruptedException {
             switch (stage.state()) {
                 case SUSPENDING:
-                    agent.thaw();
-                    return StageRegistry.get().cutOff(stage.id());
+                    FrozenStage.thaw(stage.id());
+                    return StageRegistry.get().find(stage.id());
                 case RESUMING:
                     return StageRegistry.get().cutOff(stage.id());
                 default:

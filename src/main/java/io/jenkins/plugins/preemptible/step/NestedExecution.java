@@ -61,8 +61,8 @@ final class NestedExecution extends StepExecution {
         StageThreads.submit("starting stage " + stageId, () -> {
             try {
                 begin(live);
-            } catch (Exception x) {
-                StageBody.ended(stageId, null);
+            } catch (Exception | LinkageError x) {
+                StageBody.ended(live, null);
                 getContext().onFailure(x);
             }
         });
@@ -90,6 +90,11 @@ final class NestedExecution extends StepExecution {
             stage.opened(null, problem);
             StageRegistry.get().add(stage);
             StageLog.line(context, "This stage runs, but cannot be suspended: " + problem);
+        }
+        if (live.ending()) {
+            // Aborted while the sandbox was being opened.
+            StageBody.ended(live, null);
+            return;
         }
         body = context.newBodyInvoker()
                 .withContext(BodyInvoker.mergeLauncherDecorators(

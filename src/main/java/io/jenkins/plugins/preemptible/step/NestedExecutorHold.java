@@ -62,6 +62,14 @@ final class NestedExecutorHold implements ExecutorHold {
     }
 
     @Override
+    public void takeUp(Executor executor) {
+        LiveStage live = LiveStage.find(stageId);
+        if (live != null) {
+            StageThreads.submit("resuming stage " + stageId, () -> Arrival.arrived(live, executor));
+        }
+    }
+
+    @Override
     public boolean requested(StageRecord stage) {
         LiveStage live = LiveStage.find(stageId);
         return live != null && live.granted();
@@ -78,7 +86,7 @@ final class NestedExecutorHold implements ExecutorHold {
             if (live == null || !stage.suspended() || StageRegistry.get().awaitsFirstTurn(stage.id())) {
                 return;
             }
-            StageThreads.submit("resuming " + stage, () -> arrived(live, executor));
+            live.hold().takeUp(executor);
         }
 
         private static void arrived(LiveStage live, Executor executor) throws InterruptedException, IOException {

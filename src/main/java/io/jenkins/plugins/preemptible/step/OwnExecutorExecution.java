@@ -56,7 +56,6 @@ import org.jenkinsci.plugins.workflow.support.actions.WorkspaceActionImpl;
 final class OwnExecutorExecution extends StepExecution {
 
     private static final long serialVersionUID = 1L;
-    static final String COOKIE = "JENKINS_NODE_COOKIE";
 
     private final StageSettings settings;
     private final String stageId;
@@ -163,14 +162,20 @@ final class OwnExecutorExecution extends StepExecution {
         try {
             block.addAction(new WorkspaceActionImpl(lease.path, block));
             StageLog.line(context, "Running on " + node.getDisplayName() + " in " + lease.path.getRemote());
+            String cookie = UUID.randomUUID().toString();
             StageOpening.open(
-                    settings.record(stageId, StageRecord.Form.OWN, node, lease.path, block.getId(), null),
+                    settings.record(stageId, StageRecord.Form.OWN, node, lease.path, block.getId(), null)
+                            .withCookie(cookie),
                     node,
                     lease.path,
                     context);
+            if (live.ending()) {
+                // Aborted while the sandbox was being opened.
+                return false;
+            }
             body = context.newBodyInvoker()
                     .withContexts(
-                            environment(executor, node, lease.path, listener),
+                            environment(executor, node, lease.path, listener, cookie),
                             new StageContext(stageId, block.getId(), node.getNodeName(), lease.path.getRemote()),
                             BodyInvoker.mergeLauncherDecorators(
                                     context.get(LauncherDecorator.class), new SandboxDecorator(stageId)))
@@ -181,19 +186,19 @@ final class OwnExecutorExecution extends StepExecution {
             started = true;
         } finally {
             if (!started) {
-                live.releaseLease();
-                StageBody.ended(stageId, run);
+                StageBody.ended(live, run);
             }
         }
         return true;
     }
 
-    private static EnvVars environment(Executor executor, Node node, FilePath workspace, TaskListener listener)
+    private static EnvVars environment(
+            Executor executor, Node node, FilePath workspace, TaskListener listener, String cookie)
             throws IOException, InterruptedException {
         Computer computer = executor.getOwner();
         EnvVars env = computer.getEnvironment();
         env.overrideExpandingAll(computer.buildEnvironment(listener));
-        env.put(COOKIE, UUID.randomUUID().toString());
+        env.put(StageRecord.COOKIE, cookie);
         env.put("NODE_NAME", node.getNodeName().isEmpty() ? node.getSelfLabel().getName() : node.getNodeName());
         env.put("EXECUTOR_NUMBER", String.valueOf(executor.getNumber()));
         env.put("NODE_LABELS", node.getAssignedLabels().stream().map(Object::toString).collect(Collectors.joining(" ")));

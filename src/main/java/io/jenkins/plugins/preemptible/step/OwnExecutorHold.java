@@ -4,16 +4,19 @@ import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.model.Computer;
 import hudson.model.Executor;
 import hudson.model.Queue;
+import hudson.model.Result;
 import hudson.security.ACL;
 import hudson.security.ACLContext;
 import io.jenkins.plugins.preemptible.lifecycle.ExecutorHold;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.Resumption;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
-import io.jenkins.plugins.preemptible.lifecycle.StageThreads;
 import java.io.IOException;
+import jenkins.model.CauseOfInterruption;
 import jenkins.model.Jenkins;
 import jenkins.model.queue.AsynchronousExecution;
+import jenkins.util.Timer;
+import org.jenkinsci.plugins.workflow.steps.FlowInterruptedException;
 
 /**
  * The executor of an own-executor stage.
@@ -53,9 +56,12 @@ final class OwnExecutorHold implements ExecutorHold {
                     throw new IllegalStateException();
             }
         } catch (InterruptedException x) {
-            Thread.currentThread().interrupt();
+            if (!executable.getParent().resumes() && !Jenkins.get().isTerminating()) {
+                execution.getContext().onFailure(new FlowInterruptedException(
+                        Result.ABORTED, true, executor.getCausesOfInterruption().toArray(new CauseOfInterruption[0])));
+            }
             return;
-        } catch (Exception x) {
+        } catch (Exception | LinkageError x) {
             execution.getContext().onFailure(x);
             return;
         }
@@ -94,19 +100,24 @@ final class OwnExecutorHold implements ExecutorHold {
     }
 
     @Override
-    public void release(StageRecord stage) {
-        free();
+    public void release(StageRecord stage) throws IOException {
+        if (!free()) {
+            throw new IOException("the stage has no executor to give away");
+        }
     }
 
-    void free() {
+    /** @return false when there was none */
+    boolean free() {
         Held last;
         synchronized (this) {
             last = held;
             held = null;
         }
         if (last != null) {
-            StageThreads.submit("freeing the executor of stage " + stageId, () -> last.completed(null));
+            // Off this thread, and never behind a dump.
+            Timer.get().execute(() -> last.completed(null));
         }
+        return last != null;
     }
 
     @Override
@@ -127,6 +138,10 @@ final class OwnExecutorHold implements ExecutorHold {
             execution.withdrawing(false);
         }
     }
+
+    /** The restore runs on the executor's own thread already, and its failure frees it. */
+    @Override
+    public void takeUp(Executor executor) {}
 
     /** Whether a cancelled item is our own doing. */
     boolean withdrawing() {

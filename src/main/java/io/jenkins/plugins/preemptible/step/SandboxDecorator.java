@@ -106,7 +106,7 @@ final class SandboxDecorator extends LauncherDecorator implements Serializable {
 
         @Override
         public void kill(Map<String, String> modelEnvVars) throws IOException, InterruptedException {
-            if (!AbortedStage.kill(stageId)) {
+            if (!AbortedStage.kill(stageId, () -> getInner().kill(modelEnvVars))) {
                 getInner().kill(modelEnvVars);
             }
         }

@@ -42,9 +42,13 @@ final class StageBody extends BodyExecutionCallback.TailCall {
 
     static void ended(String stageId, @CheckForNull Run<?, ?> run) {
         LiveStage live = LiveStage.find(stageId);
-        if (live == null) {
-            return;
+        if (live != null) {
+            ended(live, run);
         }
+    }
+
+    /** Also for a stage that is no longer known by its id, since it was aborted while it was being opened. */
+    static void ended(LiveStage live, @CheckForNull Run<?, ?> run) {
         live.releaseLease();
         if (live.hold() instanceof OwnExecutorHold) {
             ((OwnExecutorHold) live.hold()).free();
