@@ -25,7 +25,7 @@ import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 
 /** One stage is suspended and resumed twenty times: nothing is lost, and nothing piles up. */
 @WithJenkins
-@Tag("acceptance")
+@Tag("soak")
 class CyclesTest {
 
     private static final int CYCLES = 20;

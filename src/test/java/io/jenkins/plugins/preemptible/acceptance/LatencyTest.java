@@ -13,7 +13,7 @@ import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 
 /** How long a preemptor waits, ten times; the figures are printed, and only the promised 5 s are checked. */
 @WithJenkins
-@Tag("acceptance")
+@Tag("soak")
 class LatencyTest extends OneAgent {
 
     private static final int PREEMPTIONS = 10;
