@@ -11,6 +11,7 @@ import io.jenkins.plugins.preemptible.engine.image.ImageArchive;
 import io.jenkins.plugins.preemptible.engine.image.ImageException;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.image.ImageManifest;
+import io.jenkins.plugins.preemptible.engine.stage.MountStandIns;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
@@ -143,7 +144,10 @@ final class Resumption {
         try {
             folder.write(suspended.withState(State.RESUMING).withFreezer(freezer.location()));
             long begun = System.nanoTime();
-            long pid = criu.restore(images, folder, freezer, sealed.mounts());
+            long pid;
+            try (MountStandIns standIns = MountStandIns.make(sealed.mounts())) {
+                pid = criu.restore(images, folder, freezer, sealed.mounts());
+            }
             Optional<HostProcess> init = HostProcess.of(pid);
             if (freezer.cgroup().isEmpty()) {
                 freezer.thaw(init.orElse(null));
