@@ -80,9 +80,9 @@ public final class StageRecord implements Cloneable {
     @CheckForNull
     Secret imageKey;
 
-    long imageBytes;
+    /** Size of the sealed image, for people. */
     long archiveBytes;
-    /** A dump failed: not tried again before this moment. */
+    /** A restore failed: not tried again before this moment, in milliseconds since 1970. */
     long retryAfterMillis;
     /** How often in a row a restore failed. */
     int restoreFailures;
@@ -237,10 +237,6 @@ public final class StageRecord implements Cloneable {
     @CheckForNull
     public String reason() {
         return reason;
-    }
-
-    public long imageBytes() {
-        return imageBytes;
     }
 
     public long archiveBytes() {

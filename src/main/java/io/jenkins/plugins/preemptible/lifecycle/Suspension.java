@@ -172,7 +172,6 @@ public final class Suspension {
             s.preemptor = request.preemptor();
             s.reason = request.reason().sentence();
             s.imageKey = key;
-            s.imageBytes = dump.imageBytes();
             s.archiveBytes = dump.archiveBytes();
             s.restoreFailures = 0;
             s.retryAfterMillis = 0;
