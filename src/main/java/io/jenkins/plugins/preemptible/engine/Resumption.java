@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.engine;
 
 import io.jenkins.plugins.preemptible.engine.criu.Criu;
 import io.jenkins.plugins.preemptible.engine.criu.CriuException;
+import io.jenkins.plugins.preemptible.engine.criu.CriuOptions;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
 import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
@@ -146,7 +147,7 @@ final class Resumption {
             long begun = System.nanoTime();
             long pid;
             try (MountStandIns standIns = MountStandIns.make(sealed.mounts())) {
-                pid = criu.restore(images, folder, freezer, sealed.mounts());
+                pid = criu.restore(images, folder, freezer, sealed.mounts(), CriuOptions.PLAIN);
             }
             Optional<HostProcess> init = HostProcess.of(pid);
             if (freezer.cgroup().isEmpty()) {

@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.engine;
 
 import io.jenkins.plugins.preemptible.engine.criu.Criu;
 import io.jenkins.plugins.preemptible.engine.criu.CriuException;
+import io.jenkins.plugins.preemptible.engine.criu.CriuOptions;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
@@ -151,7 +152,7 @@ final class Suspension {
         List<String> now = Mounts.ofHost(Proc.mountInfo(init.pid()));
         List<String> mounts = record.mounts().stream().filter(now::contains).toList();
         long dumping = System.nanoTime();
-        criu.dump(init, folder, freezer, mounts);
+        criu.dump(init, folder, freezer, mounts, CriuOptions.PLAIN);
         long dumped = System.nanoTime();
         new StageFolder(folder.images())
                 .write(record.withState(State.SUSPENDED)

@@ -67,7 +67,8 @@ public final class Criu {
      * @param hostMounts the mount points that the image shall refer to, not contain
      * @throws CriuException with the reason and CRIU's decisive lines
      */
-    public void dump(HostProcess init, StageFolder folder, Freezer freezer, List<String> hostMounts)
+    public void dump(
+            HostProcess init, StageFolder folder, Freezer freezer, List<String> hostMounts, CriuOptions options)
             throws CriuException, IOException {
         Files.createDirectories(folder.logs());
         List<String> command = new ArrayList<>(List.of(
@@ -76,9 +77,8 @@ public final class Criu {
                 "--tree",
                 Long.toString(init.pid()),
                 "--images-dir",
-                folder.images().toString(),
-                "--ghost-limit",
-                "1G"));
+                folder.images().toString()));
+        command.addAll(options.forDump());
         if (freezer.cgroup().isPresent()) {
             command.addAll(List.of("--freeze-cgroup", freezer.cgroup().get().toString(), "--leave-running"));
         } else {
@@ -110,7 +110,8 @@ public final class Criu {
      * @return the init's process id on this host; it may have ended already
      * @throws CriuException with the reason and CRIU's decisive lines; the caller kills what is left in the freezer
      */
-    public long restore(Path images, StageFolder folder, Freezer freezer, List<String> hostMounts)
+    public long restore(
+            Path images, StageFolder folder, Freezer freezer, List<String> hostMounts, CriuOptions options)
             throws CriuException, IOException {
         Files.createDirectories(folder.logs());
         Files.createDirectories(folder.root());
@@ -139,6 +140,7 @@ public final class Criu {
                 pidFile.toString(),
                 "--root",
                 folder.root().toString()));
+        command.addAll(options.forRestore());
         common(command, folder, "restore.log", hostMounts);
         // The line that tells of the end is an informational one.
         command.add("-v3");

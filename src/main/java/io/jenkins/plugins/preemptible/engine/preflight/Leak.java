@@ -1,0 +1,17 @@
+package io.jenkins.plugins.preemptible.engine.preflight;
+
+import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+
+/**
+ * One thing that ties a stage to the outside, so that it cannot be dumped.
+ *
+ * <ol>
+ *   <li>{@code reason} says why it stops a dump, and what would help.
+ *   <li>{@code pid} and {@code command} say whose it is.
+ *   <li>{@code what} names it: a file, a socket with its peer, a mapping, a tracer.
+ * </ol>
+ *
+ * @param pid of the process as the host sees it; 0 when it is not one process's
+ * @param command the process's command line, or the kernel's name for it
+ */
+public record Leak(FailureReason reason, long pid, String command, String what) {}
