@@ -9,6 +9,7 @@ import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.HostReport;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
+import io.jenkins.plugins.preemptible.engine.stage.LaunchAs;
 import io.jenkins.plugins.preemptible.engine.stage.Mounts;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
@@ -93,11 +94,17 @@ public final class Engine {
      *     {@link FailureReason#NO_FREEZER}; nothing is left of it then
      */
     public StageStatus start(StageSpec spec) {
+        return start(spec, null);
+    }
+
+    /** As above, for another user, who has to be {@link #forUser}'s. */
+    public StageStatus start(StageSpec spec, LaunchAs as) {
         StageFolder folder = stages.folder(spec.id());
         if (Files.exists(folder.path())) {
             throw new EngineException(FailureReason.BAD_SPEC, "the id " + spec.id() + " is in use already");
         }
-        if (!Files.isDirectory(spec.workDir())) {
+        // What another user may see of the host's folders is not this engine's to tell: his own processes go there.
+        if (as == null && !Files.isDirectory(spec.workDir())) {
             throw new EngineException(FailureReason.BAD_SPEC, "the working folder " + spec.workDir() + " does not exist");
         }
         Freezer freezer = null;
@@ -122,7 +129,7 @@ public final class Engine {
                     null,
                     List.of(),
                     folder.path().toString()));
-            HostProcess init = StageLaunch.start(spec, folder, freezer);
+            HostProcess init = StageLaunch.start(spec, folder, freezer, as);
             List<String> mounts = Mounts.ofHost(Proc.mountInfo(init.pid()));
             folder.change(r -> r.withInit(init).withMounts(mounts));
             return status(spec.id());

@@ -1,0 +1,31 @@
+# Shows criu the folders that the user whose ids it will have has no way to, in a mount namespace that vanishes with it.
+# Arguments: an empty folder, images folder, folder for logs, 'restore' or 'dump', cgroup.procs file or '',
+#   criu and its arguments
+view=$1 images=$2 logs=$3 verb=$4 join=$5
+shift 5
+PATH=/usr/sbin:/usr/bin:/sbin:/bin
+mount -t tmpfs -o mode=0755,size=1m,nosuid,nodev,noexec preemptible-view "$view" || exit 1
+mkdir "$view/images" "$view/logs" "$view/root" "$view/kernel" "$view/fs" || exit 1
+if [ "$verb" = restore ]; then
+  # Before anything else is shown here: this copy becomes the stage's root.
+  mount --rbind / "$view/root" || exit 1
+  # criu sets the limits of a new IPC namespace again, and the kernel lets uid 0 alone do that, whatever the
+  # capabilities. Nobody without root can have changed them in the stage, so what is written here may get lost.
+  for name in cap_last_cap ns_last_pid pid_max; do
+    if read -r value < "/proc/sys/kernel/$name"; then echo "$value" > "$view/kernel/$name"; fi
+  done
+  # Without a folder mqueue criu leaves the limits of message queues at what they are.
+  for name in nr_open file-max pipe-max-size; do
+    if read -r value < "/proc/sys/fs/$name"; then echo "$value" > "$view/fs/$name"; fi
+  done
+  umask 0
+  for name in sem msgmax msgmnb msgmni auto_msgmni shmall shmmax shmmni shm_rmid_forced \
+      msg_next_id sem_next_id shm_next_id; do
+    : > "$view/kernel/$name"
+  done
+  umask 022
+  mount --bind "$view/kernel" /proc/sys/kernel && mount --bind "$view/fs" /proc/sys/fs || exit 1
+fi
+mount --bind "$images" "$view/images" && mount --bind "$logs" "$view/logs" || exit 1
+if [ -n "$join" ]; then echo 0 > "$join" || exit 1; fi
+exec "$@"
