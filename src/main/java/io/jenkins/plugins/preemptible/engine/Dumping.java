@@ -83,6 +83,7 @@ final class Dumping {
         boolean idle = record.freezing().handover() == Handover.AT_FREEZE;
         List<Proc.Stat> tree = frozen.freeze();
         FrozenTree.refuseTraced(tree);
+        suspension.refuseExcess(tree);
         StageFolder.delete(folder.images());
         Files.createDirectory(
                 folder.images(), PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));

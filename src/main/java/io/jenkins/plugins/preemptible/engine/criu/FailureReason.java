@@ -48,7 +48,9 @@ public enum FailureReason {
     IMAGE_UNUSABLE("The image cannot be used", "Use the image as it was written, with the key it was sealed with"),
     CRIU_FAILED("CRIU failed", "The lines of CRIU say why; a report with them is welcome"),
     CRIU_KILLED("Somebody killed CRIU while it worked", "Try again; when the kernel did it, give the host more memory"),
-    GOES_ON("The stage was asked to go on while it was being suspended", "Suspend it again if it has to stop");
+    GOES_ON("The stage was asked to go on while it was being suspended", "Suspend it again if it has to stop"),
+    OTHER_RIGHTS("A process of the stage has other rights than the user whose stage it is, such as one that sudo or another setuid program started",
+            "Let that program end, or run it outside of the stage");
 
     private final String sentence;
     private final String remedy;

@@ -169,6 +169,27 @@ public final class StageLaunch {
                 Script.text(StageLaunch.class, "entered.sh"));
     }
 
+    /**
+     * The argument vector with which root lets another user's command run inside his stage, in the environment of
+     * {@link LaunchAs#give}; working folder and command have to follow.
+     */
+    public static List<String> enter(HostProcess init, Freezer freezer, LaunchAs as) {
+        List<String> words = new ArrayList<>(List.of(
+                "/bin/sh",
+                "-c",
+                Script.text(StageLaunch.class, "enter-as.sh"),
+                "preemptible-enter",
+                tool("nsenter"),
+                tool("setsid"),
+                Long.toString(init.pid()),
+                Long.toString(init.startTicks()),
+                freezer.joinFile().map(Path::toString).orElseThrow()));
+        words.addAll(as.becoming(tool("setpriv")));
+        words.addAll(
+                List.of("/bin/sh", "-c", Script.text(StageLaunch.class, "entered.sh"), "preemptible-enter"));
+        return words;
+    }
+
     private static String tool(String name) {
         return HostTool.find(name)
                 .map(Path::toString)
