@@ -12,11 +12,11 @@ if [ "$verb" = restore ]; then
   # criu sets the limits of a new IPC namespace again, and the kernel lets uid 0 alone do that, whatever the
   # capabilities. Nobody without root can have changed them in the stage, so what is written here may get lost.
   for name in cap_last_cap ns_last_pid pid_max; do
-    if read -r value < "/proc/sys/kernel/$name"; then echo "$value" > "$view/kernel/$name"; fi
+    cat "/proc/sys/kernel/$name" > "$view/kernel/$name"
   done
   # Without a folder mqueue criu leaves the limits of message queues at what they are.
   for name in nr_open file-max pipe-max-size; do
-    if read -r value < "/proc/sys/fs/$name"; then echo "$value" > "$view/fs/$name"; fi
+    cat "/proc/sys/fs/$name" > "$view/fs/$name"
   done
   umask 0
   for name in sem msgmax msgmnb msgmni auto_msgmni shmall shmmax shmmni shm_rmid_forced \
