@@ -14,6 +14,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 
 /**
  * Finds leaks among sockets.
@@ -49,8 +50,12 @@ final class SocketLeaks {
      * Which ends of TCP connections the tree has.
      *
      * @param sockets the inodes of all its sockets
+     * @param tcp their connections, local address first
+     * @param waiting ports at which it has connections to accept
+     * @param inside whether any connection is within the tree
+     * @param outside whether any is not
      */
-    record Ends(Set<Long> sockets, Set<String> tcp, boolean inside, boolean outside) {
+    record Ends(Set<Long> sockets, Set<String> tcp, Set<Integer> waiting, boolean inside, boolean outside) {
 
         static Ends of(TreeSnapshot tree) {
             Set<Long> sockets = new HashSet<>();
@@ -67,13 +72,20 @@ final class SocketLeaks {
                     .filter(s -> s != null && s.connected())
                     .toList();
             connected.forEach(s -> tcp.add(s.local() + " " + s.remote()));
-            boolean inside = connected.stream().anyMatch(s -> tcp.contains(s.remote() + " " + s.local()));
-            boolean outside = connected.stream().anyMatch(s -> !tcp.contains(s.remote() + " " + s.local()));
-            return new Ends(sockets, tcp, inside, outside);
+            Set<Integer> waiting = sockets.stream()
+                    .map(tree.sockets().inet()::get)
+                    .filter(s -> s != null && s.state() == Inet.LISTEN && s.unread() > 0)
+                    .map(s -> port(s.local()))
+                    .collect(Collectors.toSet());
+            Ends ends = new Ends(sockets, tcp, waiting, false, false);
+            boolean inside = connected.stream().anyMatch(ends::inside);
+            boolean outside = connected.stream().anyMatch(s -> !ends.inside(s));
+            return new Ends(sockets, tcp, waiting, inside, outside);
         }
 
+        // The other end of a connection that was not accepted yet is nobody's: its leak is the listening socket's.
         boolean inside(Inet socket) {
-            return tcp.contains(socket.remote() + " " + socket.local());
+            return tcp.contains(socket.remote() + " " + socket.local()) || waiting.contains(port(socket.remote()));
         }
     }
 
