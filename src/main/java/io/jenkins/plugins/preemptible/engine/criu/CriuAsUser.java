@@ -33,11 +33,11 @@ record CriuAsUser(StageUser user, String setpriv, String unshare) {
             "sys_admin", "sys_chroot", "checkpoint_restore", "sys_ptrace", "setpcap", "net_admin");
 
     Path images() {
-        return user.view().resolve("images");
+        return user.view().resolve("seen/images");
     }
 
     Path logs() {
-        return user.view().resolve("logs");
+        return user.view().resolve("seen/logs");
     }
 
     Path root() {

@@ -100,11 +100,12 @@ public record PrivilegedInstall(Path program, Path library, Path store, Path rul
         }
         put(criu, library.resolve("criu"), "rwxr-xr-x");
         folder(store, "rwx--x--x");
-        folder(store.resolve("view"), "rwxr-xr-x");
+        folder(store.resolve("view/root"), "rwxr-xr-x");
+        folder(store.resolve("view/seen"), "rwxr-xr-x");
         folder(store.resolve("tmp"), "rwx------");
         folder(program.getParent(), "rwxr-xr-x");
         write(program, text("program.sh", java, who), "rwxr-xr-x");
-        for (Path path : List.of(program, library.resolve("criu"), engine, store.resolve("view"), store.resolve("tmp"))) {
+        for (Path path : List.of(program, library.resolve("criu"), engine, store.resolve("view/root"), store.resolve("view/seen"), store.resolve("tmp"))) {
             requireRoots(path, "it");
         }
         putRule(text("sudoers", java, who));

@@ -21,8 +21,8 @@ import java.util.stream.Collectors;
  * @param uid of the user, never 0
  * @param gid of the user's own group
  * @param groups all groups of the user, as the user database has them
- * @param view an empty folder of root's that everybody may enter, on which criu's private mount namespace shows it the
- *     folders that the user has no way to
+ * @param view a folder of root's that everybody may enter, with the empty folders {@code root} and {@code seen}: there
+ *     criu's private mount namespace shows it the folders that the user has no way to
  */
 public record StageUser(long uid, long gid, List<Long> groups, Path view) {
 
