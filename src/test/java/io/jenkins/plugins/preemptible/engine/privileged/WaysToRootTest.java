@@ -53,6 +53,7 @@ class WaysToRootTest {
     private User other;
     private Path roots;
     private Path secret;
+    private long mine;
 
     @BeforeAll
     void install() throws Exception {
@@ -64,6 +65,7 @@ class WaysToRootTest {
         Files.setPosixFilePermissions(secret, PosixFilePermissions.fromString("rw-------"));
         start(me, "mine", TICKS);
         start(other, "theirs", TICKS);
+        mine = status(me, "mine").get("initPid").asLong();
     }
 
     @AfterAll
@@ -113,8 +115,7 @@ class WaysToRootTest {
                 }
             }
         }
-        long init = status(me, "mine").get("initPid").asLong();
-        for (Proc.Stat each : Proc.tree(init)) {
+        for (Proc.Stat each : Proc.tree(mine)) {
             List<String> ids = Proc.statusWords(each.pid(), "Uid");
             assertTrue(ids.isEmpty() || ids.stream().allMatch(Long.toString(me.uid())::equals), ids::toString);
         }
