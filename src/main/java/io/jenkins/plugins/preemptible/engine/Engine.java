@@ -158,7 +158,7 @@ public class Engine {
             List<String> mounts = Mounts.ofHost(Proc.mountInfo(init.pid()));
             folder.change(r -> r.withInit(init).withMounts(mounts));
             return status(spec.id());
-        } catch (EngineException e) {
+        } catch (RuntimeException e) {
             abandon(folder, freezer);
             throw e;
         } catch (IOException e) {

@@ -276,7 +276,7 @@ class WaysToRootTest {
         ways.put("a NUL in the command", () -> {
             String body = request(me, "x", Map.of(), List.of("a\0b"), me.home());
             Result result = host.sudo(me, bytes(body), "start", "nul");
-            assertEquals(1, result.code(), result::all);
+            assertNotEquals(0, result.code(), result::all);
             assertFalse(Files.exists(host.store(me).resolve("stages/nul")));
         });
         ways.put("names that are options and commands", () -> {
@@ -350,7 +350,7 @@ class WaysToRootTest {
             Path store = host.store(me);
             Result result = host.shell(me, "for f in \"$@\"; do cat \"$f\" || ls \"$f\"; done",
                     store.toString(), store + "/sealed/host.key", store + "/stages/mine/stage.json",
-                    store + "/stages/mine/criu/dump.log", secret.toString(), host.place.store() + "/tmp");
+                    store + "/stages/mine/criu/dump.log", host.place.store() + "/tmp");
             assertEquals("", result.out(), result::all);
         });
         ways.put("writing to what is installed", () -> {
@@ -540,7 +540,7 @@ class WaysToRootTest {
             long criu = Proc.stat(init).orElseThrow().ppid();
             long root = Proc.stat(status(me, "mine").get("initPid").asLong()).orElseThrow().ppid();
             // criu has the user's ids, but more capabilities: what ptrace(2) guards stays closed.
-            Result result = host.shell(me, "for p in \"$@\"; do cat /proc/$p/environ; ls /proc/$p/fd/; "
+            Result result = host.shell(me, "for p in \"$@\"; do cat /proc/$p/environ; cat /proc/$p/fd/*; readlink /proc/$p/fd/*; "
                     + "cat /proc/$p/maps; ls /proc/$p/root/; head -c 1 /proc/$p/mem; nsenter -t $p --mount id; done",
                     Long.toString(criu), Long.toString(root));
             assertEquals("", result.out(), result::all);
