@@ -4,6 +4,7 @@ import io.jenkins.plugins.preemptible.engine.criu.Criu;
 import io.jenkins.plugins.preemptible.engine.criu.CriuException;
 import io.jenkins.plugins.preemptible.engine.criu.CriuOptions;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import io.jenkins.plugins.preemptible.engine.fixup.ImageFixups;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
@@ -153,6 +154,7 @@ final class Suspension {
         List<String> mounts = record.mounts().stream().filter(now::contains).toList();
         long dumping = System.nanoTime();
         criu.dump(init, folder, freezer, mounts, CriuOptions.PLAIN);
+        ImageFixups.apply(folder.images());
         long dumped = System.nanoTime();
         new StageFolder(folder.images())
                 .write(record.withState(State.SUSPENDED)
