@@ -1,6 +1,5 @@
 package io.jenkins.plugins.preemptible.engine;
 
-import io.jenkins.plugins.preemptible.engine.criu.CriuOptions;
 import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
@@ -10,6 +9,7 @@ import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.HostReport;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
+import io.jenkins.plugins.preemptible.engine.preflight.Preflight;
 import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
 import io.jenkins.plugins.preemptible.engine.stage.Mounts;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
@@ -174,7 +174,14 @@ public final class Engine {
     }
 
     PreflightReport look(StageRecord record) {
-        return new PreflightReport(List.of(), CriuOptions.PLAIN);
+        List<Long> pids;
+        try {
+            pids = Stages.freezer(record).orElseThrow().pids(record.init());
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        return Preflight.of(new Preflight.Subject(
+                record.init(), pids, record.mounts(), record.connections(), stages.folder(StageId.parse(record.id())).images()));
     }
 
     /**

@@ -27,9 +27,10 @@ record KernelPrograms(Path program) {
     /**
      * One resource.
      *
-     * @param refused the reason with which its suspension is refused, or empty when it is carried over
+     * @param refused the reason with which its suspension is refused, or empty
+     * @param lost what its program finds afterwards when CRIU is known to lose it, or empty
      */
-    record Resource(String family, String name, String title, String refused) {}
+    record Resource(String family, String name, String title, String refused, String lost) {}
 
     /** Compiles them into a folder; skips the test where there is no compiler. */
     static KernelPrograms compile(Path folder) throws IOException {
@@ -52,7 +53,7 @@ record KernelPrograms(Path program) {
                 .text()
                 .lines()
                 .map(l -> l.split("\t", -1))
-                .map(c -> new Resource(c[0], c[1], c[2], c[3]))
+                .map(c -> new Resource(c[0], c[1], c[2], c[3], c[4]))
                 .toList();
     }
 

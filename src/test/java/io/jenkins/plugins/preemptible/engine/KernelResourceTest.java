@@ -2,10 +2,13 @@ package io.jenkins.plugins.preemptible.engine;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.jenkins.plugins.preemptible.engine.KernelPrograms.Resource;
-import io.jenkins.plugins.preemptible.engine.host.HostTool;
+import io.jenkins.plugins.preemptible.engine.compat.CompatibilityTable;
+import io.jenkins.plugins.preemptible.engine.compat.Part;
+import io.jenkins.plugins.preemptible.engine.compat.Trial;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.stage.StageSpec;
 import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
@@ -17,6 +20,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -26,6 +30,7 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.TestFactory;
+import org.junit.jupiter.api.extension.ExtendWith;
 
 /**
  * One small program per resource of the kernel, in the manner of CRIU's own test suite.
@@ -36,6 +41,7 @@ import org.junit.jupiter.api.TestFactory;
  *   <li>One that cannot be carried over must be refused, and has to go on as if nothing had happened.
  * </ol>
  */
+@ExtendWith(CompatibilityTable.class)
 class KernelResourceTest {
 
     private static final Duration SOON = Duration.ofSeconds(60);
@@ -65,25 +71,28 @@ class KernelResourceTest {
         }
     }
 
-    private record Planned(String name, Future<String> result) {}
-
     private interface Run {
-        String result(Resource resource) throws Exception;
+        void of(Resource resource) throws Exception;
     }
 
     /** The work is done by the workers; each test waits for its own. */
     private static Stream<DynamicTest> each(Run run) {
-        List<Planned> planned = new ArrayList<>();
+        List<DynamicTest> tests = new ArrayList<>();
         for (Resource resource : programs.resources()) {
-            planned.add(new Planned(
-                    resource.family() + ": " + resource.title() + " (" + resource.name() + ")",
-                    workers.submit(() -> run.result(resource))));
+            Future<Void> done = workers.submit(() -> {
+                run.of(resource);
+                return null;
+            });
+            tests.add(DynamicTest.dynamicTest(
+                    resource.name() + ": " + resource.family() + ", " + resource.title(), () -> {
+                        try {
+                            done.get();
+                        } catch (ExecutionException e) {
+                            throw e.getCause();
+                        }
+                    }));
         }
-        return planned.stream().map(p -> DynamicTest.dynamicTest(p.name(), () -> {
-            String result = p.result().get();
-            assumeTrue(!result.startsWith("skip: "), result.replaceFirst("skip: ", ""));
-            assertEquals("pass", result);
-        }));
+        return tests.stream();
     }
 
     @TestFactory
@@ -93,13 +102,14 @@ class KernelResourceTest {
 
     @TestFactory
     Stream<DynamicTest> suspendedAndResumedTwice() {
-        return each(KernelResourceTest::runSuspended);
+        return each(r -> Trial.run(
+                Part.KERNEL_RESOURCES, r.family() + ": " + r.title(), r.name(), trial -> runSuspended(r, trial)));
     }
 
-    private static String runUndisturbed(Resource resource) throws Exception {
+    private static void runUndisturbed(Resource resource) throws Exception {
         Path work = Files.createDirectories(bench.work.resolve("undisturbed/" + resource.name()));
         Process process = new ProcessBuilder(
-                        "unshare", "--ipc", "--pid", "--mount-proc", "--fork", "setsid", "--wait", "--",
+                        "unshare", "--ipc", "--pid", "--mount-proc", "--fork", "--kill-child", "setsid", "--wait", "--",
                         // An init that reaps orphans, as that of a stage is.
                         "sh", "-c", "\"$@\"; exit $?", "init", programs.program().toString(), resource.name())
                 .directory(work.toFile())
@@ -111,45 +121,63 @@ class KernelResourceTest {
             StageBench.until(resource.name() + " to be ready", SOON,
                     () -> KernelPrograms.ready(work) || !process.isAlive());
             Files.createFile(work.resolve("go"));
-            if (!process.waitFor(SOON.toSeconds(), TimeUnit.SECONDS)) {
-                return "no end";
-            }
-            return KernelPrograms.result(work);
+            assertTrue(process.waitFor(SOON.toSeconds(), TimeUnit.SECONDS), "it does not end");
+            assertPassed("", KernelPrograms.result(work));
         } finally {
-            process.descendants().forEach(ProcessHandle::destroyForcibly);
             process.destroyForcibly();
         }
     }
 
-    private static String runSuspended(Resource resource) throws Exception {
+    private static void runSuspended(Resource resource, Trial trial) throws Exception {
         Path work = Files.createDirectories(bench.work.resolve("suspended/" + resource.name()));
-        StageId id = StageId.create("test-" + resource.name().replace('_', '-'));
-        bench.engine.start(new StageSpec(
-                id, resource.name(), work, List.of(programs.program().toString(), resource.name()), null));
+        StageId id = bench.engine.start(new StageSpec(
+                        StageId.create("test-" + resource.name()), resource.name(), work,
+                        List.of(programs.program().toString(), resource.name()), null))
+                .id();
         try {
             StageBench.until(resource.name() + " to be ready", SOON, () -> KernelPrograms.ready(work) || over(id));
             if (Files.exists(work.resolve("ready"))) {
                 if (resource.refused().isEmpty()) {
-                    for (int i = 0; i < CYCLES; i++) {
-                        bench.engine.suspend(id, bench.archive(id), bench.key);
-                        bench.engine.resume(bench.archive(id), bench.key);
-                    }
+                    cycle(id, trial);
                 } else {
-                    SuspendFailedException refused = assertThrows(SuspendFailedException.class,
-                            () -> bench.engine.suspend(id, bench.archive(id), bench.key));
-                    assertEquals(resource.refused(), refused.reason().name(), () -> refused.criuLines().toString());
+                    refuse(resource, id, trial);
                 }
             }
             Files.createFile(work.resolve("go"));
             StageBench.until(resource.name() + " to end", SOON, () -> KernelPrograms.ended(work) || over(id));
-            return KernelPrograms.result(work);
-        } catch (EngineException e) {
-            return e.getMessage() + " " + e.criuLines();
+            assertPassed(resource.lost(), KernelPrograms.result(work));
+            if (!resource.lost().isEmpty()) {
+                trial.lost(resource.lost());
+            }
         } finally {
             bench.engine.kill(id);
             bench.engine.forget(id);
             Files.deleteIfExists(bench.archive(id));
         }
+    }
+
+    private static void cycle(StageId id, Trial trial) {
+        try {
+            for (int i = 0; i < CYCLES; i++) {
+                trial.suspended(bench.engine.suspend(id, bench.archive(id), bench.key).checkpoint());
+                bench.engine.resume(bench.archive(id), bench.key);
+                trial.resumed();
+            }
+        } catch (EngineException e) {
+            throw new AssertionError(e.getMessage() + " " + e.criuLines(), e);
+        }
+    }
+
+    private static void refuse(Resource resource, StageId id, Trial trial) {
+        SuspendFailedException refused = assertThrows(SuspendFailedException.class,
+                () -> bench.engine.suspend(id, bench.archive(id), bench.key));
+        assertEquals(resource.refused(), refused.reason().name(), () -> refused + " " + refused.criuLines());
+        trial.refused(refused.reason().sentence());
+    }
+
+    private static void assertPassed(String lost, String result) {
+        assumeTrue(!result.startsWith("skip: "), () -> result.substring("skip: ".length()));
+        assertEquals(lost.isEmpty() ? "pass" : "fail: " + lost, result);
     }
 
     private static boolean over(StageId id) {

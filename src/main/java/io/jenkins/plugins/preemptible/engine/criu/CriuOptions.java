@@ -42,7 +42,8 @@ public record CriuOptions(boolean tcpEstablished, boolean tcpClose, boolean link
     private List<String> connections() {
         List<String> options = new ArrayList<>();
         if (tcpEstablished) {
-            options.add("--tcp-established");
+            // Nobody outside can send to such a connection, and a rule in the host's firewall would outlive a killed criu.
+            options.addAll(List.of("--tcp-established", "--network-lock", "skip"));
         }
         if (tcpClose) {
             options.add("--tcp-close");

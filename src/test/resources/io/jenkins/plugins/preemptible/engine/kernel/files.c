@@ -62,7 +62,7 @@ RESOURCE(deleted_file_mapped, "deleted file that is only mapped, shared with a c
     join(child);
 }
 
-RESOURCE(deleted_name_of_two, "open file of which one of two names was deleted") {
+REFUSED(deleted_name_of_two, "open file of which one of two names was deleted", "LINKED_ELSEWHERE") {
     int fd = made("one", "linked");
     MUST(link("one", "two"));
     MUST(unlink("one"));

@@ -135,7 +135,7 @@ RESOURCE(tcp_half_closed, "TCP connection with one direction shut down") {
     CHECK(read(client, &byte, 1) == 0, "no end of file the other way");
 }
 
-REFUSED(tcp_pending_connection, "TCP connection that nobody accepted yet", "CONNECTED_TCP") {
+REFUSED(tcp_pending_connection, "TCP connection that nobody accepted yet", "PENDING_CONNECTION") {
     struct at at;
     int server = bound(AF_INET, SOCK_STREAM, &at);
     MUST(listen(server, 7));
@@ -188,7 +188,7 @@ RESOURCE(tcp_unconnected, "TCP sockets that are not connected, one of them bound
     MUST(connect(free_one, &at.address.any, at.size));
 }
 
-static void udp(int family) {
+static void exchange(int family) {
     struct at a, b;
     int server = bound(family, SOCK_DGRAM, &a), client = bound(family, SOCK_DGRAM, &b);
     MUST(connect(client, &a.address.any, a.size));
@@ -201,8 +201,8 @@ static void udp(int family) {
     expect(client, "back");
 }
 
-RESOURCE(udp, "UDP, bound and connected, IPv4") { udp(AF_INET); }
-RESOURCE(udp_v6, "UDP, bound and connected, IPv6") { udp(AF_INET6); }
+RESOURCE(udp, "UDP, bound and connected, IPv4") { exchange(AF_INET); }
+RESOURCE(udp_v6, "UDP, bound and connected, IPv6") { exchange(AF_INET6); }
 
 RESOURCE(udp_options, "UDP options: broadcast, reuse, time to live, bound device") {
     struct at at;

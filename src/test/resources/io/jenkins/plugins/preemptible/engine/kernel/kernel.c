@@ -136,7 +136,7 @@ int main(int count, char **words) {
     bool list = count == 2 && strcmp(words[1], "--list") == 0;
     for (struct resource *r = resources; r; r = r->next) {
         if (list) {
-            printf("%s\t%s\t%s\t%s\n", r->family, r->name, r->title, r->refused);
+            printf("%s\t%s\t%s\t%s\t%s\n", r->family, r->name, r->title, r->refused, r->lost);
         } else if (count == 2 && strcmp(words[1], r->name) == 0) {
             r->run();
             pass("%s", "");

@@ -31,18 +31,21 @@
 
 struct resource {
     const char *family, *name, *title;
-    const char *refused; /* the engine's reason, or "" for one that is carried over */
+    const char *refused; /* the engine's reason, or "" for one that is not refused */
+    const char *lost;    /* what it looks like afterwards when CRIU loses it, or "" */
     void (*run)(void);
     struct resource *next;
 };
 
 void add_resource(struct resource *resource);
 
-/* The program of a resource that is carried over, of one whose suspension must be refused. */
-#define RESOURCE(name, title) REFUSED(name, title, "")
-#define REFUSED(name, title, reason)                                                                                   \
+/* The program of a resource that is carried over, whose suspension must be refused, that CRIU is known to lose. */
+#define RESOURCE(name, title) PROGRAM(name, title, "", "")
+#define REFUSED(name, title, reason) PROGRAM(name, title, reason, "")
+#define LOST(name, title, finding) PROGRAM(name, title, "", finding)
+#define PROGRAM(name, title, reason, finding)                                                                          \
     static void run_##name(void);                                                                                      \
-    static struct resource resource_##name = {FAMILY, #name, title, reason, run_##name, NULL};                         \
+    static struct resource resource_##name = {FAMILY, #name, title, reason, finding, run_##name, NULL};                \
     __attribute__((constructor)) static void add_##name(void) { add_resource(&resource_##name); }                      \
     static void run_##name(void)
 

@@ -47,7 +47,7 @@ RESOURCE(pipe_resized, "enlarged pipe") {
     check_filled(bytes, sizeof bytes, 2, "the pipe");
 }
 
-RESOURCE(pipe_packets, "pipe in packet mode (O_DIRECT)") {
+REFUSED(pipe_packets, "pipe in packet mode (O_DIRECT)", "UNSUPPORTED") {
     int ends[2];
     MUST(pipe2(ends, O_DIRECT));
     ready_and_wait();

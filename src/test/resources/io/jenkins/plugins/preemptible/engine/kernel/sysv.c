@@ -51,7 +51,8 @@ static int semaphores;
 static void sem_child(void) {
     struct sembuf take = {2, -1, 0};
     mark("taking");
-    MUST(semop(semaphores, &take, 1));
+    /* See signal(7): it may be interrupted without a signal handler, by SIGSTOP and SIGCONT as well. */
+    while (semop(semaphores, &take, 1) < 0) CHECK(errno == EINTR, "semop: %s", strerror(errno));
 }
 
 RESOURCE(sysv_semaphores, "System V semaphores: values, and a process that waits for one") {

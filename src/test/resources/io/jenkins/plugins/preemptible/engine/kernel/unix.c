@@ -168,20 +168,26 @@ RESOURCE(unix_unlinked_path, "listening socket whose path is gone") {
     CHECK(access("gone.sock", F_OK) < 0, "its path came back");
 }
 
-RESOURCE(unix_pending_connection, "listening socket with a connection that nobody accepted yet") {
+static void pending(const char *early) {
     struct sockaddr_un a;
     socklen_t size;
     int server = bound(SOCK_STREAM, "busy.sock", &a, &size);
     MUST(listen(server, 5));
     int client = MUST(socket(AF_UNIX, SOCK_STREAM, 0));
     connect_to(client, &a, size);
-    write_all(client, "early", 5);
+    write_all(client, early, strlen(early));
     ready_and_wait();
     int accepted = MUST(accept(server, NULL, NULL));
-    expect(accepted, "early");
+    expect(accepted, early);
     write_all(accepted, "late", 4);
     expect(client, "late");
+    write_all(client, "more", 4);
+    expect(accepted, "more");
 }
+
+RESOURCE(unix_pending_connection, "listening socket with a connection that nobody accepted yet") { pending(""); }
+
+REFUSED(unix_pending_data, "the same, with data sent already", "PENDING_CONNECTION") { pending("early"); }
 
 RESOURCE(unix_dgram_many_to_one, "datagram server with two clients, one connected") {
     struct sockaddr_un a, b;
