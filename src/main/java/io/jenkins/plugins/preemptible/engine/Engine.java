@@ -174,14 +174,18 @@ public final class Engine {
     }
 
     PreflightReport look(StageRecord record) {
-        List<Long> pids;
+        Freezer freezer = Stages.freezer(record).orElseThrow();
+        StageFolder folder = stages.folder(StageId.parse(record.id()));
         try {
-            pids = Stages.freezer(record).orElseThrow().pids(record.init());
+            return Preflight.of(new Preflight.Subject(
+                    record.init(),
+                    freezer.pids(record.init()),
+                    record.mounts(),
+                    record.connections(),
+                    folder.images()));
         } catch (IOException e) {
-            throw new UncheckedIOException(e);
+            throw new UncheckedIOException("the processes of " + record.id() + " cannot be listed", e);
         }
-        return Preflight.of(new Preflight.Subject(
-                record.init(), pids, record.mounts(), record.connections(), stages.folder(StageId.parse(record.id())).images()));
     }
 
     /**
