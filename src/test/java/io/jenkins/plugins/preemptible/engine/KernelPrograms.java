@@ -27,7 +27,7 @@ record KernelPrograms(Path program) {
     /**
      * One resource.
      *
-     * @param refused the reason with which its suspension is refused, or empty
+     * @param refused the reasons one of which its suspension is refused with, separated by bars, or empty
      * @param lost what its program finds afterwards when CRIU is known to lose it, or empty
      */
     record Resource(String family, String name, String title, String refused, String lost) {}

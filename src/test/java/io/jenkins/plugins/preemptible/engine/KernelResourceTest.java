@@ -159,7 +159,10 @@ class KernelResourceTest {
     private static void cycle(StageId id, Trial trial) {
         try {
             for (int i = 0; i < CYCLES; i++) {
-                trial.suspended(bench.engine.suspend(id, bench.archive(id), bench.key).checkpoint());
+                // Asks for so much memory that somebody waits for the dump: else it would yield to every other process.
+                bench.engine.freeze(id, new FreezeRequest(DumpGuard.NONE, Long.MAX_VALUE));
+                trial.suspended(bench.engine.dump(id, bench.archive(id), bench.key, IfDumpFails.THAW));
+                bench.engine.commit(id);
                 bench.engine.resume(bench.archive(id), bench.key);
                 trial.resumed();
             }
@@ -171,7 +174,8 @@ class KernelResourceTest {
     private static void refuse(Resource resource, StageId id, Trial trial) {
         SuspendFailedException refused = assertThrows(SuspendFailedException.class,
                 () -> bench.engine.suspend(id, bench.archive(id), bench.key));
-        assertEquals(resource.refused(), refused.reason().name(), () -> refused + " " + refused.criuLines());
+        assertTrue(List.of(resource.refused().split("\\|")).contains(refused.reason().name()),
+                () -> refused + " " + refused.criuLines());
         trial.refused(refused.reason().sentence());
     }
 

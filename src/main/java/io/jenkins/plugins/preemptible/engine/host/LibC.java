@@ -34,6 +34,10 @@ public final class LibC {
         int prlimit(int pid, int resource, Pointer next, Pointer previous);
 
         long syscall(long number, long which, long who, long value);
+
+        int setsockopt(int descriptor, int level, int option, Pointer value, int size);
+
+        int close(int descriptor);
     }
 
     private static final class Bound {
@@ -47,6 +51,13 @@ public final class LibC {
     private static final long IOPRIO_IDLE = 3L << 13;
     /** ioprio_set(2) has no function in the C library; by Java's name of the architecture. */
     private static final Map<String, Long> IOPRIO_SET = Map.of("amd64", 251L, "aarch64", 30L, "riscv64", 30L);
+
+    /** The same on every architecture. */
+    private static final long PIDFD_OPEN = 434;
+
+    private static final long PIDFD_GETFD = 438;
+    private static final int IPPROTO_TCP = 6;
+    private static final int TCP_REPAIR = 19;
 
     private LibC() {}
 
@@ -79,6 +90,35 @@ public final class LibC {
         limit.putLong(0, 0);
         limit.putLong(8, 0);
         return Bound.C.prlimit((int) pid, RLIMIT_FSIZE, limit, null) == 0;
+    }
+
+    /**
+     * Puts a TCP connection of another process into repair mode: from then on the kernel says nothing to its peer, not at
+     * its end either.
+     *
+     * @param descriptor its number in that process
+     * @return whether the kernel took it: not for other sockets, nor for one that listens
+     */
+    public static boolean repairSocket(long pid, int descriptor) {
+        long process = Bound.C.syscall(PIDFD_OPEN, pid, 0, 0);
+        if (process < 0) {
+            return false;
+        }
+        try {
+            long socket = Bound.C.syscall(PIDFD_GETFD, process, descriptor, 0);
+            if (socket < 0) {
+                return false;
+            }
+            try {
+                Pointer on = Memory.allocateDirect(Runtime.getRuntime(Bound.C), Integer.BYTES);
+                on.putInt(0, 1);
+                return Bound.C.setsockopt((int) socket, IPPROTO_TCP, TCP_REPAIR, on, Integer.BYTES) == 0;
+            } finally {
+                Bound.C.close((int) socket);
+            }
+        } finally {
+            Bound.C.close((int) process);
+        }
     }
 
     /**

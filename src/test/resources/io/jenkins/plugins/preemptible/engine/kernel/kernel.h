@@ -31,7 +31,7 @@
 
 struct resource {
     const char *family, *name, *title;
-    const char *refused; /* the engine's reason, or "" for one that is not refused */
+    const char *refused; /* the engine's reason, or several with bars between them, or "" */
     const char *lost;    /* what it looks like afterwards when CRIU loses it, or "" */
     void (*run)(void);
     struct resource *next;
