@@ -37,7 +37,7 @@ import org.junit.jupiter.api.extension.ExtendWith;
  *
  * <ol>
  *   <li>Each runs once undisturbed, and must pass: otherwise nothing that follows says anything.
- *   <li>Then each is a stage, suspended and resumed twice, and has to find its resource as it was.
+ *   <li>Then each is a stage, suspended and resumed, some of them twice, and has to find its resource as it was.
  *   <li>One that cannot be carried over must be refused, and has to go on as if nothing had happened.
  * </ol>
  */
@@ -45,13 +45,18 @@ import org.junit.jupiter.api.extension.ExtendWith;
 class KernelResourceTest {
 
     private static final Duration SOON = Duration.ofSeconds(60);
-    private static final int CYCLES = 2;
     /** Most of the time of a cycle is waiting for the disk and for the kernel. */
     private static final int AT_ONCE = 3;
 
     private static StageBench bench;
     private static KernelPrograms programs;
     private static ExecutorService workers;
+
+    /** A third of them twice, all of them where docs/compatibility.md is written. */
+    private static int cycles(Resource resource) {
+        boolean everyOne = System.getProperty(CompatibilityTable.FILE) != null;
+        return everyOne || Math.floorMod(resource.name().hashCode(), 3) == 0 ? 2 : 1;
+    }
 
     @BeforeAll
     static void compile() throws IOException {
@@ -101,7 +106,7 @@ class KernelResourceTest {
     }
 
     @TestFactory
-    Stream<DynamicTest> suspendedAndResumedTwice() {
+    Stream<DynamicTest> suspendedAndResumed() {
         return each(r -> Trial.run(
                 Part.KERNEL_RESOURCES, r.family() + ": " + r.title(), r.name(), trial -> runSuspended(r, trial)));
     }
@@ -138,7 +143,7 @@ class KernelResourceTest {
             StageBench.until(resource.name() + " to be ready", SOON, () -> KernelPrograms.ready(work) || over(id));
             if (Files.exists(work.resolve("ready"))) {
                 if (resource.refused().isEmpty()) {
-                    cycle(id, trial);
+                    cycle(resource, id, trial);
                 } else {
                     refuse(resource, id, trial);
                 }
@@ -156,9 +161,9 @@ class KernelResourceTest {
         }
     }
 
-    private static void cycle(StageId id, Trial trial) {
+    private static void cycle(Resource resource, StageId id, Trial trial) {
         try {
-            for (int i = 0; i < CYCLES; i++) {
+            for (int i = 0; i < cycles(resource); i++) {
                 // Asks for so much memory that somebody waits for the dump: else it would yield to every other process.
                 bench.engine.freeze(id, new FreezeRequest(DumpGuard.NONE, Long.MAX_VALUE));
                 trial.suspended(bench.engine.dump(id, bench.archive(id), bench.key, IfDumpFails.THAW));

@@ -35,6 +35,8 @@ public final class LibC {
 
         long syscall(long number, long which, long who, long value);
 
+        int sched_setaffinity(int task, long size, Pointer mask);
+
         int setsockopt(int descriptor, int level, int option, Pointer value, int size);
 
         int close(int descriptor);
@@ -52,6 +54,7 @@ public final class LibC {
     /** ioprio_set(2) has no function in the C library; by Java's name of the architecture. */
     private static final Map<String, Long> IOPRIO_SET = Map.of("amd64", 251L, "aarch64", 30L, "riscv64", 30L);
 
+    private static final Map<String, Long> IOPRIO_GET = Map.of("amd64", 252L, "aarch64", 31L, "riscv64", 31L);
     /** The same on every architecture. */
     private static final long PIDFD_OPEN = 434;
 
@@ -90,6 +93,34 @@ public final class LibC {
         limit.putLong(0, 0);
         limit.putLong(8, 0);
         return Bound.C.prlimit((int) pid, RLIMIT_FSIZE, limit, null) == 0;
+    }
+
+    /** The class and level of a task's I/O priority as ioprio_get(2) has them, 0 for none of its own, -1 when unknown. */
+    public static long ioPriority(long task) {
+        Long number = IOPRIO_GET.get(System.getProperty("os.arch"));
+        return number == null ? -1 : Bound.C.syscall(number, IOPRIO_WHO_PROCESS, task, 0);
+    }
+
+    /**
+     * Sets the I/O priority of a task.
+     *
+     * @return whether the kernel took it
+     */
+    public static boolean setIoPriority(long task, long priority) {
+        Long number = IOPRIO_SET.get(System.getProperty("os.arch"));
+        return number != null && Bound.C.syscall(number, IOPRIO_WHO_PROCESS, task, priority) == 0;
+    }
+
+    /**
+     * Binds a task to processors.
+     *
+     * @param mask a bit for each processor, the lowest byte first; a multiple of 8 bytes
+     * @return whether the kernel took it
+     */
+    public static boolean setAffinity(long task, byte[] mask) {
+        Pointer bits = Memory.allocateDirect(Runtime.getRuntime(Bound.C), mask.length);
+        bits.put(0, mask, 0, mask.length);
+        return Bound.C.sched_setaffinity((int) task, mask.length, bits) == 0;
     }
 
     /**
