@@ -43,7 +43,7 @@ RESOURCE(user_ids, "process with real, effective and saved ids and groups of oth
     struct __user_cap_data_struct own[2];
     capabilities(own, false);
     if (!(own[0].permitted & 1u << CAP_SYS_RESOURCE)) {
-        skip("this host withholds CAP_SYS_RESOURCE, without which CRIU cannot read the limits of another user's process");
+        skip("without CAP_SYS_RESOURCE, as here, CRIU cannot read the limits of another user's process");
     }
     MUST(chmod(".", 0777));
     join(spawn(other_user));

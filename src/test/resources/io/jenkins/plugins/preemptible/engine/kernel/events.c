@@ -158,8 +158,8 @@ RESOURCE(aio, "asynchronous I/O context (io_setup)") {
     MUST(syscall(SYS_io_setup, 8, &context));
     int file = MUST(open("aio", O_RDWR | O_CREAT, 0600));
     ready_and_wait();
-    struct iocb block = {.aio_fildes = (uint32_t)file, .aio_lio_opcode = IOCB_CMD_PWRITE, .aio_buf = (uintptr_t) "async",
-                         .aio_nbytes = 5};
+    struct iocb block = {.aio_fildes = (uint32_t)file, .aio_lio_opcode = IOCB_CMD_PWRITE, .aio_nbytes = 5};
+    block.aio_buf = (uintptr_t) "async";
     struct iocb *blocks[] = {&block};
     struct io_event event;
     CHECK(MUST(syscall(SYS_io_submit, context, 1, blocks)) == 1, "nothing submitted");

@@ -73,7 +73,7 @@ REFUSED(deleted_name_of_two, "open file of which one of two names was deleted", 
     struct stat a, b;
     MUST(fstat(fd, &a));
     MUST(fstat(other, &b));
-    CHECK(a.st_ino == b.st_ino && a.st_nlink == 1, "descriptor and name are not the same file any more, or it has %d names",
+    CHECK(a.st_ino == b.st_ino && a.st_nlink == 1, "it is another file than its name leads to, or has %d names",
           (int)a.st_nlink);
 }
 
@@ -187,8 +187,8 @@ RESOURCE(deleted_folder, "working folder and open folder that were deleted") {
 }
 
 RESOURCE(own_proc, "open files of /proc/self") {
-    int status = MUST(open("/proc/self/status", O_RDONLY)), folder = MUST(open("/proc/self/fd", O_RDONLY | O_DIRECTORY));
-    int maps = MUST(open("/proc/self/maps", O_RDONLY));
+    int status = MUST(open("/proc/self/status", O_RDONLY)), maps = MUST(open("/proc/self/maps", O_RDONLY));
+    int folder = MUST(open("/proc/self/fd", O_RDONLY | O_DIRECTORY));
     ready_and_wait();
     char text[2000] = {0}, due[40];
     read_all(status, text, 100);

@@ -62,7 +62,7 @@ __attribute__((noreturn, format(printf, 1, 2))) void skip(const char *format, ..
 #define MUST(call)                                                                                                     \
     ({                                                                                                                 \
         __typeof__(call) must_value = (call);                                                                          \
-        if (must_value == (__typeof__(call))-1) fail("%s:%d %s: %s", FAMILY, __LINE__, #call, strerror(errno));         \
+        if (must_value == (__typeof__(call))-1) fail("%s:%d %s: %s", FAMILY, __LINE__, #call, strerror(errno));        \
         must_value;                                                                                                    \
     })
 

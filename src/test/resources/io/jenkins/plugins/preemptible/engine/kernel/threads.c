@@ -98,7 +98,8 @@ struct shared {
 static struct shared *shared;
 
 static struct shared *map_shared(void) {
-    return MUST((struct shared *)mmap(NULL, sizeof(struct shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    size_t size = sizeof(struct shared);
+    return MUST((struct shared *)mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
 }
 
 static void barrier_child(void) {
