@@ -12,7 +12,6 @@ import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.stage.StageStatus;
 import java.io.IOException;
 import java.io.InputStream;
-import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Files;
@@ -23,9 +22,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.SortedMap;
-import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -35,7 +32,7 @@ import org.junit.jupiter.api.Timeout;
  * <p>What may differ is little and is the kernel's: words in which it tells a thread its processor, and how far a call
  * had come that the freeze interrupted.
  */
-@Timeout(180)
+@Timeout(600)
 class EveryBitTest {
 
     // Of struct user_regs_struct, x86-64.
@@ -56,37 +53,28 @@ class EveryBitTest {
     void everyPageAndEveryRegisterComesBack() throws Exception {
         assumeTrue(System.getProperty("os.arch").equals("amd64"), "only the registers of x86-64 are known here");
         assumeTrue(HostTool.find("gcc").isPresent(), "there is no C compiler");
-        try (StageBench bench = StageBench.open()) {
+        try (StageBench bench = StageBench.openForArchives()) {
             Path registers = compile(bench, "registers");
             StageStatus started = bench.start(compile(bench, "everystate").toString());
             StageId id = started.id();
             StageBench.until(
-                    "a start", Duration.ofSeconds(30), () -> StageBench.lines(bench.engine.status(id).output()) > 0);
+                    "a start", Duration.ofSeconds(120), () -> StageBench.lines(bench.engine.status(id).output()) > 0);
 
-            AtomicReference<TreeState> before = new AtomicReference<>();
-            bench.engine.dump(id, bench.archive(id), bench.key, stage -> {
-                before.set(stateOf(started.initPid(), registers));
-                return Optional.empty();
-            });
-            TreeState dumped = stateOf(started.initPid(), registers);
+            bench.engine.freeze(id, FreezeRequest.plain());
+            TreeState before = TreeState.of(started.initPid(), registers);
+            bench.engine.dump(id, bench.archive(id), bench.key, IfDumpFails.THAW);
+            TreeState dumped = TreeState.of(started.initPid(), registers);
             bench.engine.commit(id);
-            Engine stopping = Engine.open(bench.folder.resolve("home"), new CriuSearch(List.of(stoppingCriu(bench))), null);
-            stopping.resume(bench.archive(id), bench.key);
-            TreeState restored = stateOf(bench.engine.status(id).initPid(), registers);
+            Engine stopping = Engine.open(
+                    bench.folder.resolve("home"), new CriuSearch(List.of(stoppingCriu(bench))), null, new LocalImages(false, 0));
+            assertEquals(Tier.ARCHIVE, stopping.resume(bench.archive(id), bench.key).tier());
+            TreeState restored = TreeState.of(bench.engine.status(id).initPid(), registers);
 
-            assertEquals(4, before.get().pages().size(), "the init and three processes");
-            assertTrue(before.get().pageCount() > 4000, "pages: " + before.get().pageCount());
-            assertEquals(4, before.get().rseq().values().stream().filter(areas -> !areas.isEmpty()).count());
-            assertSame(before.get(), dumped, false);
-            assertSame(before.get(), restored, true);
-        }
-    }
-
-    private static TreeState stateOf(long init, Path registers) {
-        try {
-            return TreeState.of(init, registers);
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
+            assertEquals(4, before.pages().size(), "the init and three processes");
+            assertTrue(before.pageCount() > 4000, "pages: " + before.pageCount());
+            assertEquals(4, before.rseq().values().stream().filter(areas -> !areas.isEmpty()).count());
+            assertSame(before, dumped, false);
+            assertSame(before, restored, true);
         }
     }
 

@@ -56,6 +56,9 @@ final class ProcessTable {
 
     List<ProcessContent> all() throws ContentException {
         List<ProcessContent> processes = new ArrayList<>();
+        if (kept.content("pstree.img") == null) {
+            throw new ContentException("the image", "it has no list of processes", null);
+        }
         for (Message entry : kept.messages("pstree.img", ImageKind.PSTREE)) {
             processes.add(process(entry));
         }
