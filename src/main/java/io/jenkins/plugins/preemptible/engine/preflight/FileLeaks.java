@@ -43,8 +43,11 @@ final class FileLeaks {
     private static final Set<String> CARRIED =
             Set.of("eventfd", "eventpoll", "inotify", "signalfd", "timerfd", "pidfd");
 
-    private static final Set<Integer> TERMINALS = Set.of(4, 5, 136, 137, 138, 139, 140, 141, 142, 143);
+    // The kernel's admin-guide/devices.txt: memory devices; consoles, after which serial lines follow; pseudo terminals.
     private static final int MEMORY_DEVICES = 1;
+    private static final int CONSOLES = 4;
+    private static final int FIRST_SERIAL_LINE = 64;
+    private static final Set<Integer> TERMINALS = Set.of(CONSOLES, 5, 136, 137, 138, 139, 140, 141, 142, 143);
 
     private FileLeaks() {}
 
@@ -134,8 +137,10 @@ final class FileLeaks {
             case "10:229" -> Optional.of(FailureReason.FUSE_DEVICE);
             case "10:200" -> Optional.of(FailureReason.TUN_DEVICE);
             default -> {
-                int major = numbers.isEmpty() ? MEMORY_DEVICES : Integer.parseInt(numbers.split(":")[0]);
-                yield when(major != MEMORY_DEVICES && !TERMINALS.contains(major), FailureReason.DEVICE);
+                String[] number = (numbers.isEmpty() ? MEMORY_DEVICES + ":0" : numbers).split(":");
+                int major = Integer.parseInt(number[0]);
+                boolean serial = major == CONSOLES && Integer.parseInt(number[1]) >= FIRST_SERIAL_LINE;
+                yield when(serial || (major != MEMORY_DEVICES && !TERMINALS.contains(major)), FailureReason.DEVICE);
             }
         };
     }
