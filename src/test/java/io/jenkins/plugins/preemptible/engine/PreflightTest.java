@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
@@ -127,8 +128,8 @@ class PreflightTest {
                 record.init(), freezer.pids(record.init()), record.mounts(), connections, images));
     }
 
-    private PreflightReport look(StageId id) throws IOException {
-        return look(id, Connections.REFUSE, bench.folder.resolve("home/stages").resolve(id.value()).resolve("images"));
+    private PreflightReport look(StageId id) {
+        return bench.engine.preflight(id);
     }
 
     private static List<FailureReason> reasons(PreflightReport report) {
@@ -144,6 +145,13 @@ class PreflightTest {
             }
             PreflightReport report = look(id);
             assertEquals(List.of(reason), reasons(report), () -> report.leaks().toString());
+            if (reason != FailureReason.ENTERING) {
+                SuspendFailedException refusal = assertThrows(SuspendFailedException.class,
+                        () -> bench.engine.suspend(id, bench.archive(id), bench.key));
+                assertEquals(reason, refusal.reason());
+                assertTrue(refusal.getMessage().contains(reason.sentence()), refusal::getMessage);
+                assertFalse(Files.exists(bench.archive(id)));
+            }
             assertNull(watch.poll(), "the kernel told of no change of the control group: never frozen");
             Leak leak = report.leaks().get(0);
             if (leak.pid() != 0) {

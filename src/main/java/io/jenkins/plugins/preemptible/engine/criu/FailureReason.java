@@ -49,6 +49,8 @@ public enum FailureReason {
     ELSEWHERE("The stage has a command of its own whose output and exit code belong to another home folder", "Resume it with the home folder that it was started with"),
     IMAGE_UNUSABLE("The image cannot be used", "Use the image as it was written, with the key it was sealed with"),
     CRIU_FAILED("CRIU failed", "The lines of CRIU say why; a report with them is welcome"),
+    CRIU_KILLED("Somebody killed CRIU while it worked", "Try again; when the kernel did it, give the host more memory"),
+    GOES_ON("The stage was asked to go on while it was being suspended", "Suspend it again if it has to stop"),
     USERFAULTFD("A process of the stage serves its own page faults (userfaultfd), which CRIU cannot dump",
             "Switch that off in the tool (in QEMU: post-copy migration)", true),
     PERF_EVENT("A process of the stage holds a performance counter of the kernel (perf), which CRIU cannot dump",
