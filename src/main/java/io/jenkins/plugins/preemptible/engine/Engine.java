@@ -173,12 +173,16 @@ public final class Engine {
         return look(record);
     }
 
-    private PreflightReport look(StageRecord record) {
+    PreflightReport look(StageRecord record) {
+        Freezer freezer = Stages.freezer(record).orElseThrow();
         StageFolder folder = stages.folder(StageId.parse(record.id()));
         try {
-            List<Long> pids = Stages.freezer(record).orElseThrow().pids(record.init());
             return Preflight.of(new Preflight.Subject(
-                    record.init(), pids, record.mounts(), record.connections(), folder.images()));
+                    record.init(),
+                    freezer.pids(record.init()),
+                    record.mounts(),
+                    record.connections(),
+                    folder.images()));
         } catch (IOException e) {
             throw new UncheckedIOException("the processes of " + record.id() + " cannot be listed", e);
         }
