@@ -203,6 +203,9 @@ class PreflightTest {
         zombie-leader, -, DEAD_LEADER, main thread
         fsopen, -, MOUNT_HANDLE, fscontext
         open-tree, -, OUTSIDE_FILE, descriptor
+        packet-pipe, -, UNSUPPORTED, packet mode
+        semaphore, -, LINKED_ELSEWHERE, mapped /dev/shm/
+        pending-data, /tmp/pending, PENDING_CONNECTION, unix socket
         """)
     void ofItself(String kind, String argument, FailureReason reason, String what) throws Exception {
         assumeTrue(!argument.startsWith("/dev/") || Files.exists(Path.of(argument)), () -> "there is no " + argument);
@@ -297,7 +300,7 @@ class PreflightTest {
         Path at = Files.createDirectory(bench.folder.resolve("own"));
         List<String> kinds = List.of(
                 "none", "open /dev/null", "open /dev/full", "open /dev/kmsg", "open-r /dev/urandom", "open /dev/ptmx",
-                "tcp-listen", "unix-inside", "fifo-inside " + at.resolve("fifo"), "memfd", "half-pipe", "mount-ns",
+                "tcp-listen", "unix-inside", "pending " + at.resolve("listening"), "fifo-inside " + at.resolve("fifo"), "memfd", "half-pipe", "mount-ns",
                 "packet", "raw", "udp", "netlink", "netlink-groups", "uevent", "pidfd-self", "pidfd-dead", "seccomp",
                 "lease " + at.resolve("lease"), "ns-file /proc/self/ns/net", "mount " + at.resolve("mount"),
                 "chroot " + at, "unlinked-cwd " + at.resolve("gone"), "deleted " + at.resolve("deleted") + " 1000",

@@ -80,9 +80,8 @@ final class CheckCommand implements Callable<Integer> {
             for (Leak leak : report.leaks()) {
                 print(leak);
             }
-            boolean passing = report.leaks().stream().allMatch(l -> l.reason().passing());
             context.out()
-                    .println(passing
+                    .println(report.lasting().isEmpty()
                             ? "The stage cannot be suspended now, but perhaps later."
                             : "The stage cannot be suspended while these processes go on.");
         }

@@ -75,7 +75,8 @@ final class FileLeaks {
             OpenFile file, TreeSnapshot tree, Set<Long> inside, Set<Long> masters) {
         boolean held = tree.holders().containsKey(file.identity());
         return switch (file.kind()) {
-            case PIPE -> when(held, FailureReason.PIPE_OUTSIDE);
+            case PIPE -> when(held, FailureReason.PIPE_OUTSIDE)
+                    .or(() -> when(file.detail().equals(TreeSnapshot.PACKETS), FailureReason.UNSUPPORTED));
             case ANONYMOUS -> handle(file, inside);
             case SOCKET -> Optional.empty();
             case OTHER -> named(file.link());
@@ -165,8 +166,14 @@ final class FileLeaks {
         if (named.isPresent()) {
             return named;
         }
-        if (OutsideReader.sharedMemory(mapping)) {
-            return when(holders.containsKey(mapping.identity()), FailureReason.SHARED_MEMORY_OUTSIDE);
+        if (OutsideReader.sharedMemory(mapping) && holders.containsKey(mapping.identity())) {
+            return Optional.of(FailureReason.SHARED_MEMORY_OUTSIDE);
+        }
+        if (mapping.links() > 0) {
+            return Optional.of(FailureReason.LINKED_ELSEWHERE);
+        }
+        if (OutsideReader.memoryFile(mapping.path())) {
+            return Optional.empty();
         }
         if (!mapping.path().startsWith("/dev/")
                 || mapping.path().startsWith("/dev/shm/")
@@ -183,7 +190,8 @@ final class FileLeaks {
                 .map(i -> holders.get(OutsideReader.terminal(i)))
                 .orElse(holders.get(file.identity()));
         String target = file.kind() == Kind.ANONYMOUS && file.target() > 0 ? " of process " + file.target() : "";
-        return "descriptor " + file.number() + ": " + file.link() + target + by(by);
+        String packets = file.detail().equals(TreeSnapshot.PACKETS) ? " in packet mode" : "";
+        return "descriptor " + file.number() + ": " + file.link() + target + packets + by(by);
     }
 
     private static String by(List<Holder> holders) {

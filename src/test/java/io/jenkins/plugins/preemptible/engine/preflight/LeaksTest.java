@@ -119,6 +119,9 @@ class LeaksTest {
                         new Mapping("/dev/zero (deleted)", true, "0:1 5", 4096),
                         new Mapping("/SYSV00000000 (deleted)", true, "0:1 6", 4096),
                         new Mapping("/usr/lib/old.so (deleted)", false, "8:1 7", 4096)))));
+        Mapping linked = new Mapping("/dev/shm/sem.a (deleted)", true, "0:7 8", 4096, 1);
+        assertEquals(List.of(FailureReason.LINKED_ELSEWHERE),
+                reasons(tree(Sockets.NONE, member(1, List.of(), linked))));
     }
 
     @Test
@@ -219,6 +222,11 @@ class LeaksTest {
                 3L, new Unix(3, 1, 4, ""), 4L, new Unix(4, 1, 3, "/run/docker.sock"),
                 5L, new Unix(5, 2, 0, ""));
         Sockets sockets = new Sockets(Map.of(), all, Map.of(), true);
+        Unix stuck = new Unix(7, 1, 8, "", true, 5);
+        Unix listening = new Unix(8, 1, 0, "/x");
+        assertEquals(List.of(FailureReason.PENDING_CONNECTION), reasons(tree(
+                new Sockets(Map.of(), Map.of(7L, stuck, 8L, listening), Map.of(), true),
+                member(1, List.of(socket(7, "UNIX-STREAM"), socket(8, "UNIX-STREAM"))))));
         Member member = member(1, List.of(
                 socket(1, "UNIX-STREAM"), socket(2, "UNIX-STREAM"), socket(3, "UNIX-STREAM"), socket(5, "UNIX")));
         List<Leak> leaks = Leaks.of(tree(sockets, member), Connections.REFUSE);
@@ -238,7 +246,7 @@ class LeaksTest {
         assertTrue(SystemCalls.parse(bytes, read));
         assertEquals(Map.of(
                 100L, new Unix(100, 1, 0, "ab"),
-                200L, new Unix(200, 1, 100, ""),
+                200L, new Unix(200, 1, 100, "", true, 0),
                 300L, new Unix(300, 2, 400, "")), read);
         ByteBuffer refusal = ByteBuffer.allocate(36).order(ByteOrder.nativeOrder());
         refusal.putInt(36).putShort((short) 2).position(36).flip();
