@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ROUNDS = 150 };
+enum { ROUNDS = 90 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned long counted;
@@ -35,7 +35,7 @@ int main(void) {
         for (size_t k = 0; k < size; k++) {
             sum = sum * 31 + memory[k];
         }
-        if (i % 50 != 0) {
+        if (i % 30 != 0) {
             free(memory);
         }
         printf("round %d sum %lu\n", i, sum);

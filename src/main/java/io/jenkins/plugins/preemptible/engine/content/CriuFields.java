@@ -103,6 +103,7 @@ public final class CriuFields {
 
     /** {@code mm_entry}. */
     public static final class Mm {
+        static final int STACK_START = 5;
         static final int ARG_START = 8;
         static final int ARG_END = 9;
         static final int ENV_START = 10;
@@ -117,7 +118,7 @@ public final class CriuFields {
     public static final class Vma {
         static final int START = 1;
         static final int END = 2;
-        static final int SHMID = 4;
+        static final int SHARED_ID = 4;
         public static final int STATUS = 7;
 
         private Vma() {}
@@ -168,7 +169,6 @@ public final class CriuFields {
         static final int POSITION = 3;
         static final int NAME = 6;
         static final int SIZE = 8;
-        static final int MODE = 10;
 
         private RegularFile() {}
     }
@@ -254,6 +254,7 @@ public final class CriuFields {
         static final int INODE_ID = 5;
         static final int INODE_NAME = 1;
         static final int INODE_SIZE = 4;
+        static final int SHARED_ID = 5;
         static final int INODE_KEY = 7;
 
         private Memfd() {}
@@ -274,6 +275,7 @@ public final class CriuFields {
         static final int ROOT = 6;
         static final int MOUNT_POINT = 7;
         static final int SOURCE = 8;
+        static final int EXTERNAL = 13;
         static final int TYPE_NAME = 14;
         static final int EXTERNAL_KEY = 18;
 
@@ -283,7 +285,6 @@ public final class CriuFields {
     /** {@code ghost_file_entry}. */
     static final class Ghost {
         static final int MODE = 3;
-        static final int CHUNKS = 9;
         static final int SIZE = 10;
 
         private Ghost() {}
@@ -295,6 +296,22 @@ public final class CriuFields {
         static final int REMAP_ID = 2;
         static final int TYPE = 3;
 
+        /** Of {@link #TYPE}: the file's content is in the image. */
+        static final int GHOST = 1;
+
         private Remap() {}
+    }
+
+    /** {@code stats_entry}, and its {@code dump_stats_entry}: times are microseconds. */
+    static final class Stats {
+        static final int DUMP = 1;
+        static final int FREEZING = 1;
+        static final int FROZEN = 2;
+        static final int MEMORY_DUMP = 3;
+        static final int MEMORY_WRITE = 4;
+        static final int PAGES_SCANNED = 5;
+        static final int PAGES_WRITTEN = 7;
+
+        private Stats() {}
     }
 }
