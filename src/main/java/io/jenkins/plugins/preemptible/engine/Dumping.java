@@ -20,6 +20,7 @@ import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Instant;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * The second step of a suspension: the frozen tree becomes CRIU's files, and those a sealed archive.
@@ -35,6 +36,7 @@ final class Dumping {
 
     private final Suspension suspension;
     private final StageFolder folder;
+    private List<Proc.Stat> dumped = List.of();
 
     Dumping(Suspension suspension) {
         this.suspension = suspension;
@@ -63,9 +65,30 @@ final class Dumping {
                 return dump(record, tree, criu, target, key);
             } catch (CriuException | IOException | RuntimeException e) {
                 undo(record, tree, ifFails);
-                throw suspension.failed(e);
+                throw lost(e).orElseGet(() -> suspension.failed(e));
             }
         }
+    }
+
+    /** A criu that was killed inside of a process may have taken it along, which nobody else would notice. */
+    private Optional<SuspendFailedException> lost(Exception e) {
+        if (!(e instanceof CriuException criu && criu.reason() == FailureReason.CRIU_KILLED)) {
+            return Optional.empty();
+        }
+        List<String> gone = dumped.stream()
+                .filter(s -> Proc.stat(s.pid())
+                        .filter(n -> n.startTicks() == s.startTicks() && (s.zombie() || !n.zombie()))
+                        .isEmpty())
+                .map(Proc.Stat::comm)
+                .distinct()
+                .toList();
+        return gone.isEmpty()
+                ? Optional.empty()
+                : Optional.of(new SuspendFailedException(
+                        FailureReason.CRIU_KILLED,
+                        suspension.id() + ", processes of the stage ended with it: " + String.join(", ", gone),
+                        List.of(),
+                        e));
     }
 
     private static void requireFolder(Path archive) {
@@ -83,6 +106,7 @@ final class Dumping {
         boolean idle = record.freezing().handover() == Handover.AT_FREEZE;
         List<Proc.Stat> tree = frozen.freeze();
         FrozenTree.refuseTraced(tree);
+        dumped = tree;
         StageFolder.delete(folder.images());
         Files.createDirectory(
                 folder.images(), PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
@@ -102,7 +126,7 @@ final class Dumping {
         };
         long dumping = System.nanoTime();
         criu.dump(record.init(), folder, frozen.freezer(), mounts, record.options(), idle, watch);
-        long dumped = System.nanoTime();
+        long ended = System.nanoTime();
         StageRecord.Image image = new StageRecord.Image(manifest.createdAt(), null, tree.size());
         new StageFolder(folder.images())
                 .write(record.withState(State.SUSPENDED)
@@ -126,7 +150,7 @@ final class Dumping {
         return new Checkpoint(
                 suspension.id(),
                 record.freezing().millis(),
-                Suspension.millis(dumping, dumped),
+                Suspension.millis(dumping, ended),
                 written.millis(),
                 written.imageBytes(),
                 written.archiveBytes(),

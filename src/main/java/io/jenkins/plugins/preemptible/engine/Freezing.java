@@ -56,6 +56,8 @@ final class Freezing {
                 throw new SuspendFailedException(leak.reason(), leak.what());
             }
             return freeze(record.withOptions(seen.options()), request, Suspension.millis(begun, System.nanoTime()));
+        } catch (IOException e) {
+            throw suspension.failed(e);
         }
     }
 
