@@ -18,6 +18,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
 import java.util.Optional;
@@ -33,6 +34,8 @@ import java.util.Optional;
  * </ol>
  */
 final class Dumping {
+
+    private static final Duration REFREEZE_LIMIT = Duration.ofSeconds(5);
 
     private final Suspension suspension;
     private final StageFolder folder;
@@ -190,7 +193,7 @@ final class Dumping {
                 tree.thaw();
             } else {
                 // A criu that was killed left it running.
-                tree.freezer().freeze(tree.init(), java.time.Duration.ofSeconds(5));
+                tree.freezer().freeze(tree.init(), REFREEZE_LIMIT);
             }
             StageFolder.delete(folder.images());
             suspension.change(r -> r.state() != State.SUSPENDING ? r : r

@@ -28,7 +28,8 @@ class AflCyclesTest {
     /** How many; -Dpreemptible.cycles=N. */
     private static final int CYCLES = Integer.getInteger("preemptible.cycles", 1000);
 
-    private static final int WARM = 5;
+    /** The first archive has been unpacked by then. */
+    private static final int WARM = 12;
     private static final int LOOK_EVERY = 50;
     private static final Duration SOON = Duration.ofMinutes(2);
 
