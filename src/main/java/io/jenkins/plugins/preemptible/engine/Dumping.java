@@ -73,7 +73,10 @@ final class Dumping {
         }
     }
 
-    /** A criu that was killed inside of a process may have taken it along, which nobody else would notice. */
+    /**
+     * A criu that was killed inside of a process may have taken it along, which nobody else would notice. The tree ran
+     * from then on until it was looked at, so one that is gone may have ended by itself as well.
+     */
     private Optional<SuspendFailedException> lost(Exception e) {
         if (!(e instanceof CriuException criu && criu.reason() == FailureReason.CRIU_KILLED)) {
             return Optional.empty();
@@ -89,7 +92,7 @@ final class Dumping {
                 ? Optional.empty()
                 : Optional.of(new SuspendFailedException(
                         FailureReason.CRIU_KILLED,
-                        suspension.id() + ", processes of the stage ended with it: " + String.join(", ", gone),
+                        suspension.id() + "; these ended meanwhile, by themselves or with it: " + String.join(", ", gone),
                         List.of(),
                         e));
     }
