@@ -1,6 +1,5 @@
 package io.jenkins.plugins.preemptible.engine;
 
-import io.jenkins.plugins.preemptible.engine.criu.CriuOptions;
 import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
@@ -10,6 +9,7 @@ import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.HostReport;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
+import io.jenkins.plugins.preemptible.engine.preflight.Preflight;
 import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
 import io.jenkins.plugins.preemptible.engine.stage.Mounts;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
@@ -113,7 +113,8 @@ public final class Engine {
             folder.write(StageRecord.starting(
                     spec, freezer.location(), Instant.now().toString(), folder.path().toString()));
             HostProcess init = StageLaunch.start(spec, folder, freezer);
-            List<String> mounts = Mounts.ofHost(Proc.mountInfo(init.pid()));
+            // As they were before the command could mount anything: that is the stage's own.
+            List<String> mounts = Mounts.ofHost(Files.readAllLines(folder.path().resolve("mounts")));
             folder.change(r -> r.withInit(init).withMounts(mounts));
             return status(spec.id());
         } catch (EngineException e) {
@@ -174,7 +175,18 @@ public final class Engine {
     }
 
     PreflightReport look(StageRecord record) {
-        return new PreflightReport(List.of(), CriuOptions.PLAIN);
+        Freezer freezer = Stages.freezer(record).orElseThrow();
+        StageFolder folder = stages.folder(StageId.parse(record.id()));
+        try {
+            return Preflight.of(new Preflight.Subject(
+                    record.init(),
+                    freezer.pids(record.init()),
+                    record.mounts(),
+                    record.connections(),
+                    folder.images()));
+        } catch (IOException e) {
+            throw new UncheckedIOException("the processes of " + record.id() + " cannot be listed", e);
+        }
     }
 
     /**
