@@ -20,8 +20,10 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * The second step of a suspension: the frozen tree becomes CRIU's files, and those a sealed archive.
@@ -35,8 +37,11 @@ import java.util.List;
  */
 final class Dumping {
 
+    private static final Duration REFREEZE_LIMIT = Duration.ofSeconds(5);
+
     private final Suspension suspension;
     private final StageFolder folder;
+    private List<Proc.Stat> dumped = List.of();
 
     Dumping(Suspension suspension) {
         this.suspension = suspension;
@@ -65,9 +70,33 @@ final class Dumping {
                 return dump(record, tree, criu, target, key);
             } catch (CriuException | IOException | RuntimeException e) {
                 undo(record, tree, ifFails);
-                throw suspension.failed(e);
+                throw lost(e).orElseGet(() -> suspension.failed(e));
             }
         }
+    }
+
+    /**
+     * A criu that was killed inside of a process may have taken it along, which nobody else would notice. The tree ran
+     * from then on until it was looked at, so one that is gone may have ended by itself as well.
+     */
+    private Optional<SuspendFailedException> lost(Exception e) {
+        if (!(e instanceof CriuException criu && criu.reason() == FailureReason.CRIU_KILLED)) {
+            return Optional.empty();
+        }
+        List<String> gone = dumped.stream()
+                .filter(s -> Proc.stat(s.pid())
+                        .filter(n -> n.startTicks() == s.startTicks() && (s.zombie() || !n.zombie()))
+                        .isEmpty())
+                .map(Proc.Stat::comm)
+                .distinct()
+                .toList();
+        return gone.isEmpty()
+                ? Optional.empty()
+                : Optional.of(new SuspendFailedException(
+                        FailureReason.CRIU_KILLED,
+                        suspension.id() + "; these ended meanwhile, by themselves or with it: " + String.join(", ", gone),
+                        List.of(),
+                        e));
     }
 
     private static void requireFolder(Path archive) {
@@ -85,6 +114,7 @@ final class Dumping {
         boolean idle = record.freezing().handover() == Handover.AT_FREEZE;
         List<Proc.Stat> tree = frozen.freeze();
         FrozenTree.refuseTraced(tree);
+        dumped = tree;
         StageFolder.delete(folder.images());
         Files.createDirectory(
                 folder.images(), PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
@@ -104,7 +134,7 @@ final class Dumping {
         };
         long dumping = System.nanoTime();
         criu.dump(record.init(), folder, frozen.freezer(), mounts, record.options(), idle, watch);
-        long dumped = System.nanoTime();
+        long ended = System.nanoTime();
         ImageFixups.apply(folder.images());
         TaskTraits.keep(folder.images(), tree);
         Path measured = folder.logs().resolve("stats-dump");
@@ -134,7 +164,7 @@ final class Dumping {
         return new Checkpoint(
                 suspension.id(),
                 record.freezing().millis(),
-                Suspension.millis(dumping, dumped),
+                Suspension.millis(dumping, ended),
                 written.millis(),
                 written.imageBytes(),
                 written.archiveBytes(),
@@ -174,7 +204,7 @@ final class Dumping {
                 tree.thaw();
             } else {
                 // A criu that was killed left it running.
-                tree.freezer().freeze(tree.init(), java.time.Duration.ofSeconds(5));
+                tree.freezer().freeze(tree.init(), REFREEZE_LIMIT);
             }
             StageFolder.delete(folder.images());
             suspension.change(r -> r.state() != State.SUSPENDING ? r : r

@@ -245,13 +245,25 @@ public final class Engine {
         Frozen frozen = freeze(id, FreezeRequest.plain());
         Checkpoint checkpoint = dump(id, archive, key, IfDumpFails.THAW);
         long sealed = System.nanoTime();
-        commit(id);
+        commitOrThaw(id);
         long end = System.nanoTime();
         return new SuspendReport(
                 frozen,
                 checkpoint,
                 Duration.ofNanos(end - sealed).toMillis(),
                 Duration.ofNanos(end - begun).toMillis());
+    }
+
+    // Whoever asks for all of it at once has no hand in between: a stage whose archive vanished must not stay frozen.
+    private void commitOrThaw(StageId id) {
+        try {
+            commit(id);
+        } catch (SuspendFailedException e) {
+            if (stages.settle(id).state() == State.SUSPENDING) {
+                thaw(id);
+            }
+            throw e;
+        }
     }
 
     /**

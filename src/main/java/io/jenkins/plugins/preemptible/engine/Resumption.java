@@ -47,7 +47,7 @@ final class Resumption {
             if (near.isPresent()) {
                 return near.get();
             }
-            unpacked = Files.createTempDirectory(stages.incoming(), "image");
+            unpacked = stages.unpackingFolder();
             long begun = System.nanoTime();
             ImageManifest manifest = ImageArchive.read(archive, key, unpacked);
             long unpackMillis = Suspension.millis(begun, System.nanoTime());
