@@ -27,6 +27,7 @@ final class OpenFolder implements Closeable {
     private static final int O_RDONLY = 0;
     private static final int O_DIRECTORY = 0200000;
     private static final int O_NOFOLLOW = 0400000;
+    private static final int O_PATH = 010000000;
     private static final int O_CLOEXEC = 02000000;
 
     /** The functions as the C library names them. */
@@ -108,10 +109,32 @@ final class OpenFolder implements Closeable {
         return Path.of("/proc/self/fd/" + descriptor);
     }
 
-    /** Makes a FIFO, see mkfifo(3). */
-    void makeFifo(String name) throws IOException {
+    private void makeFifo(String name) throws IOException {
         if (Bound.C.mkfifo(at(name).toString(), 0600) != 0) {
             throw new FileSystemException(shown.resolve(name).toString(), null, "no FIFO can be made here");
+        }
+    }
+
+    /**
+     * Makes a FIFO and gives it a mode and, unless negative, an owner.
+     *
+     * <p>Java's own methods would open it to do so, and wait for its other end.
+     */
+    void makeFifo(String name, int mode, int uid, int gid) throws IOException {
+        makeFifo(name);
+        int fifo = Bound.C.open(at(name).toString(), O_PATH | O_NOFOLLOW | O_CLOEXEC, 0);
+        if (fifo < 0) {
+            throw new NoSuchFileException(shown.resolve(name).toString());
+        }
+        try {
+            Path pinned = Path.of("/proc/self/fd/" + fifo);
+            if (uid >= 0) {
+                Files.setAttribute(pinned, "unix:uid", uid);
+                Files.setAttribute(pinned, "unix:gid", gid);
+            }
+            Files.setAttribute(pinned, "unix:mode", mode);
+        } finally {
+            Bound.C.close(fifo);
         }
     }
 

@@ -6,6 +6,7 @@ import io.jenkins.plugins.preemptible.engine.image.ImageManifest.EntryInfo;
 import java.io.Closeable;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
@@ -27,6 +28,7 @@ final class ParentBlocks implements ArchiveReader.Receiver, Closeable {
 
     private static final int MOST_OPEN = 32;
 
+    private final Path archive;
     private final ImageManifest difference;
     private final UnpackTarget target;
     private final List<Place> places = new ArrayList<>();
@@ -39,7 +41,9 @@ final class ParentBlocks implements ArchiveReader.Receiver, Closeable {
     /** One run of references: so many blocks of the parent from this one on go to this position of an entry. */
     private record Place(int entry, int source, int length, long position) {}
 
-    ParentBlocks(ImageManifest difference, List<BlockRuns> references, UnpackTarget target) {
+    /** @param archive of the difference, for messages */
+    ParentBlocks(Path archive, ImageManifest difference, List<BlockRuns> references, UnpackTarget target) {
+        this.archive = archive;
         this.difference = difference;
         this.target = target;
         for (int entry = 0; entry < references.size(); entry++) {
@@ -69,14 +73,14 @@ final class ParentBlocks implements ArchiveReader.Receiver, Closeable {
         if (!parent.imageId().equals(difference.parent().imageId()) || parent.isDifference()) {
             throw new ImageException(
                     PARENT_UNUSABLE,
-                    difference.parent().file(),
-                    "it is image " + parent.imageId() + ", image " + difference.parent().imageId() + " is meant",
+                    archive,
+                    "at the place of its full image is " + parent.imageId() + ", image " + difference.parent().imageId() + " is meant",
                     null);
         }
         long blocks = parent.entries().stream().mapToLong(e -> BlockHash.blocks(e.bytes())).sum();
         if (places.stream().anyMatch(p -> p.source + (long) p.length > blocks)) {
             throw new ImageException(
-                    PARENT_UNUSABLE, difference.parent().file(), "it has fewer blocks than are referred to", null);
+                    PARENT_UNUSABLE, archive, "its full image has fewer blocks than are referred to", null);
         }
     }
 

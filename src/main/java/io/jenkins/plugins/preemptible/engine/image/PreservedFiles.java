@@ -245,9 +245,8 @@ public final class PreservedFiles {
                 && ((int) Files.getAttribute(path, "unix:mode", LinkOption.NOFOLLOW_LINKS) & 0170000) == 0010000;
         if (!there) {
             Files.deleteIfExists(path);
-            folder.makeFifo(name);
+            folder.makeFifo(name, file.mode(), chown ? file.uid() : -1, file.gid());
         }
-        // Opening a FIFO, as setting its attributes without following links would, waits for its other end.
         return !there;
     }
 

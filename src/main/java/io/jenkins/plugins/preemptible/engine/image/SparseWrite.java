@@ -22,13 +22,16 @@ final class SparseWrite {
     /** @param fileBytes the file's size in the end */
     static void write(FileChannel channel, byte[] bytes, int offset, int length, long position, long fileBytes)
             throws IOException {
+        // Up to here zeros may be left out; what follows is written whatever it is.
+        long lastBlock = (fileBytes - 1) / BlockHash.BLOCK * BlockHash.BLOCK;
+        int end = (int) Math.min(length, Math.max(0, lastBlock - position));
         int done = 0;
         while (done < length) {
             int data = done;
-            int hole = zerosFrom(bytes, offset + data, length - data);
-            while (data < length && (hole < SHORTEST_HOLE || position + data + hole >= fileBytes)) {
+            int hole = zerosFrom(bytes, offset + data, end - data);
+            while (data < length && hole < SHORTEST_HOLE) {
                 data = Math.min(length, data + Math.max(hole, BlockHash.BLOCK));
-                hole = zerosFrom(bytes, offset + data, length - data);
+                hole = zerosFrom(bytes, offset + data, end - data);
             }
             writeAll(channel, ByteBuffer.wrap(bytes, offset + done, data - done), position + done);
             done = data + hole;

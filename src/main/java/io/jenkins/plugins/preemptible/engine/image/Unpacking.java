@@ -142,7 +142,7 @@ final class Unpacking implements ArchiveReader.Receiver {
             throw new ImageException(PARENT_MISSING, request.archive(), parent.toString(), null);
         }
         ReadRequest full = ReadRequest.of(parent, request.key()).unless(request.cancelled());
-        try (ParentBlocks blocks = new ParentBlocks(manifest, references, target)) {
+        try (ParentBlocks blocks = new ParentBlocks(request.archive(), manifest, references, target)) {
             new ArchiveReader(full).read(blocks);
         } catch (ImageException e) {
             // The target's disk and the caller's wish are not the parent's fault.
