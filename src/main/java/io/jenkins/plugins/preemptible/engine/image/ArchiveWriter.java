@@ -60,11 +60,11 @@ final class ArchiveWriter {
         if (!Files.isDirectory(archive.getParent())) {
             throw new ImageException(INPUT_OUTPUT, archive, "its folder does not exist", null);
         }
-        PreservedScan scan = new PreservedScan(ownPaths());
+        ParentChoice parent = ParentChoice.of(request, archive);
+        PreservedScan scan = new PreservedScan(ownPaths(parent));
         for (Path each : request.preserved()) {
             scan.add(each);
         }
-        ParentChoice parent = ParentChoice.of(request, archive);
         try (Sources opened = new Sources(request.imageDir(), scan);
                 Workers threads = new Workers(request.workers(), archive, request.cancelled())) {
             sources = opened;
@@ -81,15 +81,15 @@ final class ArchiveWriter {
     }
 
     // A workspace may hold the folder in which stages are kept, and so the very file that is being written.
-    private Set<Path> ownPaths() throws ImageException {
+    private Set<Path> ownPaths(ParentChoice parent) throws ImageException {
         Set<Path> own = new HashSet<>();
         try {
             Path folder = archive.getParent().toRealPath();
             own.add(folder.resolve(archive.getFileName()));
             own.add(folder.resolve(partial.getFileName()));
             own.add(request.imageDir().toRealPath());
-            if (request.parent() != null && Files.exists(request.parent())) {
-                own.add(request.parent().toRealPath());
+            if (parent.named() != null) {
+                own.add(folder.resolve(parent.named().file()));
             }
             if (request.index() != null && Files.isDirectory(request.index().toAbsolutePath().getParent())) {
                 Path index = request.index().toAbsolutePath();
@@ -108,7 +108,7 @@ final class ArchiveWriter {
         String imageId = ArchiveFormat.newId();
         boolean whole = false;
         try (BlockIndex.Writer index =
-                request.index() == null ? null : new BlockIndex.Writer(request.index(), request.key(), imageId)) {
+                request.index() == null ? null : new BlockIndex.Writer(request.index(), request.key(), imageId, archive)) {
             survey = new Survey(sources, workers, parent.blocks(), index);
             survey.run();
             boolean difference = parent.isWorthIt(survey.ownBytes(), sources.bytes());

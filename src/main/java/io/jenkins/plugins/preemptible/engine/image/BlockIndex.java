@@ -40,13 +40,15 @@ final class BlockIndex {
     private static final int NONE = -1;
 
     private final String imageId;
+    private final Path archive;
     private final long[] hashes;
     private final int blocks;
     private final int[] table;
     private int expected;
 
-    private BlockIndex(String imageId, long[] hashes, int blocks) {
+    private BlockIndex(String imageId, Path archive, long[] hashes, int blocks) {
         this.imageId = imageId;
+        this.archive = archive;
         this.hashes = hashes;
         this.blocks = blocks;
         this.table = new int[Math.max(2, Integer.highestOneBit(Math.max(1, blocks)) * 4)];
@@ -64,7 +66,12 @@ final class BlockIndex {
         return imageId;
     }
 
-    /** Bytes of heap that an index of so many blocks takes at most. */
+    /** Where that image was written to. */
+    Path archive() {
+        return archive;
+    }
+
+    /** Whether an index of so many blocks may be held in memory. */
     static boolean fits(long blocks) {
         return blocks <= MOST_BLOCKS;
     }
@@ -100,6 +107,7 @@ final class BlockIndex {
         try (DataInputStream in = new DataInputStream(new BufferedInputStream(
                 key.cipher().newDecryptingStream(Files.newInputStream(file), MAGIC), 1 << 20))) {
             String imageId = ArchiveFormat.hex(in.readNBytes(ArchiveFormat.ID_BYTES));
+            Path archive = Path.of(in.readUTF());
             long[] hashes = new long[1 << 12];
             int blocks = 0;
             byte[] piece;
@@ -114,7 +122,7 @@ final class BlockIndex {
                 ByteBuffer.wrap(piece).asLongBuffer().get(hashes, 2 * blocks, 2 * more);
                 blocks += more;
             }
-            return Optional.of(new BlockIndex(imageId, hashes, blocks));
+            return Optional.of(new BlockIndex(imageId, archive, hashes, blocks));
         } catch (IOException | GeneralSecurityException | RuntimeException e) {
             return Optional.empty();
         }
@@ -128,7 +136,8 @@ final class BlockIndex {
         private long blocks;
         private boolean kept;
 
-        Writer(Path file, ImageKey key, String imageId) throws IOException, GeneralSecurityException {
+        Writer(Path file, ImageKey key, String imageId, Path archive)
+                throws IOException, GeneralSecurityException {
             this.file = file.toAbsolutePath();
             this.partial = this.file.resolveSibling(this.file.getFileName() + ".partial");
             Files.deleteIfExists(partial);
@@ -136,6 +145,7 @@ final class BlockIndex {
             this.out = new DataOutputStream(new BufferedOutputStream(
                     cipher.newEncryptingStream(ArchiveFormat.newPrivateFile(partial), MAGIC), 1 << 20));
             out.write(ArchiveFormat.bytes(imageId));
+            out.writeUTF(archive.toString());
         }
 
         void add(byte[] leaves) throws IOException {

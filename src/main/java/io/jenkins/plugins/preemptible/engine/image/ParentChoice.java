@@ -11,7 +11,7 @@ import java.util.Optional;
  *
  * <ol>
  *   <li>The full image has to be there, open with this key, have its ends, and be the one that the index is of.
- *   <li>It must not be the file that the new image replaces.
+ *   <li>It must lie in the same folder, and not be the file that the new image replaces.
  *   <li>When more than half changed, a full image is written: the next difference then is small again.
  * </ol>
  *
@@ -23,16 +23,20 @@ record ParentChoice(BlockIndex blocks, Parent named) {
     private static final ParentChoice NONE = new ParentChoice(null, null);
 
     static ParentChoice of(WriteRequest request, Path archive) {
-        Path parent = request.parent();
-        if (parent == null || request.index() == null || !Files.isRegularFile(parent)) {
+        if (request.index() == null || !request.difference()) {
+            return NONE;
+        }
+        Optional<BlockIndex> index = BlockIndex.read(request.index(), request.key());
+        Path parent = request.parent() != null
+                ? request.parent()
+                : index.map(BlockIndex::archive).orElse(null);
+        if (index.isEmpty() || !Files.isRegularFile(parent)) {
             return NONE;
         }
         try {
-            if (Files.exists(archive) && Files.isSameFile(parent, archive)) {
-                return NONE;
-            }
-            Optional<BlockIndex> index = BlockIndex.read(request.index(), request.key());
-            if (index.isEmpty()) {
+            // A reader looks for it there, and whoever moves a folder moves both.
+            boolean beside = parent.toAbsolutePath().getParent().toRealPath().equals(archive.getParent().toRealPath());
+            if (!beside || (Files.exists(archive) && Files.isSameFile(parent, archive))) {
                 return NONE;
             }
             ImageManifest manifest = ImageArchive.manifestOf(parent, request.key());

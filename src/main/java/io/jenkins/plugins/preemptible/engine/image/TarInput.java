@@ -62,8 +62,12 @@ final class TarInput {
     }
 
     private byte[] header(String name) throws IOException {
-        if (in.readNBytes(padding).length < padding) {
+        byte[] rest = in.readNBytes(padding);
+        if (rest.length < padding) {
             throw cut(name);
+        }
+        if (!isZero(rest)) {
+            throw new ImageException(UNSAFE_ENTRY, archive, "something follows the entry before '" + name + "'", null);
         }
         padding = 0;
         byte[] header = in.readNBytes(ArchiveFormat.TAR_BLOCK);

@@ -20,7 +20,10 @@ import java.util.function.BooleanSupplier;
  * @param preserved absolute paths of files and folders to pack along; one that does not exist is left out
  * @param index the private file with the block hashes of the last full image; written with each full image, and gone
  *     or stale it costs a full image, nothing else; null to write full images without one
- * @param parent the archive of the last full image; null when there is none
+ * @param parent the archive of the last full image, in the same folder as the new one; null for the one that the index
+ *     is of
+ * @param difference whether what did not change may be stored by reference to the parent; without a usable parent, and
+ *     when more than half changed, a full image is written all the same
  * @param workers threads that hash and compress, from 1 to 16; the calling thread encrypts and writes
  * @param cancelled asked at each megabyte, from the calling thread; true stops the packing with reason CANCELLED
  */
@@ -32,6 +35,7 @@ public record WriteRequest(
         List<Path> preserved,
         Path index,
         Path parent,
+        boolean difference,
         int workers,
         BooleanSupplier cancelled) {
 
@@ -55,26 +59,33 @@ public record WriteRequest(
                 List.of(),
                 null,
                 null,
+                false,
                 // Each holds a few megabytes, and beyond four the encrypting thread is the slowest.
                 Math.min(4, Runtime.getRuntime().availableProcessors()),
                 () -> false);
     }
 
     public WriteRequest preserving(List<Path> paths) {
-        return new WriteRequest(imageDir, archive, key, manifest, paths, index, parent, workers, cancelled);
+        return new WriteRequest(imageDir, archive, key, manifest, paths, index, parent, difference, workers, cancelled);
     }
 
-    /** @param lastFull may be null: then this is a full image, and the index is written */
+    /** A full image, whose index is written for later differences. */
+    public WriteRequest indexed(Path indexFile) {
+        return new WriteRequest(
+                imageDir, archive, key, manifest, preserved, indexFile, parent, false, workers, cancelled);
+    }
+
+    /** @param lastFull null for the one that the index is of */
     public WriteRequest against(Path indexFile, Path lastFull) {
         return new WriteRequest(
-                imageDir, archive, key, manifest, preserved, indexFile, lastFull, workers, cancelled);
+                imageDir, archive, key, manifest, preserved, indexFile, lastFull, true, workers, cancelled);
     }
 
     public WriteRequest withWorkers(int threads) {
-        return new WriteRequest(imageDir, archive, key, manifest, preserved, index, parent, threads, cancelled);
+        return new WriteRequest(imageDir, archive, key, manifest, preserved, index, parent, difference, threads, cancelled);
     }
 
     public WriteRequest unless(BooleanSupplier signal) {
-        return new WriteRequest(imageDir, archive, key, manifest, preserved, index, parent, workers, signal);
+        return new WriteRequest(imageDir, archive, key, manifest, preserved, index, parent, difference, workers, signal);
     }
 }

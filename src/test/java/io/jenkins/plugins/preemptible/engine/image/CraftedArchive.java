@@ -45,18 +45,18 @@ final class CraftedArchive implements AutoCloseable {
         return ArchiveFormat.hex(hash.digest());
     }
 
-    static ImageManifest manifest(ImageManifest.Parent parent, EntryInfo... entries) {
-        return manifest(parent, List.of(), List.of(), entries);
+    static ImageManifest saying(ImageManifest.Parent parent, EntryInfo... entries) {
+        return saying(parent, List.of(), List.of(), entries);
     }
 
-    static ImageManifest manifest(
+    static ImageManifest saying(
             ImageManifest.Parent parent, List<String> roots, List<PreservedFile> preserved, EntryInfo... entries) {
         return new ImageManifest(0, "s", null, null, null, null, null, 1, 0, List.of())
                 .sealed(ID, parent, List.of(entries), roots, preserved);
     }
 
     CraftedArchive manifest(EntryInfo... entries) throws IOException {
-        return manifest(manifest(null, entries));
+        return manifest(saying(null, entries));
     }
 
     CraftedArchive manifest(ImageManifest manifest) throws IOException {

@@ -56,7 +56,8 @@ class DifferenceImageTest {
     }
 
     private ImageArchive.Written write(Path archive, Path parent) throws ImageException {
-        return ImageArchive.write(WriteRequest.of(images, archive, KEY, manifest()).against(index, parent));
+        WriteRequest request = WriteRequest.of(images, archive, KEY, manifest());
+        return ImageArchive.write(parent == null ? request.indexed(index) : request.against(index, parent));
     }
 
     private static ImageManifest manifest() {
@@ -173,6 +174,17 @@ class DifferenceImageTest {
     }
 
     @Test
+    void theIndexKnowsWhereItsImageIs() throws IOException {
+        change("pages-1.img", 3, 20);
+        assertTrue(ImageArchive.write(WriteRequest.of(images, second, KEY, manifest()).against(index, null))
+                .difference());
+        assertReadBack(second);
+        Path elsewhere = Files.createDirectory(folder.resolve("elsewhere")).resolve("third.image");
+        assertFalse(ImageArchive.write(WriteRequest.of(images, elsewhere, KEY, manifest()).against(index, null))
+                .difference());
+    }
+
+    @Test
     void aDifferenceIsNoParent() throws IOException {
         change("pages-1.img", 0, 1);
         write(second, full);
@@ -237,7 +249,7 @@ class DifferenceImageTest {
         String id = ImageArchive.manifestOf(full, KEY).imageId();
         byte[] pages = Files.readAllBytes(images.resolve("pages-1.img"));
         byte[] foreign = Files.readAllBytes(other.resolve("pages-1.img"));
-        try (BlockIndex.Writer forged = new BlockIndex.Writer(index, KEY, id)) {
+        try (BlockIndex.Writer forged = new BlockIndex.Writer(index, KEY, id, full)) {
             forged.add(BlockHash.leaves(new byte[700], 700));
             forged.add(BlockHash.leaves(foreign, foreign.length));
             forged.keep();

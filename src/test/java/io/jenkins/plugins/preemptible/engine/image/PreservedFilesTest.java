@@ -303,7 +303,7 @@ class PreservedFilesTest {
     void unchangedFilesAreReferencesInADifference() throws IOException {
         Path index = folder.resolve("pages.index");
         ImageArchive.write(
-                WriteRequest.of(images, archive, KEY, manifest()).preserving(List.of(workspace)).against(index, null));
+                WriteRequest.of(images, archive, KEY, manifest()).preserving(List.of(workspace)).indexed(index));
         Path second = folder.resolve("second.image");
         Files.writeString(workspace.resolve("src/deep er/run.sh"), "#!/bin/bash\n");
         Files.setLastModifiedTime(workspace, FileTime.fromMillis(1_000_000));
