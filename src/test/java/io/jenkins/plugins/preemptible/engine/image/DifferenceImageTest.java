@@ -99,7 +99,7 @@ class DifferenceImageTest {
         }
         ImageArchive.Written written = write(second, full);
         assertTrue(written.difference());
-        assertEquals(100 * PAGE, written.storedBytes());
+        assertEquals(100 * PAGE + 700, written.storedBytes());
         assertTrue(written.archiveBytes() * 10 < Files.size(full), written.toString());
         assertReadBack(second);
         ImageManifest sealed = ImageArchive.manifestOf(second, KEY);
@@ -108,9 +108,9 @@ class DifferenceImageTest {
     }
 
     @Test
-    void anImageWithoutAnyChangeHoldsNothingItself() throws IOException {
+    void anImageWithoutAnyChangeHoldsNoPages() throws IOException {
         ImageArchive.Written written = write(second, full);
-        assertEquals(0, written.storedBytes());
+        assertEquals(700, written.storedBytes(), "what describes the processes is whole");
         assertReadBack(second);
     }
 
@@ -127,7 +127,7 @@ class DifferenceImageTest {
         Files.write(images.resolve("pages-3.img"), small);
         ImageArchive.Written written = write(second, full);
         assertTrue(written.difference());
-        assertTrue(written.storedBytes() <= 4 * PAGE, written.toString());
+        assertTrue(written.storedBytes() <= 5 * PAGE, written.toString());
         assertReadBack(second);
     }
 
