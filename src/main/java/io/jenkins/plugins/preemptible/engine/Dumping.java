@@ -6,12 +6,14 @@ import io.jenkins.plugins.preemptible.engine.criu.CriuRun;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.criu.TaskTraits;
 import io.jenkins.plugins.preemptible.engine.fixup.ImageFixups;
+import io.jenkins.plugins.preemptible.engine.host.HostProbe;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.image.ImageArchive;
 import io.jenkins.plugins.preemptible.engine.image.ImageException;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.image.ImageManifest;
+import io.jenkins.plugins.preemptible.engine.image.WriteRequest;
 import io.jenkins.plugins.preemptible.engine.stage.Mounts;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
@@ -48,7 +50,7 @@ final class Dumping {
         this.folder = suspension.folder();
     }
 
-    Checkpoint dump(Path archive, ImageKey key, IfDumpFails ifFails) {
+    Checkpoint dump(Path archive, ImageKey key, IfDumpFails ifFails, Extent extent) {
         Path target = archive.toAbsolutePath();
         try (StageFolder.Held lock = suspension.lock()) {
             StageRecord record = suspension.record();
@@ -67,7 +69,7 @@ final class Dumping {
                 requireFolder(target);
                 Criu criu = suspension.usableCriu();
                 suspension.change(r -> r.withArchive(target.toString(), null));
-                return dump(record, tree, criu, target, key);
+                return dump(record, tree, criu, target, key, extent);
             } catch (CriuException | IOException | RuntimeException e) {
                 undo(record, tree, ifFails);
                 throw lost(e).orElseGet(() -> suspension.failed(e));
@@ -109,7 +111,8 @@ final class Dumping {
         }
     }
 
-    private Checkpoint dump(StageRecord record, FrozenTree frozen, Criu criu, Path archive, ImageKey key)
+    private Checkpoint dump(
+            StageRecord record, FrozenTree frozen, Criu criu, Path archive, ImageKey key, Extent extent)
             throws CriuException, IOException {
         boolean idle = record.freezing().handover() == Handover.AT_FREEZE;
         List<Proc.Stat> tree = frozen.freeze();
@@ -151,7 +154,7 @@ final class Dumping {
                         .withImage(image)
                         .withSuspensions(record.suspensions() + 1));
         ImageArchive.Written written = new Packing(idle, this::cancelled)
-                .run(() -> ImageArchive.write(folder.images(), archive, key, manifest));
+                .run(() -> ImageArchive.write(request(record, archive, key, manifest, extent)));
         StageRecord.Image sealed = new StageRecord.Image(image.createdAt(), Resumption.stamp(archive), tree.size());
         List<Long> pids = tree.stream().map(Proc.Stat::pid).toList();
         StageRecord after = suspension.change(r -> r.state() != State.SUSPENDING ? r : r
@@ -175,6 +178,17 @@ final class Dumping {
         return folder.thawAsked() || suspension.record().state() == State.KILLED;
     }
 
+    private WriteRequest request(
+            StageRecord record, Path archive, ImageKey key, ImageManifest manifest, Extent extent) {
+        WriteRequest request = WriteRequest.of(folder.images(), archive, key, manifest)
+                .preserving(record.preserved() == null
+                        ? List.of()
+                        : record.preserved().stream().map(Path::of).toList());
+        return extent == Extent.DIFFERENCE
+                ? request.against(folder.imageIndex(), null)
+                : request.indexed(folder.imageIndex());
+    }
+
     private ImageManifest manifest(StageRecord record, Criu criu, List<Proc.Stat> tree) {
         List<ImageManifest.ProcessInfo> processes = tree.stream()
                 .map(s -> new ImageManifest.ProcessInfo(
@@ -184,16 +198,20 @@ final class Dumping {
                         Proc.commandLine(s.pid())))
                 .toList();
         return new ImageManifest(
-                ImageArchive.FORMAT_VERSION,
-                suspension.id().value(),
-                record.name(),
-                Instant.now().toString(),
-                criu.version(),
-                Proc.kernelRelease(),
-                Proc.machine(),
-                tree.size(),
-                0,
-                processes);
+                        ImageArchive.FORMAT_VERSION,
+                        suspension.id().value(),
+                        record.name(),
+                        Instant.now().toString(),
+                        criu.version(),
+                        Proc.kernelRelease(),
+                        Proc.machine(),
+                        tree.size(),
+                        0,
+                        processes)
+                .with(
+                        record.suspensions() + 1,
+                        HostProbe.fingerprint(
+                                criu.version(), tree.stream().map(Proc.Stat::pid).toList()));
     }
 
     /** What cannot be cleared away does not hide why. */
