@@ -3,6 +3,7 @@ package io.jenkins.plugins.preemptible.engine;
 import io.jenkins.plugins.preemptible.engine.criu.Criu;
 import io.jenkins.plugins.preemptible.engine.criu.CriuException;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import io.jenkins.plugins.preemptible.engine.criu.TaskTraits;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
 import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
@@ -56,6 +57,7 @@ record Restoration(Stages stages, StageId id, Criu criu) {
             }
             Optional<HostProcess> init = HostProcess.of(pid);
             refuseExcess(freezer, init.orElse(null));
+            TaskTraits.giveBack(images, pid);
             if (freezer.cgroup().isEmpty()) {
                 freezer.thaw(init.orElse(null));
             }

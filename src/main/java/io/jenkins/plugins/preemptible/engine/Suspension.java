@@ -80,6 +80,11 @@ record Suspension(Stages stages, StageId id) {
         }
     }
 
+    /** Whether this engine has more rights than the stage's user. */
+    boolean ofOtherUser() {
+        return stages.user() != null;
+    }
+
     Criu usableCriu() {
         return stages.criu().usable().map(c -> c.as(stages.user())).orElseThrow(() -> {
             List<Path> installed = stages.criu().installed();

@@ -110,6 +110,10 @@ public enum FailureReason {
             "Let the program's main function wait for its threads", true),
     LINKED_ELSEWHERE("A process of the stage has a deleted file open that still has another name, and CRIU cannot restore it",
             "Let the stage open the file by its other name, or remove that as well"),
+    ADDRESS_TAKEN("A network address that the stage uses is taken on this host",
+            "End the process that has it, or wait a minute if it was the stage's own, then resume again"),
+    OTHER_PROCESSOR("The image comes from a host with another processor, and the stage's programs cannot go on here",
+            "Resume it on a host whose processor has the same features or more", true),
     OTHER_RIGHTS("A process of the stage has other rights than the user whose stage it is, such as one that sudo or another setuid program started",
             "Let that program end, or run it outside of the stage");
 

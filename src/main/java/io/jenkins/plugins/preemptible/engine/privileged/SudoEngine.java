@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.jenkins.plugins.preemptible.engine.Checkpoint;
 import io.jenkins.plugins.preemptible.engine.Engine;
 import io.jenkins.plugins.preemptible.engine.EngineException;
+import io.jenkins.plugins.preemptible.engine.Extent;
 import io.jenkins.plugins.preemptible.engine.FreezeRequest;
 import io.jenkins.plugins.preemptible.engine.Frozen;
 import io.jenkins.plugins.preemptible.engine.IfDumpFails;
@@ -178,8 +179,9 @@ public final class SudoEngine extends Engine {
         return frozen;
     }
 
+    /** Always full: what the host sealed is not understood here, and looks different each time. */
     @Override
-    public Checkpoint dump(StageId id, Path archive, ImageKey key, IfDumpFails ifFails) {
+    public Checkpoint dump(StageId id, Path archive, ImageKey key, IfDumpFails ifFails, Extent extent) {
         try (Wrapping wrapping = new Wrapping(own, id, archive.toAbsolutePath())) {
             wrapping.requireFolder();
             JsonNode answer = part.call(

@@ -54,7 +54,12 @@ final class Unwrapping implements AutoCloseable {
 
     ResumeReport timed(ResumeReport host) {
         return new ResumeReport(
-                host.id(), host.restoreMillis(), host.processes(), host.unpackMillis() + millis, host.tier());
+                host.id(),
+                host.restoreMillis(),
+                host.processes(),
+                host.unpackMillis() + millis,
+                host.tier(),
+                host.warnings());
     }
 
     static ResumeFailedException failed(IOException e) {

@@ -52,10 +52,11 @@ class WithoutRootTest {
     @Test
     void everyVerbOfTheEngineIsDoneThroughTheHost() {
         // Those that only call others.
-        Set<String> inherited = Set.of("suspend");
+        Set<String> inherited = Set.of("suspend", "dump of 4");
         for (Method verb : Engine.class.getDeclaredMethods()) {
             if (Modifier.isPublic(verb.getModifiers()) && !Modifier.isStatic(verb.getModifiers())) {
                 boolean done = inherited.contains(verb.getName())
+                        || inherited.contains(verb.getName() + " of " + verb.getParameterCount())
                         || Arrays.stream(SudoEngine.class.getDeclaredMethods())
                                 .anyMatch(m -> m.getName().equals(verb.getName())
                                         && Arrays.equals(m.getParameterTypes(), verb.getParameterTypes()));
