@@ -1,0 +1,22 @@
+# A PostgreSQL server and pgbench against it, as a user of its own. Arguments: its programs' folder, host, port, user.
+bin=$1 host=$2 port=$3 user=$4
+as() { setpriv --reuid="$user" --regid="$user" --clear-groups "$@"; }
+export PGPORT="$port" PGUSER=bench PGDATABASE=postgres PGHOST="$host"
+mkdir data && chown "$user" data || exit 10
+as "$bin/initdb" -D data -A trust -U bench --no-locale -E UTF8 --no-sync > initdb.log 2>&1 || exit 11
+as "$bin/postgres" -D "$PWD/data" -k /tmp -h 127.0.0.1 -p "$port" > server.log 2>&1 &
+server=$!
+tries=0
+until as "$bin/psql" -c 'select 1' > connect.log 2>&1; do
+  tries=$((tries + 1))
+  [ "$tries" -lt 300 ] || exit 12
+  sleep 0.2
+done
+as "$bin/pgbench" -i -q > prepare.log 2>&1 || exit 13
+as "$bin/pgbench" -c 4 -j 2 -t 1000 -R 300 -P 1 > bench.log 2>&1
+echo "pgbench $?"
+as "$bin/psql" -At -c 'select count(*) from pgbench_history' \
+  -c 'select (select sum(abalance) from pgbench_accounts) = (select sum(delta) from pgbench_history)' 2>&1
+kill -INT "$server"
+wait "$server"
+echo "server $?"
