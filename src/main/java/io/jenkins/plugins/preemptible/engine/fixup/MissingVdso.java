@@ -11,8 +11,6 @@ import java.io.IOException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
-import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -63,7 +61,7 @@ final class MissingVdso implements ImageFixup {
         if (fixed.equals(image.entries())) {
             return false;
         }
-        replace(file, image.withEntries(fixed).bytes());
+        ImageFixups.replace(file, image.withEntries(fixed).bytes());
         return true;
     }
 
@@ -83,17 +81,5 @@ final class MissingVdso implements ImageFixup {
     private static long status(ByteString vma) throws InvalidProtocolBufferException {
         List<Long> values = UnknownFieldSet.parseFrom(vma).getField(Vma.STATUS).getVarintList();
         return values.isEmpty() ? 0 : values.get(values.size() - 1);
-    }
-
-    // A name that no image has: should this end half-way, the folder is no image any more, and nobody packs it.
-    private static void replace(Path file, byte[] content) throws IOException {
-        Path next = Files.createTempFile(
-                file.getParent(), "fixup", null, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
-        try {
-            Files.write(next, content);
-            Files.move(next, file, StandardCopyOption.ATOMIC_MOVE);
-        } finally {
-            Files.deleteIfExists(next);
-        }
     }
 }

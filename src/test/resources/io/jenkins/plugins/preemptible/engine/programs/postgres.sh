@@ -17,6 +17,6 @@ as "$bin/pgbench" -c 4 -j 2 -t 1000 -R 300 -P 1 > bench.log 2>&1
 echo "pgbench $?"
 as "$bin/psql" -At -c 'select count(*) from pgbench_history' \
   -c 'select (select sum(abalance) from pgbench_accounts) = (select sum(delta) from pgbench_history)' 2>&1
-kill -INT "$server"
+as "$bin/pg_ctl" -D data -m fast stop > stop.log 2>&1
 wait "$server"
 echo "server $?"
