@@ -4,6 +4,7 @@ import io.jenkins.plugins.preemptible.engine.criu.Criu;
 import io.jenkins.plugins.preemptible.engine.criu.CriuException;
 import io.jenkins.plugins.preemptible.engine.criu.CriuRun;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import io.jenkins.plugins.preemptible.engine.criu.TaskTraits;
 import io.jenkins.plugins.preemptible.engine.fixup.ImageFixups;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
@@ -103,8 +104,9 @@ final class Dumping {
         };
         long dumping = System.nanoTime();
         criu.dump(record.init(), folder, frozen.freezer(), mounts, record.options(), idle, watch);
-        long dumped = System.nanoTime();
         ImageFixups.apply(folder.images());
+        TaskTraits.keep(folder.images(), tree);
+        long dumped = System.nanoTime();
         StageRecord.Image image = new StageRecord.Image(manifest.createdAt(), null, tree.size());
         new StageFolder(folder.images())
                 .write(record.withState(State.SUSPENDED)

@@ -52,23 +52,11 @@ final class HugeReservation implements ImageFixup {
         boolean changed = false;
         try (DirectoryStream<Path> files = Files.newDirectoryStream(imageFolder, "mm-*.img")) {
             for (Path file : files) {
-                changed |= applyTo(file);
+                changed |= EntryRewrite.rewrite(
+                        file, mm -> reserves(mm) > LIMIT_TIB * TIB ? without(mm, pages(file)) : mm);
             }
         }
         return changed;
-    }
-
-    private static boolean applyTo(Path file) throws IOException {
-        ImageFile image = read(file);
-        List<UnknownFieldSet> fixed = new ArrayList<>();
-        for (UnknownFieldSet mm : image.entries()) {
-            fixed.add(reserves(mm) > LIMIT_TIB * TIB ? without(mm, pages(file)) : mm);
-        }
-        if (fixed.equals(image.entries())) {
-            return false;
-        }
-        ImageFixups.replace(file, image.withEntries(fixed).bytes());
-        return true;
     }
 
     private static long reserves(UnknownFieldSet mm) throws IOException {
@@ -107,7 +95,8 @@ final class HugeReservation implements ImageFixup {
     private static List<Range> pages(Path mm) throws IOException {
         Path file = mm.resolveSibling(mm.getFileName().toString().replaceFirst("^mm-", "pagemap-"));
         List<Range> pages = new ArrayList<>();
-        List<UnknownFieldSet> entries = read(file).entries();
+        List<UnknownFieldSet> entries =
+                ImageFile.parse(file.getFileName().toString(), Files.readAllBytes(file)).entries();
         // The first entry only names the file of the pages.
         for (UnknownFieldSet entry : entries.subList(Math.min(1, entries.size()), entries.size())) {
             long start = number(entry, Pagemap.ADDRESS);
@@ -115,10 +104,6 @@ final class HugeReservation implements ImageFixup {
             pages.add(new Range(start, start + count * PAGE));
         }
         return pages;
-    }
-
-    private static ImageFile read(Path file) throws IOException {
-        return ImageFile.parse(file.getFileName().toString(), Files.readAllBytes(file));
     }
 
     private static long number(UnknownFieldSet message, int field) {

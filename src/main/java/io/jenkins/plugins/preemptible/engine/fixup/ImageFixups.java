@@ -1,10 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.fixup;
 
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
-import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -20,7 +17,7 @@ import java.util.List;
 public final class ImageFixups {
 
     /** Every fix-up there is. */
-    public static final List<ImageFixup> ALL = List.of(new MissingVdso(), new HugeReservation());
+    public static final List<ImageFixup> ALL = List.of(new MissingVdso(), new ExpiredTimerfd(), new HugeReservation());
 
     private ImageFixups() {}
 
@@ -39,17 +36,5 @@ public final class ImageFixups {
             }
         }
         return List.copyOf(applied);
-    }
-
-    // A name that no image has: should this end half-way, the folder is no image any more, and nobody packs it.
-    static void replace(Path file, byte[] content) throws IOException {
-        Path next = Files.createTempFile(
-                file.getParent(), "fixup", null, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
-        try {
-            Files.write(next, content);
-            Files.move(next, file, StandardCopyOption.ATOMIC_MOVE);
-        } finally {
-            Files.deleteIfExists(next);
-        }
     }
 }

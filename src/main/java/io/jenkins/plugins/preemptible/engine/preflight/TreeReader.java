@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.preflight;
 
 import io.jenkins.plugins.preemptible.engine.host.Proc;
+import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Holder;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Kind;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Member;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.OpenFile;
@@ -58,7 +59,7 @@ final class TreeReader {
                 tree.isEmpty() ? List.of() : strangers(inside, outside),
                 mounts,
                 SocketReader.read(init, members),
-                outside.holders(members),
+                outsideStill(outside.holders(members)),
                 RoomReader.read(subject, members));
     }
 
@@ -163,6 +164,20 @@ final class TreeReader {
             }
         }
         return strangers;
+    }
+
+    // Those that were born below the init since the tree was listed are no strangers, and those that ended hold nothing.
+    private Map<String, List<Holder>> outsideStill(Map<String, List<Holder>> holders) {
+        Map<String, List<Holder>> still = new HashMap<>();
+        holders.forEach((what, all) -> {
+            List<Holder> strangers = all.stream()
+                    .filter(h -> Proc.stat(h.pid()).map(s -> !s.zombie() && !below(s)).orElse(false))
+                    .toList();
+            if (!strangers.isEmpty()) {
+                still.put(what, strangers);
+            }
+        });
+        return Map.copyOf(still);
     }
 
     // A process that enters is out of place for some milliseconds in every case.

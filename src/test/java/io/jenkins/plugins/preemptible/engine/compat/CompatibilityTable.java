@@ -1,5 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.compat;
 
+import com.fasterxml.jackson.core.type.TypeReference;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import io.jenkins.plugins.preemptible.engine.criu.Criu;
 import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
@@ -7,7 +9,9 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import org.junit.jupiter.api.extension.BeforeAllCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
@@ -20,15 +24,21 @@ import org.junit.jupiter.api.extension.ExtensionContext;
  *       is kept for the life of this JVM.
  *   <li>When the last test class of the run is done, the rows are sorted and written into the file that the system
  *       property {@value #FILE} names.
- *   <li>Without the property nothing is written: only {@code preempt compat} runs everything that belongs into it.
+ *   <li>Rows of an earlier run of a part of the tests stay, unless this one has the same: {@code preempt compat}, which
+ *       runs all, begins without any. Without the property nothing is written.
  * </ol>
  *
  * Safe for any threads.
  */
 public final class CompatibilityTable implements BeforeAllCallback {
 
-    static final String FILE = "preemptible.compatibility";
+    /** The system property that names the file. */
+    public static final String FILE = "preemptible.compatibility";
 
+    /** The system property that names the file with the rows of earlier runs, which those of this run replace. */
+    static final String EARLIER = "preemptible.compatibility.rows";
+
+    private static final ObjectMapper JSON = new ObjectMapper();
     private static final ConcurrentLinkedQueue<Row> ROWS = new ConcurrentLinkedQueue<>();
 
     @Override
@@ -48,7 +58,19 @@ public final class CompatibilityTable implements BeforeAllCallback {
     }
 
     private static void write(Path file) throws IOException {
-        Files.writeString(file, markdown(List.copyOf(ROWS), machine()));
+        Map<List<Object>, Row> rows = new LinkedHashMap<>();
+        Path earlier = Path.of(System.getProperty(EARLIER, "target/engine/compatibility.json"));
+        if (Files.exists(earlier)) {
+            JSON.readValue(earlier.toFile(), new TypeReference<List<Row>>() {}).forEach(r -> rows.put(key(r), r));
+        }
+        ROWS.forEach(r -> rows.put(key(r), r));
+        Files.createDirectories(earlier.toAbsolutePath().getParent());
+        JSON.writeValue(earlier.toFile(), rows.values());
+        Files.writeString(file, markdown(List.copyOf(rows.values()), machine()));
+    }
+
+    private static List<Object> key(Row row) {
+        return List.of(row.part(), row.subject(), row.work());
     }
 
     static String markdown(List<Row> rows, List<String> machine) {
