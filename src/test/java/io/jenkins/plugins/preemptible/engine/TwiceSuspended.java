@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 
 import io.jenkins.plugins.preemptible.engine.compat.Trial;
+import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.stage.StageSpec;
 import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
@@ -22,7 +23,8 @@ import java.util.stream.Collectors;
  * Runs a program once undisturbed, and once more suspended in the middle of its work and resumed, twice.
  *
  * <ol>
- *   <li>A {@link Progress} tells how far it is: it is suspended when there is some, and again when there is more.
+ *   <li>A {@link Progress} tells how far it is: it is suspended when there is some, and again when there is more. It goes
+ *       on from the image that is still on this host at first, and from the sealed archive the second time.
  *   <li>Both runs have to end with the same exit code and the same {@link Result}.
  *   <li>A program that ends too soon to be suspended twice is a failure: its work is too small.
  * </ol>
@@ -121,9 +123,18 @@ final class TwiceSuspended {
                     () -> progress.of(run) > reached || bench.engine.status(other).state() != State.RUNNING);
             assertEquals(State.RUNNING, bench.engine.status(other).state(),
                     () -> "it ended before its suspension; its output: " + tail(run));
-            trial.suspended(bench.engine.suspend(other, bench.archive(other), bench.key).checkpoint());
+            // Asks for so much memory that somebody waits for the dump: else it would yield to every other process.
+            bench.engine.freeze(other, new FreezeRequest(DumpGuard.NONE, Long.MAX_VALUE));
+            trial.suspended(bench.engine.dump(other, bench.archive(other), bench.key, IfDumpFails.THAW));
+            bench.engine.commit(other);
             before = progress.of(run);
-            bench.engine.resume(bench.archive(other), bench.key);
+            if (i == 2) {
+                // Else the image that is still on this host would be taken again.
+                StageFolder.delete(new StageFolder(bench.folder.resolve("home/stages").resolve(other.value())).images());
+                assertEquals(Tier.ARCHIVE, bench.engine.resume(bench.archive(other), bench.key).tier());
+            } else {
+                bench.engine.resume(bench.archive(other), bench.key);
+            }
             trial.resumed();
         }
         int otherExit = end(other);

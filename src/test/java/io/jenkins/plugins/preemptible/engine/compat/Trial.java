@@ -3,6 +3,7 @@ package io.jenkins.plugins.preemptible.engine.compat;
 import io.jenkins.plugins.preemptible.engine.Checkpoint;
 import io.jenkins.plugins.preemptible.engine.EngineException;
 import io.jenkins.plugins.preemptible.engine.compat.Row.Result;
+import java.io.IOException;
 import org.opentest4j.TestAbortedException;
 
 /**
@@ -71,7 +72,7 @@ public final class Trial {
         return first.length() > 300 ? first.substring(0, 300) + "…" : first;
     }
 
-    private void note(Result result, String why) {
+    private void note(Result result, String why) throws IOException {
         CompatibilityTable.add(new Row(
                 part, subject, version, work, suspended, resumed, result, dumpMillis, imageBytes, why));
     }
