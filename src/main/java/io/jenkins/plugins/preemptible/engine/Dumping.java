@@ -104,9 +104,13 @@ final class Dumping {
         };
         long dumping = System.nanoTime();
         criu.dump(record.init(), folder, frozen.freezer(), mounts, record.options(), idle, watch);
+        long dumped = System.nanoTime();
         ImageFixups.apply(folder.images());
         TaskTraits.keep(folder.images(), tree);
-        long dumped = System.nanoTime();
+        Path measured = folder.logs().resolve("stats-dump");
+        if (Files.exists(measured)) {
+            Files.copy(measured, folder.images().resolve("stats-dump.img"));
+        }
         StageRecord.Image image = new StageRecord.Image(manifest.createdAt(), null, tree.size());
         new StageFolder(folder.images())
                 .write(record.withState(State.SUSPENDED)

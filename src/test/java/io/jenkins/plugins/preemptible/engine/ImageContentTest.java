@@ -109,6 +109,7 @@ class ImageContentTest {
         assertEquals(
                 pages, content.memory().values().stream().mapToLong(m -> m.stored()).sum(), "every stored page is of a kind");
 
+        assertTrue(content.dumpTimes().frozen() > 0 && content.dumpTimes().pagesWritten() >= 200, content::toString);
         assertFiles(bench, holder, content);
         assertSockets(holder, content);
         assertEquals(1, content.deletedFiles().size());

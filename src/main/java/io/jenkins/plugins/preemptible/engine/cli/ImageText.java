@@ -68,6 +68,7 @@ final class ImageText {
         printTree(content.processes().stream()
                 .map(p -> new Node(p.pid(), p.ppid(), title(p, manifest), " " + facts(p)))
                 .toList());
+        printTimes(content.dumpTimes());
         printMemory(content.memory());
         printOpenFiles(content);
         printSection("sockets", content.sockets().stream().map(ImageText::socket).toList());
@@ -143,6 +144,17 @@ final class ImageText {
             facts.append(", stopped");
         }
         return facts.append(")").toString();
+    }
+
+    private void printTimes(ImageContent.DumpTimes times) {
+        if (times != null) {
+            out.printf(
+                    Locale.ROOT,
+                    "dump       %.1f ms, of that %.1f ms for %d pages%n",
+                    times.frozen() / 1000.0,
+                    (times.memoryDump() + times.memoryWrite()) / 1000.0,
+                    times.pagesWritten());
+        }
     }
 
     private void printMemory(Map<MemoryKind, MemoryContent> memory) {

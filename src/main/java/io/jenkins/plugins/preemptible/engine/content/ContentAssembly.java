@@ -6,7 +6,9 @@ import io.jenkins.plugins.preemptible.engine.content.CriuFields.Inventory;
 import io.jenkins.plugins.preemptible.engine.content.CriuFields.Mount;
 import io.jenkins.plugins.preemptible.engine.content.CriuFields.Pstree;
 import io.jenkins.plugins.preemptible.engine.content.CriuFields.Remap;
+import io.jenkins.plugins.preemptible.engine.content.CriuFields.Stats;
 import io.jenkins.plugins.preemptible.engine.content.ImageContent.DeletedFile;
+import io.jenkins.plugins.preemptible.engine.content.ImageContent.DumpTimes;
 import io.jenkins.plugins.preemptible.engine.content.ImageContent.MountContent;
 import io.jenkins.plugins.preemptible.engine.content.ImageContent.NamespaceContent;
 import io.jenkins.plugins.preemptible.engine.content.ImageContent.Part;
@@ -76,7 +78,21 @@ final class ContentAssembly {
                 deletedFiles(files),
                 kept.sizes().entrySet().stream()
                         .map(e -> new Part(e.getKey(), e.getValue()))
-                        .toList());
+                        .toList(),
+                dumpTimes());
+    }
+
+    private DumpTimes dumpTimes() throws ContentException {
+        Optional<Message> stats = kept.message("stats-dump.img", ImageKind.STATS);
+        Optional<Message> dump = stats.isEmpty() ? Optional.empty() : stats.get().message(Stats.DUMP);
+        return dump.map(d -> new DumpTimes(
+                        d.number(Stats.FREEZING),
+                        d.number(Stats.FROZEN),
+                        d.number(Stats.MEMORY_DUMP),
+                        d.number(Stats.MEMORY_WRITE),
+                        d.number(Stats.PAGES_SCANNED),
+                        d.number(Stats.PAGES_WRITTEN)))
+                .orElse(null);
     }
 
     private Map<MemoryKind, MemoryContent> memory(List<ProcessContent> processes) throws ContentException {

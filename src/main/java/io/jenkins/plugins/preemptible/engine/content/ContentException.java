@@ -3,7 +3,7 @@ package io.jenkins.plugins.preemptible.engine.content;
 import java.io.IOException;
 
 /**
- * Says that a file of an image is not what CRIU writes.
+ * Says that a file of an image is not what CRIU writes, or is not all there.
  *
  * <ol>
  *   <li>It names the file and what is wrong with it.
@@ -17,5 +17,14 @@ public final class ContentException extends IOException {
 
     ContentException(String file, String finding, Throwable cause) {
         super(file + " is not as CRIU 4.2 writes it: " + finding, cause);
+    }
+
+    private ContentException(String message) {
+        super(message);
+    }
+
+    /** The image is a difference, and what is asked for did not change since its parent. */
+    static ContentException inParent(String file) {
+        return new ContentException(file + " is partly in the image's parent, which is not read here");
     }
 }

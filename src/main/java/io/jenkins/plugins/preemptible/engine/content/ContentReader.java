@@ -102,6 +102,19 @@ public final class ContentReader implements EntrySink {
         }
     }
 
+    /**
+     * A file of a difference that is partly in its parent. Without pages the rest can be shown, without command lines;
+     * without one of the small files it cannot.
+     */
+    public void reference(String name, long bytes, long stored) {
+        kept.saw(name, bytes);
+        boolean pages = PAGES.matcher(name).matches();
+        boolean needed = pages ? details.contains(Detail.PAGE_DIGESTS) : KEPT.matcher(name).matches();
+        if (needed && failure == null) {
+            failure = ContentException.inParent(name);
+        }
+    }
+
     private void keep(String name, long bytes, InputStream content) throws IOException {
         keptBytes += bytes;
         if (keptBytes > MOST_KEPT) {

@@ -302,4 +302,17 @@ public final class CriuFields {
 
         private Remap() {}
     }
+
+    /** {@code stats_entry}, and its {@code dump_stats_entry}: times are microseconds. */
+    static final class Stats {
+        static final int DUMP = 1;
+        static final int FREEZING = 1;
+        static final int FROZEN = 2;
+        static final int MEMORY_DUMP = 3;
+        static final int MEMORY_WRITE = 4;
+        static final int PAGES_SCANNED = 5;
+        static final int PAGES_WRITTEN = 7;
+
+        private Stats() {}
+    }
 }

@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.engine.content;
 
+import com.fasterxml.jackson.annotation.JsonInclude;
 import java.util.List;
 import java.util.Map;
 
@@ -21,6 +22,7 @@ import java.util.Map;
  * @param namespaces of the stage's init
  * @param deletedFiles that were still open and travel in the image
  * @param parts the image's own files with their sizes
+ * @param dumpTimes what CRIU measured; null when the image does not tell
  */
 public record ImageContent(
         List<ProcessContent> processes,
@@ -30,7 +32,8 @@ public record ImageContent(
         List<MountContent> mounts,
         List<NamespaceContent> namespaces,
         List<DeletedFile> deletedFiles,
-        List<Part> parts) {
+        List<Part> parts,
+        @JsonInclude(JsonInclude.Include.NON_NULL) DumpTimes dumpTimes) {
 
     public ImageContent {
         processes = List.copyOf(processes);
@@ -62,6 +65,17 @@ public record ImageContent(
      * @param bytes of its content; a sparse one is smaller in the image
      */
     public record DeletedFile(long fileId, String path, long bytes) {}
+
+    /**
+     * Times and counts of the dump as CRIU measured them, in microseconds and pages.
+     *
+     * @param freezing until every task was seized; the freezer had stopped them before
+     * @param frozen the whole dump
+     * @param memoryDump of that, until all pages were read
+     * @param memoryWrite and until they were written
+     */
+    public record DumpTimes(
+            long freezing, long frozen, long memoryDump, long memoryWrite, long pagesScanned, long pagesWritten) {}
 
     /** One file of the image. */
     public record Part(String name, long bytes) {}

@@ -152,6 +152,35 @@ class PreemptLiveTest {
     }
 
     @Test
+    void aCheckSaysWhatTiesAStageToTheOutside() throws Exception {
+        String id = startCounter(5000, 0);
+        untilAtLeast(1);
+        assertTrue(call("check", id).exits(0).out().contains("can be suspended"));
+        JsonNode free = call("check", id, "--json").exits(0).json();
+        assertTrue(free.get("ok").asBoolean() && free.get("leaks").isEmpty(), free.toString());
+        assertTrue(free.at("/options/ghost_limit_bytes").asLong() > 0, free.toString());
+
+        String bash = "exec 7<>/dev/tcp/127.0.0.1/$0; echo ready; while :; do sleep 0.1; done";
+        try (java.net.ServerSocket server = new java.net.ServerSocket(0, 5, java.net.InetAddress.getLoopbackAddress())) {
+            String port = Integer.toString(server.getLocalPort());
+            String tied = call("run", "--dir", folder.toString(), "--", "bash", "-c", bash, port).exits(0).out().strip();
+            Awaitility.await().atMost(Duration.ofSeconds(30)).until(() -> call("check", tied).status() == ExitStatus.TIED);
+            CommandLineCall text = call("check", tied).exits(5);
+            assertTrue(text.out().contains("  what  descriptor 7: TCP from port "), text::toString);
+            assertTrue(text.out().contains("  why   A process of the stage holds a TCP connection to the outside."), text::toString);
+            assertTrue(text.out().contains("  help  ") && text.out().contains("perhaps later"), text::toString);
+            JsonNode leak = call("check", tied, "--json").exits(5).json().at("/leaks/0");
+            assertEquals("CONNECTED_TCP", leak.get("reason").asText());
+            assertTrue(leak.get("passing").asBoolean() && leak.get("pid").asLong() > 1, leak.toString());
+            assertTrue(leak.get("command").asText().startsWith("bash"), leak.toString());
+            call("kill", tied).exits(0);
+            call("check", tied).refuses(tied);
+        }
+        call("check", "no-such-stage").refuses("no-such-stage");
+        call("check", "NOT AN ID").refuses("preempt list");
+    }
+
+    @Test
     void onlyAnImageOfTheSameStageIsReplaced() throws Exception {
         String id = startCounter(5000, 0);
         Path notes = Files.writeString(folder.resolve("notes.txt"), "my notes");
