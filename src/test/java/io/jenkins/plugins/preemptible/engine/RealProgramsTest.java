@@ -397,7 +397,8 @@ class RealProgramsTest {
     }
 
     private static String version(String... command) {
-        Matcher matcher = VERSION.matcher(HostTool.run(20, List.of(command)).text());
+        // Some write in colours, even into a file.
+        Matcher matcher = VERSION.matcher(HostTool.run(20, List.of(command)).text().replaceAll("\u001b\\[[0-9;]*m", ""));
         return matcher.find() ? matcher.group() : "";
     }
 
