@@ -360,7 +360,7 @@ class RealProgramsTest {
         run("1,000 processes", "counting, with shared memory", (trial, bench) -> {
             need("gcc");
             new TwiceSuspended(trial, bench).compare(
-                    List.of(compiled(bench, "processes.c")), List.of("./processes", "1000", "60"),
+                    List.of(compiled(bench, "processes.c")), List.of("./processes", "1000", "300"),
                     Progress.lines(ROUND), Result.lines("^sum "));
         });
     }

@@ -2,7 +2,9 @@
 # library to be preloaded that tells the server of one.
 bin=$1 host=$2 port=$3 user=$4
 case $user in
-  /*) as() { LD_PRELOAD="$user" "$@"; } ;;
+  # A path with blanks would be several libraries.
+  /*) cp "$user" /tmp/otheruser.so || exit 8
+    as() { LD_PRELOAD=/tmp/otheruser.so "$@"; } ;;
   *) as() { setpriv --reuid="$user" --regid="$user" --clear-groups "$@"; } ;;
 esac
 export PGPORT="$port" PGUSER=bench PGDATABASE=postgres PGHOST="$host"
