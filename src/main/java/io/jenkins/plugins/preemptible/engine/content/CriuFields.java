@@ -116,9 +116,10 @@ public final class CriuFields {
 
     /** {@code vma_entry}. */
     public static final class Vma {
-        static final int START = 1;
-        static final int END = 2;
+        public static final int START = 1;
+        public static final int END = 2;
         static final int SHARED_ID = 4;
+        public static final int PROTECTION = 5;
         public static final int STATUS = 7;
 
         private Vma() {}
@@ -132,12 +133,12 @@ public final class CriuFields {
     }
 
     /** {@code pagemap_entry}, its other entries. */
-    static final class Pagemap {
-        static final int ADDRESS = 1;
-        static final int PAGES_32 = 2;
+    public static final class Pagemap {
+        public static final int ADDRESS = 1;
+        public static final int PAGES_32 = 2;
         static final int IN_PARENT = 3;
         static final int FLAGS = 4;
-        static final int PAGES = 5;
+        public static final int PAGES = 5;
 
         /** Of {@link #FLAGS}: the pages lie in the image's pages file. */
         static final int PRESENT = 1 << 2;

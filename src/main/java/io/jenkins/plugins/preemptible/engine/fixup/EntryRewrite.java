@@ -1,6 +1,5 @@
 package io.jenkins.plugins.preemptible.engine.fixup;
 
-import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.UnknownFieldSet;
 import io.jenkins.plugins.preemptible.engine.content.ImageFile;
 import java.io.IOException;
@@ -26,7 +25,7 @@ final class EntryRewrite {
 
     /** What is done to one entry. */
     interface Change {
-        UnknownFieldSet of(UnknownFieldSet entry) throws InvalidProtocolBufferException;
+        UnknownFieldSet of(UnknownFieldSet entry) throws IOException;
     }
 
     /** Returns whether anything changed. */

@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.preflight;
 
 import io.jenkins.plugins.preemptible.engine.host.Proc;
+import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Holder;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Kind;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Member;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.OpenFile;
@@ -59,7 +60,7 @@ final class TreeReader {
                 tree.isEmpty() ? List.of() : strangers(inside, outside),
                 mounts,
                 SocketReader.read(init, members),
-                outside.holders(members),
+                outsideStill(outside.holders(members)),
                 RoomReader.read(subject, members));
     }
 
@@ -165,6 +166,25 @@ final class TreeReader {
             }
         }
         return strangers;
+    }
+
+    // Those that were born in the stage since the tree was listed are no strangers, and those that ended hold nothing.
+    // The namespace tells where the parents cannot, since one of them ended meanwhile.
+    private Map<String, List<Holder>> outsideStill(Map<String, List<Holder>> holders) {
+        Map<String, List<Holder>> still = new HashMap<>();
+        String namespace = ProcFiles.link(ProcFiles.of(init).resolve("ns/pid")).orElse("");
+        boolean own = !ProcFiles.link(Path.of("/proc/self/ns/pid")).orElse(namespace).equals(namespace);
+        holders.forEach((what, all) -> {
+            List<Holder> strangers = all.stream()
+                    .filter(h -> Proc.stat(h.pid()).map(s -> !s.zombie() && !below(s)).orElse(false))
+                    .filter(h -> !own
+                            || !ProcFiles.link(ProcFiles.of(h.pid()).resolve("ns/pid")).orElse("").equals(namespace))
+                    .toList();
+            if (!strangers.isEmpty()) {
+                still.put(what, strangers);
+            }
+        });
+        return Map.copyOf(still);
     }
 
     // A process that enters is out of place for some milliseconds in every case.

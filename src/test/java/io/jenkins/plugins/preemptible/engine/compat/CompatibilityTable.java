@@ -1,5 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.compat;
 
+import com.fasterxml.jackson.core.type.TypeReference;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import io.jenkins.plugins.preemptible.engine.criu.Criu;
 import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
@@ -7,7 +9,9 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import org.junit.jupiter.api.extension.BeforeAllCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
@@ -18,9 +22,9 @@ import org.junit.jupiter.api.extension.ExtensionContext;
  * <ol>
  *   <li>A test class says {@code @ExtendWith(CompatibilityTable.class)}; each of its tests is a {@link Trial}, whose row
  *       is kept for the life of this JVM.
- *   <li>When the last test class of the run is done, the rows are sorted and written into the file that the system
- *       property {@value #FILE} names.
- *   <li>Without the property nothing is written: only {@code preempt compat} runs everything that belongs into it.
+ *   <li>After each the rows are sorted and written into the file that the system property {@value #FILE} names.
+ *   <li>Rows of an earlier run of a part of the tests stay, unless this one has the same: {@code preempt compat}, which
+ *       runs all, begins without any. Without the property nothing is written.
  * </ol>
  *
  * Safe for any threads.
@@ -30,37 +34,57 @@ public final class CompatibilityTable implements BeforeAllCallback {
     /** The system property that names the file. */
     public static final String FILE = "preemptible.compatibility";
 
+    /** The system property that names the file with the rows of earlier runs, which those of this run replace. */
+    static final String EARLIER = "preemptible.compatibility.rows";
+
+    private static final ObjectMapper JSON = new ObjectMapper();
     private static final ConcurrentLinkedQueue<Row> ROWS = new ConcurrentLinkedQueue<>();
 
+    /** Nothing is left to do before a class: it is the mark of those that take part. */
     @Override
     public void beforeAll(ExtensionContext context) {
+        // The rows are written one by one, so that a run that is cut off has told what it saw.
+    }
+
+    static synchronized void add(Row row) throws IOException {
+        ROWS.add(row);
         String file = System.getProperty(FILE);
         if (file != null) {
-            // The root's store is closed after the last test class, and with it what it holds.
-            context.getRoot()
-                    .getStore(ExtensionContext.Namespace.create(CompatibilityTable.class))
-                    .getOrComputeIfAbsent(
-                            FILE, k -> (AutoCloseable) () -> write(Path.of(file)), AutoCloseable.class);
+            write(Path.of(file));
         }
     }
 
-    static void add(Row row) {
-        ROWS.add(row);
+    private static void write(Path file) throws IOException {
+        Map<List<Object>, Row> rows = new LinkedHashMap<>();
+        Path earlier = Path.of(System.getProperty(EARLIER, "target/engine/compatibility.json"));
+        if (Files.exists(earlier)) {
+            JSON.readValue(earlier.toFile(), new TypeReference<List<Row>>() {}).forEach(r -> rows.put(key(r), r));
+        }
+        ROWS.forEach(r -> rows.put(key(r), r));
+        Files.createDirectories(earlier.toAbsolutePath().getParent());
+        JSON.writeValue(earlier.toFile(), rows.values());
+        Files.writeString(file, markdown(List.copyOf(rows.values()), machine()));
     }
 
-    private static void write(Path file) throws IOException {
-        Files.writeString(file, markdown(List.copyOf(ROWS), machine()));
+    private static List<Object> key(Row row) {
+        return List.of(row.part(), row.subject(), row.work());
     }
 
     static String markdown(List<Row> rows, List<String> machine) {
         List<String> lines = new ArrayList<>(List.of(
                 "# Compatibility: what was suspended in the middle of its work, and went on",
                 "",
-                "Written by `./preempt compat`; changes by hand are lost. Each was started as a stage, suspended and"
-                        + " resumed",
-                "twice from its sealed archive, ended, and its result compared with that of an undisturbed run. Dump is"
-                        + " the",
-                "longest, image the largest of the two, before packing. *Not tried*: could not be had on this machine.",
+                "Written by `./preempt compat`; changes by hand are lost. Each was started as a stage and suspended in the"
+                        + " middle of its",
+                "work. Programs are resumed twice, from the image that is still on the host and from the sealed archive, and"
+                        + " their",
+                "results compared with those of an undisturbed run; kernel resources look at themselves after each resume."
+                        + " Dump is the",
+                "longest, image the largest, before packing. *Refused*: it ran on, and was told why. *No*: it does not come"
+                        + " back as it",
+                "was, or not at all. *Not tried*: could not be had on this machine, or not in this run. Times are those of a"
+                        + " machine",
+                "that other builds used too.",
                 "",
                 "Machine: " + String.join(", ", machine) + "."));
         for (Part part : Part.values()) {

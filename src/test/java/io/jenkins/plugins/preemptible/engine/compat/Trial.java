@@ -1,7 +1,9 @@
 package io.jenkins.plugins.preemptible.engine.compat;
 
 import io.jenkins.plugins.preemptible.engine.Checkpoint;
+import io.jenkins.plugins.preemptible.engine.EngineException;
 import io.jenkins.plugins.preemptible.engine.compat.Row.Result;
+import java.io.IOException;
 import org.opentest4j.TestAbortedException;
 
 /**
@@ -64,10 +66,13 @@ public final class Trial {
     private static String reason(Throwable e) {
         String text = e.getMessage() == null ? e.getClass().getSimpleName() : e.getMessage();
         String first = text.lines().findFirst().orElse("").replace("Assumption failed: ", "");
+        if (e instanceof EngineException refused && !refused.criuLines().isEmpty()) {
+            first += ": " + refused.criuLines().get(0);
+        }
         return first.length() > 300 ? first.substring(0, 300) + "…" : first;
     }
 
-    private void note(Result result, String why) {
+    private void note(Result result, String why) throws IOException {
         CompatibilityTable.add(new Row(
                 part, subject, version, work, suspended, resumed, result, dumpMillis, imageBytes, why));
     }
