@@ -9,6 +9,7 @@ import io.jenkins.plugins.preemptible.engine.fixup.ImageFixups;
 import io.jenkins.plugins.preemptible.engine.host.HostProbe;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
+import io.jenkins.plugins.preemptible.engine.image.HostFingerprint;
 import io.jenkins.plugins.preemptible.engine.image.ImageArchive;
 import io.jenkins.plugins.preemptible.engine.image.ImageException;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
@@ -118,6 +119,7 @@ final class Dumping {
         List<Proc.Stat> tree = frozen.freeze();
         FrozenTree.refuseTraced(tree);
         dumped = tree;
+        suspension.refuseExcess(tree);
         StageFolder.delete(folder.images());
         Files.createDirectory(
                 folder.images(), PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
@@ -219,8 +221,13 @@ final class Dumping {
                         processes)
                 .with(
                         record.suspensions() + 1,
-                        HostProbe.fingerprint(
-                                criu.version(), tree.stream().map(Proc.Stat::pid).toList()));
+                        fingerprint(criu, tree.stream().map(Proc.Stat::pid).toList()));
+    }
+
+    private HostFingerprint fingerprint(Criu criu, List<Long> pids) {
+        return suspension.ofOtherUser()
+                ? HostProbe.ofRootsFiles(criu.version(), pids)
+                : HostProbe.fingerprint(criu.version(), pids);
     }
 
     /** What cannot be cleared away does not hide why. */

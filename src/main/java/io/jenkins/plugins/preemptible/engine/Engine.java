@@ -11,6 +11,9 @@ import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.preflight.Preflight;
 import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
+import io.jenkins.plugins.preemptible.engine.privileged.PrivilegedPart;
+import io.jenkins.plugins.preemptible.engine.privileged.SudoEngine;
+import io.jenkins.plugins.preemptible.engine.stage.LaunchAs;
 import io.jenkins.plugins.preemptible.engine.stage.Mounts;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
@@ -19,6 +22,7 @@ import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
 import io.jenkins.plugins.preemptible.engine.stage.StageSpec;
 import io.jenkins.plugins.preemptible.engine.stage.StageStatus;
 import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
+import io.jenkins.plugins.preemptible.engine.stage.StageUser;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -28,6 +32,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 
 /**
@@ -45,7 +50,7 @@ import java.util.Optional;
  * ({@link FailureReason#STAGE_BUSY} for the others); {@link #kill} and the queries never wait for them. Every refusal
  * is an {@link EngineException}; {@link UncheckedIOException} tells that the home folder itself cannot be used.
  */
-public final class Engine {
+public class Engine {
 
     private static final int KILLED_BY_SIGNAL = 128 + 9;
     private static final Duration POLL = Duration.ofMillis(25);
@@ -59,17 +64,48 @@ public final class Engine {
         this.stages = stages;
     }
 
+    /** For an engine that has every verb done by somebody with more rights. */
+    protected Engine() {
+        this(null);
+    }
+
     /**
      * Opens a home folder, which is made for its owner only when it is not there.
      *
      * @throws UncheckedIOException when it cannot be made
      */
     public static Engine open(Path home) {
+        if (!HostProcess.isRoot()) {
+            Optional<PrivilegedPart> privileged = PrivilegedPart.find();
+            if (privileged.isPresent()) {
+                return SudoEngine.open(home, privileged.get());
+            }
+        }
         return open(home, INSTALLED, null, LocalImages.of(System.getenv()));
+    }
+
+    /**
+     * Opens a home folder of root's as the stages of another user: his are the processes and every file that CRIU opens.
+     *
+     * @param criu the one program to use
+     * @param user who owns the stages; each has a home folder of his own
+     */
+    public static Engine forUser(Path home, Path criu, StageUser user) throws IOException {
+        return open(
+                home,
+                new CriuSearch(List.of(criu)),
+                FreezerKind.bestGroup(),
+                LocalImages.of(Map.of()),
+                user);
     }
 
     /** As above, with these criu programs and this kind of freezer only (null for any). */
     static Engine open(Path home, CriuSearch criu, FreezerKind freezers, LocalImages localImages) {
+        return open(home, criu, freezers, localImages, null);
+    }
+
+    private static Engine open(
+            Path home, CriuSearch criu, FreezerKind freezers, LocalImages localImages, StageUser user) {
         try {
             Path absolute = home.toAbsolutePath().normalize();
             if (!Files.isDirectory(absolute)) {
@@ -77,7 +113,7 @@ public final class Engine {
                         absolute,
                         PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
             }
-            return new Engine(new Stages(absolute.toRealPath(), criu, freezers, localImages));
+            return new Engine(new Stages(absolute.toRealPath(), criu, freezers, localImages, user));
         } catch (IOException e) {
             throw new UncheckedIOException("the home folder " + home + " cannot be made", e);
         }
@@ -95,11 +131,17 @@ public final class Engine {
      *     {@link FailureReason#NO_FREEZER}; nothing is left of it then
      */
     public StageStatus start(StageSpec spec) {
+        return start(spec, null);
+    }
+
+    /** As above, for another user, who has to be {@link #forUser}'s. */
+    public StageStatus start(StageSpec spec, LaunchAs as) {
         StageFolder folder = stages.folder(spec.id());
         if (Files.exists(folder.path())) {
             throw new EngineException(FailureReason.BAD_SPEC, "the id " + spec.id() + " is in use already");
         }
-        if (!Files.isDirectory(spec.workDir())) {
+        // What another user may see of the host's folders is not this engine's to tell: his own processes go there.
+        if (as == null && !Files.isDirectory(spec.workDir())) {
             throw new EngineException(FailureReason.BAD_SPEC, "the working folder " + spec.workDir() + " does not exist");
         }
         Freezer freezer = null;
@@ -112,12 +154,14 @@ public final class Engine {
             }
             folder.write(StageRecord.starting(
                     spec, freezer.location(), Instant.now().toString(), folder.path().toString()));
-            HostProcess init = StageLaunch.start(spec, folder, freezer);
-            // As they were before the command could mount anything: that is the stage's own.
-            List<String> mounts = Mounts.ofHost(Files.readAllLines(folder.path().resolve("mounts")));
+            HostProcess init = StageLaunch.start(spec, folder, freezer, as);
+            // As they were before the command could mount anything: that is the stage's own. Another user cannot mount,
+            // and could have written whatever he likes into his folder.
+            List<String> mounts = Mounts.ofHost(
+                    as == null ? Files.readAllLines(folder.path().resolve("mounts")) : Proc.mountInfo(init.pid()));
             folder.change(r -> r.withInit(init).withMounts(mounts));
             return status(spec.id());
-        } catch (EngineException e) {
+        } catch (RuntimeException e) {
             abandon(folder, freezer);
             throw e;
         } catch (IOException e) {
@@ -145,6 +189,17 @@ public final class Engine {
      * @throws EngineException when the stage does not run
      */
     public List<String> enterCommand(StageId id) {
+        StageRecord record = enterable(id);
+        return StageLaunch.enter(record.init(), Stages.freezer(record).orElseThrow());
+    }
+
+    /** As above, for another user: the command's working folder has to follow, then the command. */
+    public List<String> enterCommand(StageId id, LaunchAs as) {
+        StageRecord record = enterable(id);
+        return StageLaunch.enter(record.init(), Stages.freezer(record).orElseThrow(), as);
+    }
+
+    private StageRecord enterable(StageId id) {
         StageRecord record = stages.settle(id);
         FailureReason reason =
                 switch (record.state()) {
@@ -157,7 +212,7 @@ public final class Engine {
         if (reason != null || record.init() == null) {
             throw new EngineException(reason == null ? FailureReason.STAGE_BUSY : reason, id.value());
         }
-        return StageLaunch.enter(record.init(), Stages.freezer(record).orElseThrow());
+        return record;
     }
 
     /**
@@ -272,7 +327,7 @@ public final class Engine {
         try {
             commit(id);
         } catch (SuspendFailedException e) {
-            if (stages.settle(id).state() == State.SUSPENDING) {
+            if (status(id).state() == State.SUSPENDING) {
                 thaw(id);
             }
             throw e;

@@ -78,6 +78,7 @@ final class Freezing {
                 throw new SuspendFailedException(FailureReason.OBJECTION, objection.get());
             }
             FrozenTree.refuseTraced(processes);
+            suspension.refuseExcess(processes);
             MemoryGuard.Decision decision = MemoryGuard.decide(HostMemory.now(), request.memoryFloorBytes());
             LOG.info(() -> suspension.id() + " is frozen. " + decision.sentence());
             suspension.change(r -> r.withFreezing(

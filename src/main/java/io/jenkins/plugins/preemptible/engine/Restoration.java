@@ -8,6 +8,7 @@ import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
 import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
+import io.jenkins.plugins.preemptible.engine.host.RootsOwn;
 import io.jenkins.plugins.preemptible.engine.stage.MountStandIns;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
@@ -32,7 +33,7 @@ import java.util.Optional;
 record Restoration(Stages stages, StageId id, Criu criu) {
 
     static Criu usableCriu(Stages stages) {
-        return stages.criu().usable().orElseThrow(() -> new ResumeFailedException(
+        return stages.criu().usable().map(c -> c.as(stages.user())).orElseThrow(() -> new ResumeFailedException(
                 stages.criu().installed().isEmpty() ? FailureReason.CRIU_MISSING : FailureReason.CRIU_UNUSABLE, null));
     }
 
@@ -44,6 +45,7 @@ record Restoration(Stages stages, StageId id, Criu criu) {
      */
     long restore(Path images, StageRecord sealed, StageRecord suspended) throws IOException {
         StageFolder folder = stages.folder(id);
+        refuseForeignMounts(sealed);
         finishKill(folder);
         Freezer freezer = FreezerKind.create(id, stages.freezers());
         try {
@@ -54,6 +56,7 @@ record Restoration(Stages stages, StageId id, Criu criu) {
                 pid = criu.restore(images, folder, freezer, sealed.mounts(), sealed.options());
             }
             Optional<HostProcess> init = HostProcess.of(pid);
+            refuseExcess(freezer, init.orElse(null));
             TaskTraits.giveBack(images, pid);
             if (freezer.cgroup().isEmpty()) {
                 freezer.thaw(init.orElse(null));
@@ -74,11 +77,34 @@ record Restoration(Stages stages, StageId id, Criu criu) {
         } catch (CriuException e) {
             undo(folder, freezer, suspended);
             throw new ResumeFailedException(e.reason(), id.value(), e.lines(), e);
-        } catch (IOException e) {
+        } catch (IOException | ResumeFailedException e) {
             undo(folder, freezer, suspended);
             throw e;
         } finally {
             deleteQuietly(folder.root());
+        }
+    }
+
+    // Where its user may put a link by now, a mount could come to lie anywhere.
+    private void refuseForeignMounts(StageRecord sealed) {
+        if (stages.user() != null) {
+            for (String mount : sealed.mounts()) {
+                if (!RootsOwn.above(Path.of(mount))) {
+                    throw new ResumeFailedException(FailureReason.PATH_MISSING, mount);
+                }
+            }
+        }
+    }
+
+    // The kernel stopped criu from giving more than the user has; this would show that it did not.
+    private void refuseExcess(Freezer freezer, HostProcess init) throws IOException {
+        if (stages.user() == null || init == null) {
+            return;
+        }
+        Optional<String> excess = stages.user().excess(Proc.tree(init.pid()));
+        if (excess.isPresent()) {
+            Stages.killWhole(freezer, init);
+            throw new ResumeFailedException(FailureReason.OTHER_RIGHTS, excess.get());
         }
     }
 

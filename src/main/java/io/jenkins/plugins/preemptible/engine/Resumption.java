@@ -136,13 +136,15 @@ final class Resumption {
     }
 
     /** Returns what differs and may still work; refuses what cannot. */
-    private static List<String> compareHosts(Criu criu, ImageManifest manifest) {
+    private List<String> compareHosts(Criu criu, ImageManifest manifest) {
         if (manifest.host() == null) {
             return List.of();
         }
         List<HostFingerprint.Objection> objections = HostFingerprint.objections(
                 manifest.host(),
-                HostProbe.fingerprint(criu.version(), manifest.host().buildIds().keySet()));
+                stages.user() == null
+                        ? HostProbe.fingerprint(criu.version(), manifest.host().buildIds().keySet())
+                        : HostProbe.ofRootsFiles(criu.version(), manifest.host().buildIds().keySet()));
         for (HostFingerprint.Objection each : objections) {
             if (each.refusal()) {
                 throw new ResumeFailedException(FailureReason.OTHER_PROCESSOR, each.sentence());
@@ -152,8 +154,10 @@ final class Resumption {
     }
 
     // A host that knows the stage knows what it declared; another one has to believe the image, as it does in all else.
-    private static void putBack(ImageArchive.Unpacked image, List<String> declared) throws ImageException {
-        image.preserved().putBack(declared == null ? null : declared.stream().map(Path::of).toList());
+    // With more rights than the stage's user nothing is believed, and nothing written where he has a say.
+    private void putBack(ImageArchive.Unpacked image, List<String> declared) throws ImageException {
+        List<String> known = stages.user() == null ? declared : List.of();
+        image.preserved().putBack(known == null ? null : known.stream().map(Path::of).toList());
     }
 
     static StageFolder.Held lock(Stages stages, StageId id) {

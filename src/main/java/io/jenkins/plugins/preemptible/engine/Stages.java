@@ -12,6 +12,7 @@ import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
 import io.jenkins.plugins.preemptible.engine.stage.StageStatus;
 import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
+import io.jenkins.plugins.preemptible.engine.stage.StageUser;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -34,8 +35,9 @@ import java.util.Set;
  * </ol>
  *
  * @param freezers the only kind of freezer to use, or null for the best one
+ * @param user whose stages they are, when this engine runs as root for somebody else; null for its own
  */
-record Stages(Path home, CriuSearch criu, FreezerKind freezers, LocalImages localImages) {
+record Stages(Path home, CriuSearch criu, FreezerKind freezers, LocalImages localImages, StageUser user) {
 
     private static final Duration GONE = Duration.ofSeconds(15);
 

@@ -77,7 +77,8 @@ public final class Preempt implements Runnable {
                 .addSubcommand(new InspectCommand(context))
                 .addSubcommand(new DiffCommand(context))
                 .addSubcommand(new CheckCommand(context))
-                .addSubcommand(new DemoCommand(context));
+                .addSubcommand(new DemoCommand(context))
+                .addSubcommand(new InstallHelperCommand(context));
         line.registerConverter(StageId.class, Preempt::stageId);
         line.setOut(out)
                 .setErr(err)

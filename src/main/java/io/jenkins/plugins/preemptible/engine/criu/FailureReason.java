@@ -123,7 +123,9 @@ public enum FailureReason {
     SHARED_FOLDER("Two processes of the stage share one working folder and umask (CLONE_FS), which CRIU cannot dump",
             "Let the program use threads, or processes by fork", true),
     OTHER_USER("A process of the stage belongs to another user or group, and without CAP_SYS_RESOURCE CRIU cannot read its limits",
-            "Give the agent CAP_SYS_RESOURCE (containers: --cap-add SYS_RESOURCE), or run the whole stage as one user", true);
+            "Give the agent CAP_SYS_RESOURCE (containers: --cap-add SYS_RESOURCE), or run the whole stage as one user", true),
+    OTHER_RIGHTS("A process of the stage has other rights than the user whose stage it is, such as one that sudo or another setuid program started",
+            "Let that program end, or run it outside of the stage");
 
     private final String sentence;
     private final String remedy;

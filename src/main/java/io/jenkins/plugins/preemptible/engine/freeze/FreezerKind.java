@@ -51,6 +51,27 @@ public enum FreezerKind {
         throw why;
     }
 
+    /**
+     * The best kind that is a control group: signals are a user's own to send, so they hold no stage of another user.
+     *
+     * @throws IOException when there is none
+     */
+    public static FreezerKind bestGroup() throws IOException {
+        for (FreezerKind kind : List.of(CGROUP_V2, CGROUP_V1)) {
+            Optional<Freezer> probe = kind.of(StageId.create("probe"), Proc.self("mountinfo"), Proc.self("cgroup"));
+            if (probe.isPresent()) {
+                try {
+                    probe.get().create();
+                    probe.get().remove();
+                    return kind;
+                } catch (IOException e) {
+                    // The next one.
+                }
+            }
+        }
+        throw new IOException("neither version of control groups has a freezer here");
+    }
+
     /** The freezer that a {@link Freezer#location} names. */
     public static Freezer at(String location) {
         int colon = location.indexOf(':');

@@ -24,7 +24,8 @@ import java.util.List;
 public final class HostCheck {
 
     private static final String SET_UP = ".ci/setup";
-    private static final String AS_ROOT = "run it as root, by sudo for instance; an agent's process too has to run as root";
+    private static final String AS_ROOT = "as an administrator: preempt install-helper --user "
+            + System.getProperty("user.name") + "; or run it, or the agent's process, as root";
 
     private final CriuSearch criu;
 
@@ -59,13 +60,14 @@ public final class HostCheck {
 
     private static Item rights() {
         boolean root = isRoot();
-        return item("rights", root, root ? "root" : "user " + System.getProperty("user.name"), AS_ROOT);
+        // CRIU's unprivileged mode is no third way: it makes no namespaces, and dumps from no user namespace.
+        String user = "user " + System.getProperty("user.name")
+                + ", and no privileged part is installed; CRIU's unprivileged mode cannot dump a stage's namespaces";
+        return item("rights", root, root ? "root" : user, AS_ROOT);
     }
 
     private static boolean isRoot() {
-        return Proc.self("status").stream()
-                .filter(l -> l.startsWith("Uid:"))
-                .anyMatch(l -> l.trim().split("\\s+")[2].equals("0"));
+        return HostProcess.isRoot();
     }
 
     private static Item kernel() {

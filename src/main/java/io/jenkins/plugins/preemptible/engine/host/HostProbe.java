@@ -6,6 +6,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.util.Collection;
@@ -13,7 +14,9 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
@@ -88,6 +91,26 @@ public final class HostProbe {
         return fingerprint(criuVersion, buildIds);
     }
 
+    /** As {@link #ofRootsFiles(String, Collection)}, of the files that are mapped by these processes. */
+    public static HostFingerprint ofRootsFiles(String criuVersion, List<Long> pids) {
+        Set<String> files = new TreeSet<>();
+        pids.forEach(pid -> files.addAll(mapped(pid)));
+        return ofRootsFiles(criuVersion, files);
+    }
+
+    /**
+     * This host's, with those of these files that nobody but root could have put there: whoever has more rights than the
+     * one who names the files must not open what he may swap for a FIFO, a device or a link.
+     */
+    public static HostFingerprint ofRootsFiles(String criuVersion, Collection<String> files) {
+        return fingerprint(
+                criuVersion,
+                files.stream()
+                        .filter(f -> RootsOwn.whole(Path.of(f)))
+                        .limit(MOST_FILES)
+                        .toList());
+    }
+
     private static HostFingerprint fingerprint(String criuVersion, Map<String, String> buildIds) {
         return new HostFingerprint(
                 Fixed.MODEL, Fixed.FEATURES, Proc.kernelRelease(), Proc.machine(), criuVersion, Fixed.LIBC, buildIds);
@@ -96,11 +119,20 @@ public final class HostProbe {
     private static List<String> mapped(long pid) {
         try (var lines = Files.lines(Path.of("/proc", Long.toString(pid), "maps"))) {
             return lines.map(l -> l.indexOf('/') < 0 ? "" : l.substring(l.indexOf('/')))
-                    .filter(l -> !l.isEmpty() && !l.endsWith(" (deleted)"))
+                    .filter(l -> !l.isEmpty() && !l.endsWith(" (deleted)") && isPath(l))
                     .distinct()
                     .toList();
         } catch (IOException | java.io.UncheckedIOException e) {
             return List.of();
+        }
+    }
+
+    // In a locale without letters beyond ASCII, Java has no path with one.
+    private static boolean isPath(String text) {
+        try {
+            return Path.of(text).isAbsolute();
+        } catch (InvalidPathException e) {
+            return false;
         }
     }
 

@@ -18,6 +18,11 @@ public record HostProcess(long pid, long startTicks, String bootId) {
         return Proc.stat(pid).filter(s -> !s.zombie()).map(s -> new HostProcess(pid, s.startTicks(), Proc.bootId()));
     }
 
+    /** Whether this JVM runs as root. */
+    public static boolean isRoot() {
+        return Proc.statusWords(ProcessHandle.current().pid(), "Uid").stream().skip(1).findFirst().orElse("").equals("0");
+    }
+
     /** Whether this very process still runs (zombies do not). */
     public boolean alive() {
         return of(pid).filter(this::equals).isPresent();

@@ -159,6 +159,23 @@ public final class Proc {
                 .findFirst());
     }
 
+    /** The words of one field of {@code /proc/PID/status}, such as {@code Uid}; empty when the process is gone. */
+    public static List<String> statusWords(long pid, String field) {
+        return status(pid, field)
+                .map(String::trim)
+                .filter(v -> !v.isEmpty())
+                .map(v -> List.of(v.split("\\s+")))
+                .orElse(List.of());
+    }
+
+    /** The argument vector; empty for a zombie, a kernel thread or a vanished process. */
+    public static List<String> arguments(long pid) {
+        return read(ROOT.resolve(Long.toString(pid)).resolve("cmdline"))
+                .filter(t -> !t.isEmpty())
+                .map(t -> List.of(t.split("\0")))
+                .orElse(List.of());
+    }
+
     /** The arguments joined by blanks; empty for a zombie, a kernel thread or a vanished process. */
     public static String commandLine(long pid) {
         return read(ROOT.resolve(Long.toString(pid)).resolve("cmdline"))

@@ -14,6 +14,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Predicate;
 
 /**
  * Starts the processes of a stage in a way that CRIU can dump.
@@ -35,11 +36,14 @@ public final class StageLaunch {
     /**
      * Starts a stage and waits until its init is about to run the command.
      *
+     * @param as for whom it is started, null for whoever this engine runs as
      * @return the init
      * @throws EngineException {@link FailureReason#LAUNCH_FAILED} with the words of the program that failed; nothing is
      *     left running
      */
-    public static HostProcess start(StageSpec spec, StageFolder folder, Freezer freezer) throws IOException {
+    public static HostProcess start(StageSpec spec, StageFolder folder, Freezer freezer, LaunchAs as)
+            throws IOException {
+        Path own = as == null ? folder.path() : as.folder();
         List<String> command = new ArrayList<>(List.of(
                 tool("setsid"),
                 tool("unshare"),
@@ -49,21 +53,37 @@ public final class StageLaunch {
                 "--fork",
                 "--propagation",
                 "private",
-                "--",
+                "--"));
+        if (as != null) {
+            command.addAll(as.hiding());
+        }
+        command.addAll(List.of(
                 tool("setsid"),
                 "/bin/sh",
                 "-c",
                 Script.text(StageLaunch.class, "launch.sh"),
                 "preemptible-launch",
                 spec.workDir().toString(),
-                spec.command().isEmpty() ? "/dev/null" : folder.output().toString(),
-                freezer.joinFile().map(Path::toString).orElse(""),
-                Script.text(StageLaunch.class, "init.sh")));
-        List<PrivateTmp> own =
-                PrivateTmp.of(spec, folder.path(), home(spec), System.getenv(PrivateTmp.SETTING));
-        command.add(Integer.toString(own.size()));
-        own.forEach(o -> command.addAll(o.words()));
-        command.add(folder.path().toString());
+                freezer.joinFile().map(Path::toString).orElse("")));
+        // To bind the host's folders through is to go where the user's paths lead, with more rights than his.
+        List<PrivateTmp> temporary =
+                PrivateTmp.of(spec, own, home(spec), System.getenv(PrivateTmp.SETTING)).stream()
+                        .filter(t -> as == null || t.through().isEmpty())
+                        .toList();
+        command.add(Integer.toString(temporary.size()));
+        temporary.forEach(t -> command.addAll(t.words()));
+        if (as != null) {
+            command.addAll(as.becoming(tool("setpriv")));
+        }
+        command.addAll(List.of(
+                "/bin/sh",
+                "-c",
+                Script.text(StageLaunch.class, "settle.sh"),
+                "preemptible-settle",
+                spec.workDir().toString(),
+                spec.command().isEmpty() ? "/dev/null" : own.resolve("output.log").toString(),
+                Script.text(StageLaunch.class, "init.sh"),
+                own.toString()));
         command.addAll(spec.command());
         Path words = folder.path().resolve("launch.log");
         ProcessBuilder builder = new ProcessBuilder(command)
@@ -71,7 +91,9 @@ public final class StageLaunch {
                 .redirectInput(new File("/dev/null"))
                 .redirectOutput(words.toFile())
                 .redirectErrorStream(true);
-        if (spec.environment() != null) {
+        if (as != null) {
+            as.give(builder.environment(), spec.environment());
+        } else if (spec.environment() != null) {
             Map<String, String> environment = builder.environment();
             String path = environment.get("PATH");
             environment.clear();
@@ -82,7 +104,14 @@ public final class StageLaunch {
         }
         Process process = builder.start();
         try {
-            return awaitInit(process, folder, words);
+            HostProcess init = awaitInit(
+                    process,
+                    as == null ? i -> Files.exists(own.resolve("ready")) : i -> as.isUp(i, words),
+                    words);
+            if (as != null) {
+                as.refuseForeignMounts(init);
+            }
+            return init;
         } catch (EngineException | IOException e) {
             freezer.kill(null);
             process.destroyForcibly();
@@ -94,9 +123,12 @@ public final class StageLaunch {
         return (spec.environment() == null ? System.getenv() : spec.environment()).get("HOME");
     }
 
-    /** Returns the init, which is not alive any more when the stage ended before it could be looked at. */
-    static HostProcess awaitInit(Process process, StageFolder folder, Path words) throws IOException {
-        Path ready = folder.path().resolve("ready");
+    /**
+     * Returns the init, which is not alive any more when the stage ended before it could be looked at.
+     *
+     * @param ready whether the stage is about to run its command; asked with null when its init is gone
+     */
+    static HostProcess awaitInit(Process process, Predicate<HostProcess> ready, Path words) throws IOException {
         long end = System.nanoTime() + LIMIT.toNanos();
         HostProcess init = null;
         while (System.nanoTime() - end < 0) {
@@ -104,11 +136,11 @@ public final class StageLaunch {
                 // Only unshare's child is the init; its later children are never seen from here.
                 init = process.toHandle().children().findFirst().flatMap(h -> HostProcess.of(h.pid())).orElse(null);
             }
-            if (init != null && Files.exists(ready)) {
+            if (init != null && ready.test(init)) {
                 return init;
             }
             if (!process.isAlive()) {
-                if (Files.exists(ready)) {
+                if (ready.test(null)) {
                     return init != null ? init : new HostProcess(process.pid(), 0, Proc.bootId());
                 }
                 throw new EngineException(FailureReason.LAUNCH_FAILED, Files.readString(words).trim());
@@ -135,6 +167,27 @@ public final class StageLaunch {
                 Long.toString(init.pid()),
                 freezer.joinFile().map(Path::toString).orElse(""),
                 Script.text(StageLaunch.class, "entered.sh"));
+    }
+
+    /**
+     * The argument vector with which root lets another user's command run inside his stage, in the environment of
+     * {@link LaunchAs#give}; working folder and command have to follow.
+     */
+    public static List<String> enter(HostProcess init, Freezer freezer, LaunchAs as) {
+        List<String> words = new ArrayList<>(List.of(
+                "/bin/sh",
+                "-c",
+                Script.text(StageLaunch.class, "enter-as.sh"),
+                "preemptible-enter",
+                tool("nsenter"),
+                tool("setsid"),
+                Long.toString(init.pid()),
+                Long.toString(init.startTicks()),
+                freezer.joinFile().map(Path::toString).orElseThrow()));
+        words.addAll(as.becoming(tool("setpriv")));
+        words.addAll(
+                List.of("/bin/sh", "-c", Script.text(StageLaunch.class, "entered.sh"), "preemptible-enter"));
+        return words;
     }
 
     private static String tool(String name) {

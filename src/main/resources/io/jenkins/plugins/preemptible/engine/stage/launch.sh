@@ -1,9 +1,9 @@
-# First process of a new stage: makes the namespaces fit, then becomes the stage's init.
-# Arguments: working folder, output file, cgroup.procs file or '', the init's text,
+# First process of a new stage: makes the namespaces fit, then becomes what settles in them.
+# Arguments: working folder, cgroup.procs file or '',
 #   number of folders of its own, for each: folder, size, number of paths that stay the host's, paths;
-#   stage folder, command...
-workdir=$1 output=$2 join=$3 init=$4 own=$5
-shift 5
+#   what runs then, with its arguments
+workdir=$1 join=$2 own=$3
+shift 3
 fail() { echo "$1" >&2; exit 1; }
 tool() { PATH="$PATH:/usr/sbin:/usr/bin:/sbin:/bin" "$@"; }
 if [ -n "$join" ]; then
@@ -38,12 +38,4 @@ done
 # The stage has to see its own process ids, or a pkill in it hits others.
 tool umount -l /proc 2>/dev/null
 tool mount -t proc proc /proc || fail "cannot mount /proc"
-cd -- "$workdir" || fail "cannot enter $workdir"
-if [ -n "${TMPDIR-}" ]; then tool mkdir -p -- "$TMPDIR" 2>/dev/null; fi
-# Valgrind puts its descriptors at the top of the soft limit, where CRIU's own have to fit as well.
-soft=$(ulimit -S -n)
-if [ "$soft" = unlimited ] || [ "$soft" -gt 1024 ]; then ulimit -S -n 1024; fi
-# Opened inside the mount namespace: CRIU finds the mount of a descriptor from outside in no list.
-exec < /dev/null >> "$output" 2>&1 || exit 1
-# A new shell: this one keeps a copy of a redirected descriptor as number 10.
-exec /bin/sh -c "$init" preemptible-init "$@"
+exec "$@"

@@ -25,16 +25,15 @@ class StageLaunchTest {
 
     @Test
     void aStageMayEndBeforeItsInitWasSeen() throws Exception {
-        Files.createFile(folder.resolve("ready"));
         Path words = Files.createFile(folder.resolve("launch.log"));
-        assertFalse(StageLaunch.awaitInit(ended(), new StageFolder(folder), words).alive());
+        assertFalse(StageLaunch.awaitInit(ended(), init -> true, words).alive());
     }
 
     @Test
     void aLaunchThatFailsIsToldInItsOwnWords() throws Exception {
         Path words = Files.writeString(folder.resolve("launch.log"), "unshare: not permitted\n");
         EngineException e = assertThrows(
-                EngineException.class, () -> StageLaunch.awaitInit(ended(), new StageFolder(folder), words));
+                EngineException.class, () -> StageLaunch.awaitInit(ended(), init -> false, words));
         assertEquals(FailureReason.LAUNCH_FAILED, e.reason());
         assertTrue(e.getMessage().contains("(unshare: not permitted)"), e::getMessage);
     }

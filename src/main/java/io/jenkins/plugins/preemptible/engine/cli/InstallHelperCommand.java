@@ -1,0 +1,90 @@
+package io.jenkins.plugins.preemptible.engine.cli;
+
+import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
+import io.jenkins.plugins.preemptible.engine.privileged.PrivilegedInstall;
+import java.io.IOException;
+import java.net.URISyntaxException;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.ArgGroup;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+
+/**
+ * Installs the privileged part, so that a user without root's rights can suspend stages.
+ *
+ * <ol>
+ *   <li>It copies this very program and the host's CRIU to folders of root's.
+ *   <li>The user or group gets the right to call the one installed program through sudo.
+ *   <li>{@code --remove} undoes it.
+ * </ol>
+ */
+@Command(
+        name = "install-helper",
+        description = {
+            "Lets a user without root's rights suspend stages, through sudo; to be run once on a host, as root.",
+            "docs/security.md says what that user can do then, and what he cannot."
+        })
+final class InstallHelperCommand implements Callable<Integer> {
+
+    private final Context context;
+
+    @ArgGroup(multiplicity = "1")
+    private What what;
+
+    /** One of the two. */
+    static final class What {
+        @Option(
+                names = "--user",
+                required = true,
+                paramLabel = "NAME",
+                description = "The user of the agent, or a group with %% in front.")
+        private String user;
+
+        @Option(names = "--remove", required = true, description = "Takes it away again; stages stay.")
+        private boolean remove;
+    }
+
+    InstallHelperCommand(Context context) {
+        this.context = context;
+    }
+
+    @Override
+    public Integer call() throws IOException {
+        PrivilegedInstall place = PrivilegedInstall.usual();
+        try {
+            if (what.remove) {
+                boolean left = place.remove();
+                context.out().println("Removed " + place.program() + (left ? "; stages are left in " + place.store() : ""));
+                return ExitStatus.OK;
+            }
+            Path criu = new CriuSearch()
+                    .usable()
+                    .orElseThrow(() -> new RefusedException(
+                            "No CRIU of this host works, so nothing was installed; run 'preempt check'"))
+                    .program();
+            place.install(what.user, List.of(self()), criu);
+            context.out().println("Installed " + place.program() + " for " + what.user + ".");
+            return ExitStatus.OK;
+        } catch (PrivilegedInstall.RefusedInstall e) {
+            throw new RefusedException(e.getMessage());
+        }
+    }
+
+    private static Path self() {
+        try {
+            Path jar = Path.of(InstallHelperCommand.class
+                    .getProtectionDomain()
+                    .getCodeSource()
+                    .getLocation()
+                    .toURI());
+            if (!jar.toString().endsWith(".jar")) {
+                throw new RefusedException("This does not run from a jar, so there is nothing to install; use ./preempt");
+            }
+            return jar;
+        } catch (URISyntaxException e) {
+            throw new RefusedException("The place of this program cannot be told");
+        }
+    }
+}

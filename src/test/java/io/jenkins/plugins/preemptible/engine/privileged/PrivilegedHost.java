@@ -1,0 +1,223 @@
+package io.jenkins.plugins.preemptible.engine.privileged;
+
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
+import io.jenkins.plugins.preemptible.engine.host.HostProcess;
+import io.jenkins.plugins.preemptible.engine.host.HostTool;
+import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
+import java.io.ByteArrayOutputStream;
+import java.io.File;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import java.util.zip.ZipEntry;
+import java.util.zip.ZipOutputStream;
+
+/**
+ * The privileged part, really installed for two users who exist only during the tests.
+ *
+ * <ol>
+ *   <li>Program, store and rule have names of their own, so that one which is in use on this machine is left alone.
+ *   <li>{@link #call} runs a command as one of the users, with an environment that holds nothing else.
+ *   <li>{@link #close} ends what the users run and removes all of it.
+ * </ol>
+ */
+final class PrivilegedHost implements AutoCloseable {
+
+    /** What a command left. */
+    record Result(int code, String out, String err) {
+        String all() {
+            return out + err;
+        }
+    }
+
+    final Path base;
+    final PrivilegedInstall place;
+    final Path jars;
+    final User one;
+    final User two;
+
+    /** A user with a home folder. */
+    record User(String name, long uid, Path home) {}
+
+    private PrivilegedHost(String mark) throws Exception {
+        base = Files.createDirectory(
+                Path.of("/var/lib/preemptible-test-" + mark),
+                PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwxr-xr-x")));
+        Files.setPosixFilePermissions(base, PosixFilePermissions.fromString("rwxr-xr-x"));
+        place = new PrivilegedInstall(
+                base.resolve("libexec/preemptible"),
+                base.resolve("lib"),
+                base.resolve("store"),
+                Path.of("/etc/sudoers.d/preemptible-test-" + mark));
+        String group = "pt" + mark;
+        root("groupadd", "-r", group);
+        one = user("pta" + mark, group);
+        two = user("ptb" + mark, group);
+        List<Path> classPath = classPath(mark);
+        place.install("%" + group, classPath, new CriuSearch().usable().orElseThrow().program());
+        jars = place.library().resolve("engine");
+    }
+
+    /** Skips the test, saying why, where this cannot be had. */
+    static PrivilegedHost open() throws Exception {
+        assumeTrue(HostProcess.isRoot(), "only root can install the privileged part");
+        for (String tool : List.of("sudo", "visudo", "useradd", "userdel", "groupadd", "setpriv")) {
+            assumeTrue(HostTool.find(tool).isPresent(), "there is no " + tool + " on this host");
+        }
+        assumeTrue(Files.isDirectory(Path.of("/etc/sudoers.d")), "sudo reads no /etc/sudoers.d on this host");
+        assumeTrue(new CriuSearch().usable().isPresent(), "no CRIU works on this host");
+        return new PrivilegedHost(UUID.randomUUID().toString().substring(0, 8));
+    }
+
+    private User user(String name, String group) throws Exception {
+        Path home = Files.createDirectory(base.resolve(name));
+        root("useradd", "-r", "-M", "-G", group, "-d", home.toString(), "-s", "/bin/sh", name);
+        root("chown", name + ":", home.toString());
+        Files.setPosixFilePermissions(home, PosixFilePermissions.fromString("rwx------"));
+        return new User(name, Long.parseLong(root("id", "-u", name).trim()), home);
+    }
+
+    static String root(String... command) {
+        HostTool.Answer answer = HostTool.run(60, resolved(command));
+        if (!answer.ok()) {
+            throw new IllegalStateException(String.join(" ", command) + ": " + answer.text());
+        }
+        return answer.text();
+    }
+
+    private static List<String> resolved(String... command) {
+        List<String> words = new ArrayList<>(List.of(command));
+        words.set(0, HostTool.find(command[0]).map(Path::toString).orElse(command[0]));
+        return words;
+    }
+
+    // Folders of classes become jars: a user cannot read a checkout below root's home.
+    private List<Path> classPath(String mark) throws IOException {
+        String all = System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"));
+        List<Path> files = new ArrayList<>();
+        Path packed = Files.createDirectory(base.resolve("packed"));
+        for (String entry : all.split(File.pathSeparator)) {
+            Path path = Path.of(entry);
+            if (Files.isDirectory(path)) {
+                files.add(zip(path, packed.resolve(files.size() + ".jar")));
+            } else if (path.toString().matches(
+                    ".*/(jackson|tink|protobuf|gson|zstd|commons|jnr|jffi|asm|picocli|error_prone)[^/]*\\.jar")) {
+                files.add(path);
+            }
+        }
+        return files;
+    }
+
+    private static Path zip(Path folder, Path to) throws IOException {
+        try (ZipOutputStream zip = new ZipOutputStream(Files.newOutputStream(to));
+                Stream<Path> all = Files.walk(folder)) {
+            zip.setLevel(0);
+            for (Path file : (Iterable<Path>) all.filter(Files::isRegularFile)::iterator) {
+                zip.putNextEntry(new ZipEntry(folder.relativize(file).toString()));
+                Files.copy(file, zip);
+                zip.closeEntry();
+            }
+        }
+        return to;
+    }
+
+    /** A call of the privileged part through sudo. */
+    Result sudo(User user, byte[] in, String... arguments) {
+        List<String> command = new ArrayList<>(List.of("sudo", "-n", place.program().toString()));
+        command.addAll(List.of(arguments));
+        return call(user, Map.of(), in, command);
+    }
+
+    /** Runs a command as a user. */
+    Result call(User user, Map<String, String> environment, byte[] in, List<String> command) {
+        List<String> words = new ArrayList<>(List.of(
+                HostTool.find("setpriv").orElseThrow().toString(),
+                "--reuid", user.name(), "--regid", user.name(), "--init-groups",
+                "--inh-caps=-all", "--ambient-caps=-all", "--"));
+        words.addAll(command);
+        try {
+            Path err = Files.createTempFile("preemptible-test", ".err");
+            ProcessBuilder builder = new ProcessBuilder(words).directory(user.home().toFile()).redirectError(err.toFile());
+            builder.environment().clear();
+            builder.environment().putAll(Map.of(
+                    "PATH", "/usr/sbin:/usr/bin:/sbin:/bin",
+                    "HOME", user.home().toString(),
+                    "PREEMPTIBLE_PRIVILEGED", place.program().toString()));
+            builder.environment().putAll(environment);
+            Process process = builder.start();
+            Thread giving = new Thread(() -> {
+                try (OutputStream to = process.getOutputStream()) {
+                    to.write(in);
+                } catch (IOException e) {
+                    // It did not read all of it.
+                }
+            });
+            giving.start();
+            ByteArrayOutputStream out = new ByteArrayOutputStream();
+            process.getInputStream().transferTo(out);
+            if (!process.waitFor(120, TimeUnit.SECONDS)) {
+                process.destroyForcibly();
+                throw new AssertionError("no end of " + command);
+            }
+            giving.join();
+            String said = new String(Files.readAllBytes(err), StandardCharsets.ISO_8859_1);
+            Files.delete(err);
+            return new Result(process.exitValue(), out.toString(StandardCharsets.ISO_8859_1), said);
+        } catch (IOException | InterruptedException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    /** A shell command as a user. */
+    Result shell(User user, String text, String... arguments) {
+        List<String> command = new ArrayList<>(List.of("/bin/sh", "-c", text, "sh"));
+        command.addAll(List.of(arguments));
+        return call(user, Map.of(), new byte[0], command);
+    }
+
+    /** Where root keeps what belongs to a user. */
+    Path store(User user) {
+        return place.store().resolve(Long.toString(user.uid()));
+    }
+
+    @Override
+    public void close() throws Exception {
+        for (User user : List.of(one, two)) {
+            if (Files.isDirectory(store(user).resolve("stages"))) {
+                try (Stream<Path> stages = Files.list(store(user).resolve("stages"))) {
+                    for (Path stage : stages.toList()) {
+                        sudo(user, new byte[0], "kill", stage.getFileName().toString());
+                        sudo(user, new byte[0], "forget", stage.getFileName().toString());
+                    }
+                }
+            }
+        }
+        boolean left = place.remove();
+        for (User user : List.of(one, two)) {
+            HostTool.run(20, resolved("pkill", "-9", "-u", user.name()));
+            HostTool.run(60, resolved("userdel", user.name()));
+        }
+        HostTool.run(60, resolved("groupdel", "pt" + base.toString().replaceAll(".*-", "")));
+        try (Stream<Path> all = Files.walk(base)) {
+            for (Path file : all.sorted(Comparator.reverseOrder()).toList()) {
+                Files.deleteIfExists(file);
+            }
+        }
+        StageFolder.delete(base);
+        if (left) {
+            throw new AssertionError("stages were left in " + place.store());
+        }
+    }
+}

@@ -1,0 +1,67 @@
+package io.jenkins.plugins.preemptible.engine.privileged;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.jenkins.plugins.preemptible.engine.Engine;
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
+import java.nio.file.Files;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.junit.jupiter.api.Test;
+
+/** A whole life of a stage whose user is not root. */
+class WithoutRootTest {
+
+    @Test
+    void aUserSuspendsAndResumesFromEveryTier() throws Exception {
+        try (PrivilegedHost host = PrivilegedHost.open()) {
+            PrivilegedHost.Result life = host.call(host.one, Map.of(), new byte[0], List.of(
+                    System.getProperty("java.home") + "/bin/java", "-XX:TieredStopAtLevel=1", "-cp", host.jars + "/*",
+                    LifeOfAUser.class.getName(), host.one.home().toString()));
+            String uid = Long.toString(host.one.uid());
+            String groups = PrivilegedHost.root("id", "-G", host.one.name()).trim();
+            String gid = PrivilegedHost.root("id", "-g", host.one.name()).trim();
+            List<String> said = life.out().lines().toList();
+            assertEquals(0, life.code(), life::all);
+            assertEquals("check=true ", said.get(0));
+            assertTrue(said.containsAll(List.of(
+                    "started=RUNNING", "preflight=true", "frozen=SUSPENDING", "here=FROZEN",
+                    "objection=OBJECTION RUNNING", "suspended=SUSPENDED true", "local=LOCAL_IMAGE", "archive=ARCHIVE",
+                    "killed=KILLED 137", "forgotten=true", "quick=9 ENDED")), life::all);
+            List<String> rights = said.stream().filter(l -> l.startsWith("rights=")).toList();
+            assertEquals(2, rights.size(), life::all);
+            assertEquals(rights.get(0), rights.get(1), "the rights are the same after all restores");
+            assertTrue(rights.get(0).contains("Uid: " + uid + " " + uid + " " + uid + " " + uid + "|"), life::all);
+            assertTrue(rights.get(0).contains("Gid: " + gid + " " + gid + " " + gid + " " + gid + "|"), life::all);
+            assertEquals(
+                    Set.of(groups.split(" ")),
+                    Set.of(rights.get(0).replaceAll(".*Groups: ([0-9 ]*)\\|.*", "$1").trim().split(" ")));
+            assertEquals(4, rights.get(0).split("Cap[A-Z][a-z]+: 0000000000000000\\|", -1).length - 1, life::all);
+            String entered = said.stream().filter(l -> l.startsWith("entered=")).findFirst().orElseThrow();
+            assertTrue(entered.startsWith("entered=3 " + uid + "|" + groups + "|" + host.one.home() + "/work|"), entered);
+            assertTrue(entered.contains("|a  b|c x;'\"$(id)|CapEff:\t0000000000000000|"), entered);
+            assertFalse(Files.exists(host.place.store().resolve("last-error.txt")));
+        }
+    }
+
+    @Test
+    void everyVerbOfTheEngineIsDoneThroughTheHost() {
+        // Those that only call others.
+        Set<String> inherited = Set.of("suspend", "dump of 4");
+        for (Method verb : Engine.class.getDeclaredMethods()) {
+            if (Modifier.isPublic(verb.getModifiers()) && !Modifier.isStatic(verb.getModifiers())) {
+                boolean done = inherited.contains(verb.getName())
+                        || inherited.contains(verb.getName() + " of " + verb.getParameterCount())
+                        || Arrays.stream(SudoEngine.class.getDeclaredMethods())
+                                .anyMatch(m -> m.getName().equals(verb.getName())
+                                        && Arrays.equals(m.getParameterTypes(), verb.getParameterTypes()));
+                assertTrue(done, () -> verb + " would work on a home folder that is not there");
+            }
+        }
+    }
+}
