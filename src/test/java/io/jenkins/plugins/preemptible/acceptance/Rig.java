@@ -6,10 +6,14 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import hudson.EnvVars;
+import hudson.FilePath;
+import hudson.model.FreeStyleBuild;
 import hudson.model.FreeStyleProject;
 import hudson.model.Job;
+import hudson.model.Node;
 import hudson.model.Run;
 import hudson.model.Slave;
+import hudson.model.TopLevelItem;
 import hudson.slaves.DumbSlave;
 import hudson.tasks.Shell;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
@@ -64,6 +68,8 @@ final class Rig {
     /** Ids of the stages that {@link #awaitState} has come across in this test. */
     private static final Set<String> SEEN = ConcurrentHashMap.newKeySet();
 
+    private static HostReport checked;
+
     private final JenkinsRule j;
 
     Rig(JenkinsRule j) {
@@ -73,8 +79,10 @@ final class Rig {
     /** Skips the test, with the reason, where this machine cannot suspend processes. */
     static void assumeSuspendable() throws IOException {
         SEEN.clear();
-        Path home = Files.createTempDirectory("preemptible-check");
-        HostReport report = Engine.open(home).check();
+        if (checked == null) {
+            checked = Engine.open(Files.createTempDirectory("preemptible-check")).check();
+        }
+        HostReport report = checked;
         assumeTrue(
                 report.ok(),
                 () -> "this machine cannot suspend stages: "
@@ -99,10 +107,11 @@ final class Rig {
         return agent;
     }
 
-    private static InboundAgentExtension.Options inbound() {
+    /** The agent "worker" has the label of all tests, any other one its own name. */
+    static InboundAgentExtension.Options inbound(String name) {
         return InboundAgentExtension.Options.newBuilder()
-                .name("worker")
-                .label(LABEL)
+                .name(name)
+                .label(name.equals("worker") ? LABEL : name)
                 .webSocket()
                 .build();
     }
@@ -117,15 +126,19 @@ final class Rig {
             throws Throwable {
         agents.stop("worker");
         sessions.then(j -> {
-            agents.start(j, inbound());
+            agents.start(j, inbound("worker"));
             next.run(j);
         });
     }
 
     /** An agent whose launched processes live on while the controller restarts. */
     Slave inboundAgent(InboundAgentExtension agents) throws Exception {
+        return inboundAgent(agents, "worker");
+    }
+
+    Slave inboundAgent(InboundAgentExtension agents, String name) throws Exception {
         PreemptibleConfiguration.get().setExemptSeconds(0);
-        Slave agent = agents.createAgent(j, inbound());
+        Slave agent = agents.createAgent(j, inbound(name));
         assertEquals(1, agent.getNumExecutors());
         usePriorities();
         return agent;
@@ -171,12 +184,22 @@ final class Rig {
 
     /** A stage that counts in the console until {@link #enough}. */
     static String endless() {
-        return "i=0; while [ ! -e enough ]; do i=$((i+1)); echo count-$i; sleep 0.1; done";
+        return "rm -f enough; i=0; while [ ! -e enough ]; do i=$((i+1)); echo count-$i; sleep 0.1; done";
     }
 
     /** Ends an {@link #endless} stage. */
     static void enough(WorkflowRun run) throws IOException {
         Files.createFile(workspace(run).orElseThrow().resolve("enough"));
+    }
+
+    /** Ends a freestyle build that waits for such a file in its workspace. */
+    static void enough(FreeStyleBuild run) throws Exception {
+        run.getWorkspace().child("enough").touch(System.currentTimeMillis());
+    }
+
+    /** A script that waits for {@link #enough(FreeStyleBuild)}. */
+    static String untilEnough() {
+        return "while [ ! -e enough ]; do sleep 0.2; done; rm enough";
     }
 
     /** Waits for a file in the workspace of the build's stage. */
@@ -235,6 +258,32 @@ final class Rig {
                 log(run).lines()
                         .filter(line -> line.contains(StageLog.MARK))
                         .forEach(line -> System.out.println(run + ": " + line));
+            }
+        }
+    }
+
+    /** Ends what a test left, and removes its jobs and workspaces: the next test has the same controller. */
+    void clear() throws Exception {
+        j.jenkins.doCancelQuietDown();
+        for (Job<?, ?> job : j.jenkins.getAllItems(Job.class)) {
+            for (Run<?, ?> run : job.getBuilds()) {
+                if (run.isBuilding() && run.getExecutor() != null) {
+                    run.getExecutor().interrupt();
+                }
+            }
+        }
+        await("no build and no stage left").atMost(PATIENCE).untilAsserted(() -> {
+            assertTrue(j.jenkins.getAllItems(Job.class).stream().noneMatch(Job::isBuilding), "a build");
+            assertEquals(List.of(), List.copyOf(StageRegistry.get().all()));
+            assertEquals(0, j.jenkins.getQueue().getItems().length);
+        });
+        for (TopLevelItem item : j.jenkins.getItems()) {
+            item.delete();
+        }
+        for (Node node : j.jenkins.getNodes()) {
+            FilePath workspaces = ((Slave) node).getWorkspaceRoot();
+            if (workspaces != null) {
+                workspaces.deleteContents();
             }
         }
     }
@@ -302,10 +351,11 @@ final class Rig {
             }
         });
         for (Run<?, ?> run : job.getBuilds()) {
-            assertEquals(
-                    List.of(),
-                    run.getArtifacts().stream().map(a -> a.relativePath).toList(),
-                    "images among the artifacts of " + run);
+            await("no image among the artifacts of " + run)
+                    .atMost(PATIENCE)
+                    .untilAsserted(() -> assertEquals(
+                            List.of(),
+                            run.getArtifacts().stream().map(a -> a.relativePath).toList()));
         }
     }
 

@@ -19,7 +19,8 @@ import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 class StraceTest extends OneAgent {
 
     @Override
-    void assumptions() {
+    void assumptions() throws Exception {
+        super.assumptions();
         Rig.assumeInstalled("strace", "strace");
     }
 

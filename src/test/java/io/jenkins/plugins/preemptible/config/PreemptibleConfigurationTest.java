@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import hudson.security.AuthorizationStrategy;
+import hudson.security.SecurityRealm;
 import hudson.util.FormValidation;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.Limits;
 import java.nio.file.Files;
@@ -14,6 +16,9 @@ import org.htmlunit.HttpMethod;
 import org.htmlunit.WebRequest;
 import org.htmlunit.html.HtmlForm;
 import org.htmlunit.html.HtmlPage;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.jvnet.hudson.test.JenkinsRule;
@@ -23,18 +28,38 @@ import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 @WithJenkins
 class PreemptibleConfigurationTest {
 
-    private JenkinsRule jenkins;
+    private static JenkinsRule jenkins;
     private PreemptibleConfiguration configuration;
 
+    /** One for all tests: most of their time is its start. */
+    @BeforeAll
+    static void start(JenkinsRule rule) {
+        jenkins = rule;
+    }
+
+    @AfterAll
+    static void stop() throws Exception {
+        jenkins.after();
+    }
+
     @BeforeEach
-    void found(JenkinsRule jenkins) {
-        this.jenkins = jenkins;
+    void asUnconfigured() {
         configuration = PreemptibleConfiguration.get();
+        configuration.setEnabled(true);
+        configuration.setTimeSliceMinutes(0);
+        configuration.setExemptSeconds(0);
+        configuration.setMostSuspensions(0);
+    }
+
+    @AfterEach
+    void openAgain() {
+        jenkins.jenkins.setSecurityRealm(SecurityRealm.NO_AUTHENTICATION);
+        jenkins.jenkins.setAuthorizationStrategy(AuthorizationStrategy.UNSECURED);
     }
 
     @Test
     void preemptsWithoutBeingConfigured() {
-        assertEquals(new Limits(true, 0, 0, 0), configuration.limits());
+        assertEquals(new Limits(true, 0, 0, 0), new PreemptibleConfiguration().limits());
     }
 
     @Test

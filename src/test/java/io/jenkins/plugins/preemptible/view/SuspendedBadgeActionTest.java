@@ -11,7 +11,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import org.htmlunit.html.DomElement;
+import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.jvnet.hudson.test.JenkinsRule;
@@ -22,12 +24,22 @@ import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 @WithJenkins
 class SuspendedBadgeActionTest {
 
-    private JenkinsRule jenkins;
+    private static JenkinsRule jenkins;
     private FreeStyleBuild build;
 
+    /** One for all tests: most of their time is its start. */
+    @BeforeAll
+    static void start(JenkinsRule rule) {
+        jenkins = rule;
+    }
+
+    @AfterAll
+    static void stop() throws Exception {
+        jenkins.after();
+    }
+
     @BeforeEach
-    void aBuildRuns(JenkinsRule jenkins) throws Exception {
-        this.jenkins = jenkins;
+    void aBuildRuns() throws Exception {
         FreeStyleProject project = jenkins.createFreeStyleProject("fuzzing");
         project.getBuildersList().add(new SleepBuilder(600_000));
         build = project.scheduleBuild2(0).waitForStart();
@@ -37,6 +49,8 @@ class SuspendedBadgeActionTest {
     void itEnds() throws Exception {
         build.getExecutor().interrupt();
         jenkins.waitForCompletion(build);
+        build.getParent().delete();
+        known().clear();
     }
 
     @Test
@@ -92,16 +106,16 @@ class SuspendedBadgeActionTest {
     void theBadgeGoesWhenTheStageGoesOn() throws Exception {
         suspended(new SuspendedStages.View("fuzz", null, 1, 0));
         assertEquals(1, badges().size());
-        jenkins.jenkins.getExtensionList(SuspendedStages.class).get(Known.class).stages.clear();
+        known().clear();
         assertEquals(0, badges().size());
     }
 
     private void suspended(SuspendedStages.View... stages) {
-        jenkins.jenkins
-                .getExtensionList(SuspendedStages.class)
-                .get(Known.class)
-                .stages
-                .put(build.getExternalizableId(), List.of(stages));
+        known().put(build.getExternalizableId(), List.of(stages));
+    }
+
+    private static Map<String, List<SuspendedStages.View>> known() {
+        return jenkins.jenkins.getExtensionList(SuspendedStages.class).get(Known.class).stages;
     }
 
     /** What the list of builds on the job's page shows for the build. */
