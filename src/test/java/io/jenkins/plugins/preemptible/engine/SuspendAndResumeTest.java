@@ -17,7 +17,6 @@ import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -61,8 +60,7 @@ class SuspendAndResumeTest {
             ResumeReport resumed = bench.engine.resume(bench.archive(id), bench.key);
             assertEquals(id, resumed.id());
             assertEquals(suspended.checkpoint().processes(), resumed.processes(), "sleeps that ended meanwhile too");
-            assertEquals("rwx------", PosixFilePermissions.toString(
-                    Files.getPosixFilePermissions(bench.folder.resolve("home/incoming"))));
+            assertEquals(Tier.LOCAL_IMAGE, resumed.tier());
             assertEquals(State.RUNNING, bench.engine.status(id).state());
             assertEquals(7, bench.engine.await(id));
             assertEquals(counted(100), bench.output(id));
@@ -196,7 +194,7 @@ class SuspendAndResumeTest {
         try (StageBench bench = StageBench.open()) {
             StageStatus started = bench.script(counter(60));
             StageId id = started.id();
-            bench.engine.dump(id, bench.archive(id), bench.key, DumpGuard.NONE);
+            bench.dump(id, DumpGuard.NONE);
             assertEquals(State.SUSPENDING, bench.engine.status(id).state());
             long lines = bench.output(id).size();
             Thread.sleep(100);
@@ -217,7 +215,7 @@ class SuspendAndResumeTest {
                 StageId id = started.id();
                 HostProcess init = HostProcess.of(started.initPid()).orElseThrow();
                 if (when.equals("frozen")) {
-                    bench.engine.dump(id, bench.archive(id), bench.key, DumpGuard.NONE);
+                    bench.dump(id, DumpGuard.NONE);
                 } else if (!when.equals("running")) {
                     bench.engine.suspend(id, bench.archive(id), bench.key);
                 }
@@ -233,10 +231,10 @@ class SuspendAndResumeTest {
                 assertEquals(137, bench.engine.await(id), when);
                 bench.engine.forget(id);
                 assertEquals(List.of(), bench.engine.list(), when);
-            }
-            try (var groups = Files.walk(Path.of("/sys/fs/cgroup"))) {
-                assertNull(groups.filter(p -> p.getFileName().toString().startsWith("preemptible-test-"))
-                        .findAny().orElse(null));
+                try (var groups = Files.walk(Path.of("/sys/fs/cgroup"))) {
+                    assertNull(groups.filter(p -> p.getFileName().toString().equals("preemptible-" + id))
+                            .findAny().orElse(null), when);
+                }
             }
         }
     }

@@ -46,7 +46,9 @@ public enum FailureReason {
     IMAGE_OUTDATED("The image is older than the last suspension of the stage", "Resume the image of the last suspension"),
     ELSEWHERE("The stage has a command of its own whose output and exit code belong to another home folder", "Resume it with the home folder that it was started with"),
     IMAGE_UNUSABLE("The image cannot be used", "Use the image as it was written, with the key it was sealed with"),
-    CRIU_FAILED("CRIU failed", "The lines of CRIU say why; a report with them is welcome");
+    CRIU_FAILED("CRIU failed", "The lines of CRIU say why; a report with them is welcome"),
+    CRIU_KILLED("Somebody killed CRIU while it worked", "Try again; when the kernel did it, give the host more memory"),
+    GOES_ON("The stage was asked to go on while it was being suspended", "Suspend it again if it has to stop");
 
     private final String sentence;
     private final String remedy;
