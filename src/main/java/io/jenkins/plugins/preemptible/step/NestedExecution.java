@@ -11,6 +11,7 @@ import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.PlaceholderAccess;
 import io.jenkins.plugins.preemptible.lifecycle.PlaceholderRelease;
+import io.jenkins.plugins.preemptible.lifecycle.Sealing;
 import io.jenkins.plugins.preemptible.lifecycle.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
@@ -85,7 +86,7 @@ final class NestedExecution extends StepExecution {
                 ? "the executor around it is not that of a node { } block"
                 : PlaceholderAccess.problem();
         if (problem == null) {
-            StageOpening.open(stage, node, workspace, context);
+            StageOpening.open(stage, settings.closeConnections(), node, workspace, context);
         } else {
             stage.opened(null, problem);
             StageRegistry.get().add(stage);
@@ -128,6 +129,7 @@ final class NestedExecution extends StepExecution {
                 StageRecord settled = AfterRestart.Interrupted.settle(stage);
                 if (settled != null && settled.suspended()) {
                     PlaceholderRelease.run(settled);
+                    Sealing.takeUp(stageId);
                 }
             } catch (IOException x) {
                 LOGGER.log(Level.WARNING, x, () -> "cannot give the executor of " + stage + " away again");

@@ -77,6 +77,15 @@ class BadInputTest extends OneAgent {
     }
 
     @Test
+    void unknownTreatmentOfConnections() throws Exception {
+        for (String tcp : new String[] {"keep", "CLOSE", "; reboot"}) {
+            refused(
+                    "preemptible(label: 'linux', tcp: '" + tcp + "') { echo 'not reached' }",
+                    "tcp is '" + tcp + "'", "'refuse' or 'close'", "leave it out");
+        }
+    }
+
+    @Test
     void parallelSiblingInTheSameNode() throws Exception {
         refused(
                 "node('linux') { parallel a: { preemptible { echo 'not reached' } }, b: { echo 'sibling' } }",

@@ -49,6 +49,7 @@ class PreemptibleConfigurationTest {
         configuration.setTimeSliceMinutes(0);
         configuration.setExemptSeconds(0);
         configuration.setMostSuspensions(0);
+        configuration.setMemoryFloorMegabytes(1024);
     }
 
     @AfterEach
@@ -60,6 +61,7 @@ class PreemptibleConfigurationTest {
     @Test
     void preemptsWithoutBeingConfigured() {
         assertEquals(new Limits(true, 0, 0, 0), new PreemptibleConfiguration().limits());
+        assertEquals(1L << 30, new PreemptibleConfiguration().memoryFloorBytes());
     }
 
     @Test
@@ -68,10 +70,12 @@ class PreemptibleConfigurationTest {
         configuration.setTimeSliceMinutes(30);
         configuration.setExemptSeconds(45);
         configuration.setMostSuspensions(7);
+        configuration.setMemoryFloorMegabytes(0);
 
         jenkins.configRoundtrip();
 
         assertEquals(new Limits(false, 1_800_000, 45_000, 7), configuration.limits());
+        assertEquals(0, configuration.memoryFloorBytes());
     }
 
     @Test
@@ -81,6 +85,7 @@ class PreemptibleConfigurationTest {
         form.getInputByName("_.timeSliceMinutes").setValue("10080");
         form.getInputByName("_.exemptSeconds").setValue("86400");
         form.getInputByName("_.mostSuspensions").setValue("1000");
+        form.getInputByName("_.memoryFloorMegabytes").setValue("1048576");
 
         jenkins.submit(form);
 
@@ -88,6 +93,7 @@ class PreemptibleConfigurationTest {
         assertEquals(all, configuration.limits());
         configuration.load();
         assertEquals(all, configuration.limits(), "after loading what was saved");
+        assertEquals(1L << 40, configuration.memoryFloorBytes());
     }
 
     @Test
@@ -148,6 +154,8 @@ class PreemptibleConfigurationTest {
         assertEquals(FormValidation.Kind.ERROR, configuration.doCheckExemptSeconds("86401").kind);
         assertEquals(FormValidation.Kind.OK, configuration.doCheckMostSuspensions("1000").kind);
         assertEquals(FormValidation.Kind.ERROR, configuration.doCheckMostSuspensions("1001").kind);
+        assertEquals(FormValidation.Kind.OK, configuration.doCheckMemoryFloorMegabytes("1048576").kind);
+        assertEquals(FormValidation.Kind.ERROR, configuration.doCheckMemoryFloorMegabytes("1048577").kind);
     }
 
     @Test
@@ -161,7 +169,7 @@ class PreemptibleConfigurationTest {
                 .everywhere()
                 .to("reader"));
 
-        for (String setting : new String[] {"TimeSliceMinutes", "ExemptSeconds", "MostSuspensions"}) {
+        for (String setting : new String[] {"TimeSliceMinutes", "ExemptSeconds", "MostSuspensions", "MemoryFloorMegabytes"}) {
             assertEquals(200, status("admin", setting, HttpMethod.POST), setting);
             assertEquals(403, status("reader", setting, HttpMethod.POST), setting);
             assertEquals(404, status("admin", setting, HttpMethod.GET), setting + " is not found by GET");
@@ -177,7 +185,7 @@ class PreemptibleConfigurationTest {
 
     @Test
     void eachFieldHasHelp() throws Exception {
-        for (String field : new String[] {"enabled", "timeSliceMinutes", "exemptSeconds", "mostSuspensions"}) {
+        for (String field : new String[] {"enabled", "timeSliceMinutes", "exemptSeconds", "mostSuspensions", "memoryFloorMegabytes"}) {
             String help = jenkins.createWebClient()
                     .goTo(configuration.getDescriptorUrl() + "/help/" + field)
                     .getWebResponse()

@@ -55,7 +55,7 @@ class ExportedActionsTest {
     void aSuspendedStageIsTellingItsNode() throws Exception {
         WorkflowRun build = sleepingBuild();
         FlowNode node = build.getExecution().getCurrentHeads().get(0);
-        node.addOrReplaceAction(new SuspendedStageAction("fuzz", "SUSPENDED", 1_000, "deploy #12", REASON, 55_000_000));
+        node.addOrReplaceAction(new SuspendedStageAction("fuzz", "SUSPENDED", 1_000, "deploy #12", REASON, false, 55_000_000));
 
         JSONObject exported = stageAction(node);
 
@@ -67,8 +67,9 @@ class ExportedActionsTest {
         assertEquals(REASON, exported.getString("reason"));
         assertEquals(55_000_000, exported.getLong("size"));
 
-        node.addOrReplaceAction(new SuspendedStageAction("fuzz", "RESUMING", 2_000, null, null, 0));
+        node.addOrReplaceAction(new SuspendedStageAction("fuzz", "RESUMING", 2_000, null, null, true, 0));
         assertEquals("RESUMING", stageAction(node).getString("state"));
+        assertTrue(stageAction(node).getBoolean("frozen"));
         end(build);
     }
 
@@ -77,7 +78,7 @@ class ExportedActionsTest {
         WorkflowRun build = sleepingBuild();
         FlowNode node = build.getExecution().getCurrentHeads().get(0);
         // On a running Pipeline: nothing can be added to the nodes of one that ended.
-        node.addOrReplaceAction(new SuspendedStageAction("fuzz", "SUSPENDED", 1_000, null, REASON, 5));
+        node.addOrReplaceAction(new SuspendedStageAction("fuzz", "SUSPENDED", 1_000, null, REASON, false, 5));
         node.save();
         end(build);
 
@@ -99,9 +100,9 @@ class ExportedActionsTest {
     @Test
     void timeAndSizeAreNeverNegative() {
         assertThrows(
-                IllegalArgumentException.class, () -> new SuspendedStageAction("fuzz", "SUSPENDED", -1, null, null, 0));
+                IllegalArgumentException.class, () -> new SuspendedStageAction("fuzz", "SUSPENDED", -1, null, null, false, 0));
         assertThrows(
-                IllegalArgumentException.class, () -> new SuspendedStageAction("fuzz", "SUSPENDED", 0, null, null, -1));
+                IllegalArgumentException.class, () -> new SuspendedStageAction("fuzz", "SUSPENDED", 0, null, null, false, -1));
     }
 
     @Test

@@ -61,7 +61,7 @@ class SuspendedBadgeActionTest {
 
     @Test
     void theBadgeSaysWhichStageForWhomAndHowLarge() throws Exception {
-        suspended(new SuspendedStages.View("fuzz", "deploy #12", System.currentTimeMillis() - 65_000, 52_428_800));
+        suspended(new SuspendedStages.View("fuzz", "deploy #12", System.currentTimeMillis() - 65_000, false, 52_428_800));
 
         List<DomElement> badges = badges();
 
@@ -75,24 +75,25 @@ class SuspendedBadgeActionTest {
     @Test
     void everySuspendedStageHasItsLine() {
         long now = System.currentTimeMillis();
-        suspended(new SuspendedStages.View("a", null, now, 0), new SuspendedStages.View("b", "x #1", now, 0));
+        suspended(new SuspendedStages.View("a", null, now, true, 0), new SuspendedStages.View("b", "x #1", now, false, 0));
 
         String tooltip = build.getAction(SuspendedBadgeAction.class).getTooltip();
 
         assertEquals(2, tooltip.lines().count(), tooltip);
-        assertTrue(tooltip.lines().findFirst().orElseThrow().matches("Stage \u201ca\u201d has been suspended for [^,]*\\."), tooltip);
+        String frozen = "Stage \u201ca\u201d has been suspended for [^,]*\\. Its processes are frozen in the agent\u2019s memory .*";
+        assertTrue(tooltip.lines().findFirst().orElseThrow().matches(frozen), tooltip);
     }
 
     @Test
     void theBuildsOwnPageSaysItToo() throws Exception {
-        suspended(new SuspendedStages.View("fuzz", "deploy #12", System.currentTimeMillis(), 1024));
+        suspended(new SuspendedStages.View("fuzz", "deploy #12", System.currentTimeMillis(), false, 1024));
         String page = jenkins.createWebClient().getPage(build).asNormalizedText();
         assertTrue(page.contains("Stage \u201cfuzz\u201d has been suspended for"), page);
     }
 
     @Test
     void namesAreShownAsTextAndNeverRun() throws Exception {
-        suspended(new SuspendedStages.View("<b id='broken'>\"x\" onload='y'", "<script>z</script>", 1, 0));
+        suspended(new SuspendedStages.View("<b id='broken'>\"x\" onload='y'", "<script>z</script>", 1, false, 0));
 
         JenkinsRule.WebClient client = jenkins.createWebClient();
         assertEquals(null, client.getPage(build).getElementById("broken"));
@@ -104,10 +105,37 @@ class SuspendedBadgeActionTest {
 
     @Test
     void theBadgeGoesWhenTheStageGoesOn() throws Exception {
-        suspended(new SuspendedStages.View("fuzz", null, 1, 0));
+        suspended(new SuspendedStages.View("fuzz", null, 1, false, 0));
         assertEquals(1, badges().size());
         known().clear();
         assertEquals(0, badges().size());
+    }
+
+    @Test
+    void theBuildsOwnPageTellsOfRunningStages() throws Exception {
+        SuspendedStages running = new SuspendedStages() {
+            @Override
+            public List<View> of(Run<?, ?> run) {
+                return List.of();
+            }
+
+            @Override
+            public List<Running> runningOf(Run<?, ?> run) {
+                return List.of(
+                        new Running("a", "It is <b>traced</b>.", null, 0),
+                        new Running("b", null, "the image that was kept", System.currentTimeMillis() - 65_000));
+            }
+        };
+        jenkins.jenkins.getExtensionList(SuspendedStages.class).add(running);
+        try {
+            String page = jenkins.createWebClient().getPage(build).asNormalizedText();
+            assertTrue(page.contains("Stage \u201ca\u201d runs and cannot be suspended as it is. It is <b>traced</b>."), page);
+            assertTrue(page.contains("Stage \u201cb\u201d has been running again for 1 min "), page);
+            assertTrue(page.contains("resumed from the image that was kept."), page);
+            assertEquals(0, badges().size());
+        } finally {
+            jenkins.jenkins.getExtensionList(SuspendedStages.class).remove(running);
+        }
     }
 
     private void suspended(SuspendedStages.View... stages) {
