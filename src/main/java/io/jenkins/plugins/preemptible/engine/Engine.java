@@ -1,6 +1,5 @@
 package io.jenkins.plugins.preemptible.engine;
 
-import io.jenkins.plugins.preemptible.engine.criu.CriuOptions;
 import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
@@ -10,6 +9,7 @@ import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.HostReport;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
+import io.jenkins.plugins.preemptible.engine.preflight.Preflight;
 import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
 import io.jenkins.plugins.preemptible.engine.stage.Mounts;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
@@ -174,7 +174,18 @@ public final class Engine {
     }
 
     PreflightReport look(StageRecord record) {
-        return new PreflightReport(List.of(), CriuOptions.PLAIN);
+        Freezer freezer = Stages.freezer(record).orElseThrow();
+        StageFolder folder = stages.folder(StageId.parse(record.id()));
+        try {
+            return Preflight.of(new Preflight.Subject(
+                    record.init(),
+                    freezer.pids(record.init()),
+                    record.mounts(),
+                    record.connections(),
+                    folder.images()));
+        } catch (IOException e) {
+            throw new UncheckedIOException("the processes of " + record.id() + " cannot be listed", e);
+        }
     }
 
     /**

@@ -84,14 +84,14 @@ class SuspendAndResumeTest {
             StageBench.until("output", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > 2);
             bench.engine.suspend(id, bench.archive(id), bench.key);
             bench.engine.resume(bench.archive(id), bench.key);
-            Leftovers before = Leftovers.now(bench.folder);
+            Leftovers before = Leftovers.now(bench.folder, id);
             for (int i = 0; i < 19; i++) {
                 long lines = bench.output(id).size();
                 bench.engine.suspend(id, bench.archive(id), bench.key);
                 bench.engine.resume(bench.archive(id), bench.key);
                 StageBench.until("more output", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > lines + 3);
             }
-            assertEquals(before, Leftovers.now(bench.folder));
+            assertEquals(before, Leftovers.now(bench.folder, id));
             assertEquals(7, bench.engine.await(id));
             assertEquals(counted(1500), bench.output(id));
             assertEquals(20, bench.engine.status(id).suspensions());
@@ -100,7 +100,7 @@ class SuspendAndResumeTest {
 
     /** What 19 cycles must not make more of. Processes are counted by kind, since sleeps come and go. */
     private record Leftovers(List<String> processes, List<String> groups, long mounts, List<String> files) {
-        static Leftovers now(Path folder) throws IOException {
+        static Leftovers now(Path folder, StageId id) throws IOException {
             List<String> processes = new ArrayList<>();
             // Other stages of this host come and go: what counts is below this JVM.
             for (Proc.Stat s : Proc.tree(ProcessHandle.current().pid())) {
@@ -116,7 +116,7 @@ class SuspendAndResumeTest {
                     var groups = Files.walk(Path.of("/sys/fs/cgroup"))) {
                 return new Leftovers(
                         processes,
-                        groups.filter(p -> p.getFileName().toString().startsWith("preemptible-test-"))
+                        groups.filter(p -> p.getFileName().toString().equals("preemptible-" + id))
                                 .map(Path::toString).sorted().toList(),
                         Proc.self("mountinfo").size(),
                         files.map(Path::toString).sorted().toList());

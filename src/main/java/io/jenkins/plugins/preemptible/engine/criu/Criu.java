@@ -207,12 +207,13 @@ public final class Criu {
     }
 
     private static Process start(List<String> command, Path words) throws IOException {
-        return new ProcessBuilder(command)
+        ProcessBuilder builder = new ProcessBuilder(command)
                 .directory(new File("/"))
                 .redirectInput(new File("/dev/null"))
                 .redirectOutput(words.toFile())
-                .redirectErrorStream(true)
-                .start();
+                .redirectErrorStream(true);
+        CopyingGzip.use(builder.environment(), words.getParent());
+        return builder.start();
     }
 
     private static CriuException failure(StageFolder folder, String log, Path words) throws IOException {
