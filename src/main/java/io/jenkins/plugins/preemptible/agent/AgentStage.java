@@ -168,7 +168,7 @@ public final class AgentStage {
 
         static Refusal of(EngineException x) {
             return new Refusal(
-                    x.getMessage(), x.reason().name(), Lasting.is(x.reason()), List.copyOf(x.criuLines()));
+                    x.getMessage(), x.reason().name(), !x.reason().passing(), List.copyOf(x.criuLines()));
         }
 
         /** Something that has nothing to do with the engine. */

@@ -45,7 +45,7 @@ final class SuspendVerbs {
         String act(Engine engine, StageId stage, Path exchange) {
             try {
                 return engine.preflight(stage).leaks().stream()
-                        .filter(leak -> Lasting.is(leak.reason()))
+                        .filter(leak -> !leak.reason().passing())
                         .findFirst()
                         .map(Look::sentence)
                         .orElse(null);

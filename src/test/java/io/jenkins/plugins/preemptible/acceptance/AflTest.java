@@ -69,7 +69,7 @@ class AflTest extends OneAgent {
 
     private WorkflowRun twice(WorkflowJob fuzz) throws Exception {
         WorkflowJob high = rig.pipeline(
-                "high", 1, "node('linux') { sh 'echo preemptor runs; sleep 3; echo preemptor ends' }");
+                "high", 1, "node('linux') { sh 'echo preemptor runs; " + Rig.untilEnough() + "; echo preemptor ends' }");
         WorkflowRun victim = Rig.start(fuzz);
         awaitProgress(victim, new long[] {0, 0});
         for (int cycle = 1; cycle <= 2; cycle++) {
@@ -82,13 +82,16 @@ class AflTest extends OneAgent {
             StageRecord stage = Rig.awaitState(StageState.SUSPENDED);
             String target = stage.workspace() + "/target";
             Rig.awaitLog(preemptor, "preemptor runs\n");
+            Rig.awaitLog(victim, "Image sealed", cycle);
             long[] left = {execs(stage, "one"), execs(stage, "two")};
             assertFalse(victim.getArtifacts().isEmpty(), "the image is an artifact while the stage is suspended");
             assertThat(victim.getArtifacts().get(0).relativePath, startsWith("preemptible/"));
-            while (!Rig.log(preemptor).contains("preemptor ends\n")) {
+            for (int look = 1; look <= 10; look++) {
                 assertEquals(List.of(), HostProcesses.mentioning(target), "processes of AFL while the preemptor runs");
                 Thread.sleep(100);
             }
+            assertTrue(preemptor.isBuilding());
+            agent.getWorkspaceFor(high).child("enough").touch(System.currentTimeMillis());
             assertEquals(left[0], execs(stage, "one"), "executions while suspended");
             assertEquals(left[1], execs(stage, "two"), "executions while suspended");
             j.assertBuildStatusSuccess(j.waitForCompletion(preemptor));

@@ -10,10 +10,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 import jenkins.model.ArtifactManager;
 import jenkins.model.ArtifactManagerConfiguration;
 import jenkins.model.ArtifactManagerFactory;
-import jenkins.model.ArtifactManagerFactoryDescriptor;
 import jenkins.model.StandardArtifactManager;
 import jenkins.util.VirtualFile;
-import org.jvnet.hudson.test.TestExtension;
 
 /**
  * Jenkins' own archive, with a door before the images of stages.
@@ -22,7 +20,8 @@ import org.jvnet.hudson.test.TestExtension;
  *   <li>While it is {@link #shut}, whoever archives or fetches an image waits: so a test is in the middle of a sealing
  *       or of a restore as long as it likes.
  *   <li>While it is {@link #full}, archiving one fails.
- *   <li>{@link #open} ends both; what waited goes on.
+ *   <li>{@link #open} ends both, and what waited goes on; {@link #install} ends both too, and what waited, in a controller
+ *       that is gone, is given up.
  * </ol>
  */
 public final class HeldArtifacts extends ArtifactManagerFactory {
@@ -30,12 +29,17 @@ public final class HeldArtifacts extends ArtifactManagerFactory {
     private static final Object DOOR = new Object();
     private static final AtomicInteger WAITING = new AtomicInteger();
     private static boolean shut;
+    private static int generation;
     private static volatile boolean full;
 
     /** Takes the place of the standard archive for the builds that begin from now on. */
     static void install() {
-        ArtifactManagerConfiguration.get().getArtifactManagerFactories().clear();
-        ArtifactManagerConfiguration.get().getArtifactManagerFactories().add(new HeldArtifacts());
+        if (ArtifactManagerConfiguration.get().getArtifactManagerFactories().isEmpty()) {
+            ArtifactManagerConfiguration.get().getArtifactManagerFactories().add(new HeldArtifacts());
+        }
+        synchronized (DOOR) {
+            generation++;
+        }
         open();
     }
 
@@ -57,17 +61,21 @@ public final class HeldArtifacts extends ArtifactManagerFactory {
         }
     }
 
-    /** Whether somebody waits at the door. */
-    static boolean waited() {
-        return WAITING.get() > 0;
+    /** How many wait at the door. */
+    static int waiting() {
+        return WAITING.get();
     }
 
     private static void pass() throws InterruptedException {
         WAITING.incrementAndGet();
         try {
             synchronized (DOOR) {
+                int then = generation;
                 while (shut) {
                     DOOR.wait();
+                }
+                if (then != generation) {
+                    throw new InterruptedException("the controller is gone");
                 }
             }
         } finally {
@@ -99,17 +107,14 @@ public final class HeldArtifacts extends ArtifactManagerFactory {
             super.archive(workspace, launcher, listener, artifacts);
         }
 
-        /** Asked before an image is fetched; and when artifacts are listed, which does not wait. */
+        /** Only whoever fetches an image waits, not whoever lists or removes artifacts. */
         @Override
         public VirtualFile root() {
-            if (Thread.currentThread().getName().startsWith("preemptible stages")
-                    || Thread.currentThread().getName().startsWith("Executor #")) {
+            if (fetching()) {
                 try {
-                    if (fetching()) {
-                        pass();
-                    }
+                    pass();
                 } catch (InterruptedException x) {
-                    Thread.currentThread().interrupt();
+                    throw new IllegalStateException(x);
                 }
             }
             return super.root();
@@ -119,8 +124,4 @@ public final class HeldArtifacts extends ArtifactManagerFactory {
             return StackWalker.getInstance().walk(frames -> frames.anyMatch(frame -> frame.getMethodName().equals("fetch")));
         }
     }
-
-    /** Makes the factory known. */
-    @TestExtension
-    public static final class DescriptorImpl extends ArtifactManagerFactoryDescriptor {}
 }

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import hudson.EnvVars;
 import hudson.FilePath;
+import hudson.model.Executor;
 import hudson.model.FreeStyleBuild;
 import hudson.model.FreeStyleProject;
 import hudson.model.Job;
@@ -189,11 +190,19 @@ final class Rig {
 
     /** Ends an {@link #endless} stage. */
     static void enough(WorkflowRun run) throws IOException {
-        Files.createFile(workspace(run).orElseThrow().resolve("enough"));
+        touch(run, "enough");
+    }
+
+    /** Makes a file in the workspace of the build's stage. */
+    static void touch(WorkflowRun run, String name) throws IOException {
+        Files.createFile(workspace(run).orElseThrow().resolve(name));
     }
 
     /** Ends a freestyle build that waits for such a file in its workspace. */
     static void enough(FreeStyleBuild run) throws Exception {
+        await("a workspace of " + run)
+                .atMost(PATIENCE)
+                .until(() -> run.getWorkspace() != null && run.getWorkspace().exists());
         run.getWorkspace().child("enough").touch(System.currentTimeMillis());
     }
 
@@ -265,15 +274,8 @@ final class Rig {
     /** Ends what a test left, and removes its jobs and workspaces: the next test has the same controller. */
     void clear() throws Exception {
         j.jenkins.doCancelQuietDown();
-        for (Job<?, ?> job : j.jenkins.getAllItems(Job.class)) {
-            for (Run<?, ?> run : job.getBuilds()) {
-                if (run.isBuilding() && run.getExecutor() != null) {
-                    run.getExecutor().interrupt();
-                }
-            }
-        }
-        await("no build and no stage left").atMost(PATIENCE).untilAsserted(() -> {
-            assertTrue(j.jenkins.getAllItems(Job.class).stream().noneMatch(Job::isBuilding), "a build");
+        await("no build and no stage left").atMost(PATIENCE).pollInterval(Duration.ofMillis(500)).untilAsserted(() -> {
+            assertEquals(List.of(), interrupted());
             assertEquals(List.of(), List.copyOf(StageRegistry.get().all()));
             assertEquals(0, j.jenkins.getQueue().getItems().length);
         });
@@ -286,6 +288,23 @@ final class Rig {
                 workspaces.deleteContents();
             }
         }
+    }
+
+    /** Builds that ran until now. A step may swallow an interrupt, hence again and again. */
+    private List<Run<?, ?>> interrupted() {
+        List<Run<?, ?>> running = new ArrayList<>();
+        for (Job<?, ?> job : j.jenkins.getAllItems(Job.class)) {
+            for (Run<?, ?> run : job.getBuilds()) {
+                Executor executor = run.getExecutor();
+                if (run.isBuilding()) {
+                    running.add(run);
+                    if (executor != null) {
+                        executor.interrupt();
+                    }
+                }
+            }
+        }
+        return running;
     }
 
     /** Waits until the stage has counted further. */
@@ -341,6 +360,7 @@ final class Rig {
         assertNothingRuns();
         await("nothing left below " + home).atMost(PATIENCE).untilAsserted(() -> {
             assertEquals(List.of(), StageRegistry.get().all().stream().toList());
+            assertEquals(List.of(), List.copyOf(StageRegistry.get().leftovers()));
             assertEquals(List.of(), Engine.open(home).list());
             assertEquals("", mounts(home));
             Path exchange = home.resolve("exchange");
