@@ -13,12 +13,15 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import hudson.Util;
 import hudson.model.FreeStyleBuild;
 import hudson.model.Result;
+import hudson.model.queue.QueueTaskFuture;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.view.RunningStagesAction;
 import io.jenkins.plugins.preemptible.view.SuspendedBadgeAction;
+import java.net.InetAddress;
+import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -166,6 +169,35 @@ class FrozenFirstTest extends OneAgent {
         long notBefore = LiveStage.find(stage.id()).retryAfterMillis();
         assertTrue(notBefore > System.currentTimeMillis() + TimeUnit.MINUTES.toMillis(3), "suspended again soon");
         endsWell();
+    }
+
+    /** A connection to the outside postpones a suspension, or is cut by it where the step says so. */
+    @Test
+    void connectionsAreCutWhereTheStepSaysSo() throws Exception {
+        Rig.assumeInstalled("bash", "bash");
+        try (ServerSocket server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            String connected = "bash -c \"exec 3<>/dev/tcp/127.0.0.1/" + server.getLocalPort()
+                    + "; touch connected; while [ ! -e enough ]; do sleep 0.2; done\"";
+            WorkflowRun keeps = Rig.start(rig.pipeline("keeps", 5, Rig.own(connected)));
+            Rig.awaitFile(keeps, "connected");
+            QueueTaskFuture<FreeStyleBuild> waiting = rig.freestyle("waits", 1, "true").scheduleBuild2(0);
+            Rig.awaitLog(keeps, "Not suspended. A process of the stage holds a TCP connection to the outside");
+            assertTrue(keeps.isBuilding());
+            Rig.enough(keeps);
+            j.assertBuildStatusSuccess(j.waitForCompletion(keeps));
+            j.assertBuildStatusSuccess(waiting);
+
+            low = rig.pipeline("low", 5, Rig.own(connected).replace("label:", "tcp: 'close', label:"));
+            victim = Rig.start(low);
+            Rig.awaitFile(victim, "connected");
+            FreeStyleBuild preemptor = preempt("high");
+            Rig.awaitLog(victim, "Image sealed");
+            ends(preemptor);
+            Rig.awaitLog(victim, FROM_LOCAL);
+            Rig.enough(victim);
+            j.assertBuildStatusSuccess(j.waitForCompletion(victim));
+            Rig.assertNothingLeft(agent, low);
+        }
     }
 
     @Test
