@@ -127,9 +127,9 @@ final class NestedExecution extends StepExecution {
             }
             try {
                 StageRecord settled = AfterRestart.Interrupted.settle(stage);
+                Sealing.takeUp(stageId);
                 if (settled != null && settled.suspended()) {
                     PlaceholderRelease.run(settled);
-                    Sealing.takeUp(stageId);
                 }
             } catch (IOException x) {
                 LOGGER.log(Level.WARNING, x, () -> "cannot give the executor of " + stage + " away again");

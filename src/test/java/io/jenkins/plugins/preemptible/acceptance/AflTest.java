@@ -82,7 +82,7 @@ class AflTest extends OneAgent {
             StageRecord stage = Rig.awaitState(StageState.SUSPENDED);
             String target = stage.workspace() + "/target";
             Rig.awaitLog(preemptor, "preemptor runs\n");
-            Rig.awaitLog(victim, "Image sealed", cycle);
+            Rig.awaitSealed(victim, cycle);
             long[] left = {execs(stage, "one"), execs(stage, "two")};
             assertFalse(victim.getArtifacts().isEmpty(), "the image is an artifact while the stage is suspended");
             assertThat(victim.getArtifacts().get(0).relativePath, startsWith("preemptible/"));

@@ -111,7 +111,7 @@ class FrozenFirstTest extends OneAgent {
         assertFalse(HostProcesses.controlGroups(stage.id()).isEmpty(), "the frozen processes are there");
 
         HeldArtifacts.open();
-        Rig.awaitLog(victim, "Image sealed");
+        Rig.awaitSealed(victim, 1);
         assertEquals(1, victim.getArtifacts().size());
         assertTrue(preemptor.isBuilding());
         assertFalse(Rig.awaitState(StageState.SUSPENDED).frozen());
@@ -143,7 +143,7 @@ class FrozenFirstTest extends OneAgent {
                 .untilAsserted(() -> assertEquals(List.of(), victim.getArtifacts()));
 
         FreeStyleBuild again = preempt("again");
-        Rig.awaitLog(victim, "Image sealed");
+        Rig.awaitSealed(victim, 1);
         StageRecord stage = Rig.awaitState(StageState.SUSPENDED);
         assertEquals(2, stage.suspensions());
         Path kept = Path.of(agent.getRemoteFS(), "preemptible", "stages", stage.id(), "images");
@@ -191,7 +191,7 @@ class FrozenFirstTest extends OneAgent {
             victim = Rig.start(low);
             Rig.awaitFile(victim, "connected");
             FreeStyleBuild preemptor = preempt("high");
-            Rig.awaitLog(victim, "Image sealed");
+            Rig.awaitSealed(victim, 1);
             ends(preemptor);
             Rig.awaitLog(victim, FROM_LOCAL);
             Rig.enough(victim);

@@ -72,7 +72,7 @@ class PreemptionTest extends OneAgent {
         WorkflowRun victim = Rig.start(low);
         Rig.awaitLog(victim, "count-3\n");
         FreeStyleBuild preemptor = high.scheduleBuild2(0).waitForStart();
-        Rig.awaitLog(victim, "Image sealed");
+        Rig.awaitSealed(victim, 1);
         assertFalse(victim.getArtifacts().isEmpty(), "the image is among the artifacts while the stage is suspended");
         PreemptorAction story = preemptor.getAction(PreemptorAction.class);
         assertNotNull(story, "the queue item has handed the story on to the build");

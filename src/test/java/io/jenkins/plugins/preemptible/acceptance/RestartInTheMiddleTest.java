@@ -47,7 +47,7 @@ class RestartInTheMiddleTest extends Restarts {
             HeldArtifacts.install();
             agents.start(j, Rig.inbound("other"));
             for (String form : List.of("own", "nested")) {
-                Rig.awaitLog(build(j, form), "Image sealed");
+                Rig.awaitSealed(build(j, form), 1);
                 enough(build(j, "for-" + form), form.equals("own") ? "worker" : "other");
             }
             goneOn(j, build(j, "own"), "worker");
@@ -74,7 +74,7 @@ class RestartInTheMiddleTest extends Restarts {
             suspendedForPipeline(rig, "fetched", "linux", Rig.own(Rig.endless()));
             suspendedForPipeline(rig, "restored", "other", Rig.own(Rig.endless()).replace("'linux'", "'other'"));
             for (String job : List.of("fetched", "restored")) {
-                Rig.awaitLog(build(j, job), "Image sealed");
+                Rig.awaitSealed(build(j, job), 1);
                 ids.add(stageOf(build(j, job)).id());
             }
             await().atMost(Rig.PATIENCE).until(() -> HostProcesses.controlGroups(ids.get(1)).isEmpty());
@@ -89,7 +89,7 @@ class RestartInTheMiddleTest extends Restarts {
         Rig.restart(sessions, agents, j -> {
             HeldArtifacts.install();
             agents.start(j, Rig.inbound("other"));
-            Rig.awaitLog(build(j, "restored"), "Image sealed", 2);
+            Rig.awaitSealed(build(j, "restored"), 2);
             enough(build(j, "for-restored"), "other");
             Rig.awaitLog(build(j, "fetched"), "from the sealed image in the build's archive");
             goneOn(j, build(j, "fetched"), "worker");

@@ -331,6 +331,14 @@ final class Rig {
                 .until(() -> log(run).split(Pattern.quote(text), -1).length - 1 >= times);
     }
 
+    /** Waits until so many images of the build's stages are sealed: at idle priority that takes long on a busy machine. */
+    static void awaitSealed(Run<?, ?> run, int times) {
+        await(times + " images of " + run)
+                .atMost(Duration.ofMinutes(5))
+                .pollInterval(Duration.ofMillis(50))
+                .until(() -> log(run).split("Image sealed", -1).length - 1 >= times);
+    }
+
     static StageRecord awaitState(StageState state) {
         StageRecord stage = await("a stage that is " + state)
                 .atMost(PATIENCE)
