@@ -4,6 +4,7 @@ import io.jenkins.plugins.preemptible.engine.criu.Criu;
 import io.jenkins.plugins.preemptible.engine.criu.CriuException;
 import io.jenkins.plugins.preemptible.engine.criu.CriuRun;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import io.jenkins.plugins.preemptible.engine.fixup.ImageFixups;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.image.ImageArchive;
@@ -103,6 +104,11 @@ final class Dumping {
         long dumping = System.nanoTime();
         criu.dump(record.init(), folder, frozen.freezer(), mounts, record.options(), idle, watch);
         long dumped = System.nanoTime();
+        ImageFixups.apply(folder.images());
+        Path measured = folder.logs().resolve("stats-dump");
+        if (Files.exists(measured)) {
+            Files.copy(measured, folder.images().resolve("stats-dump.img"));
+        }
         StageRecord.Image image = new StageRecord.Image(manifest.createdAt(), null, tree.size());
         new StageFolder(folder.images())
                 .write(record.withState(State.SUSPENDED)

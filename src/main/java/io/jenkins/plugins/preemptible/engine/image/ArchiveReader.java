@@ -44,11 +44,18 @@ final class ArchiveReader {
     private final Path archive;
     private final ImageKey key;
     private final Target target;
+    private final EntrySink sink;
 
     ArchiveReader(Path archive, ImageKey key, Target target) {
+        this(archive, key, target, null);
+    }
+
+    /** @param sink sees the image files in the target's place; null to unpack them into the target */
+    ArchiveReader(Path archive, ImageKey key, Target target, EntrySink sink) {
         this.archive = archive;
         this.key = key;
         this.target = target;
+        this.sink = sink;
     }
 
     /** Where the image files go. */
@@ -183,7 +190,11 @@ final class ArchiveReader {
                 throw new ImageException(
                         UNSAFE_ENTRY, archive, "'" + entry.getName() + "' is more than its manifest says", null);
             }
-            unpack(tar, entry);
+            if (sink == null) {
+                unpack(tar, entry);
+            } else {
+                show(tar, entry);
+            }
             entries.add(new ImageInspection.Entry(entry.getName(), entry.getSize()));
         }
         if (entry == null) {
@@ -232,6 +243,55 @@ final class ArchiveReader {
                 }
                 out.write(buffer, read);
                 left -= read;
+            }
+        }
+    }
+
+    private void show(TarArchiveInputStream tar, TarArchiveEntry entry) throws IOException {
+        EntryContent content = new EntryContent(tar, entry.getSize());
+        try {
+            sink.entry(entry.getName(), entry.getSize(), content);
+        } catch (IOException | RuntimeException e) {
+            if (content.failure != null) {
+                throw content.failure;
+            }
+            throw new ImageException(INPUT_OUTPUT, archive, "'" + entry.getName() + "': " + e.getMessage(), e);
+        }
+        content.transferTo(OutputStream.nullOutputStream());
+        if (content.left > 0) {
+            throw new ImageException(TRUNCATED, archive, "'" + entry.getName() + "' is not whole", null);
+        }
+    }
+
+    /** One entry's bytes; remembers a failure of the archive, which the sink's own must not hide. */
+    private static final class EntryContent extends InputStream {
+        private final InputStream in;
+        private long left;
+        private IOException failure;
+
+        EntryContent(InputStream in, long bytes) {
+            this.in = in;
+            this.left = bytes;
+        }
+
+        @Override
+        public int read() throws IOException {
+            byte[] one = new byte[1];
+            return read(one, 0, 1) < 0 ? -1 : one[0] & 0xff;
+        }
+
+        @Override
+        public int read(byte[] buffer, int offset, int length) throws IOException {
+            if (length == 0) {
+                return 0;
+            }
+            try {
+                int read = left == 0 ? -1 : in.read(buffer, offset, (int) Math.min(length, left));
+                left -= Math.max(0, read);
+                return read;
+            } catch (IOException e) {
+                failure = e;
+                throw e;
             }
         }
     }

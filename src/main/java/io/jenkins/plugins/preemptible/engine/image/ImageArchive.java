@@ -75,7 +75,18 @@ public final class ImageArchive {
      * @throws ImageException with the reason
      */
     public static ImageInspection inspect(Path archive, ImageKey key) throws ImageException {
-        return new ArchiveReader(archive, key, ArchiveReader.Target.NONE).read();
+        return inspect(archive, key, EntrySink.NONE);
+    }
+
+    /**
+     * Authenticates a whole archive and lets the caller see its files while it is read, without writing anything.
+     *
+     * <p>What the sink was given may be believed only after this returned: until then the end was not seen.
+     *
+     * @throws ImageException with the reason; INPUT_OUTPUT when the sink itself failed
+     */
+    public static ImageInspection inspect(Path archive, ImageKey key, EntrySink sink) throws ImageException {
+        return new ArchiveReader(archive, key, ArchiveReader.Target.NONE, sink).read();
     }
 
     /**

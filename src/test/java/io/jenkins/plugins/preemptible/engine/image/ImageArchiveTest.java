@@ -156,6 +156,31 @@ class ImageArchiveTest {
     }
 
     @Test
+    void aSinkSeesTheFilesItAsksForAndNothingIsWritten() throws IOException {
+        write();
+        Map<String, byte[]> seen = new TreeMap<>();
+        ImageInspection inspection = ImageArchive.inspect(
+                archive, KEY, (name, bytes, content) -> seen.put(name, content.readNBytes(name.startsWith("p") ? 5 : 99)));
+        assertEquals(3, inspection.entries().size());
+        assertEquals(List.of("core-1.img", "empty.img", "pages-1.img"), List.copyOf(seen.keySet()));
+        assertArrayEquals("registers".getBytes(), seen.get("core-1.img"));
+        assertArrayEquals(
+                java.util.Arrays.copyOf(content(images).get("pages-1.img"), 5), seen.get("pages-1.img"));
+        assertOnlyFile(folder, archive, images);
+    }
+
+    @Test
+    void aSinkThatFailsIsToldApartFromABadImage() throws IOException {
+        write();
+        ImageException e = assertThrows(
+                ImageException.class, () -> ImageArchive.inspect(archive, KEY, (name, bytes, content) -> {
+                    throw new IOException("no such message type");
+                }));
+        assertEquals(Reason.INPUT_OUTPUT, e.reason());
+        assertTrue(e.getMessage().contains("core-1.img") && e.getMessage().contains("no such message"), e.getMessage());
+    }
+
+    @Test
     void aLargeImageWithHolesIsReadBackAndStaysSmall() throws IOException {
         byte[] mark = "here".getBytes();
         try (RandomAccessFile file = new RandomAccessFile(images.resolve("pages-2.img").toFile(), "rw")) {
