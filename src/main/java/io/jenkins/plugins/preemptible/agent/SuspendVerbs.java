@@ -107,8 +107,17 @@ final class SuspendVerbs {
 
         @Override
         Dump act(Engine engine, StageId stage, Path exchange) throws IOException {
+            Path archive;
             try {
-                Path archive = PrivateFolder.make(exchange).resolve(AgentStage.IMAGE_FILE);
+                archive = PrivateFolder.make(exchange).resolve(AgentStage.IMAGE_FILE);
+            } catch (IOException x) {
+                if (!stayFrozen) {
+                    engine.thaw(stage);
+                }
+                return refused(AgentStage.Refusal.of("The folder " + exchange + " cannot be made on the agent (" + x
+                        + "). Free some space there, or make it writable for the agent's user."));
+            }
+            try {
                 Checkpoint done = engine.dump(
                         stage,
                         archive,
@@ -123,8 +132,12 @@ final class SuspendVerbs {
                         done.processes());
             } catch (EngineException x) {
                 PrivateFolder.remove(exchange);
-                return new Dump(AgentStage.Refusal.of(x), 0, 0, 0, 0, 0);
+                return refused(AgentStage.Refusal.of(x));
             }
+        }
+
+        private static Dump refused(AgentStage.Refusal why) {
+            return new Dump(why, 0, 0, 0, 0, 0);
         }
     }
 

@@ -157,9 +157,27 @@ class FrozenFirstTest extends OneAgent {
     @Test
     void nothingIsLostWhenTheArchiveIsFull() throws Exception {
         HeldArtifacts.full();
+        nothingIsLost("The image could not be archived: the archive of this test is full");
+    }
+
+    /** A file stands where the agent wants a folder for the image. */
+    @Test
+    void nothingIsLostWhenTheDumpFails() throws Exception {
+        Path exchange = Path.of(agent.getRemoteFS(), "preemptible", "exchange");
+        Util.deleteRecursive(exchange.toFile());
+        Files.createDirectories(exchange.getParent());
+        Files.createFile(exchange);
+        try {
+            nothingIsLost("The image could not be sealed. The folder " + exchange);
+        } finally {
+            Files.delete(exchange);
+        }
+    }
+
+    private void nothingIsLost(String why) throws Exception {
         start(Rig.own(Rig.endless()));
         FreeStyleBuild preemptor = preempt("high");
-        Rig.awaitLog(victim, "The image could not be archived: the archive of this test is full", 2);
+        Rig.awaitLog(victim, why, 2);
         assertThat(Rig.log(victim), containsString("Sealing is tried again in"));
         assertTrue(Rig.awaitState(StageState.SUSPENDED).frozen());
         assertTrue(preemptor.isBuilding(), "the preemptor has the executor");
