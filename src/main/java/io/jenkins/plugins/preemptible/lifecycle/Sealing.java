@@ -201,7 +201,13 @@ public final class Sealing {
 
     private long seal(StageRecord stage, AgentStage agent) throws IOException, InterruptedException {
         if (dump == null) {
-            AgentStage.Dump made = agent.dump(stage.imageKey.getPlainText(), true);
+            Secret key = stage.imageKey;
+            if (key == null) {
+                // Found out anew, it gets one.
+                uncertain = true;
+                return LOOK_MILLIS;
+            }
+            AgentStage.Dump made = agent.dump(key.getPlainText(), true);
             if (made.refusal() != null && UNEXPECTED.contains(made.refusal().reason())) {
                 uncertain = true;
                 return LOOK_MILLIS;
