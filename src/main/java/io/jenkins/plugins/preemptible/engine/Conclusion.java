@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.engine;
 
 import io.jenkins.plugins.preemptible.engine.criu.CriuRun;
+import io.jenkins.plugins.preemptible.engine.criu.SilentClose;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
@@ -48,6 +49,9 @@ final class Conclusion {
             suspension.change(r -> r.withState(State.SUSPENDED)
                     .withFreezing(null)
                     .withSuspensions(r.suspensions() + 1));
+            if (record.options().tcpEstablished()) {
+                SilentClose.prepare(record.dumped());
+            }
             Stages.killWhole(tree.freezer(), record.init());
             if (!suspension.stages().localImages().keeps(folder.images())) {
                 StageFolder.delete(folder.images());

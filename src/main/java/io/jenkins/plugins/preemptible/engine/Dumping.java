@@ -4,6 +4,7 @@ import io.jenkins.plugins.preemptible.engine.criu.Criu;
 import io.jenkins.plugins.preemptible.engine.criu.CriuException;
 import io.jenkins.plugins.preemptible.engine.criu.CriuRun;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import io.jenkins.plugins.preemptible.engine.criu.TaskTraits;
 import io.jenkins.plugins.preemptible.engine.fixup.ImageFixups;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
@@ -105,6 +106,7 @@ final class Dumping {
         criu.dump(record.init(), folder, frozen.freezer(), mounts, record.options(), idle, watch);
         long dumped = System.nanoTime();
         ImageFixups.apply(folder.images());
+        TaskTraits.keep(folder.images(), tree);
         Path measured = folder.logs().resolve("stats-dump");
         if (Files.exists(measured)) {
             Files.copy(measured, folder.images().resolve("stats-dump.img"));

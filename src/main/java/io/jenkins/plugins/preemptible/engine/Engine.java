@@ -113,7 +113,8 @@ public final class Engine {
             folder.write(StageRecord.starting(
                     spec, freezer.location(), Instant.now().toString(), folder.path().toString()));
             HostProcess init = StageLaunch.start(spec, folder, freezer);
-            List<String> mounts = Mounts.ofHost(Proc.mountInfo(init.pid()));
+            // As they were before the command could mount anything: that is the stage's own.
+            List<String> mounts = Mounts.ofHost(Files.readAllLines(folder.path().resolve("mounts")));
             folder.change(r -> r.withInit(init).withMounts(mounts));
             return status(spec.id());
         } catch (EngineException e) {

@@ -14,7 +14,7 @@ import java.nio.file.Path;
  *
  * Stateless, safe for any thread; two must not work on the same folder at a time.
  */
-public sealed interface ImageFixup permits MissingVdso {
+public sealed interface ImageFixup permits MissingVdso, ExpiredTimerfd {
 
     /** Short and stable, for logs and JSON, such as {@code missing-vdso}. */
     String name();

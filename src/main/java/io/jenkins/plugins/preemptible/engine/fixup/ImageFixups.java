@@ -17,7 +17,7 @@ import java.util.List;
 public final class ImageFixups {
 
     /** Every fix-up there is. */
-    public static final List<ImageFixup> ALL = List.of(new MissingVdso());
+    public static final List<ImageFixup> ALL = List.of(new MissingVdso(), new ExpiredTimerfd());
 
     private ImageFixups() {}
 

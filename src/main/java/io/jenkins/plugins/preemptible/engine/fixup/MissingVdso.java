@@ -5,15 +5,11 @@ import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.UnknownFieldSet;
 import io.jenkins.plugins.preemptible.engine.content.CriuFields.Mm;
 import io.jenkins.plugins.preemptible.engine.content.CriuFields.Vma;
-import io.jenkins.plugins.preemptible.engine.content.ImageFile;
 import io.jenkins.plugins.preemptible.engine.content.VmaStatus;
 import java.io.IOException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
-import java.nio.file.attribute.PosixFilePermissions;
-import java.util.ArrayList;
 import java.util.List;
 
 /**
@@ -48,23 +44,10 @@ final class MissingVdso implements ImageFixup {
         boolean changed = false;
         try (DirectoryStream<Path> files = Files.newDirectoryStream(imageFolder, "mm-*.img")) {
             for (Path file : files) {
-                changed |= applyTo(file);
+                changed |= EntryRewrite.rewrite(file, MissingVdso::withoutStrayVvar);
             }
         }
         return changed;
-    }
-
-    private static boolean applyTo(Path file) throws IOException {
-        ImageFile image = ImageFile.parse(file.getFileName().toString(), Files.readAllBytes(file));
-        List<UnknownFieldSet> fixed = new ArrayList<>();
-        for (UnknownFieldSet mm : image.entries()) {
-            fixed.add(withoutStrayVvar(mm));
-        }
-        if (fixed.equals(image.entries())) {
-            return false;
-        }
-        replace(file, image.withEntries(fixed).bytes());
-        return true;
     }
 
     private static UnknownFieldSet withoutStrayVvar(UnknownFieldSet mm) throws InvalidProtocolBufferException {
@@ -83,17 +66,5 @@ final class MissingVdso implements ImageFixup {
     private static long status(ByteString vma) throws InvalidProtocolBufferException {
         List<Long> values = UnknownFieldSet.parseFrom(vma).getField(Vma.STATUS).getVarintList();
         return values.isEmpty() ? 0 : values.get(values.size() - 1);
-    }
-
-    // A name that no image has: should this end half-way, the folder is no image any more, and nobody packs it.
-    private static void replace(Path file, byte[] content) throws IOException {
-        Path next = Files.createTempFile(
-                file.getParent(), "fixup", null, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
-        try {
-            Files.write(next, content);
-            Files.move(next, file, StandardCopyOption.ATOMIC_MOVE);
-        } finally {
-            Files.deleteIfExists(next);
-        }
     }
 }

@@ -127,6 +127,25 @@ public final class Proc {
                 .orElse((int) pid);
     }
 
+    /** The mask of the processors that a task may run on, as the kernel writes it; empty when it is gone. */
+    public static Optional<String> allowedProcessors(long task) {
+        return status(task, "Cpus_allowed").map(String::trim);
+    }
+
+    /** The timer slack of a task in nanoseconds; empty when it is gone, or this user may not know. */
+    public static Optional<Long> timerSlack(long task) {
+        return read(ROOT.resolve(Long.toString(task)).resolve("timerslack_ns")).map(t -> Long.parseLong(t.trim()));
+    }
+
+    /** Sets the timer slack of a task in nanoseconds, where this user may. */
+    public static void setTimerSlack(long task, long nanos) {
+        try {
+            Files.writeString(ROOT.resolve(Long.toString(task)).resolve("timerslack_ns"), Long.toString(nanos));
+        } catch (IOException e) {
+            // It ended, or keeps what it has: timers are a little more or less exact.
+        }
+    }
+
     private static Optional<String> status(long pid, String field) {
         return read(ROOT.resolve(Long.toString(pid)).resolve("status")).flatMap(text -> text.lines()
                 .filter(l -> l.startsWith(field + ":"))

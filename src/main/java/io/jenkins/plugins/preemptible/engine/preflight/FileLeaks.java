@@ -43,7 +43,7 @@ final class FileLeaks {
     private static final Set<String> CARRIED =
             Set.of("eventfd", "eventpoll", "inotify", "signalfd", "timerfd", "pidfd");
 
-    // The kernel's admin-guide/devices.txt: memory devices; consoles, after which serial lines follow; pseudo terminals.
+    // The kernel's admin-guide/devices.txt: memory; consoles, after which serial lines follow; pseudo terminals.
     private static final int MEMORY_DEVICES = 1;
     private static final int CONSOLES = 4;
     private static final int FIRST_SERIAL_LINE = 64;

@@ -29,7 +29,8 @@ final class FileReader {
 
     private static final int FORMAT = 0170000;
     // O_DIRECT of open(2), which differs between machines.
-    private static final int DIRECT = List.of("aarch64", "arm").contains(System.getProperty("os.arch")) ? 0200000 : 040000;
+    private static final int DIRECT =
+            List.of("aarch64", "arm").contains(System.getProperty("os.arch")) ? 0200000 : 040000;
 
     private static final Pattern NAMELESS = Pattern.compile(
             "^/(memfd:|dev/zero |SYSV|\\[aio\\]|anon_hugepage|drm mm object|secretmem|dmabuf)");

@@ -19,7 +19,7 @@ public record PreflightReport(List<Leak> leaks, CriuOptions options) {
         return leaks.isEmpty();
     }
 
-    /** Those that stay as long as the process that has them: a stage with one in its first seconds is not to be counted on. */
+    /** Those that stay as long as the process that has them: with one in its first seconds, do not count on a stage. */
     public List<Leak> lasting() {
         return leaks.stream().filter(l -> !l.reason().passing()).toList();
     }

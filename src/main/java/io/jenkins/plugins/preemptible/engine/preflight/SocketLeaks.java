@@ -151,7 +151,7 @@ final class SocketLeaks {
         return Integer.parseInt(hexadecimal.substring(hexadecimal.indexOf(':') + 1), 16);
     }
 
-    // The kernel writes each group of four bytes as a number of the machine; little-endian on all that CRIU runs on but s390.
+    // The kernel writes four bytes as a number of the machine; little-endian on all that CRIU runs on but s390.
     static String address(String hexadecimal) {
         String host = hexadecimal.substring(0, hexadecimal.indexOf(':'));
         StringBuilder text = new StringBuilder();

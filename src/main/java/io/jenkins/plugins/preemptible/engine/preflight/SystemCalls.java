@@ -75,7 +75,9 @@ final class SystemCalls {
     static String protocol(String descriptor) {
         byte[] value = new byte[64];
         long length = Bound.C.getxattr(descriptor, "system.sockprotoname", value, value.length);
-        return length <= 0 ? "" : new String(value, 0, (int) length, StandardCharsets.US_ASCII).replace("\0", "").trim();
+        return length <= 0
+                ? ""
+                : new String(value, 0, (int) length, StandardCharsets.US_ASCII).replace("\0", "").trim();
     }
 
     /** Whether a descriptor is a POSIX message queue. */

@@ -27,7 +27,8 @@ record TreeSnapshot(
         Room room) {
 
     /** The namespaces that a dump looks at, by the names of {@code /proc/PID/ns}. */
-    static final List<String> NAMESPACES = List.of("pid", "net", "user", "uts", "ipc", "cgroup", "time_for_children", "mnt");
+    static final List<String> NAMESPACES =
+            List.of("pid", "net", "user", "uts", "ipc", "cgroup", "time_for_children", "mnt");
 
     /**
      * One process below the init, or the init.
