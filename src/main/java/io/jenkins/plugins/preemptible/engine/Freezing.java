@@ -59,6 +59,8 @@ final class Freezing {
                 throw new SuspendFailedException(leak.get().reason(), leak.get().words());
             }
             return freeze(record.withOptions(seen.options()), request, Suspension.millis(begun, System.nanoTime()));
+        } catch (IOException e) {
+            throw suspension.failed(e);
         }
     }
 

@@ -30,7 +30,7 @@ public final class Proc {
     private static final List<String> VFORK = List.of("kernel_clone", "_do_fork", "do_fork", "wait_for_vfork_done");
 
     /** The fields of {@code /proc/PID/stat} that are of use here. */
-    public record Stat(long pid, String comm, char state, long ppid, long startTicks) {
+    public record Stat(long pid, String comm, char state, long ppid, long session, long startTicks) {
         /** Whether it has ended and only waits for its parent to take note. */
         public boolean zombie() {
             return state == 'Z' || state == 'X';
@@ -60,6 +60,7 @@ public final class Proc {
                 line.substring(open + 1, close),
                 rest[0].charAt(0),
                 Long.parseLong(rest[1]),
+                Long.parseLong(rest[3]),
                 Long.parseLong(rest[19])));
     }
 
@@ -84,6 +85,11 @@ public final class Proc {
             open.addAll(byParent.getOrDefault(s.pid(), List.of()));
         }
         return tree;
+    }
+
+    /** The processes of a session, its leader too if it is still there. */
+    public static List<Stat> session(long leader) {
+        return all().stream().filter(s -> s.session() == leader).toList();
     }
 
     private static List<Stat> all() {

@@ -28,4 +28,12 @@ public interface EntrySink {
      * @throws IOException stops the reading, and comes out of it as an {@link ImageException} that says so
      */
     void entry(String name, long bytes, InputStream content) throws IOException;
+
+    /**
+     * Called in place of {@link #entry} for a file of a difference that is partly in its parent, so that its bytes are
+     * not known from this archive alone. Does nothing unless overridden.
+     *
+     * @param stored bytes of it that this archive holds
+     */
+    default void reference(String name, long bytes, long stored) throws IOException {}
 }

@@ -144,7 +144,7 @@ class PreemptTest {
         byte[] later = whole.clone();
         later[9] = 7;
         Files.write(archive, later);
-        call("inspect", archive.toString(), "--key-file", key).refuses("stage.image", "it has 7, known is 1");
+        call("inspect", archive.toString(), "--key-file", key).refuses("stage.image", "it has 7, known is 2");
         Files.write(archive, whole);
         Path other = folder.resolve("other.key");
         ImageKey.ofFile(other);
