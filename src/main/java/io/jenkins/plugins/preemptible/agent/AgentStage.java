@@ -214,6 +214,7 @@ public final class AgentStage {
      * What {@link #restore} and {@link #resumeHere} answer; {@code refusal} is null on success.
      *
      * @param tier name of the engine's constant
+     * @param warnings what differs between the host as it was and as it is, sentences without a final stop
      */
     public record Restore(
             Refusal refusal,
@@ -221,12 +222,13 @@ public final class AgentStage {
             List<String> enterCommand,
             long unpackMillis,
             long restoreMillis,
-            int processes)
+            int processes,
+            List<String> warnings)
             implements Serializable {
 
         /** It does not run. */
         public static Restore refused(Refusal why) {
-            return new Restore(why, null, null, 0, 0, 0);
+            return new Restore(why, null, null, 0, 0, 0, List.of());
         }
     }
 

@@ -88,7 +88,7 @@ final class ResumeVerbs {
     }
 
     private static Restore running(Engine engine, StageId stage) {
-        return new Restore(null, "ALREADY_RUNNING", List.copyOf(engine.enterCommand(stage)), 0, 0, 0);
+        return new Restore(null, "ALREADY_RUNNING", List.copyOf(engine.enterCommand(stage)), 0, 0, 0, List.of());
     }
 
     private static Restore went(Engine engine, StageId stage, ResumeReport done) {
@@ -98,6 +98,7 @@ final class ResumeVerbs {
                 List.copyOf(engine.enterCommand(stage)),
                 done.unpackMillis(),
                 done.restoreMillis(),
-                done.processes());
+                done.processes(),
+                List.copyOf(done.warnings()));
     }
 }

@@ -154,6 +154,9 @@ public final class Resumption {
                         + ") after being suspended for "
                         + hudson.Util.getTimeSpanString(now - before.suspendedSinceMillis) + ": "
                         + restore.processes() + " processes go on.");
+        for (String warning : restore.warnings()) {
+            StageLog.line(live.context(), "Not as it was before the suspension: " + warning + ".");
+        }
         try {
             Run<?, ?> run = live.context().get(Run.class);
             if (run != null && !StageImages.delete(run, before.id)) {
