@@ -23,8 +23,8 @@ import java.util.logging.Logger;
  *   <li>{@link #of} is called once, when the stage's body has ended; it marks the stage and returns at once.
  *   <li>Off that thread it waits for a suspension or restore in progress, removes image and key, kills what is left on
  *       the agent, and only then drops the record.
- *   <li>An agent that is away is cleaned when it is back, also by the next process of the controller: its record is
- *       among the registry's leftovers until then. It is never waited for.
+ *   <li>An agent that is away is cleaned when it is back, also by the next process of the controller: the stage's record
+ *       is among the registry's leftovers until then, for a week where the agent was removed. It is never waited for.
  * </ol>
  */
 public final class Ending {
@@ -33,6 +33,9 @@ public final class Ending {
     private static final long PERIOD_MILLIS = TimeUnit.SECONDS.toMillis(10);
     /** Of an agent that is there; an agent that is away is waited for. */
     private static final int MOST_TRIES = 20;
+
+    /** An agent that was removed may be added again, with what is left on its host. */
+    private static final long UNKNOWN_MILLIS = TimeUnit.DAYS.toMillis(7);
 
     /** How often the cleaning of an ended stage failed, by its id, in this process of the controller. */
     private static final Map<String, Integer> FAILURES = new ConcurrentHashMap<>();
@@ -141,7 +144,7 @@ public final class Ending {
             for (StageRecord stage : StageRegistry.get().leftovers()) {
                 if (AbortedStage.nodeOf(stage.node) == null) {
                     long since = unknownSince.computeIfAbsent(stage.id, id -> now);
-                    if (now - since > RemovedAgent.graceMillis()) {
+                    if (now - since > UNKNOWN_MILLIS) {
                         unknownSince.remove(stage.id);
                         done(stage);
                     }

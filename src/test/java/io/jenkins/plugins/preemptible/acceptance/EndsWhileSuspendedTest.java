@@ -133,6 +133,8 @@ class EndsWhileSuspendedTest extends OneAgent {
     private void agentDeleted(String script) throws Exception {
         low = rig.pipeline("low", 5, script);
         FreeStyleBuild preemptor = suspend("sleep 600");
+        // Frozen processes on a host that Jenkins no longer knows would stay there.
+        Rig.awaitSealed(victim, 1);
         j.jenkins.removeNode(agent);
         j.assertBuildStatus(Result.ABORTED, completed(victim));
         assertThat(Rig.log(victim), containsString("was removed while the stage was suspended"));

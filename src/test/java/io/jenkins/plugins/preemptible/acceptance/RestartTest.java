@@ -213,6 +213,7 @@ class RestartTest extends Restarts {
             Rig.awaitLog(victim, "count-5\n");
             rig.freestyle("high", 1, "sleep 5").scheduleBuild2(0).waitForStart();
             Rig.awaitState(StageState.SUSPENDED);
+            Rig.awaitSealed(victim, 1);
         });
         Util.deleteRecursive(new File(sessions.getHome(), "nodes/worker"));
         sessions.then(j -> {
