@@ -3,28 +3,17 @@ package io.jenkins.plugins.preemptible.agent;
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.FilePath;
 import hudson.model.Node;
-import hudson.remoting.VirtualChannel;
-import io.jenkins.plugins.preemptible.engine.Checkpoint;
-import io.jenkins.plugins.preemptible.engine.DumpGuard;
 import io.jenkins.plugins.preemptible.engine.Engine;
 import io.jenkins.plugins.preemptible.engine.EngineException;
-import io.jenkins.plugins.preemptible.engine.FreezeRequest;
-import io.jenkins.plugins.preemptible.engine.IfDumpFails;
-import io.jenkins.plugins.preemptible.engine.ResumeReport;
-import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import io.jenkins.plugins.preemptible.engine.criu.Connections;
 import io.jenkins.plugins.preemptible.engine.host.HostReport;
-import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.stage.StageSpec;
-import io.jenkins.plugins.preemptible.engine.stage.StageStatus;
-import java.io.File;
 import java.io.IOException;
+import java.io.Serializable;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.Map;
-import java.util.Optional;
 import java.util.stream.Collectors;
-import jenkins.MasterToSlaveFileCallable;
 
 /**
  * One stage on its agent, as the controller sees it.
@@ -69,9 +58,14 @@ public final class AgentStage {
         return home.child("exchange").child(id.value());
     }
 
-    /** Makes the stage's sandbox, or says why this host cannot. */
-    public Sandbox open(FilePath workspace, String name) throws IOException, InterruptedException {
-        return home.act(new Open(id.value(), name, workspace.getRemote()));
+    /**
+     * Makes the stage's sandbox, or says why this host cannot.
+     *
+     * @param closeConnections whether its TCP connections to the outside are cut when it is suspended
+     */
+    public Sandbox open(FilePath workspace, String name, boolean closeConnections)
+            throws IOException, InterruptedException {
+        return home.act(new Open(id.value(), name, workspace.getRemote(), closeConnections));
     }
 
     /**
@@ -84,28 +78,55 @@ public final class AgentStage {
     }
 
     /**
-     * Freezes, dumps and seals; the tree is frozen afterwards and waits for {@link #commit} or {@link #thaw}.
+     * Looks whether the stage could be suspended; it runs on untouched.
      *
-     * @param controlFolders absolute paths of the durable tasks in flight: one that has its result already stops the
-     *     dump, since its step is about to go on
+     * @return why it never can as it is, in words; null when it can, or can try again later
      */
-    public Dump dump(String key, List<String> controlFolders) throws IOException, InterruptedException {
-        return home.act(new DumpStage(id.value(), key, controlFolders));
+    @CheckForNull
+    public String look() throws IOException, InterruptedException {
+        return home.act(new SuspendVerbs.Look(id.value()));
     }
 
     /**
-     * Kills the frozen tree, once its image is safe.
+     * Stops the stage where it is; {@link #dump} or {@link #thaw} must follow. Takes the same time at any size.
+     *
+     * @param controlFolders absolute paths of the durable tasks in flight: one that has its result already stops it,
+     *     since its step is about to go on
+     * @param memoryFloorBytes with less free memory than that the executor is not free before the image is sealed; 0 =
+     *     free at once
+     */
+    public Freeze freeze(List<String> controlFolders, long memoryFloorBytes) throws IOException, InterruptedException {
+        return home.act(new SuspendVerbs.FreezeStage(id.value(), controlFolders, memoryFloorBytes));
+    }
+
+    /**
+     * Dumps and seals the frozen stage into {@link #exchange}; it is frozen afterwards and waits for {@link #commit} or
+     * {@link #thaw}.
+     *
+     * @param stayFrozen whether it stays frozen when that fails, or runs on
+     */
+    public Dump dump(String key, boolean stayFrozen) throws IOException, InterruptedException {
+        return home.act(new SuspendVerbs.DumpStage(id.value(), key, stayFrozen));
+    }
+
+    /**
+     * Kills the frozen tree, once its image is safe; harmless when that was done.
      *
      * @return why it was not killed but goes on, in words; null when it was killed
      */
     @CheckForNull
     public String commit() throws IOException, InterruptedException {
-        return home.act(new Commit(id.value()));
+        return home.act(new SuspendVerbs.Commit(id.value()));
     }
 
     /** Lets the frozen tree go on and drops its image; harmless when it is not frozen. */
     public void thaw() throws IOException, InterruptedException {
-        home.act(new Thaw(id.value()));
+        home.act(new SuspendVerbs.Thaw(id.value()));
+    }
+
+    /** Sees to it that the stage, which is to be suspended, does not run; tells what there is of it. */
+    public Held hold() throws IOException, InterruptedException {
+        return home.act(new SuspendVerbs.Hold(id.value()));
     }
 
     /** Makes the exchange folder, readable by the agent's user only. */
@@ -116,9 +137,15 @@ public final class AgentStage {
         return exchange;
     }
 
+    /** Lets the stage go on from what is left of it on the agent; null when the sealed image has to be brought. */
+    @CheckForNull
+    public Restore resumeHere() throws IOException, InterruptedException {
+        return home.act(new ResumeVerbs.ResumeHere(id.value()));
+    }
+
     /** Restores the image in the exchange folder, and removes that file when the stage runs again. */
     public Restore restore(String key) throws IOException, InterruptedException {
-        return home.act(new RestoreStage(id.value(), key));
+        return home.act(new ResumeVerbs.RestoreStage(id.value(), key));
     }
 
     /** Kills whatever is left of the stage, running or frozen, and forgets it. */
@@ -127,56 +154,95 @@ public final class AgentStage {
     }
 
     /** What {@link #open} answers. Exactly one of the two is null. */
-    public record Sandbox(List<String> enterCommand, String refusal) implements java.io.Serializable {}
+    public record Sandbox(List<String> enterCommand, String refusal) implements Serializable {}
 
-    /** What {@link #dump} answers; {@code refusal} is null on success, else a sentence for people. */
+    /**
+     * A refusal of the engine.
+     *
+     * @param sentence for people
+     * @param reason name of the engine's constant
+     * @param lasting whether it stays as long as the process that it is about
+     */
+    public record Refusal(String sentence, String reason, boolean lasting, List<String> criuLines)
+            implements Serializable {
+
+        static Refusal of(EngineException x) {
+            return new Refusal(
+                    x.getMessage(), x.reason().name(), !x.reason().passing(), List.copyOf(x.criuLines()));
+        }
+
+        /** Something that has nothing to do with the engine. */
+        public static Refusal of(String sentence) {
+            return new Refusal(sentence, "", false, List.of());
+        }
+    }
+
+    /**
+     * What {@link #freeze} answers; {@code refusal} is null on success.
+     *
+     * @param residentBytes of memory that the frozen tree holds
+     * @param handOver whether the executor may be given away now, {@code handOverWhy} in words
+     */
+    public record Freeze(
+            Refusal refusal,
+            long preflightMillis,
+            long freezeMillis,
+            int processes,
+            long residentBytes,
+            boolean handOver,
+            String handOverWhy)
+            implements Serializable {}
+
+    /** What {@link #dump} answers; {@code refusal} is null on success. */
     public record Dump(
-            String refusal,
-            String reason,
-            List<String> criuLines,
-            long frozenMillis,
-            long dumpMillis,
-            long archiveMillis,
-            long imageBytes,
-            long archiveBytes,
-            int processes)
-            implements java.io.Serializable {}
+            Refusal refusal, long dumpMillis, long archiveMillis, long imageBytes, long archiveBytes, int processes)
+            implements Serializable {}
 
-    /** What {@link #restore} answers; {@code refusal} is null on success, else a sentence for people. */
+    /** What {@link #hold} found of a stage that is to be suspended. */
+    public enum Held {
+        /** Its frozen tree. */
+        FROZEN,
+        /** No process; it was dumped. */
+        IMAGE,
+        /** Somebody is still at it. */
+        BUSY,
+        /** Nothing. */
+        GONE
+    }
+
+    /**
+     * What {@link #restore} and {@link #resumeHere} answer; {@code refusal} is null on success.
+     *
+     * @param tier name of the engine's constant
+     * @param warnings what differs between the host as it was and as it is, sentences without a final stop
+     */
     public record Restore(
-            String refusal,
-            List<String> criuLines,
+            Refusal refusal,
+            String tier,
             List<String> enterCommand,
             long unpackMillis,
             long restoreMillis,
-            int processes)
-            implements java.io.Serializable {}
+            int processes,
+            List<String> warnings)
+            implements Serializable {
 
-    private abstract static class InEngine<T> extends MasterToSlaveFileCallable<T> {
-        private static final long serialVersionUID = 1L;
-        final String id;
-
-        InEngine(String id) {
-            this.id = id;
+        /** It does not run. */
+        public static Restore refused(Refusal why) {
+            return new Restore(why, null, null, 0, 0, 0, List.of());
         }
-
-        @Override
-        public T invoke(File home, VirtualChannel channel) throws IOException {
-            return act(Engine.open(home.toPath()), StageId.parse(id), home.toPath().resolve("exchange").resolve(id));
-        }
-
-        abstract T act(Engine engine, StageId stage, Path exchange) throws IOException;
     }
 
     private static final class Open extends InEngine<Sandbox> {
         private static final long serialVersionUID = 1L;
         private final String name;
         private final String workspace;
+        private final boolean closeConnections;
 
-        Open(String id, String name, String workspace) {
+        Open(String id, String name, String workspace, boolean closeConnections) {
             super(id);
             this.name = name;
             this.workspace = workspace;
+            this.closeConnections = closeConnections;
         }
 
         @Override
@@ -191,124 +257,17 @@ public final class AgentStage {
                 return new Sandbox(null, missing);
             }
             try {
-                engine.start(new StageSpec(stage, name, Path.of(workspace), List.of(), sandboxEnvironment()));
+                engine.start(new StageSpec(
+                        stage,
+                        name,
+                        Path.of(workspace),
+                        List.of(),
+                        sandboxEnvironment(),
+                        closeConnections ? Connections.CLOSE : Connections.REFUSE,
+                        List.of()));
                 return new Sandbox(List.copyOf(engine.enterCommand(stage)), null);
             } catch (EngineException x) {
                 return new Sandbox(null, x.getMessage());
-            }
-        }
-    }
-
-    private static final class DumpStage extends InEngine<Dump> {
-        private static final long serialVersionUID = 1L;
-        private final String key;
-        private final List<String> controlFolders;
-
-        DumpStage(String id, String key, List<String> controlFolders) {
-            super(id);
-            this.key = key;
-            this.controlFolders = List.copyOf(controlFolders);
-        }
-
-        @Override
-        Dump act(Engine engine, StageId stage, Path exchange) throws IOException {
-            Path archive = PrivateFolder.make(exchange).resolve(IMAGE_FILE);
-            DumpGuard guard = frozen -> DurableTasks.finishedOne(controlFolders)
-                    .map(folder -> "a step of it has just ended, " + folder + " has its result");
-            try {
-                engine.freeze(stage, new FreezeRequest(guard, FreezeRequest.DEFAULT_MEMORY_FLOOR));
-                Checkpoint done = engine.dump(stage, archive, ImageKey.parse(key), IfDumpFails.THAW);
-                return new Dump(
-                        null,
-                        null,
-                        List.of(),
-                        done.frozenMillis(),
-                        done.dumpMillis(),
-                        done.archiveMillis(),
-                        done.imageBytes(),
-                        done.archiveBytes(),
-                        done.processes());
-            } catch (EngineException x) {
-                PrivateFolder.remove(exchange);
-                return new Dump(
-                        x.getMessage(), x.reason().name(), List.copyOf(x.criuLines()), 0, 0, 0, 0, 0, 0);
-            }
-        }
-    }
-
-    private static final class Commit extends InEngine<String> {
-        private static final long serialVersionUID = 1L;
-
-        Commit(String id) {
-            super(id);
-        }
-
-        @Override
-        String act(Engine engine, StageId stage, Path exchange) throws IOException {
-            try {
-                engine.commit(stage);
-                return null;
-            } catch (EngineException x) {
-                if (find(engine, stage).map(StageStatus::state).filter(StageStatus.State.RUNNING::equals).isPresent()) {
-                    return x.getMessage();
-                }
-                throw x;
-            } finally {
-                PrivateFolder.remove(exchange);
-            }
-        }
-    }
-
-    private static final class Thaw extends InEngine<Void> {
-        private static final long serialVersionUID = 1L;
-
-        Thaw(String id) {
-            super(id);
-        }
-
-        @Override
-        Void act(Engine engine, StageId stage, Path exchange) throws IOException {
-            if (find(engine, stage).map(StageStatus::state).filter(StageStatus.State.SUSPENDING::equals).isPresent()) {
-                engine.thaw(stage);
-            }
-            PrivateFolder.remove(exchange);
-            return null;
-        }
-    }
-
-    private static final class RestoreStage extends InEngine<Restore> {
-        private static final long serialVersionUID = 1L;
-        private final String key;
-
-        RestoreStage(String id, String key) {
-            super(id);
-            this.key = key;
-        }
-
-        @Override
-        Restore act(Engine engine, StageId stage, Path exchange) throws IOException {
-            try {
-                Optional<StageStatus.State> now = find(engine, stage).map(StageStatus::state);
-                if (now.filter(StageStatus.State.RUNNING::equals).isPresent()) {
-                    // An earlier restore came through, but its answer did not reach the controller.
-                    return new Restore(null, List.of(), List.copyOf(engine.enterCommand(stage)), 0, 0, 0);
-                }
-                if (now.filter(StageStatus.State.SUSPENDING::equals).isPresent()) {
-                    // The kill that was due when the image was safe did not get through.
-                    engine.commit(stage);
-                }
-                ResumeReport done = engine.resume(exchange.resolve(IMAGE_FILE), ImageKey.parse(key));
-                return new Restore(
-                        null,
-                        List.of(),
-                        List.copyOf(engine.enterCommand(stage)),
-                        done.unpackMillis(),
-                        done.restoreMillis(),
-                        done.processes());
-            } catch (EngineException x) {
-                return new Restore(x.getMessage(), List.copyOf(x.criuLines()), null, 0, 0, 0);
-            } finally {
-                PrivateFolder.remove(exchange);
             }
         }
     }
@@ -323,30 +282,11 @@ public final class AgentStage {
         @Override
         Void act(Engine engine, StageId stage, Path exchange) throws IOException {
             PrivateFolder.remove(exchange);
-            Optional<StageStatus> known = find(engine, stage);
-            if (known.isPresent()) {
+            if (state(engine, stage).isPresent()) {
                 engine.kill(stage);
                 engine.forget(stage);
             }
             return null;
-        }
-    }
-
-    /** The init needs a PATH and nothing else; the agent's own environment may hold secrets. */
-    static Map<String, String> sandboxEnvironment() {
-        String path = System.getenv("PATH");
-        return path == null ? Map.of() : Map.of("PATH", path);
-    }
-
-    /** Of this stage alone: another one's trouble is no reason to fail here. */
-    private static Optional<StageStatus> find(Engine engine, StageId stage) {
-        try {
-            return Optional.of(engine.status(stage));
-        } catch (EngineException x) {
-            if (x.reason() == FailureReason.UNKNOWN_STAGE) {
-                return Optional.empty();
-            }
-            throw x;
         }
     }
 }

@@ -58,7 +58,7 @@ final class Rehearsal extends MasterToSlaveFileCallable<String> {
 
     private static void rehearse(Engine engine, Path workDir, Path image) {
         StageId id = StageId.create("rehearsal");
-        engine.start(new StageSpec(id, "rehearsal", workDir, List.of(), AgentStage.sandboxEnvironment()));
+        engine.start(new StageSpec(id, "rehearsal", workDir, List.of(), InEngine.sandboxEnvironment()));
         engine.enterCommand(id);
         ImageKey key = ImageKey.parse(ImageKey.generate().export());
         engine.suspend(id, image, key);

@@ -5,6 +5,7 @@ import hudson.Extension;
 import hudson.ExtensionList;
 import hudson.model.PersistentDescriptor;
 import hudson.util.FormValidation;
+import io.jenkins.plugins.preemptible.engine.FreezeRequest;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.Limits;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -45,12 +46,19 @@ public final class PreemptibleConfiguration extends GlobalConfiguration implemen
 
     static final int MOST_SUSPENSIONS = 1_000;
 
+    /** A terabyte, in megabytes. */
+    static final int MOST_MEGABYTES = 1_048_576;
+
+    /** As the engine's own. */
+    static final int DEFAULT_MEMORY_FLOOR_MEGABYTES = (int) (FreezeRequest.DEFAULT_MEMORY_FLOOR >> 20);
+
     private static final Logger LOGGER = Logger.getLogger(PreemptibleConfiguration.class.getName());
 
     private volatile boolean enabled = true;
     private volatile int timeSliceMinutes;
     private volatile int exemptSeconds;
     private volatile int mostSuspensions;
+    private volatile int memoryFloorMegabytes = DEFAULT_MEMORY_FLOOR_MEGABYTES;
 
     /** The one that Jenkins holds. */
     public static PreemptibleConfiguration get() {
@@ -111,6 +119,27 @@ public final class PreemptibleConfiguration extends GlobalConfiguration implemen
         save();
     }
 
+    /**
+     * How many megabytes (of 2^20 bytes) of an agent's memory have to be free beside a frozen stage, so that its
+     * executor is given away before its image is sealed; 0 = always given away at once.
+     */
+    public int getMemoryFloorMegabytes() {
+        return memoryFloorMegabytes;
+    }
+
+    /** @throws IllegalArgumentException when it is not in 0..1048576 */
+    @DataBoundSetter
+    public void setMemoryFloorMegabytes(int memoryFloorMegabytes) {
+        this.memoryFloorMegabytes =
+                inRange(Messages.PreemptibleConfiguration_MemoryFloor(), memoryFloorMegabytes, MOST_MEGABYTES);
+        save();
+    }
+
+    /** The same in bytes. */
+    public long memoryFloorBytes() {
+        return (long) memoryFloorMegabytes << 20;
+    }
+
     /** The settings as the policy takes them. */
     public Limits limits() {
         return new Limits(
@@ -124,10 +153,15 @@ public final class PreemptibleConfiguration extends GlobalConfiguration implemen
     @Override
     public synchronized void load() {
         super.load();
-        timeSliceMinutes = orNone(Messages.PreemptibleConfiguration_TimeSlice(), timeSliceMinutes, MOST_MINUTES);
-        exemptSeconds = orNone(Messages.PreemptibleConfiguration_Exempt(), exemptSeconds, MOST_SECONDS);
+        timeSliceMinutes = orElse(0, Messages.PreemptibleConfiguration_TimeSlice(), timeSliceMinutes, MOST_MINUTES);
+        exemptSeconds = orElse(0, Messages.PreemptibleConfiguration_Exempt(), exemptSeconds, MOST_SECONDS);
         mostSuspensions =
-                orNone(Messages.PreemptibleConfiguration_MostSuspensions(), mostSuspensions, MOST_SUSPENSIONS);
+                orElse(0, Messages.PreemptibleConfiguration_MostSuspensions(), mostSuspensions, MOST_SUSPENSIONS);
+        memoryFloorMegabytes = orElse(
+                DEFAULT_MEMORY_FLOOR_MEGABYTES,
+                Messages.PreemptibleConfiguration_MemoryFloor(),
+                memoryFloorMegabytes,
+                MOST_MEGABYTES);
     }
 
     /** Takes over the page's values, all of them or, when one is out of its range, none. */
@@ -137,6 +171,7 @@ public final class PreemptibleConfiguration extends GlobalConfiguration implemen
         int sliceBefore = timeSliceMinutes;
         int exemptBefore = exemptSeconds;
         int mostBefore = mostSuspensions;
+        int floorBefore = memoryFloorMegabytes;
         // The change is written once, when all of it was taken; leaving it without commit writes nothing.
         try (BulkChange change = new BulkChange(this)) {
             req.bindJSON(this, json);
@@ -147,6 +182,7 @@ public final class PreemptibleConfiguration extends GlobalConfiguration implemen
             timeSliceMinutes = sliceBefore;
             exemptSeconds = exemptBefore;
             mostSuspensions = mostBefore;
+            memoryFloorMegabytes = floorBefore;
             throw new FormException(sentenceOf(refused), refused, "preemptible");
         } catch (IOException e) {
             throw new UncheckedIOException(e);
@@ -166,6 +202,11 @@ public final class PreemptibleConfiguration extends GlobalConfiguration implemen
     @POST
     public FormValidation doCheckMostSuspensions(@QueryParameter String value) {
         return check(Messages.PreemptibleConfiguration_MostSuspensions(), value, MOST_SUSPENSIONS);
+    }
+
+    @POST
+    public FormValidation doCheckMemoryFloorMegabytes(@QueryParameter String value) {
+        return check(Messages.PreemptibleConfiguration_MemoryFloor(), value, MOST_MEGABYTES);
     }
 
     private static FormValidation check(String setting, String value, int most) {
@@ -188,12 +229,13 @@ public final class PreemptibleConfiguration extends GlobalConfiguration implemen
         return value;
     }
 
-    private static int orNone(String setting, int value, int most) {
+    private static int orElse(int instead, String setting, int value, int most) {
         try {
             return inRange(setting, value, most);
         } catch (IllegalArgumentException e) {
-            LOGGER.log(Level.WARNING, "{0} The saved value is not used; 0 is.", e.getMessage());
-            return 0;
+            LOGGER.log(
+                    Level.WARNING, "{0} The saved value is not used; {1} is.", new Object[] {e.getMessage(), instead});
+            return instead;
         }
     }
 

@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.engine;
 
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import java.util.List;
 
 /**
  * What a dump wrote, while its stage still waits frozen for {@link Engine#commit} or {@link Engine#thaw}.
@@ -10,6 +11,10 @@ import io.jenkins.plugins.preemptible.engine.stage.StageId;
  *   <li>Sizes are bytes: CRIU's images as dumped, the sealed archive.
  *   <li>{@code processes} counts every process in the image, the stage's init included.
  * </ol>
+ *
+ * @param imageId by which the image can be told from every other
+ * @param parentId of the full image that it refers to, which has to be kept; null for a full image
+ * @param skipped preserved paths that were not packed: missing ones, sockets, devices, other file systems
  */
 public record Checkpoint(
         StageId id,
@@ -18,4 +23,17 @@ public record Checkpoint(
         long archiveMillis,
         long imageBytes,
         long archiveBytes,
-        int processes) {}
+        int processes,
+        String imageId,
+        String parentId,
+        List<String> skipped) {
+
+    public Checkpoint {
+        skipped = List.copyOf(skipped);
+    }
+
+    /** What the archive holds. */
+    public Extent extent() {
+        return parentId == null ? Extent.FULL : Extent.DIFFERENCE;
+    }
+}

@@ -140,6 +140,12 @@ final class Dumping {
         long dumping = System.nanoTime();
         criu.dump(record.init(), folder, frozen.freezer(), mounts, record.options(), idle, watch);
         long ended = System.nanoTime();
+        StageRecord.Freezing freezing = record.freezing();
+        ImageManifest timed = manifest.with(new ImageManifest.Timings(
+                freezing.preflightMillis(),
+                freezing.millis(),
+                Suspension.millis(dumping, ended),
+                freezing.handover().name()));
         ImageFixups.apply(folder.images());
         TaskTraits.keep(folder.images(), tree);
         Path measured = folder.logs().resolve("stats-dump");
@@ -156,7 +162,7 @@ final class Dumping {
                         .withImage(image)
                         .withSuspensions(record.suspensions() + 1));
         ImageArchive.Written written = new Packing(idle, this::cancelled)
-                .run(() -> ImageArchive.write(request(record, archive, key, manifest, extent)));
+                .run(() -> ImageArchive.write(request(record, archive, key, timed, extent)));
         StageRecord.Image sealed = new StageRecord.Image(image.createdAt(), Resumption.stamp(archive), tree.size());
         List<Long> pids = tree.stream().map(Proc.Stat::pid).toList();
         StageRecord after = suspension.change(r -> r.state() != State.SUSPENDING ? r : r
@@ -173,7 +179,10 @@ final class Dumping {
                 written.millis(),
                 written.imageBytes(),
                 written.archiveBytes(),
-                tree.size());
+                tree.size(),
+                written.imageId(),
+                written.parentId(),
+                written.skipped());
     }
 
     private boolean cancelled() {

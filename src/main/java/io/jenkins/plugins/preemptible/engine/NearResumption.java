@@ -77,10 +77,8 @@ record NearResumption(Stages stages, StageId id) {
             StageFolder folder = stages.folder(id);
             Optional<StageRecord> known = folder.read().filter(r -> r.state() == State.SUSPENDED
                     || r.state() == State.RESUMING);
-            Optional<StageRecord> sealed = new StageFolder(folder.images()).read();
-            boolean whole = sealed.isPresent() && (sealed.get().preserved() == null || sealed.get().preserved().isEmpty());
-            // CRIU's files hold no preserved paths, and those may have changed since: the archive has them.
-            if (known.isEmpty() || !whole || !fits(known.get(), sealed.get())) {
+            Optional<StageRecord> sealed = known.flatMap(k -> localImage(folder, k));
+            if (sealed.isEmpty()) {
                 return Optional.empty();
             }
             StageRecord suspended = known.get().withState(State.SUSPENDED).withInit(null).withFreezer(null);
@@ -88,6 +86,18 @@ record NearResumption(Stages stages, StageId id) {
                     .restore(folder.images(), sealed.get(), suspended);
             return Optional.of(new ResumeReport(id, millis, sealed.get().image().processes(), 0, Tier.LOCAL_IMAGE));
         }
+    }
+
+    /**
+     * The record beside CRIU's own files, when those can serve in place of the archive.
+     *
+     * @param known what the stage's folder says
+     */
+    static Optional<StageRecord> localImage(StageFolder folder, StageRecord known) {
+        // CRIU's files hold no preserved paths, and those may have changed since: the archive has them.
+        return new StageFolder(folder.images())
+                .read()
+                .filter(sealed -> sealed.preserved().isEmpty() && fits(known, sealed));
     }
 
     private static boolean fits(StageRecord known, StageRecord sealed) {

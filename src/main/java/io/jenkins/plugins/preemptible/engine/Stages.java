@@ -171,7 +171,21 @@ record Stages(Path home, CriuSearch criu, FreezerKind freezers, LocalImages loca
                 Instant.parse(r.startedAt()),
                 r.state() == State.SUSPENDED && r.archive() != null ? Path.of(r.archive()) : null,
                 r.suspensions(),
-                r.sandbox() ? null : folder.output());
+                r.sandbox() ? null : folder.output(),
+                tier(r, folder));
+    }
+
+    private static Tier tier(StageRecord record, StageFolder folder) {
+        return switch (record.state()) {
+            case SUSPENDING -> Tier.FROZEN;
+            case SUSPENDED -> {
+                boolean archived = record.archive() != null && Files.isRegularFile(Path.of(record.archive()));
+                yield NearResumption.localImage(folder, record).isPresent()
+                        ? Tier.LOCAL_IMAGE
+                        : archived ? Tier.ARCHIVE : null;
+            }
+            default -> null;
+        };
     }
 
     /**

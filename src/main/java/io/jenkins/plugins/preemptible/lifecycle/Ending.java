@@ -1,13 +1,17 @@
 package io.jenkins.plugins.preemptible.lifecycle;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
-import hudson.FilePath;
+import hudson.Extension;
 import hudson.model.Node;
+import hudson.model.PeriodicWork;
 import hudson.model.Run;
 import hudson.model.TaskListener;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
 import java.io.IOException;
+import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.logging.Level;
 import java.util.logging.Logger;
@@ -17,16 +21,26 @@ import java.util.logging.Logger;
  *
  * <ol>
  *   <li>{@link #of} is called once, when the stage's body has ended; it marks the stage and returns at once.
- *   <li>Off that thread it waits for a suspension or restore in progress, kills what is left on the agent, and removes
- *       image, key and record.
- *   <li>An agent that is away is tried again while the stage's record says so; it is never waited for.
+ *   <li>Off that thread it waits for a suspension or restore in progress, removes image and key, kills what is left on
+ *       the agent, and only then drops the record.
+ *   <li>An agent that is away is cleaned when it is back, also by the next process of the controller: the stage's record
+ *       is among the registry's leftovers until then, for a week where the agent was removed. It is never waited for.
  * </ol>
  */
 public final class Ending {
 
     private static final Logger LOGGER = Logger.getLogger(Ending.class.getName());
-    private static final long RETRY_MILLIS = TimeUnit.SECONDS.toMillis(30);
+    private static final long PERIOD_MILLIS = TimeUnit.SECONDS.toMillis(10);
+    /** Of an agent that is there; an agent that is away is waited for. */
     private static final int MOST_TRIES = 20;
+
+    /** An agent that was removed may be added again, with what is left on its host. */
+    private static final long UNKNOWN_MILLIS = TimeUnit.DAYS.toMillis(7);
+
+    /** How often the cleaning of an ended stage failed, by its id, in this process of the controller. */
+    private static final Map<String, Integer> FAILURES = new ConcurrentHashMap<>();
+    /** Ended stages that are being cleaned away at this moment. */
+    private static final Set<String> CLEANING = ConcurrentHashMap.newKeySet();
 
     private Ending() {}
 
@@ -51,14 +65,14 @@ public final class Ending {
                     return;
                 }
                 if (last.suspended()) {
-                    StageMarks.resumed(live.context(), java.util.List.of());
+                    StageMarks.resumed(live.context(), List.of());
                 }
                 if (run != null) {
                     StageImages.delete(run, last.id);
                 }
-                StageRegistry.get().remove(last.id);
+                StageRegistry.get().ended(last.id);
                 live.forget();
-                removeFromAgent(last, 1);
+                clean(last);
             } finally {
                 live.operation.unlock();
             }
@@ -67,34 +81,77 @@ public final class Ending {
 
     /** Ends a stage that no step of this controller process stands for. */
     static void ofLost(StageRecord stage, @CheckForNull Run<?, ?> run) {
-        StageRegistry.get().remove(stage.id);
+        StageRegistry.get().ended(stage.id);
         StageThreads.submit("removing lost " + stage, () -> {
             if (run != null) {
                 StageImages.delete(run, stage.id);
             }
-            removeFromAgent(stage, 1);
+            clean(stage);
         });
     }
 
-    private static void removeFromAgent(StageRecord stage, int attempt) throws InterruptedException {
-        FilePath root = AbortedStage.rootOf(stage.node);
+    /** Removes what is left of an ended stage, if its agent is there. */
+    private static void clean(StageRecord stage) throws InterruptedException {
+        Node node = AbortedStage.nodeOf(stage.node);
+        if (AbortedStage.rootOf(stage.node) == null || !CLEANING.add(stage.id)) {
+            return;
+        }
         try {
-            if (root == null) {
-                throw new IOException("the agent is offline");
-            }
-            Node node = AbortedStage.nodeOf(stage.node);
             AgentStage.on(node, stage.id).remove();
             if (stage.cookie != null) {
                 // What left the sandbox's reach, or never was in one, as the node step does at its end.
                 node.createLauncher(TaskListener.NULL).kill(Map.of(StageRecord.COOKIE, stage.cookie));
             }
+            done(stage);
         } catch (IOException | RuntimeException x) {
-            if (attempt >= MOST_TRIES) {
+            if (AbortedStage.rootOf(stage.node) != null && FAILURES.merge(stage.id, 1, Integer::sum) >= MOST_TRIES) {
                 LOGGER.log(Level.WARNING, x, () -> "gave up removing what is left of " + stage
                         + "; the folder preemptible/stages/" + stage.id + " in that agent's root may be removed by hand");
+                done(stage);
             } else {
-                StageThreads.schedule(
-                        "removing stage " + stage.id, RETRY_MILLIS, () -> removeFromAgent(stage, attempt + 1));
+                LOGGER.log(Level.FINE, x, () -> "cannot remove what is left of " + stage + " yet");
+            }
+        } finally {
+            CLEANING.remove(stage.id);
+        }
+    }
+
+    private static void done(StageRecord stage) {
+        FAILURES.remove(stage.id);
+        StageRegistry.get().cleaned(stage.id);
+    }
+
+    /** Cleans agents that were away when a stage of theirs ended, or when the controller stopped at that moment. */
+    @Extension
+    public static final class Leftovers extends PeriodicWork {
+
+        /** When a leftover's agent was first seen to be unknown, by the stage's id. */
+        private final Map<String, Long> unknownSince = new ConcurrentHashMap<>();
+
+        @Override
+        public long getRecurrencePeriod() {
+            return PERIOD_MILLIS;
+        }
+
+        @Override
+        public long getInitialDelay() {
+            return PERIOD_MILLIS;
+        }
+
+        @Override
+        protected void doRun() {
+            long now = System.currentTimeMillis();
+            for (StageRecord stage : StageRegistry.get().leftovers()) {
+                if (AbortedStage.nodeOf(stage.node) == null) {
+                    long since = unknownSince.computeIfAbsent(stage.id, id -> now);
+                    if (now - since > UNKNOWN_MILLIS) {
+                        unknownSince.remove(stage.id);
+                        done(stage);
+                    }
+                } else {
+                    unknownSince.remove(stage.id);
+                    StageThreads.submit("removing " + stage, () -> clean(stage));
+                }
             }
         }
     }

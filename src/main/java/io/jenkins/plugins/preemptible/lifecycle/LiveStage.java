@@ -7,6 +7,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.ReentrantLock;
@@ -45,6 +46,9 @@ public final class LiveStage {
     private final AtomicReference<StageThreads.Work> pendingKill = new AtomicReference<>();
     /** A suspension failed or came at the wrong moment: not tried again before, in milliseconds since 1970. */
     private volatile long retryAfterMillis;
+    /** Held by whoever makes the image of a stage whose executor is gone; see {@link Sealing}. */
+    private final AtomicBoolean sealing = new AtomicBoolean();
+    private volatile boolean sealingFailed;
     /** Set when the stage may have its executor again, cleared when it has it or has lost it. */
     private volatile boolean granted;
 
@@ -160,6 +164,31 @@ public final class LiveStage {
 
     void retryAfter(long millis) {
         retryAfterMillis = millis == 0 ? 0 : System.currentTimeMillis() + millis;
+    }
+
+    /** @return false when somebody is at it already */
+    boolean beginSealing() {
+        return sealing.compareAndSet(false, true);
+    }
+
+    void endSealing() {
+        sealing.set(false);
+    }
+
+    /** Whether an image of the stage is being made, or the attempt to make one has not come to its end yet. */
+    boolean sealing() {
+        return sealing.get();
+    }
+
+    void sealingFailed() {
+        sealingFailed = true;
+    }
+
+    /** Whether the image of its last suspension could not be made; asked once, when it goes on. */
+    boolean takeSealingFailed() {
+        boolean failed = sealingFailed;
+        sealingFailed = false;
+        return failed;
     }
 
     public boolean granted() {

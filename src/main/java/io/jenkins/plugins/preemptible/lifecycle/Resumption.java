@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.lifecycle;
 
+import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.AbortException;
 import hudson.model.Computer;
 import hudson.model.Executor;
@@ -9,6 +10,7 @@ import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.Event;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.view.ResumedStageAction;
 import java.io.IOException;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -23,7 +25,8 @@ import org.jenkinsci.plugins.workflow.steps.FlowInterruptedException;
  * Lets one suspended stage go on, now that it has an executor again.
  *
  * <ol>
- *   <li>Saves the state, brings the sealed image to the agent, restores it there, saves the state again.
+ *   <li>Saves the state; takes the best of what there is: the tree that is still frozen on the agent, CRIU's files that
+ *       stayed there, or the sealed image, which is brought to the agent; saves the state again.
  *   <li>Then the image is not needed any more: its key is dropped with the state, its file where that can be done.
  *   <li>A restore that fails keeps image and key, gives the executor back, and is tried again, {@value #MOST_FAILURES}
  *       times in all; then the stage fails with the reason.
@@ -94,24 +97,35 @@ public final class Resumption {
             throw x;
         } catch (IOException | RuntimeException x) {
             LOGGER.log(Level.WARNING, x, () -> "cannot resume stage " + live.id());
-            restore = new AgentStage.Restore(
-                    x.getMessage() == null ? x.toString() : x.getMessage(), List.of(), null, 0, 0, 0);
+            restore = AgentStage.Restore.refused(
+                    AgentStage.Refusal.of(x.getMessage() == null ? x.toString() : x.getMessage()));
+        }
+        if (restore == null) {
+            registry.cutOff(live.id());
+            Sealing.lost(live);
+            return Outcome.STAYS_SUSPENDED;
         }
         if (restore.refusal() != null) {
-            return failed(live, restore);
+            return failed(live, restore.refusal());
         }
         went(live, stage, executor, restore, TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - began));
         return Outcome.RUNS;
     }
 
+    /** @return null when nothing is left of a stage that was frozen and had no image yet */
+    @CheckForNull
     private static AgentStage.Restore restore(LiveStage live, StageRecord stage, Executor executor)
             throws IOException, InterruptedException {
         Computer computer = executor.getOwner();
+        AgentStage agent = AgentStage.on(computer.getNode(), stage.id);
+        AgentStage.Restore here = agent.resumeHere();
+        if (here != null || stage.frozen) {
+            return here;
+        }
         Run<?, ?> run = live.context().get(Run.class);
         if (stage.imageKey == null || run == null) {
             throw new AbortException("the image's key is gone");
         }
-        AgentStage agent = AgentStage.on(computer.getNode(), stage.id);
         StageImages.fetch(run, stage.id, agent.prepareExchange());
         return agent.restore(stage.imageKey.getPlainText());
     }
@@ -120,20 +134,29 @@ public final class Resumption {
             LiveStage live, StageRecord before, Executor executor, AgentStage.Restore restore, long tookMillis)
             throws InterruptedException {
         long now = System.currentTimeMillis();
+        ResumedFrom from = ResumedFrom.of(restore.tier());
         StageRegistry.get().settle(before.id, s -> {
             s.state = StageLifecycle.next(s.state, Event.RESTORED);
             s.runningSinceMillis = now;
             s.opened(restore.enterCommand(), null);
             s.imageKey = null;
+            s.frozen = false;
             s.restoreFailures = 0;
+            s.resumedFrom = from.words();
         });
+        if (live.takeSealingFailed()) {
+            live.retryAfter(Suspension.REFUSED_RETRY_MILLIS);
+        }
         StageLog.line(
                 live.context(),
                 "Resumed on " + executor.getOwner().getDisplayName() + " #" + executor.getNumber() + " in "
-                        + StageLog.time(tookMillis) + " (unpack " + restore.unpackMillis() + " ms, restore "
-                        + restore.restoreMillis() + " ms) after being suspended for "
+                        + StageLog.time(tookMillis) + " from " + from.words() + " (" + from.times(restore)
+                        + ") after being suspended for "
                         + hudson.Util.getTimeSpanString(now - before.suspendedSinceMillis) + ": "
                         + restore.processes() + " processes go on.");
+        for (String warning : restore.warnings()) {
+            StageLog.line(live.context(), "Not as it was before the suspension: " + warning + ".");
+        }
         try {
             Run<?, ?> run = live.context().get(Run.class);
             if (run != null && !StageImages.delete(run, before.id)) {
@@ -144,13 +167,17 @@ public final class Resumption {
             }
             List<FlowNode> inFlight = StepsInFlight.of(live.context()).external();
             StageMarks.resumed(live.context(), inFlight);
+            StageMarks.went(
+                    live.context(),
+                    new ResumedStageAction(
+                            before.name, from.name(), from.words(), before.suspendedSinceMillis, now, tookMillis));
         } catch (IOException | RuntimeException x) {
             LOGGER.log(Level.WARNING, x, () -> "cannot tidy up after resuming " + before);
         }
         live.carryOutKill();
     }
 
-    private static Outcome failed(LiveStage live, AgentStage.Restore restore) {
+    private static Outcome failed(LiveStage live, AgentStage.Refusal refusal) {
         StageRecord stage = StageRegistry.get().settle(live.id(), s -> {
             s.state = StageLifecycle.next(s.state, Event.RESTORE_FAILED);
             s.restoreFailures++;
@@ -162,15 +189,15 @@ public final class Resumption {
         boolean last = stage.restoreFailures >= MOST_FAILURES;
         StageLog.refusal(
                 live.context(),
-                "Not resumed. " + restore.refusal() + (last
+                "Not resumed. " + refusal.sentence() + (last
                         ? " This was tried " + MOST_FAILURES + " times: the stage fails, and its image is removed with it."
-                        : " The image is kept; tried again in " + RETRY_MILLIS * stage.restoreFailures / 1000 + " s."),
-                restore.criuLines());
+                        : " Nothing of it is lost; tried again in " + RETRY_MILLIS * stage.restoreFailures / 1000 + " s."),
+                refusal.criuLines());
         BodyExecution body = live.body();
         if (last && body != null) {
             live.markAborting();
             AbortedStage.endSteps(live.id());
-            body.cancel(new FlowInterruptedException(Result.FAILURE, false, new NotRestored(restore.refusal())));
+            body.cancel(new FlowInterruptedException(Result.FAILURE, false, new NotRestored(refusal.sentence())));
         }
         return Outcome.STAYS_SUSPENDED;
     }

@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.lifecycle;
 
+import io.jenkins.plugins.preemptible.view.ResumedStageAction;
 import io.jenkins.plugins.preemptible.view.SuspendedStageAction;
 import java.io.IOException;
 import java.util.Collection;
@@ -15,7 +16,7 @@ import org.jenkinsci.plugins.workflow.support.actions.PauseAction;
  * <ol>
  *   <li>{@link #suspended} puts our exported action on the stage's node and opens a pause on it and on every step in
  *       flight.
- *   <li>{@link #resumed} takes the action away and closes the pauses.
+ *   <li>{@link #resumed} takes the action away and closes the pauses; {@link #went} leaves one that tells from what.
  *   <li>Marks are for the eye: a failure to set one is logged and changes nothing.
  * </ol>
  */
@@ -28,18 +29,32 @@ final class StageMarks {
 
     static void suspended(StepContext context, StageRecord stage, Collection<FlowNode> inFlight) {
         mark(context, block -> {
-            block.addOrReplaceAction(new SuspendedStageAction(
-                    stage.name(),
-                    stage.state().name(),
-                    stage.suspendedSinceMillis(),
-                    stage.preemptor(),
-                    stage.reason(),
-                    stage.archiveBytes()));
+            block.addOrReplaceAction(told(stage));
             pause(block);
             for (FlowNode node : inFlight) {
                 pause(node);
             }
         });
+    }
+
+    /** The image of a frozen stage is safe: now it has a size. */
+    static void sealed(StepContext context, StageRecord stage) {
+        mark(context, block -> block.addOrReplaceAction(told(stage)));
+    }
+
+    static void went(StepContext context, ResumedStageAction how) {
+        mark(context, block -> block.addOrReplaceAction(how));
+    }
+
+    private static SuspendedStageAction told(StageRecord stage) {
+        return new SuspendedStageAction(
+                stage.name(),
+                stage.state().name(),
+                stage.suspendedSinceMillis(),
+                stage.preemptor(),
+                stage.reason(),
+                stage.frozen(),
+                stage.archiveBytes());
     }
 
     static void resumed(StepContext context, Collection<FlowNode> inFlight) {

@@ -76,12 +76,24 @@ public final class StageRecord implements Cloneable {
     @CheckForNull
     String reason;
 
-    /** Data key of the sealed image; lives only here, only while the image is needed. */
+    /** Data key of the sealed image, or of the one that is being made; lives only here, only while it is needed. */
     @CheckForNull
     Secret imageKey;
 
+    /**
+     * Of a suspended stage: its processes are frozen in its agent's memory, and no sealed image of it exists yet. False
+     * in the records of versions that knew no such thing.
+     */
+    boolean frozen;
+
     /** Size of the sealed image, for people. */
     long archiveBytes;
+    /** Why it can never be suspended as it is now, in words; null when nothing is known that stands against it. */
+    @CheckForNull
+    String leak;
+    /** From what it was last resumed, in words; null before. */
+    @CheckForNull
+    String resumedFrom;
     /** A restore failed: not tried again before this moment, in milliseconds since 1970. */
     long retryAfterMillis;
     /** How often in a row a restore failed. */
@@ -237,6 +249,23 @@ public final class StageRecord implements Cloneable {
     @CheckForNull
     public String reason() {
         return reason;
+    }
+
+    /** Whether it is suspended and its processes are still in its agent's memory, without a sealed image. */
+    public boolean frozen() {
+        return frozen;
+    }
+
+    /** Why it can never be suspended as it is now, in words; null when nothing is known that stands against it. */
+    @CheckForNull
+    public String leak() {
+        return leak;
+    }
+
+    /** From what it was last resumed, in words; null before. */
+    @CheckForNull
+    public String resumedFrom() {
+        return resumedFrom;
     }
 
     public long archiveBytes() {

@@ -32,7 +32,8 @@ import org.jenkinsci.plugins.workflow.steps.StepContext;
  * <ol>
  *   <li>Loaded from {@code preemptible-stages.xml} on first use; the first user is the queue's dispatcher, so it is
  *       there before the queue dispatches anything.
- *   <li>{@link #update} changes a copy, saves everything, then publishes the copy.
+ *   <li>{@link #update} changes a copy, saves everything, then publishes the copy. A stage that ended is kept apart,
+ *       among the {@link #leftovers}, until nothing of it is left on its agent.
  *   <li>Look-ups are lock-free and O(1): they are made under the queue's lock.
  * </ol>
  */
@@ -43,6 +44,7 @@ public final class StageRegistry implements Saveable {
 
     private final Map<String, StageRecord> stages = new ConcurrentHashMap<>();
     private final Map<StepContext, String> placeholders = new ConcurrentHashMap<>();
+    private final Map<String, StageRecord> leftovers = new ConcurrentHashMap<>();
     /**
      * Stages from before the controller's restart that nobody may be dispatched ahead of: suspended nested ones until
      * their first turn, those with an executor of their own until their workspace is leased again.
@@ -57,7 +59,11 @@ public final class StageRegistry implements Saveable {
             return;
         }
         try {
-            for (StageRecord stage : ((Stored) file.read()).stages) {
+            Stored stored = (Stored) file.read();
+            for (StageRecord stage : stored.leftovers == null ? new StageRecord[0] : stored.leftovers) {
+                leftovers.put(stage.id, stage);
+            }
+            for (StageRecord stage : stored.stages) {
                 publish(stage);
                 if (stage.form == StageRecord.Form.OWN || stage.suspended()) {
                     firstTurns.add(stage.id);
@@ -106,7 +112,7 @@ public final class StageRegistry implements Saveable {
         change.accept(changed);
         Map<String, StageRecord> all = new LinkedHashMap<>(stages);
         all.put(id, changed);
-        write(all.values());
+        write(all.values(), leftovers.values());
         publish(changed);
         return changed;
     }
@@ -141,14 +147,37 @@ public final class StageRegistry implements Saveable {
         });
     }
 
-    /** Drops a stage, its key with it, and saves. */
-    public synchronized void remove(String id) {
+    /**
+     * Takes an ended stage out, drops its key, and remembers until {@link #cleaned} that its agent has to be cleaned of
+     * it.
+     */
+    public synchronized void ended(String id) {
         StageRecord stage = stages.remove(id);
         firstTurns.remove(id);
-        if (stage != null && stage.placeholder != null) {
+        if (stage == null) {
+            return;
+        }
+        if (stage.placeholder != null) {
             placeholders.remove(stage.placeholder, id);
         }
+        StageRecord left = stage.clone();
+        left.state = StageState.ENDED;
+        left.imageKey = null;
+        left.placeholder = null;
+        leftovers.put(id, left);
         saveOrWarn();
+    }
+
+    /** Nothing of an ended stage is left on its agent, or ever will be looked for again. */
+    public synchronized void cleaned(String id) {
+        if (leftovers.remove(id) != null) {
+            saveOrWarn();
+        }
+    }
+
+    /** Ended stages of which something may be left on their agents. */
+    public Collection<StageRecord> leftovers() {
+        return List.copyOf(leftovers.values());
     }
 
     @CheckForNull
@@ -205,12 +234,13 @@ public final class StageRegistry implements Saveable {
 
     @Override
     public synchronized void save() {
-        write(stages.values());
+        write(stages.values(), leftovers.values());
     }
 
-    private void write(Collection<StageRecord> all) {
+    private void write(Collection<StageRecord> all, Collection<StageRecord> left) {
         Stored stored = new Stored();
         stored.stages = List.copyOf(all).toArray(new StageRecord[0]);
+        stored.leftovers = List.copyOf(left).toArray(new StageRecord[0]);
         try {
             file().write(stored);
         } catch (IOException x) {
@@ -225,5 +255,6 @@ public final class StageRegistry implements Saveable {
     /** The file's root element. */
     private static final class Stored {
         StageRecord[] stages = {};
+        StageRecord[] leftovers = {};
     }
 }

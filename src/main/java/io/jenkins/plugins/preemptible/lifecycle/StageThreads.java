@@ -35,6 +35,9 @@ public final class StageThreads {
     private static final ExecutorService LONG = pool(MOST_AT_ONCE, "preemptible stages");
     private static final ExecutorService SHORT = pool(MOST_SHORT_AT_ONCE, "preemptible stages, short work");
 
+    /** Images are made while their stages' executors are somebody else's: nobody waits for them. */
+    private static final ExecutorService SEALING = pool(MOST_AT_ONCE, "preemptible stages, sealing");
+
     private StageThreads() {}
 
     private static ExecutorService pool(int most, String name) {
@@ -58,6 +61,11 @@ public final class StageThreads {
     /** Runs work that may take minutes: suspensions, restores, endings. */
     public static void submit(String what, Work work) {
         run(LONG, what, work);
+    }
+
+    /** Runs work that may take minutes and that nobody waits for: images of stages whose executors are gone. */
+    static void seal(String what, Work work) {
+        run(SEALING, what, work);
     }
 
     /** Runs work that takes a moment and that others wait for. */

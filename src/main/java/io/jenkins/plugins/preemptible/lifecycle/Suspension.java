@@ -7,14 +7,17 @@ import hudson.model.Run;
 import hudson.model.TaskListener;
 import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
+import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.policy.Reason;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.Event;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import java.io.IOException;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 
@@ -22,10 +25,12 @@ import java.util.logging.Logger;
  * Suspends one running stage: from the decision to the executor's release.
  *
  * <ol>
- *   <li>Looks once more whether the stage may be suspended at this moment: every step in it an external process.
- *   <li>Freezes, dumps and seals on the agent; archives the image with the build; saves the state; only then kills the
- *       frozen tree and gives the executor away.
- *   <li>Whatever fails before that last line thaws the tree: the stage runs on and the preemptor waits.
+ *   <li>Looks once more whether the stage may be suspended at this moment: every step in it an external process. Then
+ *       freezes it, and looks again.
+ *   <li>Where the agent has memory enough, that is all: the state is saved, the executor goes to the preemptor, and
+ *       {@link Sealing} makes the image meanwhile. Else the image is made, sealed and archived first, and the frozen tree
+ *       is killed before the executor goes.
+ *   <li>Whatever fails before the state is saved thaws the tree: the stage runs on and the preemptor waits.
  * </ol>
  *
  * Runs on {@link StageThreads}; holds the stage's {@code operation} lock all along.
@@ -36,7 +41,10 @@ public final class Suspension {
     /** Between two `sh` steps, or beside a checkout: worth another look soon, and not worth a line in the log. */
     private static final long BUSY_RETRY_MILLIS = TimeUnit.SECONDS.toMillis(1);
     /** CRIU refused: the cause seldom goes away by itself. */
-    private static final long REFUSED_RETRY_MILLIS = TimeUnit.MINUTES.toMillis(5);
+    static final long REFUSED_RETRY_MILLIS = TimeUnit.MINUTES.toMillis(5);
+    /** A connection or a lock that is there now may be gone by then. */
+    private static final long PASSING_RETRY_MILLIS = TimeUnit.SECONDS.toMillis(30);
+    private static final Set<String> JUST_BUSY = Set.of("OBJECTION", "STAGE_BUSY", "ENTERING");
 
     /**
      * For whom and why.
@@ -85,6 +93,11 @@ public final class Suspension {
         if (stage == null || stage.state != StageState.RUNNING || live.ending() || stage.enterCommand == null) {
             return false;
         }
+        if (live.sealing()) {
+            // The attempt at an image of its last suspension has not come to its end yet.
+            live.retryAfter(BUSY_RETRY_MILLIS);
+            return false;
+        }
         int launchesBefore = live.launches();
         StepsInFlight steps = StepsInFlight.of(live.context());
         Executor executor = live.hold().executor(stage);
@@ -99,7 +112,7 @@ public final class Suspension {
                 live.context(),
                 "Suspending this stage for " + request.preemptor() + ": " + request.reason().sentence());
         try {
-            return dump(stage, agent, executor, key, steps, launchesBefore);
+            return freeze(stage, agent, executor, key, steps, launchesBefore);
         } catch (Exception | LinkageError x) {
             StageRecord now = StageRegistry.get().find(stage.id);
             if (now != null && now.state == StageState.SUSPENDING) {
@@ -112,17 +125,67 @@ public final class Suspension {
         }
     }
 
-    private boolean dump(
+    private boolean freeze(
             StageRecord stage, AgentStage agent, Executor executor, Secret key, StepsInFlight steps, int launchesBefore)
             throws IOException, InterruptedException {
-        AgentStage.Dump dump = agent.dump(key.getPlainText(), stage.controlFolders());
-        if (dump.refusal() != null) {
-            refused(dump);
+        AgentStage.Freeze frozen = agent.freeze(
+                stage.controlFolders(), PreemptibleConfiguration.get().memoryFloorBytes());
+        if (frozen.refusal() != null) {
+            refused(frozen.refusal());
             return false;
         }
         // A step whose result was read before the freeze has ended by now, and its next one has no process yet.
         if (wentOn(launchesBefore) || !steps.equals(StepsInFlight.of(live.context()))) {
             giveBack("Not suspended: the stage went on to its next step. It runs on.", BUSY_RETRY_MILLIS);
+            return false;
+        }
+        if (!request.stillWanted().getAsBoolean()) {
+            giveBack(request.preemptor() + " does not wait any more. The stage runs on.", 0);
+            return false;
+        }
+        if (frozen.handOver()) {
+            return handOver(stage, executor, key, frozen, steps);
+        }
+        StageLog.line(live.context(), frozen.handOverWhy() + ".");
+        return dump(stage, agent, executor, key, frozen, steps, launchesBefore);
+    }
+
+    /** Gives the executor away now; the image follows. @return whether that was done */
+    private boolean handOver(
+            StageRecord before, Executor executor, Secret key, AgentStage.Freeze frozen, StepsInFlight steps)
+            throws InterruptedException {
+        StageRecord stage = suspended(before, Event.FROZEN, s -> {
+            s.frozen = true;
+            s.imageKey = key;
+            s.archiveBytes = 0;
+        });
+        if (stage == null || !release(stage, executor)) {
+            return false;
+        }
+        StageLog.line(
+                live.context(),
+                "Executor " + slot(executor) + " goes to " + request.preemptor() + " after " + elapsed() + ": "
+                        + frozen.processes() + " processes with " + StageLog.size(frozen.residentBytes())
+                        + " are frozen in the agent's memory (preflight " + frozen.preflightMillis() + " ms, freeze "
+                        + frozen.freezeMillis() + " ms), and the image is being sealed meanwhile.");
+        StageMarks.suspended(live.context(), stage, steps.external());
+        Sealing.begin(live, stage);
+        return true;
+    }
+
+    /** Makes the image first, since the agent has no memory for the preemptor beside the frozen stage. */
+    private boolean dump(
+            StageRecord stage,
+            AgentStage agent,
+            Executor executor,
+            Secret key,
+            AgentStage.Freeze frozen,
+            StepsInFlight steps,
+            int launchesBefore)
+            throws IOException, InterruptedException {
+        AgentStage.Dump dump = agent.dump(key.getPlainText(), false);
+        if (dump.refusal() != null) {
+            refused(dump.refusal());
             return false;
         }
         try {
@@ -143,7 +206,7 @@ public final class Suspension {
             giveBack(request.preemptor() + " does not wait any more. The stage runs on.", 0);
             return false;
         }
-        return commit(stage, agent, executor, key, dump, steps);
+        return commit(stage, agent, executor, key, frozen, dump, steps);
     }
 
     private boolean wentOn(int launchesBefore) {
@@ -162,19 +225,18 @@ public final class Suspension {
 
     /** @return whether the executor was given away */
     private boolean commit(
-            StageRecord before, AgentStage agent, Executor executor, Secret key, AgentStage.Dump dump, StepsInFlight steps)
+            StageRecord before,
+            AgentStage agent,
+            Executor executor,
+            Secret key,
+            AgentStage.Freeze frozen,
+            AgentStage.Dump dump,
+            StepsInFlight steps)
             throws IOException, InterruptedException {
-        long now = System.currentTimeMillis();
-        StageRecord stage = StageRegistry.get().update(before.id, s -> {
-            s.state = StageLifecycle.next(s.state, Event.DUMPED);
-            s.suspendedSinceMillis = now;
-            s.suspensions++;
-            s.preemptor = request.preemptor();
-            s.reason = request.reason().sentence();
+        StageRecord stage = suspended(before, Event.DUMPED, s -> {
+            s.frozen = false;
             s.imageKey = key;
             s.archiveBytes = dump.archiveBytes();
-            s.restoreFailures = 0;
-            s.retryAfterMillis = 0;
         });
         if (stage == null) {
             return false;
@@ -183,7 +245,7 @@ public final class Suspension {
         try {
             refusal = agent.commit();
         } catch (IOException | RuntimeException | LinkageError x) {
-            // The image is safe and the tree is frozen: whoever restores it kills what is left first.
+            // The image is safe and the tree is frozen: whoever resumes it finds what is left first.
             LOGGER.log(Level.WARNING, x, () -> "the frozen processes of " + stage + " could not be killed yet");
             refusal = null;
         }
@@ -191,24 +253,53 @@ public final class Suspension {
             runsAfterAll(refusal);
             return false;
         }
-        String slot = executor.getOwner().getDisplayName() + " #" + executor.getNumber();
+        if (!release(stage, executor)) {
+            return false;
+        }
+        StageLog.line(
+                live.context(),
+                "Suspended in " + elapsed() + " (freeze " + frozen.freezeMillis() + " ms, dump " + dump.dumpMillis()
+                        + " ms, seal " + dump.archiveMillis() + " ms): " + dump.processes() + " processes, "
+                        + StageLog.size(dump.imageBytes()) + " of memory and state, sealed into "
+                        + StageLog.size(dump.archiveBytes()) + ". Executor " + slot(executor) + " goes to "
+                        + request.preemptor() + ".");
+        StageMarks.suspended(live.context(), stage, steps.external());
+        return true;
+    }
+
+    private StageRecord suspended(StageRecord before, Event how, Consumer<StageRecord> change) {
+        long now = System.currentTimeMillis();
+        return StageRegistry.get().update(before.id, s -> {
+            s.state = StageLifecycle.next(s.state, how);
+            s.suspendedSinceMillis = now;
+            s.suspensions++;
+            s.preemptor = request.preemptor();
+            s.reason = request.reason().sentence();
+            s.restoreFailures = 0;
+            s.retryAfterMillis = 0;
+            change.accept(s);
+        });
+    }
+
+    /** @return false when Jenkins would not let go of the executor: then the stage goes on */
+    private boolean release(StageRecord stage, Executor executor) throws InterruptedException {
         request.beforeRelease().run();
         try {
             live.hold().release(stage);
+            return true;
         } catch (IOException x) {
             LOGGER.log(Level.WARNING, x, () -> "cannot give the executor of " + stage + " away; it goes on at once");
             Resumption.run(stage.id, executor);
             return false;
         }
-        StageLog.line(
-                live.context(),
-                "Suspended in " + StageLog.time(TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - began)) + " (freeze "
-                        + dump.frozenMillis() + " ms, dump " + dump.dumpMillis() + " ms, seal " + dump.archiveMillis()
-                        + " ms): " + dump.processes() + " processes, " + StageLog.size(dump.imageBytes())
-                        + " of memory and state, sealed into " + StageLog.size(dump.archiveBytes()) + ". Executor "
-                        + slot + " goes to " + request.preemptor() + ".");
-        StageMarks.suspended(live.context(), stage, steps.external());
-        return true;
+    }
+
+    private static String slot(Executor executor) {
+        return executor.getOwner().getDisplayName() + " #" + executor.getNumber();
+    }
+
+    private String elapsed() {
+        return StageLog.time(TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - began));
     }
 
     /** A process entered at the last moment: the engine has let the tree go on, in place of killing it. */
@@ -224,14 +315,17 @@ public final class Suspension {
         live.carryOutKill();
     }
 
-    private void refused(AgentStage.Dump dump) {
+    private void refused(AgentStage.Refusal refusal) {
         StageRegistry.get().cutOff(live.id());
-        boolean justBusy = "OBJECTION".equals(dump.reason()) || "STAGE_BUSY".equals(dump.reason());
-        live.retryAfter(justBusy ? BUSY_RETRY_MILLIS : REFUSED_RETRY_MILLIS);
+        if (JUST_BUSY.contains(refusal.reason())) {
+            live.retryAfter(BUSY_RETRY_MILLIS);
+        } else {
+            live.retryAfter(refusal.lasting() ? REFUSED_RETRY_MILLIS : PASSING_RETRY_MILLIS);
+        }
         StageLog.refusal(
                 live.context(),
-                "Not suspended. " + dump.refusal() + " The stage runs on, " + request.preemptor() + " waits.",
-                dump.criuLines());
+                "Not suspended. " + refusal.sentence() + " The stage runs on, " + request.preemptor() + " waits.",
+                refusal.criuLines());
         live.carryOutKill();
     }
 

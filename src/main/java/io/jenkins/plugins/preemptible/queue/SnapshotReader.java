@@ -98,7 +98,7 @@ final class SnapshotReader {
                 stage.runningSinceMillis(),
                 stage.suspensions(),
                 stage.timeSliceMillis(),
-                stage.enterCommand() == null ? String.valueOf(stage.hostRefusal()) : null,
+                stage.enterCommand() == null ? String.valueOf(stage.hostRefusal()) : stage.leak(),
                 live.retryAfterMillis());
     }
 

@@ -10,6 +10,7 @@ import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.FrozenStage;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.RemovedAgent;
+import io.jenkins.plugins.preemptible.lifecycle.Sealing;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
 import io.jenkins.plugins.preemptible.lifecycle.StageThreads;
@@ -30,8 +31,8 @@ import org.jenkinsci.plugins.workflow.steps.FlowInterruptedException;
  *   <li>Its workspace is leased again as soon as the agent is back; until then nobody else is dispatched there, or
  *       another build of the job could take it. A suspended stage needs no more.
  *   <li>A running stage asks for an executor on its agent at once and waits for it as long as {@code node} does.
- *   <li>A stage that was caught in the middle of a suspension runs on; caught in the middle of a restore, it is
- *       suspended again with its image.
+ *   <li>A stage that was caught before its executor was given away runs on; one that was caught after that, or in the
+ *       middle of a restore, is suspended, and {@link Sealing} sees to its image.
  * </ol>
  */
 final class AfterRestart {
@@ -82,6 +83,7 @@ final class AfterRestart {
             lease(stage, workspace);
             StageRecord settled = Interrupted.settle(stage);
             StageRegistry.get().firstTurnDone(stage.id());
+            Sealing.takeUp(stage.id());
             Queue.getInstance().scheduleMaintenance();
             if (settled != null && !settled.suspended()) {
                 if (stage.state() != StageState.RUNNING) {

@@ -11,6 +11,7 @@ import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.PlaceholderAccess;
 import io.jenkins.plugins.preemptible.lifecycle.PlaceholderRelease;
+import io.jenkins.plugins.preemptible.lifecycle.Sealing;
 import io.jenkins.plugins.preemptible.lifecycle.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
@@ -85,7 +86,7 @@ final class NestedExecution extends StepExecution {
                 ? "the executor around it is not that of a node { } block"
                 : PlaceholderAccess.problem();
         if (problem == null) {
-            StageOpening.open(stage, node, workspace, context);
+            StageOpening.open(stage, settings.closeConnections(), node, workspace, context);
         } else {
             stage.opened(null, problem);
             StageRegistry.get().add(stage);
@@ -126,6 +127,7 @@ final class NestedExecution extends StepExecution {
             }
             try {
                 StageRecord settled = AfterRestart.Interrupted.settle(stage);
+                Sealing.takeUp(stageId);
                 if (settled != null && settled.suspended()) {
                     PlaceholderRelease.run(settled);
                 }

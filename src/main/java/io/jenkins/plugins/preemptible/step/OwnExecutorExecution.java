@@ -166,6 +166,7 @@ final class OwnExecutorExecution extends StepExecution {
             StageOpening.open(
                     settings.record(stageId, StageRecord.Form.OWN, node, lease.path, block.getId(), null)
                             .withCookie(cookie),
+                    settings.closeConnections(),
                     node,
                     lease.path,
                     context);

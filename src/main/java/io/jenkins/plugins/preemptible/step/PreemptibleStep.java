@@ -8,6 +8,7 @@ import hudson.model.Computer;
 import hudson.model.Executor;
 import hudson.model.Run;
 import hudson.model.TaskListener;
+import hudson.util.ListBoxModel;
 import java.io.Serializable;
 import java.util.Set;
 import org.jenkinsci.plugins.workflow.flow.FlowExecution;
@@ -43,6 +44,9 @@ public final class PreemptibleStep extends Step implements Serializable {
 
     @CheckForNull
     private Integer timeSliceMinutes;
+
+    @CheckForNull
+    private String tcp;
 
     @DataBoundConstructor
     public PreemptibleStep() {}
@@ -91,6 +95,19 @@ public final class PreemptibleStep extends Step implements Serializable {
         this.timeSliceMinutes = timeSliceMinutes;
     }
 
+    /** What a suspension does about TCP connections to the outside: {@code refuse} or {@code close}; null = refuse. */
+    @CheckForNull
+    public String getTcp() {
+        return tcp;
+    }
+
+    @DataBoundSetter
+    public void setTcp(@CheckForNull String tcp) {
+        String given = Util.fixEmptyAndTrim(tcp);
+        // The default is left out of generated snippets.
+        this.tcp = StageSettings.REFUSE.equals(given) ? null : given;
+    }
+
     @Override
     public StepExecution start(StepContext context) throws Exception {
         boolean nested = label == null && context.get(Executor.class) != null && context.get(Computer.class) != null;
@@ -109,6 +126,12 @@ public final class PreemptibleStep extends Step implements Serializable {
         @Override
         public String getDisplayName() {
             return Messages.PreemptibleStep_displayName();
+        }
+
+        public ListBoxModel doFillTcpItems() {
+            return new ListBoxModel(
+                    new ListBoxModel.Option(Messages.PreemptibleStep_refuse(), StageSettings.REFUSE),
+                    new ListBoxModel.Option(Messages.PreemptibleStep_close(), StageSettings.CLOSE));
         }
 
         @Override

@@ -10,6 +10,7 @@ import io.jenkins.plugins.preemptible.agent.DurableTasks;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.AbortedStage;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.Preflights;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
 import java.io.IOException;
@@ -74,6 +75,7 @@ final class SandboxDecorator extends LauncherDecorator implements Serializable {
                 live.launching();
             }
             StageLaunches.note(stageId, controlFolder.get());
+            Preflights.afterStart(stageId);
             return getInner().launch(inSandbox(starter, enter));
         }
 

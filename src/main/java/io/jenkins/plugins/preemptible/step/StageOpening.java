@@ -30,12 +30,14 @@ final class StageOpening {
 
     private StageOpening() {}
 
-    static void open(StageRecord stage, Node node, FilePath workspace, StepContext context) throws InterruptedException {
+    static void open(
+            StageRecord stage, boolean closeConnections, Node node, FilePath workspace, StepContext context)
+            throws InterruptedException {
         AgentStage.Sandbox sandbox;
         try {
             workspace.mkdirs();
             AgentStage agent = AgentStage.on(node, stage.id());
-            sandbox = agent.open(workspace, stage.name());
+            sandbox = agent.open(workspace, stage.name(), closeConnections);
             if (sandbox.refusal() == null) {
                 StageThreads.submit("rehearsing on " + node.getDisplayName(), () -> rehearse(agent, node));
             }

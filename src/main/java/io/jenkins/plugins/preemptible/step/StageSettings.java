@@ -31,9 +31,13 @@ record StageSettings(
         String name,
         int priority,
         long timeSliceMillis,
+        boolean closeConnections,
         String runId,
         @CheckForNull String auth)
         implements Serializable {
+
+    static final String REFUSE = "refuse";
+    static final String CLOSE = "close";
 
     private static final int LONGEST_SLICE_MINUTES = 7 * 24 * 60;
 
@@ -54,12 +58,18 @@ record StageSettings(
             throw new AbortException("preemptible: priority is " + own + ", expected is 1 (highest) to "
                     + priorities.lowest() + " (lowest). Correct it in the Jenkinsfile.");
         }
+        String tcp = step.getTcp();
+        if (tcp != null && !tcp.equals(REFUSE) && !tcp.equals(CLOSE)) {
+            throw new AbortException("preemptible: tcp is '" + tcp + "', expected is '" + REFUSE + "' or '" + CLOSE
+                    + "'. Correct it in the Jenkinsfile, or leave it out for '" + REFUSE + "'.");
+        }
         Authentication user = Jenkins.getAuthentication2();
         return new StageSettings(
                 step.getLabel(),
                 step.getName() != null ? step.getName() : stageName(block),
                 priorities.ofStage(run, own),
                 slice == null ? 0 : TimeUnit.MINUTES.toMillis(slice),
+                CLOSE.equals(tcp),
                 run.getExternalizableId(),
                 user.equals(ACL.SYSTEM2) ? null : user.getName());
     }

@@ -52,6 +52,9 @@ public final class SuspendedBadgeAction extends InvisibleAction implements Build
         String since = stage.preemptor() == null
                 ? Messages.SuspendedBadgeAction_Suspended(stage.stage(), span)
                 : Messages.SuspendedBadgeAction_SuspendedFor(stage.stage(), span, stage.preemptor());
+        if (stage.frozen()) {
+            return since + " " + Messages.SuspendedBadgeAction_Frozen();
+        }
         return stage.imageBytes() == 0
                 ? since
                 : since + " " + Messages.SuspendedBadgeAction_Image(Functions.humanReadableByteSize(stage.imageBytes()));

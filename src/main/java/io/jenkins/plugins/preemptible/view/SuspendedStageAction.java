@@ -27,6 +27,7 @@ public final class SuspendedStageAction extends InvisibleAction implements Persi
     private final long since;
     private final String preemptor;
     private final String reason;
+    private final boolean frozen;
     private final long size;
 
     /**
@@ -36,6 +37,7 @@ public final class SuspendedStageAction extends InvisibleAction implements Persi
      * @param preemptor for whom, as people see it: the full display name of a build or the name of a queue's task;
      *     null when for nobody in particular
      * @param reason one sentence
+     * @param frozen whether its processes are still in its agent's memory and no sealed image exists yet
      * @param size of the image, in bytes; 0 when there is none
      * @throws IllegalArgumentException when the size or the time is negative
      */
@@ -45,6 +47,7 @@ public final class SuspendedStageAction extends InvisibleAction implements Persi
             long since,
             @CheckForNull String preemptor,
             @CheckForNull String reason,
+            boolean frozen,
             long size) {
         if (since < 0 || size < 0) {
             throw new IllegalArgumentException("neither time (" + since + ") nor size (" + size + ") can be negative");
@@ -54,6 +57,7 @@ public final class SuspendedStageAction extends InvisibleAction implements Persi
         this.since = since;
         this.preemptor = preemptor;
         this.reason = reason;
+        this.frozen = frozen;
         this.size = size;
     }
 
@@ -93,6 +97,12 @@ public final class SuspendedStageAction extends InvisibleAction implements Persi
     @CheckForNull
     public String getReason() {
         return reason;
+    }
+
+    /** Whether its processes are still in its agent's memory and no sealed image exists yet. */
+    @Exported
+    public boolean isFrozen() {
+        return frozen;
     }
 
     /** Of the image, in bytes; 0 when there is none. */

@@ -25,6 +25,12 @@ public interface SuspendedStages extends ExtensionPoint {
     @NonNull
     List<View> of(@NonNull Run<?, ?> run);
 
+    /** The running stages of this build of which there is something to say. The same rules hold as for {@link #of}. */
+    @NonNull
+    default List<Running> runningOf(@NonNull Run<?, ?> run) {
+        return List.of();
+    }
+
     /** Of all that is installed. */
     @NonNull
     static List<View> allOf(@NonNull Run<?, ?> run) {
@@ -39,7 +45,27 @@ public interface SuspendedStages extends ExtensionPoint {
      * @param stage its name, as people see it
      * @param preemptor for whom, as people see it; null when for nobody in particular
      * @param sinceMillis when it was suspended, in milliseconds since 1970
+     * @param frozen whether its processes are still in its agent's memory and no sealed image exists yet
      * @param imageBytes of its image; 0 when that is not known
      */
-    record View(@NonNull String stage, @CheckForNull String preemptor, long sinceMillis, long imageBytes) {}
+    record View(
+            @NonNull String stage,
+            @CheckForNull String preemptor,
+            long sinceMillis,
+            boolean frozen,
+            long imageBytes) {}
+
+    /**
+     * What is to be said of one running stage.
+     *
+     * @param stage its name, as people see it
+     * @param whyNotSuspendable why it can never be suspended as it is now, in words; null when nothing stands against it
+     * @param resumedFrom from what it was last resumed, as the end of a sentence; null before
+     * @param resumedMillis when, in milliseconds since 1970
+     */
+    record Running(
+            @NonNull String stage,
+            @CheckForNull String whyNotSuspendable,
+            @CheckForNull String resumedFrom,
+            long resumedMillis) {}
 }

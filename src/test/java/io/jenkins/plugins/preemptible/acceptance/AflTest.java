@@ -8,7 +8,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import hudson.slaves.DumbSlave;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import java.io.IOException;
@@ -22,17 +21,14 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.jvnet.hudson.test.JenkinsRule;
 import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 
 /** Two instances of AFL++ give way twice and find themselves where they were. */
 @WithJenkins
 @Tag("acceptance")
-class AflTest {
+class AflTest extends OneAgent {
 
     private static final Pattern PROGRESS =
             Pattern.compile("^progress one=(\\d+) two=(\\d+) alive=(\\d+)$", Pattern.MULTILINE);
@@ -42,25 +38,14 @@ class AflTest {
     private static final long EXECUTIONS = 2_500;
     private static final long START_LIMIT_MILLIS = 5_000;
 
-    private JenkinsRule j;
-    private Rig rig;
-    private DumbSlave agent;
     private QueueTimes times;
 
-    @BeforeEach
-    void rig(JenkinsRule jenkins) throws Exception {
+    @Override
+    void assumptions() throws Exception {
         Rig.assumeInstalled("afl-fuzz", "afl++");
         Rig.assumeInstalled("afl-cc", "afl++");
-        Rig.assumeSuspendable();
-        j = jenkins;
-        rig = new Rig(j);
-        agent = rig.agent();
+        super.assumptions();
         times = QueueTimes.listen();
-    }
-
-    @AfterEach
-    void tell() throws Exception {
-        rig.tell();
     }
 
     @Test
@@ -84,7 +69,7 @@ class AflTest {
 
     private WorkflowRun twice(WorkflowJob fuzz) throws Exception {
         WorkflowJob high = rig.pipeline(
-                "high", 1, "node('linux') { sh 'echo preemptor runs; sleep 3; echo preemptor ends' }");
+                "high", 1, "node('linux') { sh 'echo preemptor runs; " + Rig.untilEnough() + "; echo preemptor ends' }");
         WorkflowRun victim = Rig.start(fuzz);
         awaitProgress(victim, new long[] {0, 0});
         for (int cycle = 1; cycle <= 2; cycle++) {
@@ -97,13 +82,16 @@ class AflTest {
             StageRecord stage = Rig.awaitState(StageState.SUSPENDED);
             String target = stage.workspace() + "/target";
             Rig.awaitLog(preemptor, "preemptor runs\n");
+            Rig.awaitSealed(victim, cycle);
             long[] left = {execs(stage, "one"), execs(stage, "two")};
             assertFalse(victim.getArtifacts().isEmpty(), "the image is an artifact while the stage is suspended");
             assertThat(victim.getArtifacts().get(0).relativePath, startsWith("preemptible/"));
-            while (!Rig.log(preemptor).contains("preemptor ends\n")) {
+            for (int look = 1; look <= 10; look++) {
                 assertEquals(List.of(), HostProcesses.mentioning(target), "processes of AFL while the preemptor runs");
                 Thread.sleep(100);
             }
+            assertTrue(preemptor.isBuilding());
+            agent.getWorkspaceFor(high).child("enough").touch(System.currentTimeMillis());
             assertEquals(left[0], execs(stage, "one"), "executions while suspended");
             assertEquals(left[1], execs(stage, "two"), "executions while suspended");
             j.assertBuildStatusSuccess(j.waitForCompletion(preemptor));

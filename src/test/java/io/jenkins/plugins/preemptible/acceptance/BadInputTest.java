@@ -25,12 +25,10 @@ import org.jenkinsci.plugins.workflow.steps.StepDescriptor;
 import org.jenkinsci.plugins.workflow.steps.StepExecution;
 import org.jenkinsci.plugins.workflow.steps.StepExecutions;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.jvnet.hudson.test.JenkinsRule;
 import org.jvnet.hudson.test.TestExtension;
 import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 import org.kohsuke.stapler.DataBoundConstructor;
@@ -38,21 +36,16 @@ import org.kohsuke.stapler.DataBoundConstructor;
 /** What cannot be done is refused in one sentence with the remedy, and nothing is left of the attempt. */
 @WithJenkins
 @Tag("acceptance")
-class BadInputTest {
+class BadInputTest extends OneAgent {
 
-    private JenkinsRule j;
-    private Rig rig;
     private Path mounted;
 
-    @BeforeEach
-    void rig(JenkinsRule jenkins) {
-        j = jenkins;
-        rig = new Rig(j);
-    }
+    /** Most of it is refused on any machine. */
+    @Override
+    void assumptions() {}
 
     @AfterEach
-    void tell() throws Exception {
-        rig.tell();
+    void unmount() throws Exception {
         if (mounted != null) {
             run("umount", "--lazy", mounted.toString());
         }
@@ -60,7 +53,6 @@ class BadInputTest {
 
     @Test
     void unknownLabel() throws Exception {
-        rig.agent();
         refused(
                 "preemptible(label: 'nowhere') { echo 'not reached' }",
                 "There is no agent with the label 'nowhere'", "Correct the label", "Known labels:", "linux");
@@ -68,7 +60,6 @@ class BadInputTest {
 
     @Test
     void priorityOutsideOfTheRange() throws Exception {
-        rig.agent();
         for (int priority : new int[] {-1, 0, 6}) {
             refused(
                     "preemptible(label: 'linux', priority: " + priority + ") { echo 'not reached' }",
@@ -78,7 +69,6 @@ class BadInputTest {
 
     @Test
     void timeSliceOutsideOfTheRange() throws Exception {
-        rig.agent();
         for (int minutes : new int[] {-1, 0, 10_081}) {
             refused(
                     "preemptible(label: 'linux', timeSliceMinutes: " + minutes + ") { echo 'not reached' }",
@@ -87,8 +77,16 @@ class BadInputTest {
     }
 
     @Test
+    void unknownTreatmentOfConnections() throws Exception {
+        for (String tcp : new String[] {"keep", "CLOSE", "; reboot"}) {
+            refused(
+                    "preemptible(label: 'linux', tcp: '" + tcp + "') { echo 'not reached' }",
+                    "tcp is '" + tcp + "'", "'refuse' or 'close'", "leave it out");
+        }
+    }
+
+    @Test
     void parallelSiblingInTheSameNode() throws Exception {
-        rig.agent();
         refused(
                 "node('linux') { parallel a: { preemptible { echo 'not reached' } }, b: { echo 'sibling' } }",
                 "parallel branch of the same node", "into each branch instead");
@@ -96,7 +94,6 @@ class BadInputTest {
 
     @Test
     void preemptibleInsidePreemptible() throws Exception {
-        rig.agent();
         refused(
                 "preemptible(label: 'linux') { preemptible { echo 'not reached' } }",
                 "preemptible { } inside preemptible { }", "Remove the inner or the outer one");
@@ -110,7 +107,6 @@ class BadInputTest {
 
     @Test
     void insideContainer() throws Exception {
-        rig.agent();
         refused(
                 "container { preemptible(label: 'linux') { echo 'not reached' } }",
                 "inside container { }", "Use it outside of any container block");
@@ -121,7 +117,6 @@ class BadInputTest {
 
     @Test
     void aroundContainer() throws Exception {
-        rig.agent();
         refused(
                 "preemptible(label: 'linux') { container { echo 'not reached' } }",
                 "container step (container) inside preemptible", "Move the container block out");
@@ -149,8 +144,9 @@ class BadInputTest {
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void criuMissingOnTheAgent(boolean nested) throws Exception {
+        j.jenkins.removeNode(agent);
         DumbSlave agent = rig.agent(new EnvVars("PREEMPTIBLE_CRIU", "/nonexistent/criu"));
-        String counter = Rig.counter(50);
+        String counter = Rig.counter(30);
         WorkflowJob low = rig.pipeline("low", 5, nested ? Rig.nested(counter, "") : Rig.own(counter));
         WorkflowJob high = rig.pipeline("high", 1, Rig.preemptor());
         WorkflowRun running = Rig.start(low);
@@ -160,31 +156,32 @@ class BadInputTest {
         j.assertBuildStatusSuccess(j.waitForCompletion(waiting));
         assertThat(Rig.log(running), containsString("cannot be suspended on worker: criu: not found (remedy: "));
         assertThat(Rig.log(running), not(containsString("Suspending this stage")));
-        Rig.counted(running, 50);
+        Rig.counted(running, 30);
         Rig.assertNothingLeft(agent, low);
     }
 
     @Test
     void diskFullDuringTheDump() throws Exception {
         Rig.assumeSuspendable();
-        DumbSlave agent = rig.agent();
         Path home = Files.createDirectories(Path.of(agent.getRemoteFS(), "preemptible"));
         assumeTrue(
                 run("mount", "-t", "tmpfs", "-o", "size=512k,mode=0700", "tmpfs", home.toString()) == 0,
                 "a small file system cannot be mounted here (root is needed)");
         mounted = home;
-        WorkflowJob low = rig.pipeline("low", 5, Rig.own(Rig.counter(100)));
+        WorkflowJob low = rig.pipeline("low", 5, Rig.own(Rig.endless()));
         WorkflowJob high = rig.pipeline("high", 1, Rig.preemptor());
         WorkflowRun running = Rig.start(low);
-        Rig.awaitLog(running, "count-20\n");
+        Rig.awaitLog(running, "count-5\n");
         WorkflowRun waiting = Rig.start(high);
         Rig.awaitLog(running, "Not suspended.");
+        Rig.awaitCounting(running);
+        Rig.enough(running);
         j.assertBuildStatusSuccess(j.waitForCompletion(running));
         j.assertBuildStatusSuccess(j.waitForCompletion(waiting));
         assertThat(Rig.log(running), containsString("There is no space left where the image has to go"));
         assertThat(Rig.log(running), containsString("Free some space"));
         assertThat(Rig.log(running), containsString("The stage runs on, part of high #1 waits"));
-        Rig.counted(running, 100);
+        Rig.countedAtLeast(running, 6);
         await("nothing left in " + home).atMost(Rig.PATIENCE).untilAsserted(() -> {
             try (var files = Files.walk(home)) {
                 assertEquals(List.of(), files.filter(Files::isRegularFile).toList());

@@ -35,65 +35,59 @@ class FolderPrioritiesTest {
         Rig.assumeSuspendable();
     }
 
+    /** What waited and what ran before the restart are known by their priorities after it, too. */
     @Test
-    void urgentPreemptsItsNamesake() throws Throwable {
+    void namesakesKeepTheirPriorities() throws Throwable {
         sessions.then(j -> {
             Rig rig = new Rig(j);
             rig.inboundAgent(agents);
-            WorkflowRun low = Rig.start(main(rig, j, "calm", 5, Rig.own(Rig.counter(60))));
-            Rig.awaitLog(low, "count-10");
-            WorkflowRun high = Rig.start(main(rig, j, "urgent", 1, Rig.preemptor()));
-            preempted(j, low, high);
-        });
-    }
+            WorkflowJob calm = main(rig, j, "calm", 5, Rig.own(Rig.endless()));
+            WorkflowJob urgent = main(rig, j, "urgent", 1, Rig.preemptor());
+            WorkflowJob alsoUrgent = main(rig, j, "also-urgent", 1, Rig.own(Rig.counter(30)));
+            calmWaits(j, Rig.start(alsoUrgent), main(rig, j, "also-calm", 5, Rig.preemptor()));
+            urgentPreempts(j, Rig.start(calm), urgent);
 
-    @Test
-    void calmDoesNotPreemptItsNamesake() throws Throwable {
-        sessions.then(j -> {
-            Rig rig = new Rig(j);
-            rig.inboundAgent(agents);
-            WorkflowRun running = Rig.start(main(rig, j, "urgent", 1, Rig.own(Rig.counter(60))));
-            Rig.awaitLog(running, "count-10");
-            WorkflowRun waiting = Rig.start(main(rig, j, "calm", 5, Rig.preemptor()));
-            j.assertBuildStatusSuccess(j.waitForCompletion(running));
-            j.assertBuildStatusSuccess(j.waitForCompletion(waiting));
-            assertThat(Rig.log(running), not(containsString("Suspend")));
-        });
-    }
-
-    /** What waited and what ran before the restart are known by their priorities after it. */
-    @Test
-    void prioritiesOutliveRestart() throws Throwable {
-        sessions.then(j -> {
-            Rig rig = new Rig(j);
-            rig.inboundAgent(agents);
-            WorkflowRun low = Rig.start(main(rig, j, "calm", 5, Rig.own(Rig.counter(300))));
-            Rig.awaitLog(low, "count-10");
+            WorkflowRun low = Rig.start(calm);
+            Rig.awaitLog(low, "count-3\n");
             // Switched off, so that the urgent one still waits when the controller goes down.
             PreemptibleConfiguration.get().setEnabled(false);
-            WorkflowRun high = Rig.start(main(rig, j, "urgent", 1, Rig.preemptor()));
+            WorkflowRun high = Rig.start(urgent);
             await().atMost(Rig.PATIENCE).until(() -> j.jenkins.getQueue().getBuildableItems().size() == 1);
             assertThat(Rig.log(high), not(containsString("[preemptible]")));
         });
         Rig.restart(sessions, agents, j -> {
             PreemptibleConfiguration.get().setEnabled(true);
-            WorkflowRun low = build(j, "calm");
-            WorkflowRun high = build(j, "urgent");
+            WorkflowRun low = last(j, "calm");
+            WorkflowRun high = last(j, "urgent");
             await().atMost(Rig.PATIENCE)
                     .until(() -> high.getAction(RunPriorityAction.class).priority() == 1);
             j.assertBuildStatusSuccess(j.waitForCompletion(high));
             assertThat(Rig.log(high), containsString("[preemptible]"));
-            j.assertBuildStatusSuccess(j.waitForCompletion(low));
-            assertThat(Rig.log(low), containsString("Resumed on worker"));
-            Rig.counted(low, 300);
+            goneOn(j, low);
         });
     }
 
-    private static void preempted(JenkinsRule j, WorkflowRun low, WorkflowRun high) throws Exception {
+    private static void calmWaits(JenkinsRule j, WorkflowRun running, WorkflowJob calm) throws Exception {
+        Rig.awaitLog(running, "count-3\n");
+        WorkflowRun waiting = Rig.start(calm);
+        j.assertBuildStatusSuccess(j.waitForCompletion(running));
+        j.assertBuildStatusSuccess(j.waitForCompletion(waiting));
+        assertThat(Rig.log(running), not(containsString("Suspend")));
+    }
+
+    private static void urgentPreempts(JenkinsRule j, WorkflowRun low, WorkflowJob urgent) throws Exception {
+        Rig.awaitLog(low, "count-3\n");
+        WorkflowRun high = Rig.start(urgent);
         j.assertBuildStatusSuccess(j.waitForCompletion(high));
         assertThat(Rig.log(high), containsString("[preemptible]"));
+        goneOn(j, low);
+    }
+
+    private static void goneOn(JenkinsRule j, WorkflowRun low) throws Exception {
+        Rig.awaitLog(low, "Resumed on worker");
+        Rig.enough(low);
         j.assertBuildStatusSuccess(j.waitForCompletion(low));
-        assertThat(Rig.log(low), containsString("Resumed on worker"));
+        Rig.countedAtLeast(low, 3);
     }
 
     private static WorkflowJob main(Rig rig, JenkinsRule j, String folder, int priority, String script)
@@ -101,7 +95,7 @@ class FolderPrioritiesTest {
         return rig.pipeline(j.createFolder(folder), "main", priority, script);
     }
 
-    private static WorkflowRun build(JenkinsRule j, String folder) {
-        return j.jenkins.getItemByFullName(folder + "/main", WorkflowJob.class).getBuildByNumber(1);
+    private static WorkflowRun last(JenkinsRule j, String folder) {
+        return j.jenkins.getItemByFullName(folder + "/main", WorkflowJob.class).getLastBuild();
     }
 }

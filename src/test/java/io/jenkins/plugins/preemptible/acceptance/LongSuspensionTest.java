@@ -8,7 +8,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import hudson.EnvVars;
 import hudson.ExtensionList;
 import hudson.model.FreeStyleBuild;
-import hudson.slaves.DumbSlave;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import java.util.concurrent.TimeUnit;
 import org.jenkinsci.plugins.workflow.job.WorkflowJob;
@@ -16,19 +15,17 @@ import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.jenkinsci.plugins.workflow.steps.durable_task.DurableTaskStep;
 import org.jenkinsci.plugins.workflow.support.steps.ExecutorStepExecution;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.jvnet.hudson.test.JenkinsRule;
 import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 
 /** A suspension that lasts longer than Pipeline's own patience with steps and blocks that do nothing. */
 @WithJenkins
 @Tag("acceptance")
-class LongSuspensionTest {
+class LongSuspensionTest extends OneAgent {
 
     /** Two checks of an untouched log end a step, so this is for the default 300 s what the periods below are. */
-    private static final int HEARTBEAT_SECONDS = 10;
+    private static final int HEARTBEAT_SECONDS = 6;
 
     private static final String HEARTBEAT =
             "org.jenkinsci.plugins.durabletask.BourneShellScript.HEARTBEAT_CHECK_INTERVAL";
@@ -38,17 +35,10 @@ class LongSuspensionTest {
         System.setProperty("io.jenkins.plugins.preemptible.lifecycle.SuspendedSteps.periodMillis", "2000");
     }
 
-    private JenkinsRule j;
-    private Rig rig;
-    private DumbSlave agent;
-
-    @BeforeEach
-    void rig(JenkinsRule jenkins) throws Exception {
-        Rig.assumeSuspendable();
-        j = jenkins;
-        rig = new Rig(j);
-        // In watch mode the agent's own JVM makes the check.
-        agent = rig.agent(new EnvVars("JAVA_TOOL_OPTIONS", "-D" + HEARTBEAT + "=" + HEARTBEAT_SECONDS));
+    /** In watch mode the agent's own JVM makes the check. */
+    @Override
+    EnvVars agentEnvironment() {
+        return new EnvVars("JAVA_TOOL_OPTIONS", "-D" + HEARTBEAT + "=" + HEARTBEAT_SECONDS);
     }
 
     @AfterEach
@@ -68,9 +58,9 @@ class LongSuspensionTest {
     }
 
     private void heartbeat() throws Exception {
-        WorkflowJob low = rig.pipeline("low", 5, Rig.own(Rig.counter(40)));
+        WorkflowJob low = rig.pipeline("low", 5, Rig.own(Rig.counter(30)));
         WorkflowRun victim = Rig.start(low);
-        Rig.awaitLog(victim, "count-10");
+        Rig.awaitLog(victim, "count-5\n");
         long began = System.nanoTime();
         FreeStyleBuild preemptor = rig.freestyle("high", 1, "sleep " + 4 * HEARTBEAT_SECONDS)
                 .scheduleBuild2(0)
@@ -79,27 +69,28 @@ class LongSuspensionTest {
         j.assertBuildStatusSuccess(j.waitForCompletion(preemptor));
         assertTrue(TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - began) >= 4 * HEARTBEAT_SECONDS);
         j.assertBuildStatusSuccess(j.waitForCompletion(victim));
-        Rig.counted(victim, 40);
+        Rig.counted(victim, 30);
         assertThat(Rig.log(victim), not(containsString("heartbeat")));
         Rig.assertNothingLeft(agent, low);
     }
 
     @Test
     void sweepForLostNodeBlocksSparesSuspendedOnes() throws Exception {
-        WorkflowJob low = rig.pipeline("low", 5, Rig.nested(Rig.counter(40), "sh 'touch after'"));
+        WorkflowJob low = rig.pipeline("low", 5, Rig.nested(Rig.counter(30), "sh 'touch after'"));
         WorkflowRun victim = Rig.start(low);
-        Rig.awaitLog(victim, "count-10");
+        Rig.awaitLog(victim, "count-5\n");
         FreeStyleBuild preemptor =
-                rig.freestyle("high", 1, "sleep 10").scheduleBuild2(0).waitForStart();
+                rig.freestyle("high", 1, Rig.untilEnough()).scheduleBuild2(0).waitForStart();
         Rig.awaitState(StageState.SUSPENDED);
         ExecutorStepExecution.AnomalousStatus sweep =
                 ExtensionList.lookupSingleton(ExecutorStepExecution.AnomalousStatus.class);
         sweep.run();
         sweep.run();
         assertTrue(preemptor.isBuilding(), "both sweeps fell into the suspension");
+        Rig.enough(preemptor);
         j.assertBuildStatusSuccess(j.waitForCompletion(preemptor));
         j.assertBuildStatusSuccess(j.waitForCompletion(victim));
-        Rig.counted(victim, 40);
+        Rig.counted(victim, 30);
         assertThat(Rig.log(victim), not(containsString("neither running nor scheduled")));
         Rig.assertNothingLeft(agent, low);
     }

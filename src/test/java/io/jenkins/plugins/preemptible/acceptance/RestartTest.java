@@ -4,7 +4,6 @@ import static org.awaitility.Awaitility.await;
 import static org.hamcrest.MatcherAssert.assertThat;
 import static org.hamcrest.Matchers.containsString;
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import hudson.Util;
 import hudson.model.FreeStyleBuild;
@@ -23,19 +22,14 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
-import jenkins.model.Jenkins;
 import jenkins.security.QueueItemAuthenticator;
 import jenkins.security.QueueItemAuthenticatorProvider;
 import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.function.Executable;
-import org.jvnet.hudson.test.JenkinsRule;
 import org.jvnet.hudson.test.TestExtension;
-import org.jvnet.hudson.test.junit.jupiter.InboundAgentExtension;
 import org.jvnet.hudson.test.junit.jupiter.JenkinsSessionExtension;
 import org.springframework.security.authentication.UsernamePasswordAuthenticationToken;
 import org.springframework.security.core.Authentication;
@@ -46,38 +40,45 @@ import org.springframework.security.core.Authentication;
  * <p>What the agent has launched outlives the controller, as in production.
  */
 @Tag("acceptance")
-class RestartTest {
+class RestartTest extends Restarts {
 
     static {
         System.setProperty("io.jenkins.plugins.preemptible.lifecycle.RemovedAgent.graceMillis", "3000");
     }
 
-    private static final int COUNT = 60;
-
-    @RegisterExtension
-    final JenkinsSessionExtension sessions = new JenkinsSessionExtension();
-
-    @RegisterExtension
-    final InboundAgentExtension agents = new InboundAgentExtension();
-
-    @BeforeEach
-    void suspendable() throws Exception {
-        Rig.assumeSuspendable();
+    /**
+     * Pipelines that preempted hold the executors before the restart, and have to get them back after it. One agent for
+     * each form of the step.
+     */
+    @Test
+    void executorsTaken() throws Throwable {
+        String nested = Rig.nested(Rig.endless(), "sh 'touch after'");
+        sessions.then(j -> {
+            Rig rig = new Rig(j);
+            rig.inboundAgent(agents);
+            rig.inboundAgent(agents, "other");
+            suspendedForPipeline(rig, "own", "linux", Rig.own(Rig.endless()));
+            suspendedForPipeline(rig, "nested", "other", nested.replace("'linux'", "'other'"));
+        });
+        agents.stop("other");
+        Rig.restart(sessions, agents, j -> {
+            agents.start(j, Rig.inbound("other"));
+            for (String form : List.of("own", "nested")) {
+                WorkflowRun preemptor = build(j, "for-" + form);
+                enough(preemptor, form.equals("own") ? "worker" : "other");
+                j.assertBuildStatusSuccess(j.waitForCompletion(preemptor));
+                j.assertLogContains("preemptor is done", preemptor);
+            }
+            goneOn(j, build(j, "own"), "worker");
+            goneOn(j, build(j, "nested"), "other");
+            nothingLeft(j, build(j, "own"), "worker");
+            nothingLeft(j, build(j, "nested"), "other");
+        });
     }
 
     @Test
-    void ownExecutorTaken() throws Throwable {
-        taken(Rig.own(Rig.counter(COUNT)));
-    }
-
-    @Test
-    void nestedExecutorTaken() throws Throwable {
-        taken(Rig.nested(Rig.counter(COUNT), "sh 'touch after'"));
-    }
-
-    @Test
-    void ownExecutorIdle() throws Throwable {
-        idle(Rig.own(Rig.counter(COUNT)));
+    void nestedExecutorIdle() throws Throwable {
+        idle(j -> {}, Rig.nested(Rig.endless(), "sh 'touch after'"), () -> {});
     }
 
     /** The stage's item waits in the queue when the controller goes down, as the user that its build runs as. */
@@ -87,7 +88,7 @@ class RestartTest {
             j.jenkins.setSecurityRealm(j.createDummySecurityRealm());
             User.getById("alice", true).save();
         };
-        idle(users, Rig.own(Rig.counter(COUNT)), () -> {
+        idle(users, Rig.own(Rig.endless()), () -> {
             String queue = Files.readString(sessions.getHome().toPath().resolve("queue.xml"));
             assertThat(queue, containsString(StageTask.class.getName()));
             assertThat(queue, containsString("<auth>alice</auth>"));
@@ -110,53 +111,23 @@ class RestartTest {
         }
     }
 
-    @Test
-    void nestedExecutorIdle() throws Throwable {
-        idle(Rig.nested(Rig.counter(COUNT), "sh 'touch after'"));
-    }
-
-    /** A Pipeline that preempted holds the executor before the restart, and has to get it back after it. */
-    private void taken(String script) throws Throwable {
-        sessions.then(j -> {
-            Rig rig = new Rig(j);
-            rig.inboundAgent(agents);
-            WorkflowJob low = rig.pipeline("low", 5, script);
-            WorkflowJob high = rig.pipeline("high", 1, "node('linux') { sh 'sleep 20; echo preemptor is done' }");
-            WorkflowRun victim = Rig.start(low);
-            Rig.awaitLog(victim, "count-15");
-            WorkflowRun preemptor = Rig.start(high);
-            Rig.awaitState(StageState.SUSPENDED);
-            Rig.awaitLog(preemptor, "sleep 20");
-        });
-        Rig.restart(sessions, agents, j -> {
-            WorkflowRun preemptor = build(j, "high");
-            WorkflowRun victim = build(j, "low");
-            j.assertBuildStatusSuccess(j.waitForCompletion(preemptor));
-            j.assertLogContains("preemptor is done", preemptor);
-            goneOn(j, victim);
-        });
-    }
-
     /**
      * Somebody asks for a restart while the preemptor runs; it ends, the executor is idle, and nothing is dispatched
      * any more because the controller is about to go down.
      */
-    private void idle(String script) throws Throwable {
-        idle(j -> {}, script, () -> {});
-    }
-
     private void idle(JenkinsSessionExtension.Step before, String script, Executable whileDown) throws Throwable {
         sessions.then(j -> {
             before.run(j);
             Rig rig = new Rig(j);
             rig.inboundAgent(agents);
             WorkflowJob low = rig.pipeline("low", 5, script);
-            FreeStyleProject high = rig.freestyle("high", 1, "sleep 5");
+            FreeStyleProject high = rig.freestyle("high", 1, Rig.untilEnough());
             WorkflowRun victim = Rig.start(low);
-            Rig.awaitLog(victim, "count-15");
+            Rig.awaitLog(victim, "count-5\n");
             FreeStyleBuild preemptor = high.scheduleBuild2(0).waitForStart();
             Rig.awaitState(StageState.SUSPENDED);
             j.jenkins.doQuietDown();
+            Rig.enough(preemptor);
             j.assertBuildStatusSuccess(j.waitForCompletion(preemptor));
             Slave agent = (Slave) j.jenkins.getNode("worker");
             await().atMost(Rig.PATIENCE).until(() -> agent.toComputer().countIdle() == 1);
@@ -166,7 +137,10 @@ class RestartTest {
             Rig.awaitState(StageState.SUSPENDED);
         });
         whileDown.execute();
-        Rig.restart(sessions, agents, j -> goneOn(j, build(j, "low")));
+        Rig.restart(sessions, agents, j -> {
+            goneOn(j, build(j, "low"), "worker");
+            nothingLeft(j, build(j, "low"), "worker");
+        });
     }
 
     /** Another build of the job waits already when the controller comes up, and there is an executor for it. */
@@ -176,15 +150,16 @@ class RestartTest {
             Rig rig = new Rig(j);
             Slave agent = rig.inboundAgent(agents);
             WorkflowJob low = rig.pipeline("low", 5, "if (env.BUILD_NUMBER == '1') { "
-                    + Rig.own(Rig.counter(COUNT)) + " } else { node('linux') { sh 'sleep 5' } }");
+                    + Rig.own(Rig.endless()) + " } else { node('linux') { sh 'sleep 2' } }");
             WorkflowRun victim = Rig.start(low);
-            Rig.awaitLog(victim, "count-15");
+            Rig.awaitLog(victim, "count-5\n");
             FreeStyleBuild preemptor =
-                    rig.freestyle("high", 1, "sleep 10").scheduleBuild2(0).waitForStart();
+                    rig.freestyle("high", 1, Rig.untilEnough()).scheduleBuild2(0).waitForStart();
             Rig.awaitState(StageState.SUSPENDED);
             Rig.awaitLog(Rig.start(low), "[Pipeline] node");
             await().atMost(Rig.PATIENCE).until(() -> j.jenkins.getQueue().getBuildableItems().size() == 1);
             j.jenkins.doQuietDown();
+            Rig.enough(preemptor);
             j.assertBuildStatusSuccess(j.waitForCompletion(preemptor));
             agent.setNumExecutors(2);
             agent.save();
@@ -194,8 +169,10 @@ class RestartTest {
             j.assertBuildStatusSuccess(j.waitForCompletion(other));
             j.assertLogContains("/workspace/low@2", other);
             WorkflowRun victim = build(j, "low");
+            Rig.awaitLog(victim, "Resumed on worker");
+            Rig.enough(victim);
             j.assertBuildStatusSuccess(j.waitForCompletion(victim));
-            Rig.counted(victim, COUNT);
+            Rig.countedAtLeast(victim, 5);
             Rig.assertNothingLeft((Slave) j.jenkins.getNode("worker"), victim.getParent());
         });
     }
@@ -206,8 +183,8 @@ class RestartTest {
         sessions.then(j -> {
             Rig rig = new Rig(j);
             rig.inboundAgent(agents);
-            WorkflowRun victim = Rig.start(rig.pipeline("low", 5, Rig.own(Rig.counter(COUNT))));
-            Rig.awaitLog(victim, "count-15");
+            WorkflowRun victim = Rig.start(rig.pipeline("low", 5, Rig.own(Rig.endless())));
+            Rig.awaitLog(victim, "count-5\n");
             rig.freestyle("high", 1, "sleep 5").scheduleBuild2(0).waitForStart();
             Rig.awaitState(StageState.SUSPENDED);
         });
@@ -232,10 +209,11 @@ class RestartTest {
         sessions.then(j -> {
             Rig rig = new Rig(j);
             rig.inboundAgent(agents);
-            WorkflowRun victim = Rig.start(rig.pipeline("low", 5, Rig.own(Rig.counter(COUNT))));
-            Rig.awaitLog(victim, "count-15");
+            WorkflowRun victim = Rig.start(rig.pipeline("low", 5, Rig.own(Rig.endless())));
+            Rig.awaitLog(victim, "count-5\n");
             rig.freestyle("high", 1, "sleep 5").scheduleBuild2(0).waitForStart();
             Rig.awaitState(StageState.SUSPENDED);
+            Rig.awaitSealed(victim, 1);
         });
         Util.deleteRecursive(new File(sessions.getHome(), "nodes/worker"));
         sessions.then(j -> {
@@ -246,21 +224,5 @@ class RestartTest {
                     .untilAsserted(() -> assertEquals(List.of(), List.copyOf(StageRegistry.get().all())));
             Rig.assertNothingRuns();
         });
-    }
-
-    private static void goneOn(JenkinsRule j, WorkflowRun victim) throws Exception {
-        j.assertBuildStatusSuccess(j.waitForCompletion(victim));
-        Rig.counted(victim, COUNT);
-        j.assertLogContains("Resumed on worker", victim);
-        Slave agent = (Slave) j.jenkins.getNode("worker");
-        assertTrue(agent.getWorkspaceRoot().child("low").exists());
-        Rig.assertNothingLeft(agent, victim.getParent());
-        assertEquals(List.of(), List.copyOf(StageRegistry.get().all()));
-        await().atMost(Rig.PATIENCE).until(() -> agent.toComputer().countIdle() == 1);
-        assertEquals(0, Jenkins.get().getQueue().getItems().length);
-    }
-
-    private static WorkflowRun build(JenkinsRule j, String job) {
-        return j.jenkins.getItemByFullName(job, WorkflowJob.class).getBuildByNumber(1);
     }
 }

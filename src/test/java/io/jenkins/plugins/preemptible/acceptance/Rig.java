@@ -6,10 +6,15 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import hudson.EnvVars;
+import hudson.FilePath;
+import hudson.model.Executor;
+import hudson.model.FreeStyleBuild;
 import hudson.model.FreeStyleProject;
 import hudson.model.Job;
+import hudson.model.Node;
 import hudson.model.Run;
 import hudson.model.Slave;
+import hudson.model.TopLevelItem;
 import hudson.slaves.DumbSlave;
 import hudson.tasks.Shell;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
@@ -64,6 +69,8 @@ final class Rig {
     /** Ids of the stages that {@link #awaitState} has come across in this test. */
     private static final Set<String> SEEN = ConcurrentHashMap.newKeySet();
 
+    private static HostReport checked;
+
     private final JenkinsRule j;
 
     Rig(JenkinsRule j) {
@@ -73,8 +80,10 @@ final class Rig {
     /** Skips the test, with the reason, where this machine cannot suspend processes. */
     static void assumeSuspendable() throws IOException {
         SEEN.clear();
-        Path home = Files.createTempDirectory("preemptible-check");
-        HostReport report = Engine.open(home).check();
+        if (checked == null) {
+            checked = Engine.open(Files.createTempDirectory("preemptible-check")).check();
+        }
+        HostReport report = checked;
         assumeTrue(
                 report.ok(),
                 () -> "this machine cannot suspend stages: "
@@ -99,10 +108,11 @@ final class Rig {
         return agent;
     }
 
-    private static InboundAgentExtension.Options inbound() {
+    /** The agent "worker" has the label of all tests, any other one its own name. */
+    static InboundAgentExtension.Options inbound(String name) {
         return InboundAgentExtension.Options.newBuilder()
-                .name("worker")
-                .label(LABEL)
+                .name(name)
+                .label(name.equals("worker") ? LABEL : name)
                 .webSocket()
                 .build();
     }
@@ -117,15 +127,19 @@ final class Rig {
             throws Throwable {
         agents.stop("worker");
         sessions.then(j -> {
-            agents.start(j, inbound());
+            agents.start(j, inbound("worker"));
             next.run(j);
         });
     }
 
     /** An agent whose launched processes live on while the controller restarts. */
     Slave inboundAgent(InboundAgentExtension agents) throws Exception {
+        return inboundAgent(agents, "worker");
+    }
+
+    Slave inboundAgent(InboundAgentExtension agents, String name) throws Exception {
         PreemptibleConfiguration.get().setExemptSeconds(0);
-        Slave agent = agents.createAgent(j, inbound());
+        Slave agent = agents.createAgent(j, inbound(name));
         assertEquals(1, agent.getNumExecutors());
         usePriorities();
         return agent;
@@ -171,12 +185,30 @@ final class Rig {
 
     /** A stage that counts in the console until {@link #enough}. */
     static String endless() {
-        return "i=0; while [ ! -e enough ]; do i=$((i+1)); echo count-$i; sleep 0.1; done";
+        return "rm -f enough; i=0; while [ ! -e enough ]; do i=$((i+1)); echo count-$i; sleep 0.1; done";
     }
 
     /** Ends an {@link #endless} stage. */
     static void enough(WorkflowRun run) throws IOException {
-        Files.createFile(workspace(run).orElseThrow().resolve("enough"));
+        touch(run, "enough");
+    }
+
+    /** Makes a file in the workspace of the build's stage. */
+    static void touch(WorkflowRun run, String name) throws IOException {
+        Files.createFile(workspace(run).orElseThrow().resolve(name));
+    }
+
+    /** Ends a freestyle build that waits for such a file in its workspace. */
+    static void enough(FreeStyleBuild run) throws Exception {
+        await("a workspace of " + run)
+                .atMost(PATIENCE)
+                .until(() -> run.getWorkspace() != null && run.getWorkspace().exists());
+        run.getWorkspace().child("enough").touch(System.currentTimeMillis());
+    }
+
+    /** A script that waits for {@link #enough(FreeStyleBuild)}. */
+    static String untilEnough() {
+        return "while [ ! -e enough ]; do sleep 0.2; done; rm enough";
     }
 
     /** Waits for a file in the workspace of the build's stage. */
@@ -239,6 +271,42 @@ final class Rig {
         }
     }
 
+    /** Ends what a test left, and removes its jobs and workspaces: the next test has the same controller. */
+    void clear() throws Exception {
+        j.jenkins.doCancelQuietDown();
+        await("no build and no stage left").atMost(PATIENCE).pollInterval(Duration.ofMillis(500)).untilAsserted(() -> {
+            assertEquals(List.of(), interrupted());
+            assertEquals(List.of(), List.copyOf(StageRegistry.get().all()));
+            assertEquals(0, j.jenkins.getQueue().getItems().length);
+        });
+        for (TopLevelItem item : j.jenkins.getItems()) {
+            item.delete();
+        }
+        for (Node node : j.jenkins.getNodes()) {
+            FilePath workspaces = ((Slave) node).getWorkspaceRoot();
+            if (workspaces != null) {
+                workspaces.deleteContents();
+            }
+        }
+    }
+
+    /** Builds that ran until now. A step may swallow an interrupt, hence again and again. */
+    private List<Run<?, ?>> interrupted() {
+        List<Run<?, ?>> running = new ArrayList<>();
+        for (Job<?, ?> job : j.jenkins.getAllItems(Job.class)) {
+            for (Run<?, ?> run : job.getBuilds()) {
+                Executor executor = run.getExecutor();
+                if (run.isBuilding()) {
+                    running.add(run);
+                    if (executor != null) {
+                        executor.interrupt();
+                    }
+                }
+            }
+        }
+        return running;
+    }
+
     /** Waits until the stage has counted further. */
     static void awaitCounting(Run<?, ?> run) throws IOException {
         int before = counts(run).size();
@@ -261,6 +329,14 @@ final class Rig {
                 .atMost(PATIENCE)
                 .pollInterval(Duration.ofMillis(50))
                 .until(() -> log(run).split(Pattern.quote(text), -1).length - 1 >= times);
+    }
+
+    /** Waits until so many images of the build's stages are sealed: at idle priority that takes long on a busy machine. */
+    static void awaitSealed(Run<?, ?> run, int times) {
+        await(times + " images of " + run)
+                .atMost(Duration.ofMinutes(5))
+                .pollInterval(Duration.ofMillis(50))
+                .until(() -> log(run).split("Image sealed", -1).length - 1 >= times);
     }
 
     static StageRecord awaitState(StageState state) {
@@ -292,6 +368,7 @@ final class Rig {
         assertNothingRuns();
         await("nothing left below " + home).atMost(PATIENCE).untilAsserted(() -> {
             assertEquals(List.of(), StageRegistry.get().all().stream().toList());
+            assertEquals(List.of(), List.copyOf(StageRegistry.get().leftovers()));
             assertEquals(List.of(), Engine.open(home).list());
             assertEquals("", mounts(home));
             Path exchange = home.resolve("exchange");
@@ -302,10 +379,11 @@ final class Rig {
             }
         });
         for (Run<?, ?> run : job.getBuilds()) {
-            assertEquals(
-                    List.of(),
-                    run.getArtifacts().stream().map(a -> a.relativePath).toList(),
-                    "images among the artifacts of " + run);
+            await("no image among the artifacts of " + run)
+                    .atMost(PATIENCE)
+                    .untilAsserted(() -> assertEquals(
+                            List.of(),
+                            run.getArtifacts().stream().map(a -> a.relativePath).toList()));
         }
     }
 

@@ -3,7 +3,7 @@ package io.jenkins.plugins.preemptible.acceptance;
 import static org.hamcrest.MatcherAssert.assertThat;
 import static org.hamcrest.Matchers.containsString;
 import static org.hamcrest.Matchers.not;
-import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.jenkins.plugins.preemptible.engine.policy.Reason;
 import io.jenkins.plugins.preemptible.lifecycle.TimeSlices;
@@ -22,12 +22,12 @@ class SliceTest extends OneAgent {
 
     @Test
     void equalsTakeTurns() throws Exception {
-        takeTurns(Rig.own(Rig.counter(150)));
+        takeTurns(Rig.own(Rig.endless()));
     }
 
     @Test
     void equalNestedStagesTakeTurns() throws Exception {
-        takeTurns(Rig.nested(Rig.counter(150), "sh 'test \"$PWD\" = \"$WORKSPACE\"'"));
+        takeTurns(Rig.nested(Rig.endless(), "sh 'test \"$PWD\" = \"$WORKSPACE\"'"));
     }
 
     private void takeTurns(String script) throws Exception {
@@ -38,10 +38,12 @@ class SliceTest extends OneAgent {
         TimeSlices.set(one.getExternalizableId(), SLICE_MILLIS);
         WorkflowRun two = Rig.start(second);
         Rig.awaitLog(two, "count-5\n");
-        assertFalse(Rig.log(one).contains("count-150\n"), "the second got its turn before the first had ended");
         TimeSlices.set(two.getExternalizableId(), SLICE_MILLIS);
         Rig.awaitLog(one, "Resumed on worker");
-        assertFalse(Rig.log(two).contains("count-150\n"), "the first got its turn before the second had ended");
+        assertTrue(two.isBuilding(), "the first got its turn before the second had ended");
+        Rig.awaitLog(two, "Resumed on worker");
+        Rig.enough(one);
+        Rig.enough(two);
         j.assertBuildStatusSuccess(j.waitForCompletion(one));
         j.assertBuildStatusSuccess(j.waitForCompletion(two));
         assertThat(Rig.log(one), containsString(Reason.TIME_SLICE_USED_UP.sentence()));
@@ -49,15 +51,15 @@ class SliceTest extends OneAgent {
         // A reservation that outlives its use keeps the other off for the minute after which it is void.
         assertThat(Rig.log(one), not(containsString("suspended for 1 min")));
         assertThat(Rig.log(two), not(containsString("suspended for 1 min")));
-        Rig.counted(one, 150);
-        Rig.counted(two, 150);
+        Rig.countedAtLeast(one, 5);
+        Rig.countedAtLeast(two, 5);
         Rig.assertNothingLeft(agent, first);
         Rig.assertNothingLeft(agent, second);
     }
 
     @Test
     void equalWithoutSliceWaits() throws Exception {
-        WorkflowJob first = rig.pipeline("first", 3, Rig.own(Rig.counter(120)));
+        WorkflowJob first = rig.pipeline("first", 3, Rig.own(Rig.counter(70)));
         WorkflowJob second = rig.pipeline("second", 3, Rig.own(Rig.counter(5)));
         WorkflowRun one = Rig.start(first);
         Rig.awaitLog(one, "count-5\n");
@@ -65,12 +67,12 @@ class SliceTest extends OneAgent {
         j.assertBuildStatusSuccess(j.waitForCompletion(one));
         j.assertBuildStatusSuccess(j.waitForCompletion(two));
         assertThat(Rig.log(one), not(containsString("Suspend")));
-        Rig.counted(one, 120);
+        Rig.counted(one, 70);
     }
 
     @Test
     void usedUpSliceDoesNotServeLowerPriority() throws Exception {
-        WorkflowJob first = rig.pipeline("first", 2, Rig.own(Rig.counter(120)));
+        WorkflowJob first = rig.pipeline("first", 2, Rig.own(Rig.counter(70)));
         WorkflowJob second = rig.pipeline("second", 3, Rig.own(Rig.counter(5)));
         WorkflowRun one = Rig.start(first);
         Rig.awaitLog(one, "count-5\n");

@@ -27,6 +27,7 @@ class ConfigurationAsCodeTest {
     void isRead(JenkinsConfiguredWithCodeRule jenkins) {
         PreemptibleConfiguration configuration = PreemptibleConfiguration.get();
         assertEquals(new Limits(false, 1_800_000, 45_000, 7), configuration.limits());
+        assertEquals(2048L << 20, configuration.memoryFloorBytes());
         configuration.load();
         assertEquals(new Limits(false, 1_800_000, 45_000, 7), configuration.limits(), "after loading what was saved");
     }
@@ -41,6 +42,7 @@ class ConfigurationAsCodeTest {
         assertEquals("30", exported.getScalarValue("timeSliceMinutes"));
         assertEquals("45", exported.getScalarValue("exemptSeconds"));
         assertEquals("7", exported.getScalarValue("mostSuspensions"));
+        assertEquals("2048", exported.getScalarValue("memoryFloorMegabytes"));
         // Reading a value takes it out.
         assertTrue(exported.isEmpty(), exported::toString);
     }

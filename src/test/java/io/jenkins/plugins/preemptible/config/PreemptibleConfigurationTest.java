@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import hudson.security.AuthorizationStrategy;
+import hudson.security.SecurityRealm;
 import hudson.util.FormValidation;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.Limits;
 import java.nio.file.Files;
@@ -14,6 +16,9 @@ import org.htmlunit.HttpMethod;
 import org.htmlunit.WebRequest;
 import org.htmlunit.html.HtmlForm;
 import org.htmlunit.html.HtmlPage;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.jvnet.hudson.test.JenkinsRule;
@@ -23,18 +28,40 @@ import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 @WithJenkins
 class PreemptibleConfigurationTest {
 
-    private JenkinsRule jenkins;
+    private static JenkinsRule jenkins;
     private PreemptibleConfiguration configuration;
 
+    /** One for all tests: most of their time is its start. */
+    @BeforeAll
+    static void start(JenkinsRule rule) {
+        jenkins = rule;
+    }
+
+    @AfterAll
+    static void stop() throws Exception {
+        jenkins.after();
+    }
+
     @BeforeEach
-    void found(JenkinsRule jenkins) {
-        this.jenkins = jenkins;
+    void asUnconfigured() {
         configuration = PreemptibleConfiguration.get();
+        configuration.setEnabled(true);
+        configuration.setTimeSliceMinutes(0);
+        configuration.setExemptSeconds(0);
+        configuration.setMostSuspensions(0);
+        configuration.setMemoryFloorMegabytes(1024);
+    }
+
+    @AfterEach
+    void openAgain() {
+        jenkins.jenkins.setSecurityRealm(SecurityRealm.NO_AUTHENTICATION);
+        jenkins.jenkins.setAuthorizationStrategy(AuthorizationStrategy.UNSECURED);
     }
 
     @Test
     void preemptsWithoutBeingConfigured() {
-        assertEquals(new Limits(true, 0, 0, 0), configuration.limits());
+        assertEquals(new Limits(true, 0, 0, 0), new PreemptibleConfiguration().limits());
+        assertEquals(1L << 30, new PreemptibleConfiguration().memoryFloorBytes());
     }
 
     @Test
@@ -43,10 +70,12 @@ class PreemptibleConfigurationTest {
         configuration.setTimeSliceMinutes(30);
         configuration.setExemptSeconds(45);
         configuration.setMostSuspensions(7);
+        configuration.setMemoryFloorMegabytes(0);
 
         jenkins.configRoundtrip();
 
         assertEquals(new Limits(false, 1_800_000, 45_000, 7), configuration.limits());
+        assertEquals(0, configuration.memoryFloorBytes());
     }
 
     @Test
@@ -56,6 +85,7 @@ class PreemptibleConfigurationTest {
         form.getInputByName("_.timeSliceMinutes").setValue("10080");
         form.getInputByName("_.exemptSeconds").setValue("86400");
         form.getInputByName("_.mostSuspensions").setValue("1000");
+        form.getInputByName("_.memoryFloorMegabytes").setValue("1048576");
 
         jenkins.submit(form);
 
@@ -63,6 +93,7 @@ class PreemptibleConfigurationTest {
         assertEquals(all, configuration.limits());
         configuration.load();
         assertEquals(all, configuration.limits(), "after loading what was saved");
+        assertEquals(1L << 40, configuration.memoryFloorBytes());
     }
 
     @Test
@@ -123,6 +154,8 @@ class PreemptibleConfigurationTest {
         assertEquals(FormValidation.Kind.ERROR, configuration.doCheckExemptSeconds("86401").kind);
         assertEquals(FormValidation.Kind.OK, configuration.doCheckMostSuspensions("1000").kind);
         assertEquals(FormValidation.Kind.ERROR, configuration.doCheckMostSuspensions("1001").kind);
+        assertEquals(FormValidation.Kind.OK, configuration.doCheckMemoryFloorMegabytes("1048576").kind);
+        assertEquals(FormValidation.Kind.ERROR, configuration.doCheckMemoryFloorMegabytes("1048577").kind);
     }
 
     @Test
@@ -136,7 +169,7 @@ class PreemptibleConfigurationTest {
                 .everywhere()
                 .to("reader"));
 
-        for (String setting : new String[] {"TimeSliceMinutes", "ExemptSeconds", "MostSuspensions"}) {
+        for (String setting : new String[] {"TimeSliceMinutes", "ExemptSeconds", "MostSuspensions", "MemoryFloorMegabytes"}) {
             assertEquals(200, status("admin", setting, HttpMethod.POST), setting);
             assertEquals(403, status("reader", setting, HttpMethod.POST), setting);
             assertEquals(404, status("admin", setting, HttpMethod.GET), setting + " is not found by GET");
@@ -152,7 +185,7 @@ class PreemptibleConfigurationTest {
 
     @Test
     void eachFieldHasHelp() throws Exception {
-        for (String field : new String[] {"enabled", "timeSliceMinutes", "exemptSeconds", "mostSuspensions"}) {
+        for (String field : new String[] {"enabled", "timeSliceMinutes", "exemptSeconds", "mostSuspensions", "memoryFloorMegabytes"}) {
             String help = jenkins.createWebClient()
                     .goTo(configuration.getDescriptorUrl() + "/help/" + field)
                     .getWebResponse()

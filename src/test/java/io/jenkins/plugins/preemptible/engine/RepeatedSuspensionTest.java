@@ -2,19 +2,35 @@ package io.jenkins.plugins.preemptible.engine;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.jenkins.plugins.preemptible.engine.content.ContentException;
+import io.jenkins.plugins.preemptible.engine.content.ContentReader;
+import io.jenkins.plugins.preemptible.engine.content.ContentReader.Detail;
+import io.jenkins.plugins.preemptible.engine.content.ImageDifference;
+import io.jenkins.plugins.preemptible.engine.content.ImageDifference.Side;
 import io.jenkins.plugins.preemptible.engine.criu.Connections;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.image.ImageArchive;
+import io.jenkins.plugins.preemptible.engine.image.ImageInspection;
+import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.image.ImageManifest;
+import io.jenkins.plugins.preemptible.engine.image.ReadRequest;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.stage.StageSpec;
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.StandardProtocolFamily;
+import java.net.UnixDomainSocketAddress;
+import java.nio.channels.ServerSocketChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Set;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /** A stage that is suspended more than once, with files of its own, through real archives. */
@@ -34,6 +50,53 @@ class RepeatedSuspensionTest {
             + "    log.flush()\n"
             + "    time.sleep(0.02)\n";
 
+    /** What inspecting the difference by itself shows. */
+    private static void assertSeen(ImageManifest sealed, Checkpoint change, Path archive, ImageKey key)
+            throws Exception {
+        assertEquals(change.frozenMillis(), sealed.timings().freezeMs());
+        assertEquals(change.dumpMillis(), sealed.timings().dumpMs());
+        assertTrue(sealed.timings().preflightMs() >= 0, sealed::toString);
+        assertNotNull(Handover.valueOf(sealed.timings().handover()));
+        ContentReader reader = new ContentReader(Set.of());
+        ImageInspection seen = ImageArchive.inspect(archive, key, reader);
+        assertTrue(seen.entries().stream().anyMatch(e -> e.name().startsWith("pages-") && e.stored() < e.bytes()));
+        assertEquals(change.processes(), reader.content().processes().size());
+        assertTrue(reader.content().processes().stream().anyMatch(p -> p.comm().startsWith("python")));
+    }
+
+    /** Unchanged pages count as such, although only the full image has them. */
+    private static void assertCompared(Path first, Path second, ImageKey key) throws Exception {
+        ContentReader earlier = new ContentReader(Set.of(Detail.PAGE_DIGESTS));
+        ImageArchive.inspect(first, key, earlier);
+        assertEquals(Set.of(), earlier.inParent());
+        ContentReader later = new ContentReader(Set.of(Detail.PAGE_DIGESTS));
+        ImageArchive.inspect(second, key, later);
+        assertFalse(later.inParent().isEmpty());
+        assertThrows(ContentException.class, later::pageDigests);
+        ImageArchive.blockDigests(ReadRequest.of(second, key), later.inParent()).forEach(later::blocks);
+        Path unpacked = Files.createTempDirectory(first.getParent(), "unpacked");
+        ImageArchive.read(second, key, unpacked);
+        ContentReader whole = new ContentReader(Set.of(Detail.PAGE_DIGESTS));
+        for (Path file : sortedFiles(unpacked)) {
+            try (InputStream content = Files.newInputStream(file)) {
+                whole.entry(file.getFileName().toString(), Files.size(file), content);
+            }
+        }
+        Side resolved = Side.of(later);
+        ImageDifference same = ImageDifference.between(Side.of(whole), resolved);
+        assertTrue(same.memory().stream().allMatch(m -> m.changed() == 0), same::toString);
+        ImageDifference difference = ImageDifference.between(Side.of(earlier), resolved);
+        long pages = difference.memory().stream().mapToLong(ImageDifference.PageChange::pages).sum();
+        long changed = difference.memory().stream().mapToLong(ImageDifference.PageChange::changed).sum();
+        assertTrue(pages > 6000 && changed > 0 && changed < pages / 5, difference::toString);
+    }
+
+    private static List<Path> sortedFiles(Path folder) throws IOException {
+        try (Stream<Path> files = Files.list(folder)) {
+            return files.filter(Files::isRegularFile).sorted().toList();
+        }
+    }
+
     @Test
     void theSecondArchiveRefersToTheFirstAndThePreservedFilesComeBack() throws Exception {
         try (StageBench bench = StageBench.open()) {
@@ -44,7 +107,13 @@ class RepeatedSuspensionTest {
             StageBench.until("a line", SOON, () -> Files.exists(workspace.resolve("log"))
                     && StageBench.lines(workspace.resolve("log")) > 3);
             Path first = bench.archive(id);
+            Path socket = workspace.resolve("socket");
+            try (ServerSocketChannel server = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
+                server.bind(UnixDomainSocketAddress.of(socket));
+            }
             Checkpoint whole = bench.engine.suspend(id, first, bench.key).checkpoint();
+            assertEquals(1, whole.skipped().size(), whole::toString);
+            assertTrue(whole.skipped().get(0).contains(socket.toString()), whole::toString);
 
             Files.writeString(workspace.resolve("state"), "spoilt");
             Files.delete(workspace.resolve("log"));
@@ -61,6 +130,11 @@ class RepeatedSuspensionTest {
             assertEquals(ImageArchive.manifestOf(first, bench.key).imageId(), sealed.parent().imageId());
             assertEquals(2, sealed.suspension());
             assertFalse(sealed.host().cpuFeatures().isEmpty());
+            assertEquals(List.of(Extent.FULL, Extent.DIFFERENCE), List.of(whole.extent(), change.extent()));
+            assertEquals(List.of(whole.imageId(), sealed.imageId()), List.of(change.parentId(), change.imageId()));
+            assertEquals(Tier.ARCHIVE, bench.engine.status(id).tier(), "CRIU's own files hold no preserved paths");
+            assertSeen(sealed, change, second, bench.key);
+            assertCompared(first, second, bench.key);
             assertTrue(change.archiveBytes() * 5 < whole.archiveBytes(), change + " after " + whole);
 
             Path aside = first.resolveSibling("aside");

@@ -12,6 +12,8 @@ import org.htmlunit.html.HtmlOption;
 import org.htmlunit.html.HtmlPage;
 import org.htmlunit.html.HtmlSelect;
 import org.htmlunit.util.NameValuePair;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.jvnet.hudson.test.JenkinsRule;
 import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
@@ -20,10 +22,23 @@ import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 @WithJenkins
 class PreemptibleStepPageTest {
 
-    private static final List<String> FIELDS = List.of("label", "priority", "timeSliceMinutes", "name");
+    private static final List<String> FIELDS = List.of("label", "priority", "timeSliceMinutes", "tcp", "name");
+
+    private static JenkinsRule jenkins;
+
+    /** One for all tests: most of their time is its start. */
+    @BeforeAll
+    static void start(JenkinsRule rule) {
+        jenkins = rule;
+    }
+
+    @AfterAll
+    static void stop() throws Exception {
+        jenkins.after();
+    }
 
     @Test
-    void theFormHasEveryField(JenkinsRule jenkins) throws Exception {
+    void theFormHasEveryField() throws Exception {
         JenkinsRule.WebClient client = jenkins.createWebClient();
         HtmlPage page = client.goTo("pipeline-syntax/");
         HtmlSelect steps = (HtmlSelect) page.getElementsByTagName("select").get(0);
@@ -41,35 +56,33 @@ class PreemptibleStepPageTest {
     }
 
     @Test
-    void fieldsLeftEmptyAreLeftOut(JenkinsRule jenkins) throws Exception {
+    void fieldsLeftEmptyAreLeftOut() throws Exception {
         assertEquals(
-                "preemptible { // some block }", snippet(jenkins, "'label':'','priority':'','timeSliceMinutes':'','name':''"));
+                "preemptible { // some block }", snippet("'label':'','priority':'','timeSliceMinutes':'','tcp':'refuse','name':''"));
     }
 
     @Test
-    void fieldsFilledInAreGiven(JenkinsRule jenkins) throws Exception {
+    void fieldsFilledInAreGiven() throws Exception {
         assertEquals(
-                "preemptible(label: 'linux && criu', name: 'fuzz', priority: 4, timeSliceMinutes: 30) { // some block }",
-                snippet(
-                        jenkins,
-                        "'label':'linux && criu','priority':'4','timeSliceMinutes':'30','name':'fuzz'"));
+                "preemptible(label: 'linux && criu', name: 'fuzz', priority: 4, tcp: 'close', timeSliceMinutes: 30) { // some block }",
+                snippet("'label':'linux && criu','priority':'4','timeSliceMinutes':'30','tcp':'close','name':'fuzz'"));
     }
 
     @Test
-    void everyFieldAndTheStepHaveHelp(JenkinsRule jenkins) throws Exception {
+    void everyFieldAndTheStepHaveHelp() throws Exception {
         String descriptor = jenkins.jenkins.getDescriptorOrDie(PreemptibleStep.class).getDescriptorUrl();
         for (String field : FIELDS) {
-            assertTrue(help(jenkins, descriptor + "/help/" + field).contains("<p>"), field);
+            assertTrue(help(descriptor + "/help/" + field).contains("<p>"), field);
         }
-        assertTrue(help(jenkins, descriptor + "/help").contains("preemptible(label: 'linux', priority: 4)"));
+        assertTrue(help(descriptor + "/help").contains("preemptible(label: 'linux', priority: 4)"));
     }
 
-    private static String help(JenkinsRule jenkins, String path) throws Exception {
+    private static String help(String path) throws Exception {
         return jenkins.createWebClient().goTo(path).getWebResponse().getContentAsString();
     }
 
     /** What the generator writes for these fields, on one line. */
-    private static String snippet(JenkinsRule jenkins, String fields) throws Exception {
+    private static String snippet(String fields) throws Exception {
         JenkinsRule.WebClient client = jenkins.createWebClient();
         WebRequest request =
                 new WebRequest(new URL(jenkins.getURL(), "pipeline-syntax/generateSnippet"), HttpMethod.POST);

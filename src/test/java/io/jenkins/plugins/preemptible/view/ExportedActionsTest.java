@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import hudson.model.FreeStyleBuild;
+import hudson.model.TopLevelItem;
 import java.io.StringWriter;
 import java.util.stream.StreamSupport;
 import net.sf.json.JSONArray;
@@ -15,6 +16,9 @@ import org.jenkinsci.plugins.workflow.flow.FlowExecution;
 import org.jenkinsci.plugins.workflow.graph.FlowNode;
 import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.jvnet.hudson.test.JenkinsRule;
 import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
@@ -27,13 +31,33 @@ class ExportedActionsTest {
 
     private static final String REASON = "An item of higher priority waits, and no fitting executor is idle.";
 
-    @Test
-    void aSuspendedStageIsTellingItsNode(JenkinsRule jenkins) throws Exception {
-        WorkflowRun build = sleepingBuild(jenkins);
-        FlowNode node = build.getExecution().getCurrentHeads().get(0);
-        node.addOrReplaceAction(new SuspendedStageAction("fuzz", "SUSPENDED", 1_000, "deploy #12", REASON, 55_000_000));
+    private static JenkinsRule jenkins;
 
-        JSONObject exported = stageAction(jenkins, node);
+    /** One for all tests: most of their time is its start. */
+    @BeforeAll
+    static void start(JenkinsRule rule) {
+        jenkins = rule;
+    }
+
+    @AfterAll
+    static void stop() throws Exception {
+        jenkins.after();
+    }
+
+    @AfterEach
+    void removeJobs() throws Exception {
+        for (TopLevelItem job : jenkins.jenkins.getItems()) {
+            job.delete();
+        }
+    }
+
+    @Test
+    void aSuspendedStageIsTellingItsNode() throws Exception {
+        WorkflowRun build = sleepingBuild();
+        FlowNode node = build.getExecution().getCurrentHeads().get(0);
+        node.addOrReplaceAction(new SuspendedStageAction("fuzz", "SUSPENDED", 1_000, "deploy #12", REASON, false, 55_000_000));
+
+        JSONObject exported = stageAction(node);
 
         assertEquals("fuzz", exported.getString("stage"));
         assertEquals("SUSPENDED", exported.getString("state"));
@@ -43,19 +67,20 @@ class ExportedActionsTest {
         assertEquals(REASON, exported.getString("reason"));
         assertEquals(55_000_000, exported.getLong("size"));
 
-        node.addOrReplaceAction(new SuspendedStageAction("fuzz", "RESUMING", 2_000, null, null, 0));
-        assertEquals("RESUMING", stageAction(jenkins, node).getString("state"));
-        end(jenkins, build);
+        node.addOrReplaceAction(new SuspendedStageAction("fuzz", "RESUMING", 2_000, null, null, true, 0));
+        assertEquals("RESUMING", stageAction(node).getString("state"));
+        assertTrue(stageAction(node).getBoolean("frozen"));
+        end(build);
     }
 
     @Test
-    void aSuspendedStageIsSavedWithItsNode(JenkinsRule jenkins) throws Exception {
-        WorkflowRun build = sleepingBuild(jenkins);
+    void aSuspendedStageIsSavedWithItsNode() throws Exception {
+        WorkflowRun build = sleepingBuild();
         FlowNode node = build.getExecution().getCurrentHeads().get(0);
         // On a running Pipeline: nothing can be added to the nodes of one that ended.
-        node.addOrReplaceAction(new SuspendedStageAction("fuzz", "SUSPENDED", 1_000, null, REASON, 5));
+        node.addOrReplaceAction(new SuspendedStageAction("fuzz", "SUSPENDED", 1_000, null, REASON, false, 5));
         node.save();
-        end(jenkins, build);
+        end(build);
 
         jenkins.jenkins.reload();
         FlowExecution loaded = jenkins.jenkins
@@ -75,13 +100,13 @@ class ExportedActionsTest {
     @Test
     void timeAndSizeAreNeverNegative() {
         assertThrows(
-                IllegalArgumentException.class, () -> new SuspendedStageAction("fuzz", "SUSPENDED", -1, null, null, 0));
+                IllegalArgumentException.class, () -> new SuspendedStageAction("fuzz", "SUSPENDED", -1, null, null, false, 0));
         assertThrows(
-                IllegalArgumentException.class, () -> new SuspendedStageAction("fuzz", "SUSPENDED", 0, null, null, -1));
+                IllegalArgumentException.class, () -> new SuspendedStageAction("fuzz", "SUSPENDED", 0, null, null, false, -1));
     }
 
     @Test
-    void aPreemptorTellsItsStoryAsItGoesOn(JenkinsRule jenkins) throws Exception {
+    void aPreemptorTellsItsStoryAsItGoesOn() throws Exception {
         PreemptorAction action = new PreemptorAction("fuzzing #3", "fuzz", "agent-1", REASON, 10_000);
         assertEquals("Preempts stage \u201cfuzz\u201d of fuzzing #3 on agent-1. " + REASON, action.getSentence());
         action.suspended(11_500);
@@ -112,7 +137,7 @@ class ExportedActionsTest {
     }
 
     @Test
-    void aPreemptorIsSavedWithItsBuild(JenkinsRule jenkins) throws Exception {
+    void aPreemptorIsSavedWithItsBuild() throws Exception {
         FreeStyleBuild build = jenkins.buildAndAssertSuccess(jenkins.createFreeStyleProject("deploy"));
         PreemptorAction action = new PreemptorAction("fuzzing #3", "fuzz", "agent-1", REASON, 10_000);
         action.suspended(11_000);
@@ -127,7 +152,7 @@ class ExportedActionsTest {
         assertEquals(11_200, loaded.getStartedMillis());
     }
 
-    private static WorkflowRun sleepingBuild(JenkinsRule jenkins) throws Exception {
+    private static WorkflowRun sleepingBuild() throws Exception {
         WorkflowJob job = jenkins.createProject(WorkflowJob.class, "fuzzing");
         job.setDefinition(new CpsFlowDefinition("sleep 600", true));
         WorkflowRun build = job.scheduleBuild2(0).waitForStart();
@@ -135,13 +160,13 @@ class ExportedActionsTest {
         return build;
     }
 
-    private static void end(JenkinsRule jenkins, WorkflowRun build) throws Exception {
+    private static void end(WorkflowRun build) throws Exception {
         build.doStop();
         jenkins.waitForCompletion(build);
     }
 
     /** As the REST pages write it: a node's own model, its actions one level down. */
-    private static JSONObject stageAction(JenkinsRule jenkins, FlowNode node) throws Exception {
+    private static JSONObject stageAction(FlowNode node) throws Exception {
         StringWriter out = new StringWriter();
         new ModelBuilder()
                 .get(FlowNode.class)

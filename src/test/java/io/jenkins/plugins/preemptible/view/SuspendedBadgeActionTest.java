@@ -11,7 +11,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import org.htmlunit.html.DomElement;
+import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.jvnet.hudson.test.JenkinsRule;
@@ -22,12 +24,22 @@ import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 @WithJenkins
 class SuspendedBadgeActionTest {
 
-    private JenkinsRule jenkins;
+    private static JenkinsRule jenkins;
     private FreeStyleBuild build;
 
+    /** One for all tests: most of their time is its start. */
+    @BeforeAll
+    static void start(JenkinsRule rule) {
+        jenkins = rule;
+    }
+
+    @AfterAll
+    static void stop() throws Exception {
+        jenkins.after();
+    }
+
     @BeforeEach
-    void aBuildRuns(JenkinsRule jenkins) throws Exception {
-        this.jenkins = jenkins;
+    void aBuildRuns() throws Exception {
         FreeStyleProject project = jenkins.createFreeStyleProject("fuzzing");
         project.getBuildersList().add(new SleepBuilder(600_000));
         build = project.scheduleBuild2(0).waitForStart();
@@ -37,6 +49,8 @@ class SuspendedBadgeActionTest {
     void itEnds() throws Exception {
         build.getExecutor().interrupt();
         jenkins.waitForCompletion(build);
+        build.getParent().delete();
+        known().clear();
     }
 
     @Test
@@ -47,7 +61,7 @@ class SuspendedBadgeActionTest {
 
     @Test
     void theBadgeSaysWhichStageForWhomAndHowLarge() throws Exception {
-        suspended(new SuspendedStages.View("fuzz", "deploy #12", System.currentTimeMillis() - 65_000, 52_428_800));
+        suspended(new SuspendedStages.View("fuzz", "deploy #12", System.currentTimeMillis() - 65_000, false, 52_428_800));
 
         List<DomElement> badges = badges();
 
@@ -61,24 +75,25 @@ class SuspendedBadgeActionTest {
     @Test
     void everySuspendedStageHasItsLine() {
         long now = System.currentTimeMillis();
-        suspended(new SuspendedStages.View("a", null, now, 0), new SuspendedStages.View("b", "x #1", now, 0));
+        suspended(new SuspendedStages.View("a", null, now, true, 0), new SuspendedStages.View("b", "x #1", now, false, 0));
 
         String tooltip = build.getAction(SuspendedBadgeAction.class).getTooltip();
 
         assertEquals(2, tooltip.lines().count(), tooltip);
-        assertTrue(tooltip.lines().findFirst().orElseThrow().matches("Stage \u201ca\u201d has been suspended for [^,]*\\."), tooltip);
+        String frozen = "Stage \u201ca\u201d has been suspended for [^,]*\\. Its processes are frozen in the agent\u2019s memory .*";
+        assertTrue(tooltip.lines().findFirst().orElseThrow().matches(frozen), tooltip);
     }
 
     @Test
     void theBuildsOwnPageSaysItToo() throws Exception {
-        suspended(new SuspendedStages.View("fuzz", "deploy #12", System.currentTimeMillis(), 1024));
+        suspended(new SuspendedStages.View("fuzz", "deploy #12", System.currentTimeMillis(), false, 1024));
         String page = jenkins.createWebClient().getPage(build).asNormalizedText();
         assertTrue(page.contains("Stage \u201cfuzz\u201d has been suspended for"), page);
     }
 
     @Test
     void namesAreShownAsTextAndNeverRun() throws Exception {
-        suspended(new SuspendedStages.View("<b id='broken'>\"x\" onload='y'", "<script>z</script>", 1, 0));
+        suspended(new SuspendedStages.View("<b id='broken'>\"x\" onload='y'", "<script>z</script>", 1, false, 0));
 
         JenkinsRule.WebClient client = jenkins.createWebClient();
         assertEquals(null, client.getPage(build).getElementById("broken"));
@@ -90,18 +105,45 @@ class SuspendedBadgeActionTest {
 
     @Test
     void theBadgeGoesWhenTheStageGoesOn() throws Exception {
-        suspended(new SuspendedStages.View("fuzz", null, 1, 0));
+        suspended(new SuspendedStages.View("fuzz", null, 1, false, 0));
         assertEquals(1, badges().size());
-        jenkins.jenkins.getExtensionList(SuspendedStages.class).get(Known.class).stages.clear();
+        known().clear();
         assertEquals(0, badges().size());
     }
 
+    @Test
+    void theBuildsOwnPageTellsOfRunningStages() throws Exception {
+        SuspendedStages running = new SuspendedStages() {
+            @Override
+            public List<View> of(Run<?, ?> run) {
+                return List.of();
+            }
+
+            @Override
+            public List<Running> runningOf(Run<?, ?> run) {
+                return List.of(
+                        new Running("a", "It is <b>traced</b>.", null, 0),
+                        new Running("b", null, "the image that was kept", System.currentTimeMillis() - 65_000));
+            }
+        };
+        jenkins.jenkins.getExtensionList(SuspendedStages.class).add(running);
+        try {
+            String page = jenkins.createWebClient().getPage(build).asNormalizedText();
+            assertTrue(page.contains("Stage \u201ca\u201d runs and cannot be suspended as it is. It is <b>traced</b>."), page);
+            assertTrue(page.contains("Stage \u201cb\u201d has been running again for 1 min "), page);
+            assertTrue(page.contains("resumed from the image that was kept."), page);
+            assertEquals(0, badges().size());
+        } finally {
+            jenkins.jenkins.getExtensionList(SuspendedStages.class).remove(running);
+        }
+    }
+
     private void suspended(SuspendedStages.View... stages) {
-        jenkins.jenkins
-                .getExtensionList(SuspendedStages.class)
-                .get(Known.class)
-                .stages
-                .put(build.getExternalizableId(), List.of(stages));
+        known().put(build.getExternalizableId(), List.of(stages));
+    }
+
+    private static Map<String, List<SuspendedStages.View>> known() {
+        return jenkins.jenkins.getExtensionList(SuspendedStages.class).get(Known.class).stages;
     }
 
     /** What the list of builds on the job's page shows for the build. */

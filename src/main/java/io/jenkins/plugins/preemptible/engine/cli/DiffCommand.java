@@ -9,6 +9,7 @@ import io.jenkins.plugins.preemptible.engine.image.ImageArchive;
 import io.jenkins.plugins.preemptible.engine.image.ImageException;
 import io.jenkins.plugins.preemptible.engine.image.ImageInspection;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
+import io.jenkins.plugins.preemptible.engine.image.ReadRequest;
 import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.List;
@@ -23,7 +24,8 @@ import picocli.CommandLine.Parameters;
  * Prints what changed between two images, the earlier one first.
  *
  * <ol>
- *   <li>Both are authenticated as a whole, one after the other; of the pages a digest each is kept.
+ *   <li>Both are authenticated as a whole, one after the other; of the pages a digest each is kept. Of a difference the
+ *       full image beside it is read too.
  *   <li>As text: processes that came and went, pages changed per process, descriptors, mounts, sizes.
  *   <li>As JSON: one object with all of it.
  * </ol>
@@ -89,6 +91,9 @@ final class DiffCommand implements Callable<Integer> {
         Path archive = context.resolve(file);
         ContentReader reader = new ContentReader(Set.of(Detail.PAGE_DIGESTS));
         ImageInspection inspection = ImageArchive.inspect(archive, key, reader);
+        if (!reader.inParent().isEmpty()) {
+            ImageArchive.blockDigests(ReadRequest.of(archive, key), reader.inParent()).forEach(reader::blocks);
+        }
         try {
             return new Read(Taken.of(inspection), ImageDifference.Side.of(reader));
         } catch (ContentException e) {

@@ -7,6 +7,7 @@ import io.jenkins.plugins.preemptible.engine.content.MemoryContent;
 import io.jenkins.plugins.preemptible.engine.content.MemoryKind;
 import io.jenkins.plugins.preemptible.engine.content.ProcessContent;
 import io.jenkins.plugins.preemptible.engine.content.SocketContent;
+import io.jenkins.plugins.preemptible.engine.image.HostFingerprint;
 import io.jenkins.plugins.preemptible.engine.image.ImageInspection;
 import io.jenkins.plugins.preemptible.engine.image.ImageManifest;
 import java.io.PrintWriter;
@@ -36,8 +37,11 @@ final class ImageText {
         this.out = out;
     }
 
-    void print(ImageInspection inspection, ImageContent content, String contentMissing) {
+    void print(ImageInspection inspection, ImageChain chain, ImageContent content, String contentMissing) {
         printManifest(inspection);
+        printChain(chain);
+        printHost(inspection.manifest().host());
+        printTimings(inspection.manifest().timings());
         if (content == null) {
             printTree(inspection.manifest().tree().stream()
                     .map(p -> new Node(p.pid(), p.ppid(), title(p), ""))
@@ -62,6 +66,36 @@ final class ImageText {
         out.println("size       " + Printable.size(manifest.imageBytes()) + ", sealed "
                 + Printable.size(inspection.archiveBytes()));
         out.println("processes  " + manifest.processes());
+    }
+
+    private void printChain(ImageChain chain) {
+        ImageChain.Parent parent = chain.parent();
+        if (parent == null) {
+            out.println("image      " + Printable.of(chain.imageId()) + ", full");
+            return;
+        }
+        out.println("image      " + Printable.of(chain.imageId()) + ", a difference: "
+                + Printable.size(chain.storedBytes()) + " here, " + Printable.size(chain.referencedBytes())
+                + " by reference");
+        out.println("parent     " + Printable.of(parent.imageId()) + " in " + Printable.of(parent.file())
+                + (parent.atHand()
+                        ? ", suspended " + Printable.of(parent.createdAt())
+                        : ", which is not there: without it this image cannot be resumed"));
+    }
+
+    private void printHost(HostFingerprint host) {
+        if (host != null) {
+            out.println("host       " + Printable.of(host.cpuModel()) + ", " + host.cpuFeatures().size() + " features, "
+                    + Printable.of(host.libc()) + ", " + host.buildIds().size() + " mapped files with a build id");
+        }
+    }
+
+    private void printTimings(ImageManifest.Timings timings) {
+        if (timings != null) {
+            out.println("times      preflight " + timings.preflightMs() + " ms, freeze " + timings.freezeMs() + " ms, dump "
+                    + timings.dumpMs() + " ms, executor given away "
+                    + Printable.of(timings.handover()).toLowerCase(Locale.ROOT).replace('_', ' '));
+        }
     }
 
     private void printContent(ImageContent content, ImageManifest manifest) {
@@ -150,7 +184,7 @@ final class ImageText {
         if (times != null) {
             out.printf(
                     Locale.ROOT,
-                    "dump       %.1f ms, of that %.1f ms for %d pages%n",
+                    "by CRIU    %.1f ms, of that %.1f ms for %d pages%n",
                     times.frozen() / 1000.0,
                     (times.memoryDump() + times.memoryWrite()) / 1000.0,
                     times.pagesWritten());

@@ -9,6 +9,7 @@ import io.jenkins.plugins.preemptible.engine.content.ImageContent;
 import io.jenkins.plugins.preemptible.engine.image.ImageArchive;
 import io.jenkins.plugins.preemptible.engine.image.ImageException;
 import io.jenkins.plugins.preemptible.engine.image.ImageInspection;
+import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import java.nio.file.Path;
 import java.util.Set;
 import java.util.concurrent.Callable;
@@ -21,7 +22,8 @@ import picocli.CommandLine.Parameters;
  *
  * <ol>
  *   <li>The whole image is authenticated; what is shown is gathered while it streams by, nothing reaches a disk.
- *   <li>As text: the stage, its processes as a tree, memory by kind, open files, sockets, mounts, the image's files.
+ *   <li>As text: the stage, what the image refers to, its host, times, processes as a tree, memory by kind, open files,
+ *       sockets, mounts, the image's files.
  *   <li>As JSON: one object with all of it. Environments only when asked for, since they like to hold secrets.
  * </ol>
  */
@@ -59,7 +61,8 @@ final class InspectCommand implements Callable<Integer> {
         if (json) {
             context.printJson(seen);
         } else {
-            new ImageText(context.out()).print(seen.inspection(), seen.content(), seen.contentMissing());
+            new ImageText(context.out()).print(
+                    seen.inspection(), seen.chain(), seen.content(), seen.contentMissing());
         }
         return ExitStatus.OK;
     }
@@ -67,15 +70,21 @@ final class InspectCommand implements Callable<Integer> {
     /** What is printed; of content and the reason why it is missing one is null. */
     @JsonInclude(JsonInclude.Include.NON_NULL)
     private record Seen(
-            @JsonUnwrapped ImageInspection inspection, @JsonUnwrapped ImageContent content, String contentMissing) {}
+            @JsonUnwrapped ImageInspection inspection,
+            ImageChain chain,
+            @JsonUnwrapped ImageContent content,
+            String contentMissing) {}
 
     private Seen inspect() throws ImageException {
         ContentReader reader = new ContentReader(environment ? Set.of(Detail.ENVIRONMENT) : Set.of());
-        ImageInspection inspection = ImageArchive.inspect(context.resolve(file), context.openingKey(keyFile), reader);
+        Path archive = context.resolve(file);
+        ImageKey key = context.openingKey(keyFile);
+        ImageInspection inspection = ImageArchive.inspect(archive, key, reader);
+        ImageChain chain = ImageChain.of(inspection, archive, key);
         try {
-            return new Seen(inspection, reader.content(), null);
+            return new Seen(inspection, chain, reader.content(), null);
         } catch (ContentException e) {
-            return new Seen(inspection, null, e.getMessage());
+            return new Seen(inspection, chain, null, e.getMessage());
         }
     }
 }

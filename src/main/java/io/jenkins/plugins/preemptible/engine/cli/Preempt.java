@@ -91,7 +91,9 @@ public final class Preempt implements Runnable {
         line.getSubcommands().values().forEach(Preempt::describe);
         // Whatever stands after the command belongs to it, dashes and all.
         line.getSubcommands().get("run").setStopAtPositional(true);
-        return line.execute(args);
+        try (CommandLog log = CommandLog.to(err, environment.containsKey("PREEMPTIBLE_DEBUG"))) {
+            return line.execute(args);
+        }
     }
 
     @Override

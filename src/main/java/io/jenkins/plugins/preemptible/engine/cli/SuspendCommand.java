@@ -144,6 +144,10 @@ final class SuspendCommand implements Callable<Integer> {
         json.put("resident_bytes", frozen.residentBytes());
         json.put("handover", frozen.handover());
         json.put("handover_reason", frozen.handover().sentence());
+        json.put("extent", checkpoint.extent());
+        json.put("image_id", checkpoint.imageId());
+        json.put("parent_id", checkpoint.parentId());
+        json.put("skipped", checkpoint.skipped());
         context.printJson(json);
     }
 }

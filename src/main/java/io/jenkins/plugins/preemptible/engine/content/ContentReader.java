@@ -9,11 +9,13 @@ import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -45,6 +47,7 @@ public final class ContentReader implements EntrySink {
     private final Set<Detail> details;
     private final KeptFiles kept = new KeptFiles();
     private final Map<Long, PageDigests> digests = new HashMap<>();
+    private final Set<String> inParent = new TreeSet<>();
     private long keptBytes;
     private ContentException failure;
 
@@ -106,12 +109,36 @@ public final class ContentReader implements EntrySink {
      * A file of a difference that is partly in its parent. Without pages the rest can be shown, without command lines;
      * without one of the small files it cannot.
      */
+    @Override
     public void reference(String name, long bytes, long stored) {
         kept.saw(name, bytes);
-        boolean pages = PAGES.matcher(name).matches();
-        boolean needed = pages ? details.contains(Detail.PAGE_DIGESTS) : KEPT.matcher(name).matches();
-        if (needed && failure == null) {
+        if (PAGES.matcher(name).matches()) {
+            if (details.contains(Detail.PAGE_DIGESTS)) {
+                inParent.add(name);
+            }
+        } else if (KEPT.matcher(name).matches() && failure == null) {
             failure = ContentException.inParent(name);
+        }
+    }
+
+    /**
+     * The files of pages whose digests are missing since the image is a difference: {@link #blocks} is to bring them.
+     *
+     * @return in order; empty unless digests were asked for
+     */
+    public Set<String> inParent() {
+        return Collections.unmodifiableSet(inParent);
+    }
+
+    /**
+     * Takes the digests of such a file, as {@code ImageArchive.blockDigests} found them.
+     *
+     * @param digests two longs for each page
+     */
+    public void blocks(String name, long[] digests) {
+        Matcher pages = PAGES.matcher(name);
+        if (pages.matches() && inParent.remove(name)) {
+            this.digests.put(Long.parseLong(pages.group(1)), PageDigests.of(digests));
         }
     }
 
@@ -139,8 +166,12 @@ public final class ContentReader implements EntrySink {
      * The pages of each process and each shared memory, for two images to be compared; empty unless asked for.
      *
      * @return by process id, or what shared memory can be known by in another image of the stage
+     * @throws ContentException when pages lie in a parent and {@link #blocks} did not bring them
      */
     public Map<String, PageDigests> pageDigests() throws ContentException {
+        if (!inParent.isEmpty()) {
+            throw ContentException.inParent(inParent.iterator().next());
+        }
         Map<Long, String> shared = sharedMemory();
         Map<String, PageDigests> byOwner = new TreeMap<>();
         for (String name : kept.names("pagemap-")) {

@@ -40,6 +40,12 @@ public final class PageDigests {
         }
     }
 
+    static PageDigests of(long[] digests) {
+        PageDigests all = new PageDigests(digests.clone());
+        all.pages = digests.length / 2;
+        return all;
+    }
+
     void add(byte[] content, int length) {
         for (int at = 0; at + AddressSpace.PAGE <= length && 2 * pages < digests.length; at += AddressSpace.PAGE) {
             sha256.update(content, at, AddressSpace.PAGE);

@@ -30,6 +30,8 @@ public record CriuLog(FailureReason reason, List<String> decisive) {
     private static final List<Rule> RULES = List.of(
             rule("No space left on device|Disk quota exceeded", FailureReason.NO_SPACE),
             rule("Unseizable non-zombie .*state D", FailureReason.KERNEL_WAIT),
+            rule("Can't make FS id for", FailureReason.SHARED_FOLDER),
+            rule("Can't get rlimit \\d+: Operation not permitted", FailureReason.OTHER_USER),
             rule("Zombies? (with )?threads? .*not supported", FailureReason.DEAD_LEADER),
             rule("Unseizable|found while seizing|is being traced|already traced", FailureReason.TRACED),
             // The kernel lets nobody send such a descriptor on.

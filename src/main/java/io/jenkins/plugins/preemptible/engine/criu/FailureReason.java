@@ -114,6 +114,16 @@ public enum FailureReason {
             "End the process that has it, or wait a minute if it was the stage's own, then resume again"),
     OTHER_PROCESSOR("The image comes from a host with another processor, and the stage's programs cannot go on here",
             "Resume it on a host whose processor has the same features or more", true),
+    EVENTFD_SEMAPHORE("A process of the stage uses an eventfd as a semaphore (EFD_SEMAPHORE), which CRIU would restore as a plain counter",
+            "Use a semaphore of POSIX or System V, or a pipe", true),
+    DELETED_WATCH("A process of the stage watches a deleted file (inotify), which CRIU would not watch again",
+            "Let the stage close the deleted file, or end the watch"),
+    PERSONALITY("A process of the stage runs as on another kernel or machine (personality), which CRIU would not restore",
+            "Run it without setarch, linux32 or the like", true),
+    SHARED_FOLDER("Two processes of the stage share one working folder and umask (CLONE_FS), which CRIU cannot dump",
+            "Let the program use threads, or processes by fork", true),
+    OTHER_USER("A process of the stage belongs to another user or group, and without CAP_SYS_RESOURCE CRIU cannot read its limits",
+            "Give the agent CAP_SYS_RESOURCE (containers: --cap-add SYS_RESOURCE), or run the whole stage as one user", true),
     OTHER_RIGHTS("A process of the stage has other rights than the user whose stage it is, such as one that sudo or another setuid program started",
             "Let that program end, or run it outside of the stage");
 

@@ -129,7 +129,7 @@ final class ArchiveWriter {
             }
             return new ImageArchive.Written(
                     imageId,
-                    difference,
+                    manifest.isDifference() ? manifest.parent().imageId() : null,
                     manifest.imageBytes(),
                     manifest.storedBytes(),
                     archiveBytes,

@@ -3,6 +3,8 @@ package io.jenkins.plugins.preemptible.engine.image;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 
 /**
  * Seals the files of a CRIU image into one archive, and opens it again.
@@ -30,7 +32,7 @@ public final class ImageArchive {
      * What was written.
      *
      * @param imageId of the image, by which a later reader can tell it from every other
-     * @param difference whether it refers to the last full image
+     * @param parentId of the full image that a difference refers to; null for a full image
      * @param imageBytes of all image files before compression
      * @param storedBytes of everything that the archive holds, before compression
      * @param archiveBytes size of the archive
@@ -39,7 +41,7 @@ public final class ImageArchive {
      */
     public record Written(
             String imageId,
-            boolean difference,
+            String parentId,
             long imageBytes,
             long storedBytes,
             long archiveBytes,
@@ -48,6 +50,11 @@ public final class ImageArchive {
 
         public Written {
             skipped = List.copyOf(skipped);
+        }
+
+        /** Whether it refers to the last full image. */
+        public boolean difference() {
+            return parentId != null;
         }
     }
 
@@ -119,6 +126,19 @@ public final class ImageArchive {
      */
     public static ImageInspection inspect(Path archive, ImageKey key, EntrySink sink) throws ImageException {
         return new ArchiveReader(ReadRequest.of(archive, key)).read(new Showing(archive, sink));
+    }
+
+    /**
+     * The digests of all blocks of some entries, those of a difference with its parent's help, without writing anything.
+     *
+     * <p>Both archives are authenticated as a whole.
+     *
+     * @param names of image files; those that the image does not have are left out of the answer
+     * @return for each, two longs for each 4096 bytes: the first 128 bits of their SHA-256
+     * @throws ImageException with the reason; PARENT_MISSING when the full image is not beside a difference
+     */
+    public static Map<String, long[]> blockDigests(ReadRequest request, Set<String> names) throws ImageException {
+        return new BlockDigests(request, names).read();
     }
 
     /**

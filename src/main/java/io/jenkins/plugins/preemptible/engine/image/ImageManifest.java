@@ -24,6 +24,7 @@ import java.util.List;
  * @param kernel release of the kernel it ran on
  * @param arch of the machine it ran on, as {@code uname -m} says
  * @param host what of its host it depends on; null when unknown
+ * @param timings what the suspension took until its files were written; null when unknown
  * @param processes number of processes in the tree
  * @param imageBytes bytes of all image files before compression, those in the parent included
  * @param tree the processes, in order of pid; empty when unknown
@@ -44,6 +45,7 @@ public record ImageManifest(
         String kernel,
         String arch,
         HostFingerprint host,
+        Timings timings,
         int processes,
         long imageBytes,
         List<ProcessInfo> tree,
@@ -62,6 +64,18 @@ public record ImageManifest(
      */
     @JsonNaming(PropertyNamingStrategies.SnakeCaseStrategy.class)
     public record ProcessInfo(int pid, int ppid, String comm, String commandLine) {}
+
+    /**
+     * The engine's own times, in milliseconds of a monotonic clock. Packing cannot be among them: the manifest is the
+     * archive's beginning.
+     *
+     * @param preflightMs the look for what cannot be dumped, while the stage ran on
+     * @param freezeMs until nothing of it moved
+     * @param dumpMs CRIU's dump of the frozen tree
+     * @param handover when its executor was given away: {@code AT_FREEZE} or {@code AFTER_DUMP}
+     */
+    @JsonNaming(PropertyNamingStrategies.SnakeCaseStrategy.class)
+    public record Timings(long preflightMs, long freezeMs, long dumpMs, String handover) {}
 
     /**
      * The full image that holds what did not change.
@@ -138,6 +152,7 @@ public record ImageManifest(
                 kernel,
                 arch,
                 null,
+                null,
                 processes,
                 imageBytes,
                 tree,
@@ -160,6 +175,30 @@ public record ImageManifest(
                 kernel,
                 arch,
                 hostFingerprint,
+                timings,
+                processes,
+                imageBytes,
+                tree,
+                parent,
+                entries,
+                preservedRoots,
+                preserved);
+    }
+
+    /** The same with times that are known only after the dump. */
+    public ImageManifest with(Timings measured) {
+        return new ImageManifest(
+                formatVersion,
+                imageId,
+                stageId,
+                name,
+                suspension,
+                createdAt,
+                criuVersion,
+                kernel,
+                arch,
+                host,
+                measured,
                 processes,
                 imageBytes,
                 tree,
@@ -208,6 +247,7 @@ public record ImageManifest(
                 kernel,
                 arch,
                 host,
+                timings,
                 processes,
                 bytes,
                 tree,

@@ -15,7 +15,8 @@ import java.util.Map;
  * <caption>Transitions; an empty cell has none</caption>
  * <tr><th>event</th><th>RUNNING</th><th>SUSPENDING</th><th>SUSPENDED</th><th>RESUMING</th></tr>
  * <tr><td>SUSPEND_REQUESTED</td><td>SUSPENDING</td><td></td><td></td><td></td></tr>
- * <tr><td>DUMPED</td><td></td><td>SUSPENDED</td><td></td><td></td></tr>
+ * <tr><td>FROZEN</td><td></td><td>SUSPENDED (no image exists yet)</td><td></td><td></td></tr>
+ * <tr><td>DUMPED</td><td></td><td>SUSPENDED</td><td>SUSPENDED (the image of a frozen one is safe)</td><td></td></tr>
  * <tr><td>DUMP_FAILED</td><td></td><td>RUNNING</td><td></td><td></td></tr>
  * <tr><td>RESUME_REQUESTED</td><td></td><td></td><td>RESUMING</td><td></td></tr>
  * <tr><td>RESTORED</td><td></td><td></td><td></td><td>RUNNING</td></tr>
@@ -33,9 +34,9 @@ public final class StageLifecycle {
     public enum StageState {
         /** It has an executor and its processes run. */
         RUNNING,
-        /** It is frozen and being dumped, or about to be. */
+        /** It is being frozen; or it is frozen and being dumped, and keeps its executor until the image is safe. */
         SUSPENDING,
-        /** It has an image and no processes. */
+        /** It has no executor: it is frozen, or it has an image and no processes. */
         SUSPENDED,
         /** It is being restored, or waits in the queue for the executor on which it will be. */
         RESUMING,
@@ -53,6 +54,7 @@ public final class StageLifecycle {
     /** What can happen to a stage. */
     public enum Event {
         SUSPEND_REQUESTED,
+        FROZEN,
         DUMPED,
         DUMP_FAILED,
         RESUME_REQUESTED,
@@ -70,12 +72,16 @@ public final class StageLifecycle {
                             Event.ABORTED, StageState.FAILED),
             StageState.SUSPENDING,
                     Map.of(
+                            Event.FROZEN, StageState.SUSPENDED,
                             Event.DUMPED, StageState.SUSPENDED,
                             Event.DUMP_FAILED, StageState.RUNNING,
                             Event.EXITED, StageState.ENDED,
                             Event.ABORTED, StageState.FAILED),
             StageState.SUSPENDED,
-                    Map.of(Event.RESUME_REQUESTED, StageState.RESUMING, Event.ABORTED, StageState.FAILED),
+                    Map.of(
+                            Event.DUMPED, StageState.SUSPENDED,
+                            Event.RESUME_REQUESTED, StageState.RESUMING,
+                            Event.ABORTED, StageState.FAILED),
             StageState.RESUMING,
                     Map.of(
                             Event.RESTORED, StageState.RUNNING,

@@ -55,14 +55,20 @@ final class FileLeaks {
         // Of a descendant that nobody else sees a pidfd is carried over, as is that of one which has ended.
         Set<Long> inside = tree.processes().stream().map(Member::pid).collect(Collectors.toSet());
         Set<Long> masters = new HashSet<>();
+        Set<String> nameless = new HashSet<>();
         for (Member member : tree.processes()) {
             member.files().stream().filter(OutsideReader::master).forEach(f -> masters.add(f.target()));
+            member.files().stream().filter(OpenFile::deleted).forEach(f -> nameless.add(f.identity()));
+            member.mappings().stream().filter(Mapping::deleted).forEach(m -> nameless.add(m.identity()));
         }
         for (Member member : tree.processes()) {
             for (OpenFile file : member.files()) {
                 reason(file, tree, inside, masters)
                         .ifPresent(r -> leaks.add(leak(r, member, what(file, tree.holders()))));
             }
+            member.files().stream()
+                    .filter(f -> watches(f, nameless))
+                    .forEach(f -> leaks.add(leak(FailureReason.DELETED_WATCH, member, what(f, Map.of()))));
             for (Mapping mapping : member.mappings()) {
                 reason(mapping, tree.holders())
                         .ifPresent(r -> leaks.add(leak(r, member, "mapped " + mapping.path()
@@ -102,6 +108,12 @@ final class FileLeaks {
         return file.kind() == Kind.REGULAR && file.deleted() && file.links() > 0 && !file.link().startsWith("/memfd:");
     }
 
+    private static boolean watches(OpenFile file, Set<String> nameless) {
+        return !nameless.isEmpty()
+                && file.detail().startsWith(TreeSnapshot.WATCHES)
+                && file.detail().lines().skip(1).anyMatch(nameless::contains);
+    }
+
     private static Optional<FailureReason> handle(OpenFile file, Set<Long> inside) {
         String name = file.link()
                 .replaceFirst("^anon_inode:", "")
@@ -111,7 +123,7 @@ final class FileLeaks {
             return when(file.target() > 0 && !inside.contains(file.target()), FailureReason.PIDFD_OUTSIDE);
         }
         if (CARRIED.contains(name)) {
-            return Optional.empty();
+            return when(file.detail().equals(TreeSnapshot.SEMAPHORE), FailureReason.EVENTFD_SEMAPHORE);
         }
         if (name.startsWith("bpf") || name.equals("btf")) {
             return Optional.of(FailureReason.BPF);

@@ -13,6 +13,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 
 /**
  * Reads what one process has open and mapped.
@@ -31,6 +32,9 @@ final class FileReader {
     // O_DIRECT of open(2), which differs between machines.
     private static final int DIRECT =
             List.of("aarch64", "arm").contains(System.getProperty("os.arch")) ? 0200000 : 040000;
+
+    // Documentation/filesystems/proc.rst, 3.8.
+    private static final Pattern WATCHED = Pattern.compile("(?m)^inotify wd:\\w+ ino:(\\w+) sdev:(\\w+) ");
 
     private static final Pattern NAMELESS = Pattern.compile(
             "^/(memfd:|dev/zero |SYSV|\\[aio\\]|anon_hugepage|drm mm object|secretmem|dmabuf)");
@@ -78,7 +82,7 @@ final class FileReader {
         if (!link.startsWith("/")) {
             Kind kind = link.startsWith("anon_inode:") || link.startsWith("pidfd:") ? Kind.ANONYMOUS : Kind.OTHER;
             return new OpenFile(
-                    number, link, kind, mode, mount, link, "", 1, 0, pidfdTarget(info), "");
+                    number, link, kind, mode, mount, link, "", 1, 0, pidfdTarget(info), handleDetail(link, info));
         }
         Optional<String> inode = ProcFiles.field(info, "ino");
         Facts facts = inode.isEmpty()
@@ -101,6 +105,24 @@ final class FileReader {
     // Of a process that has ended -1 is told: CRIU makes another one that ended.
     private static long pidfdTarget(String info) {
         return ProcFiles.number(info, "Pid", -1);
+    }
+
+    static String handleDetail(String link, String info) {
+        if (link.contains("eventfd")) {
+            return ProcFiles.number(info, "eventfd-semaphore", 0) == 0 ? "" : TreeSnapshot.SEMAPHORE;
+        }
+        if (!link.contains("inotify")) {
+            return "";
+        }
+        return WATCHED.matcher(info)
+                .results()
+                .map(m -> kernelNumbers(Long.parseLong(m.group(2), 16)) + " " + Long.parseUnsignedLong(m.group(1), 16))
+                .collect(Collectors.joining("\n", TreeSnapshot.WATCHES, ""));
+    }
+
+    // The kernel's own form of a device number, MKDEV, which is not that of stat(2).
+    private static String kernelNumbers(long device) {
+        return (device >>> 20) + ":" + (device & 0xfffff);
     }
 
     private static Mode mode(int flags) {

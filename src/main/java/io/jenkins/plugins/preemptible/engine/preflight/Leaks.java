@@ -26,6 +26,8 @@ import java.util.Set;
 final class Leaks {
 
     private static final long MEGABYTE = 1 << 20;
+    // personality(2)
+    private static final long ADDR_NO_RANDOMIZE = 0x0040000;
 
     private Leaks() {}
 
@@ -67,6 +69,7 @@ final class Leaks {
         if (member.deadLeader()) {
             leaks.add(leak(FailureReason.DEAD_LEADER, member, "its main thread has ended"));
         }
+        traits(member, leaks);
         if (!member.inGroup()) {
             leaks.add(leak(FailureReason.ESCAPED, member, "it is not in the stage's control group"));
         }
@@ -80,6 +83,22 @@ final class Leaks {
                         member,
                         (name.equals("time_for_children") ? "time" : name) + " namespace " + its));
             }
+        }
+    }
+
+    private static void traits(Member member, List<Leak> leaks) {
+        TreeSnapshot.Traits traits = member.traits();
+        if (!traits.foreignIds().isEmpty()) {
+            leaks.add(leak(FailureReason.OTHER_USER, member, traits.foreignIds()));
+        }
+        // It counts at exec only, and debuggers and sanitizers set it often.
+        if ((traits.personality() & ~ADDR_NO_RANDOMIZE) != 0) {
+            leaks.add(leak(
+                    FailureReason.PERSONALITY, member, "personality 0x" + Long.toHexString(traits.personality())));
+        }
+        if (traits.folderWith() != 0) {
+            leaks.add(leak(
+                    FailureReason.SHARED_FOLDER, member, "shared with process " + traits.folderWith()));
         }
     }
 

@@ -20,7 +20,9 @@ import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.OpenFile;
 final class OptionsChoice {
 
     /** Whether CRIU is told to connect datagram sockets to daemons outside again ({@code --ext-unix-sk}). */
-    static final boolean EXTERNAL_DATAGRAMS = false;
+    static boolean externalDatagrams() {
+        return false;
+    }
 
     private static final long ROUND = 1 << 20;
 

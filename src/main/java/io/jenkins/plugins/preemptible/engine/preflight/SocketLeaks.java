@@ -119,7 +119,7 @@ final class SocketLeaks {
             Unix peer = tree.sockets().unix().get(unix.peer());
             boolean named = peer != null && !peer.name().isEmpty();
             // A datagram socket with a name is only connected to again, as after a restart of its daemon.
-            if (!named || unix.type() != Unix.DATAGRAM || !OptionsChoice.EXTERNAL_DATAGRAMS) {
+            if (!named || unix.type() != Unix.DATAGRAM || !OptionsChoice.externalDatagrams()) {
                 leaks.add(leak(
                         FailureReason.UNIX_SOCKET_OUTSIDE,
                         member,

@@ -45,6 +45,11 @@ final class SystemCalls {
     private static final int BLOCKS = 0x400;
     private static final int BLOCKS_AT = 48;
 
+    /** kcmp(2) has no function in the C library; by Java's name of the architecture. */
+    private static final Map<String, Long> KCMP = Map.of("amd64", 312L, "aarch64", 272L, "riscv64", 272L);
+
+    private static final long KCMP_FS = 3;
+
     /** The functions as the library names them. */
     public interface Functions {
         int socket(int domain, int type, int protocol);
@@ -62,6 +67,8 @@ final class SystemCalls {
 
         int statfs(String path, byte[] buffer);
 
+        long syscall(long number, long first, long second, long type);
+
         int statx(int folder, String path, int flags, int mask, byte[] buffer);
     }
 
@@ -78,6 +85,12 @@ final class SystemCalls {
         return length <= 0
                 ? ""
                 : new String(value, 0, (int) length, StandardCharsets.US_ASCII).replace("\0", "").trim();
+    }
+
+    /** Whether two processes share root, working folder and umask (CLONE_FS); false where the kernel does not tell. */
+    static boolean shareFolder(long pid, long other) {
+        Long number = KCMP.get(System.getProperty("os.arch"));
+        return number != null && Bound.C.syscall(number, pid, other, KCMP_FS) == 0;
     }
 
     /** Whether a descriptor is a POSIX message queue. */

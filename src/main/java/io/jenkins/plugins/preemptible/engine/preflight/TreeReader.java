@@ -7,6 +7,7 @@ import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Member;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.OpenFile;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Stranger;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Tie;
+import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Traits;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -18,6 +19,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /**
  * Reads a stage's tree from proc(5) into a snapshot.
@@ -33,14 +35,20 @@ final class TreeReader {
 
     private static final Duration ENTRY_LIMIT = Duration.ofMillis(200);
     private static final long PAUSE_MILLIS = 5;
+    // capabilities(7)
+    private static final int CAP_SYS_RESOURCE = 24;
 
     private final Preflight.Subject subject;
     private final long init;
+    /** Those of the init where CRIU cannot read the limits of processes that have others; otherwise empty. */
+    private final String ownIds;
+
     private final FileReader files = new FileReader();
 
     private TreeReader(Preflight.Subject subject) {
         this.subject = subject;
         this.init = subject.init().pid();
+        this.ownIds = ownIds(init);
     }
 
     static TreeSnapshot read(Preflight.Subject subject) {
@@ -69,7 +77,7 @@ final class TreeReader {
         boolean inGroup = group.isEmpty() || group.contains(stat.pid()) || inGroupNow(stat.pid());
         if (stat.zombie()) {
             boolean threads = ProcFiles.numbers(folder.resolve("task")).size() > 1;
-            return new Member(stat.pid(), stat.comm(), 0, true, threads, Map.of(), List.of(), List.of(), 0);
+            return new Member(stat.pid(), stat.comm(), 0, true, threads, Map.of(), List.of(), List.of(), 0, Traits.PLAIN);
         }
         String status = ProcFiles.text(folder.resolve("status"));
         Map<String, String> namespaces = new HashMap<>();
@@ -86,7 +94,44 @@ final class TreeReader {
                 Map.copyOf(namespaces),
                 files.files(stat.pid()),
                 FileReader.mappings(stat.pid()),
-                anonymous * 1024);
+                anonymous * 1024,
+                traits(stat, status));
+    }
+
+    private Traits traits(Proc.Stat stat, String status) {
+        String personality = ProcFiles.text(ProcFiles.of(stat.pid()).resolve("personality")).trim();
+        boolean shares = stat.pid() != init && SystemCalls.shareFolder(stat.pid(), stat.ppid());
+        return new Traits(
+                ownIds.isEmpty() || status.isEmpty() || ids(status).equals(ownIds) ? "" : idsForPeople(status),
+                personality.isEmpty() ? 0 : Long.parseLong(personality, 16),
+                shares ? stat.ppid() : 0);
+    }
+
+    // CRIU runs with the real ids of whoever started the stage, and so does the init. Without the capability prlimit(2)
+    // wants the other's real, effective and saved ids to be these.
+    private static String ownIds(long init) {
+        String self = ProcFiles.text(Path.of("/proc/self/status"));
+        boolean capable = ProcFiles.field(self, "CapEff")
+                .map(set -> (Long.parseUnsignedLong(set, 16) >> CAP_SYS_RESOURCE & 1) == 1)
+                .orElse(true);
+        return capable ? "" : ids(ProcFiles.text(ProcFiles.of(init).resolve("status")));
+    }
+
+    private static String ids(String status) {
+        return Stream.of("Uid", "Gid")
+                .flatMap(n -> Stream.of(ProcFiles.field(status, n).orElse("").split("\\s+")).limit(3))
+                .collect(Collectors.joining(" "))
+                .trim();
+    }
+
+    private static String idsForPeople(String status) {
+        return Stream.of("Uid", "Gid")
+                .map(n -> (n.equals("Uid") ? "user " : "group ")
+                        + Stream.of(ProcFiles.field(status, n).orElse("").split("\\s+"))
+                                .limit(3)
+                                .distinct()
+                                .collect(Collectors.joining("/")))
+                .collect(Collectors.joining(", "));
     }
 
     // Their mount is the kernel's own: no table has it.

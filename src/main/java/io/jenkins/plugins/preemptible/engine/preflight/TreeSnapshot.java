@@ -38,6 +38,7 @@ record TreeSnapshot(
      * @param deadLeader whether its first thread ended while others run
      * @param namespaces by name, such as {@code net}, the kernel's {@code net:[4026531840]}; empty for a zombie
      * @param anonymousBytes what of its own memory is not in any file, in memory or swapped out
+     * @param traits what of it is neither open nor mapped
      */
     record Member(
             long pid,
@@ -48,12 +49,24 @@ record TreeSnapshot(
             Map<String, String> namespaces,
             List<OpenFile> files,
             List<Mapping> mappings,
-            long anonymousBytes) {
+            long anonymousBytes,
+            Traits traits) {
 
         Member withFiles(List<OpenFile> next) {
             return new Member(
-                    pid, command, tracer, inGroup, deadLeader, namespaces, next, mappings, anonymousBytes);
+                    pid, command, tracer, inGroup, deadLeader, namespaces, next, mappings, anonymousBytes, traits);
         }
+    }
+
+    /**
+     * What a process is, apart from what it holds.
+     *
+     * @param foreignIds its user and group ids when CRIU may not read its limits because of them; otherwise empty
+     * @param personality as personality(2) has it
+     * @param folderWith the process with which it shares its working folder and umask, 0 for none
+     */
+    record Traits(String foreignIds, long personality, long folderWith) {
+        static final Traits PLAIN = new Traits("", 0, 0);
     }
 
     /** What a descriptor refers to. */
@@ -64,6 +77,12 @@ record TreeSnapshot(
 
     /** What the detail of a pipe in packet mode says, pipe(2). */
     static final String PACKETS = "packets";
+
+    /** What the detail of an eventfd says that was made with EFD_SEMAPHORE, eventfd(2). */
+    static final String SEMAPHORE = "semaphore";
+
+    /** What the detail of an inotify descriptor begins with; the identities of what it watches follow, one a line. */
+    static final String WATCHES = "watches\n";
 
     /**
      * One descriptor.
@@ -76,7 +95,8 @@ record TreeSnapshot(
      * @param bytes a file's blocks on disk or in memory
      * @param target the process of a pidfd or the index of a pseudo terminal's master; -1 when it is neither
      * @param detail a socket's protocol as the kernel names it, {@link #QUEUE} of a message queue,
-     *     {@link #PACKETS} of a pipe in packet mode; otherwise empty
+     *     {@link #PACKETS} of a pipe in packet mode, {@link #SEMAPHORE} of an eventfd, {@link #WATCHES} and more of
+     *     an inotify descriptor; otherwise empty
      */
     record OpenFile(
             int number,

@@ -7,6 +7,7 @@ import io.jenkins.plugins.preemptible.engine.EngineException;
 import io.jenkins.plugins.preemptible.engine.IfDumpFails;
 import io.jenkins.plugins.preemptible.engine.ResumeFailedException;
 import io.jenkins.plugins.preemptible.engine.SuspendFailedException;
+import io.jenkins.plugins.preemptible.engine.Tier;
 import io.jenkins.plugins.preemptible.engine.criu.Connections;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
@@ -82,7 +83,8 @@ final class Wire {
             long initPid,
             String workDir,
             String startedAt,
-            int suspensions) {
+            int suspensions,
+            Tier tier) {
 
         static Status of(StageStatus s) {
             return new Status(
@@ -92,7 +94,8 @@ final class Wire {
                     s.initPid(),
                     s.workDir().toString(),
                     s.startedAt().toString(),
-                    s.suspensions());
+                    s.suspensions(),
+                    s.tier());
         }
 
         StageStatus with(StageStatus.State trueState, Integer exitCode, Path archive, Path output) {
@@ -106,7 +109,8 @@ final class Wire {
                     Instant.parse(startedAt),
                     archive,
                     suspensions,
-                    output);
+                    output,
+                    tier);
         }
     }
 

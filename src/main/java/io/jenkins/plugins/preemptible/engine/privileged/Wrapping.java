@@ -79,7 +79,10 @@ final class Wrapping implements AutoCloseable {
                 host.archiveMillis() + written.millis(),
                 host.imageBytes(),
                 written.archiveBytes(),
-                host.processes());
+                host.processes(),
+                host.imageId(),
+                null,
+                List.of());
     }
 
     static SuspendFailedException failed(Exception e) {

@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.engine.stage;
 
+import io.jenkins.plugins.preemptible.engine.Tier;
 import java.nio.file.Path;
 import java.time.Instant;
 
@@ -12,6 +13,8 @@ import java.time.Instant;
  *   <li>{@code exitCode} (128 + n for signal n) is null until the command ended; {@code archive} is null unless the
  *       stage is suspended.
  * </ol>
+ *
+ * @param tier from what a resume here would be served; null when the stage is not suspended or nothing is left of it
  */
 public record StageStatus(
         StageId id,
@@ -23,7 +26,8 @@ public record StageStatus(
         Instant startedAt,
         Path archive,
         int suspensions,
-        Path output) {
+        Path output,
+        Tier tier) {
 
     /** The states of a stage on its host. */
     public enum State {

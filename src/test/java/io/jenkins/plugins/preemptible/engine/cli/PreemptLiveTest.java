@@ -20,6 +20,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.stream.IntStream;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
@@ -83,8 +84,10 @@ class PreemptLiveTest {
         String image = folder.resolve("stage.image").toString();
         untilAtLeast(20);
 
-        JsonNode suspended = call("suspend", id, "--to", image).exits(0).json();
+        JsonNode suspended = call("suspend", id, "--to", image).exits(0).says("executor").json();
         assertEquals(id, suspended.get("id").asText());
+        assertEquals("FULL", suspended.get("extent").asText());
+        assertTrue(suspended.get("parent_id").isNull() && suspended.get("skipped").isEmpty(), suspended.toString());
         for (String field : List.of("frozen_ms", "dump_ms", "archive_ms")) {
             assertTrue(suspended.get(field).asLong() >= 0, suspended.toString());
         }
@@ -92,12 +95,20 @@ class PreemptLiveTest {
         assertEquals(Files.size(Path.of(image)), suspended.get("archive_bytes").asLong());
         assertTrue(suspended.get("processes").asInt() >= 2, suspended.toString());
         assertEquals(StageStatus.State.SUSPENDED, only().state());
-        assertTrue(call("list").out().contains(image));
+        JsonNode listed = call("list", "--json").exits(0).json().at("/stages/0");
+        assertEquals(List.of(id, image), List.of(listed.get("id").asText(), listed.get("image").asText()));
+        assertEquals(only().tier().name(), listed.get("tier").asText());
+        String from = listed.get("tier").asText().toLowerCase(Locale.ROOT).replace('_', '-');
+        assertTrue(call("list").out().lines().anyMatch(l -> l.contains(image) && l.contains(" " + from + " ")));
 
         JsonNode seen = call("inspect", image, "--json").exits(0).json();
         assertEquals(id, seen.at("/manifest/stage_id").asText());
         assertEquals(suspended.get("processes"), seen.at("/manifest/processes"));
         assertEquals(Proc.machine(), seen.at("/manifest/arch").asText());
+        assertEquals(suspended.get("image_id"), seen.at("/chain/image_id"));
+        for (String field : List.of("preflight_ms", "freeze_ms", "dump_ms", "handover")) {
+            assertEquals(suspended.get(field), seen.at("/manifest/timings/" + field), field);
+        }
         assertShowsItsContent(image, seen);
         call("suspend", id, "--to", folder.resolve("again.image").toString()).refuses(id);
         assertFalse(Files.exists(folder.resolve("again.image")));
@@ -114,9 +125,38 @@ class PreemptLiveTest {
         call("suspend", id, "--to", image).exits(0);
         assertShowsWhatChanged(id, first.toString(), image);
         call("resume", "--from", image).exits(0);
+        assertADifferenceNamesItsParent(id, image);
         call("wait", id).exits(7);
         assertEquals(IntStream.rangeClosed(1, 300).mapToObj(Integer::toString).toList(), numbers());
         call("suspend", id, "--to", image).refuses(id, "ended");
+    }
+
+    private void assertADifferenceNamesItsParent(String id, String image) throws Exception {
+        String second = folder.resolve("second.image").toString();
+        JsonNode suspended = call("suspend", id, "--difference", "--to", second).exits(0).json();
+        assertEquals("DIFFERENCE", suspended.get("extent").asText(), suspended.toString());
+        JsonNode seen = call("inspect", second, "--json").exits(0).json();
+        JsonNode parent = seen.at("/chain/parent");
+        assertEquals(suspended.get("parent_id"), parent.get("image_id"));
+        assertEquals(image, parent.get("file").asText());
+        assertTrue(parent.get("at_hand").asBoolean() && seen.at("/chain/referenced_bytes").asLong() > 0, seen.toString());
+        String text = call("inspect", second).exits(0).out();
+        assertTrue(text.contains(" by reference\nparent     ") && text.contains(" in " + image + ", suspended "), text);
+        assertTrue(text.contains("\ntimes      preflight ") && text.contains("\nhost       "), text);
+
+        JsonNode changed = call("diff", image, second, "--json").exits(0).json();
+        long pages = 0;
+        long different = 0;
+        for (JsonNode each : changed.get("memory")) {
+            pages += each.get("pages").asLong();
+            different += each.get("changed").asLong();
+        }
+        assertTrue(pages > 0 && different < pages, changed.toString());
+        Path aside = Files.move(Path.of(image), folder.resolve("aside"));
+        call("diff", second, second).refuses(image);
+        assertTrue(call("inspect", second).exits(0).out().contains("which is not there"));
+        Files.move(aside, Path.of(image));
+        call("resume", "--from", second).exits(0);
     }
 
     private void assertShowsItsContent(String image, JsonNode seen) throws Exception {

@@ -30,6 +30,8 @@ class CriuLogTest {
         Error (criu/page-xfer.c:260): page-xfer: Unable to spice data: No space left on device | NO_SPACE
         Error (criu/vdso.c:300): vdso: Unexpected rt vDSO area bounds | CRIU_UNUSABLE
         Error (criu/mount.c:600): mnt: Unable to mount: Operation not permitted | NO_RIGHTS
+        Error (criu/cr-dump.c:675): Can't make FS id for 4711 | SHARED_FOLDER
+        Error (criu/cr-dump.c:389): Can't get rlimit 0: Operation not permitted | OTHER_USER
         Error (criu/pie/parasite.c:588): send_fds failed (-22) | IO_URING
         Error (criu/files-ext.c:94): Can't dump file 3 of that type [600] (anon anon_inode:[userfaultfd]) | USERFAULTFD
         Error (criu/files-ext.c:94): Can't dump file 3 of that type [600] (anon anon_inode:[perf_event]) | PERF_EVENT

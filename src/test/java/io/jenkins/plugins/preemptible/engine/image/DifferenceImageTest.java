@@ -8,11 +8,14 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.jenkins.plugins.preemptible.engine.image.ImageException.Reason;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
+import java.util.Set;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -280,6 +283,42 @@ class DifferenceImageTest {
         assertEquals("core-1.img=other registers pages-1.img:" + 2 * PAGE + " pages-2.img:0 ", seen.toString());
         assertEquals(2 * PAGE, inspection.entries().get(1).stored());
         assertTrue(inspection.manifest().isDifference());
+    }
+
+    @Test
+    void theDigestsOfAllBlocksAreFoundAlsoOfThoseInTheParent() throws IOException {
+        byte[] pages = Files.readAllBytes(images.resolve("pages-1.img"));
+        System.arraycopy(pages, 0, pages, 500 * PAGE, 300 * PAGE);
+        Files.write(images.resolve("pages-1.img"), pages);
+        change("pages-1.img", 7, 3);
+        change("pages-1.img", 1999, 1);
+        assertTrue(write(second, full).difference());
+        Set<String> names = Set.of("pages-1.img", "pages-2.img", "core-1.img", "not-there.img");
+        Map<String, long[]> digests = ImageArchive.blockDigests(ReadRequest.of(second, KEY), names);
+        assertEquals(Set.of("pages-1.img", "pages-2.img", "core-1.img"), digests.keySet());
+        for (String name : digests.keySet()) {
+            byte[] content = Files.readAllBytes(images.resolve(name));
+            ByteBuffer leaves = ByteBuffer.wrap(BlockHash.leaves(content, content.length));
+            long[] expected = new long[2 * leaves.capacity() / BlockHash.DIGEST];
+            for (int i = 0; i < expected.length; i++) {
+                expected[i] = leaves.getLong(i / 2 * BlockHash.DIGEST + i % 2 * Long.BYTES);
+            }
+            assertArrayEquals(expected, digests.get(name), name);
+        }
+        assertEquals(2, ImageArchive.blockDigests(ReadRequest.of(full, KEY), Set.of("core-1.img")).get("core-1.img").length);
+
+        assertDigestsRefused(Reason.PARENT_UNUSABLE, ReadRequest.of(second, KEY).withParent(second));
+        byte[] whole = Files.readAllBytes(full);
+        Files.write(full, Arrays.copyOf(whole, whole.length - 1));
+        assertDigestsRefused(Reason.PARENT_UNUSABLE, ReadRequest.of(second, KEY));
+        Files.delete(full);
+        assertDigestsRefused(Reason.PARENT_MISSING, ReadRequest.of(second, KEY));
+    }
+
+    private static void assertDigestsRefused(Reason reason, ReadRequest request) {
+        ImageException e = assertThrows(
+                ImageException.class, () -> ImageArchive.blockDigests(request, Set.of("pages-1.img")));
+        assertEquals(reason, e.reason(), e.getMessage());
     }
 
     @Test

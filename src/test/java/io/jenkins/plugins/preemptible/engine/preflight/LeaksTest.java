@@ -19,6 +19,7 @@ import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Room;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Sockets;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Stranger;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Tie;
+import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Traits;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Unix;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -40,7 +41,7 @@ class LeaksTest {
     private static final int MOUNT = 30;
 
     private static Member member(long pid, List<OpenFile> files, Mapping... mappings) {
-        return new Member(pid, "p" + pid, 0, true, false, OWN, files, List.of(mappings), 0);
+        return new Member(pid, "p" + pid, 0, true, false, OWN, files, List.of(mappings), 0, Traits.PLAIN);
     }
 
     private static OpenFile file(int number, String link, Kind kind, Mode mode, String device) {
@@ -281,9 +282,9 @@ class LeaksTest {
         other.put("mnt", "mnt:[9]");
         other.put("pid", "pid:[9]");
         Member init = member(1, List.of());
-        Member contained = new Member(2, "bwrap", 0, true, false, other, List.of(), List.of(), 0);
-        Member zombie = new Member(3, "gone", 0, true, false, Map.of(), List.of(), List.of(), 0);
-        Member odd = new Member(4, "odd", 77, false, true, OWN, List.of(), List.of(), 0);
+        Member contained = new Member(2, "bwrap", 0, true, false, other, List.of(), List.of(), 0, Traits.PLAIN);
+        Member zombie = new Member(3, "gone", 0, true, false, Map.of(), List.of(), List.of(), 0, Traits.PLAIN);
+        Member odd = new Member(4, "odd", 77, false, true, OWN, List.of(), List.of(), 0, Traits.PLAIN);
         TreeSnapshot tree = new TreeSnapshot(
                 List.of(init, contained, zombie, odd),
                 List.of(new Stranger(5, "nsenter", Tie.IN_GROUP), new Stranger(6, "sleep", Tie.IN_NAMESPACE)),
@@ -297,6 +298,50 @@ class LeaksTest {
         assertEquals(List.of(), Leaks.of(
                 new TreeSnapshot(List.of(), List.of(), Set.of(), Sockets.NONE, Map.of(), new Room(1, 0, 0)),
                 Connections.REFUSE));
+    }
+
+    private static Member with(Traits traits) {
+        return new Member(7, "p7", 0, true, false, OWN, List.of(), List.of(), 0, traits);
+    }
+
+    @Test
+    void whatCriuWouldLoseWithoutAWord() {
+        assertEquals(List.of(), reasons(tree(Sockets.NONE, with(new Traits("", 0x0040000, 0)))));
+        assertEquals(List.of(new Leak(FailureReason.PERSONALITY, 7, "p7", "personality 0x60000")),
+                Leaks.of(tree(Sockets.NONE, with(new Traits("", 0x0060000, 0))), Connections.REFUSE));
+        assertEquals(List.of(new Leak(FailureReason.SHARED_FOLDER, 7, "p7", "shared with process 6")),
+                Leaks.of(tree(Sockets.NONE, with(new Traits("", 0, 6))), Connections.REFUSE));
+        assertEquals(List.of(new Leak(FailureReason.OTHER_USER, 7, "p7", "user 1000, group 1000")),
+                Leaks.of(tree(Sockets.NONE, with(new Traits("user 1000, group 1000", 0, 0))), Connections.REFUSE));
+        assertEquals(List.of(FailureReason.EVENTFD_SEMAPHORE), reasons(tree(Sockets.NONE,
+                member(1, List.of(handle("anon_inode:[eventfd]", "eventfd-count: 3\neventfd-semaphore: 1\n"))))));
+        assertEquals(List.of(), reasons(tree(Sockets.NONE,
+                member(1, List.of(handle("anon_inode:[eventfd]", "eventfd-count: 3\neventfd-semaphore: 0\n"))))));
+    }
+
+    private static OpenFile handle(String link, String info) {
+        return new OpenFile(4, link, Kind.ANONYMOUS, Mode.BOTH, MOUNT, link, "", 1, 0, -1,
+                FileReader.handleDetail(link, info));
+    }
+
+    @Test
+    void aWatchOnADeletedFile() {
+        OpenFile watch = handle("anon_inode:inotify", """
+                pos:	0
+                inotify wd:2 ino:60932 sdev:fe00001 mask:fff ignored_mask:0 fhandle-bytes:8 f_handle:32
+                inotify wd:1 ino:6092d sdev:fe00001 mask:fff ignored_mask:0 fhandle-bytes:8 f_handle:2d
+                """);
+        OpenFile deleted = new OpenFile(
+                3, "/x (deleted)", Kind.REGULAR, Mode.BOTH, MOUNT, "254:1 395565", "", 0, 0, -1, "");
+        OpenFile other = new OpenFile(
+                3, "/x (deleted)", Kind.REGULAR, Mode.BOTH, MOUNT, "254:2 395565", "", 0, 0, -1, "");
+        assertEquals(List.of(), reasons(tree(Sockets.NONE, member(1, List.of(watch, other)))));
+        assertEquals(List.of(new Leak(FailureReason.DELETED_WATCH, 2, "p2", "descriptor 4: anon_inode:inotify")),
+                Leaks.of(tree(Sockets.NONE, member(1, List.of(deleted)), member(2, List.of(watch))),
+                        Connections.REFUSE));
+        Mapping mapped = new Mapping("/x (deleted)", false, "254:1 395565", 4096);
+        assertEquals(List.of(FailureReason.DELETED_WATCH),
+                reasons(tree(Sockets.NONE, member(1, List.of(watch), mapped))));
     }
 
     @Test

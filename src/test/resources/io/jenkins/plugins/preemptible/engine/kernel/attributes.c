@@ -39,12 +39,22 @@ static void other_user(void) {
     CHECK(setresuid(0, 0, 0) < 0, "it can become root");
 }
 
-RESOURCE(user_ids, "process with real, effective and saved ids and groups of others (setuid helper)") {
+static bool reads_all_limits(void) {
     struct __user_cap_data_struct own[2];
     capabilities(own, false);
-    if (!(own[0].permitted & 1u << CAP_SYS_RESOURCE)) {
+    return own[0].permitted & 1u << CAP_SYS_RESOURCE;
+}
+
+RESOURCE(user_ids, "process with real, effective and saved ids and groups of others (setuid helper)") {
+    if (!reads_all_limits()) {
         skip("without CAP_SYS_RESOURCE, as here, CRIU cannot read the limits of another user's process");
     }
+    MUST(chmod(".", 0777));
+    join(spawn(other_user));
+}
+
+REFUSED(user_ids_unreadable, "the same, on a host whose root lacks CAP_SYS_RESOURCE", "OTHER_USER") {
+    if (reads_all_limits()) skip("with CAP_SYS_RESOURCE, as here, it is carried over");
     MUST(chmod(".", 0777));
     join(spawn(other_user));
 }
@@ -326,6 +336,17 @@ static void without_randomization(void) {
 
 LOST(personality_kept, "personality (ADDR_NO_RANDOMIZE, as setarch -R sets it)", "it is 0x0") {
     join(spawn(without_randomization));
+}
+
+static void as_on_an_old_kernel(void) {
+    MUST(personality(UNAME26));
+    mark("ready");
+    wait_go();
+    CHECK(personality(0xffffffff) == UNAME26, "it is 0x%x", (unsigned)personality(0xffffffff));
+}
+
+REFUSED(personality_old_kernel, "personality of another kernel (UNAME26)", "PERSONALITY") {
+    join(spawn(as_on_an_old_kernel));
 }
 
 RESOURCE(command_line, "command line and environment as /proc shows them") {

@@ -226,7 +226,7 @@ static void share(int flags) {
 
 RESOURCE(shared_descriptors, "processes that share one table of descriptors (CLONE_FILES)") { share(CLONE_FILES); }
 
-REFUSED(shared_folder, "processes that share one working folder and umask (CLONE_FS)", "UNSUPPORTED|CRIU_FAILED") {
+REFUSED(shared_folder, "processes that share one working folder and umask (CLONE_FS)", "SHARED_FOLDER") {
     share(CLONE_FILES | CLONE_FS);
     CHECK(umask(0) == 0, "the umask is not shared any more");
 }

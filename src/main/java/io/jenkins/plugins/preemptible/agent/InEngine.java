@@ -1,0 +1,63 @@
+package io.jenkins.plugins.preemptible.agent;
+
+import hudson.remoting.VirtualChannel;
+import io.jenkins.plugins.preemptible.engine.Engine;
+import io.jenkins.plugins.preemptible.engine.EngineException;
+import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import io.jenkins.plugins.preemptible.engine.stage.StageStatus;
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.Optional;
+import jenkins.MasterToSlaveFileCallable;
+
+/**
+ * One verb of {@link AgentStage}, carried out on the agent.
+ *
+ * <ol>
+ *   <li>It travels with the stage's id and opens the engine of the agent's home folder.
+ *   <li>The stage's exchange folder is where its sealed image comes and goes.
+ *   <li>What it answers must be serializable and is only shown and stored by the controller.
+ * </ol>
+ */
+abstract class InEngine<T> extends MasterToSlaveFileCallable<T> {
+
+    private static final long serialVersionUID = 1L;
+
+    private final String id;
+
+    InEngine(String id) {
+        this.id = id;
+    }
+
+    @Override
+    public T invoke(File home, VirtualChannel channel) throws IOException {
+        return act(Engine.open(home.toPath()), StageId.parse(id), home.toPath().resolve("exchange").resolve(id));
+    }
+
+    abstract T act(Engine engine, StageId stage, Path exchange) throws IOException;
+
+    /** The state of this stage alone: another one's trouble is no reason to fail here. Empty when it is unknown. */
+    static Optional<StageStatus.State> state(Engine engine, StageId stage) {
+        try {
+            return Optional.of(engine.status(stage).state());
+        } catch (EngineException x) {
+            if (x.reason() == FailureReason.UNKNOWN_STAGE) {
+                return Optional.empty();
+            }
+            throw x;
+        }
+    }
+
+    static boolean is(StageStatus.State wanted, Optional<StageStatus.State> state) {
+        return state.filter(wanted::equals).isPresent();
+    }
+
+    /** The init needs a PATH and nothing else; the agent's own environment may hold secrets. */
+    static Map<String, String> sandboxEnvironment() {
+        String path = System.getenv("PATH");
+        return path == null ? Map.of() : Map.of("PATH", path);
+    }
+}

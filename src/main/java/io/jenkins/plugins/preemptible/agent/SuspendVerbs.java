@@ -1,0 +1,233 @@
+package io.jenkins.plugins.preemptible.agent;
+
+import io.jenkins.plugins.preemptible.agent.AgentStage.Dump;
+import io.jenkins.plugins.preemptible.agent.AgentStage.Freeze;
+import io.jenkins.plugins.preemptible.agent.AgentStage.Held;
+import io.jenkins.plugins.preemptible.engine.Checkpoint;
+import io.jenkins.plugins.preemptible.engine.DumpGuard;
+import io.jenkins.plugins.preemptible.engine.Engine;
+import io.jenkins.plugins.preemptible.engine.EngineException;
+import io.jenkins.plugins.preemptible.engine.FreezeRequest;
+import io.jenkins.plugins.preemptible.engine.Frozen;
+import io.jenkins.plugins.preemptible.engine.Handover;
+import io.jenkins.plugins.preemptible.engine.IfDumpFails;
+import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import io.jenkins.plugins.preemptible.engine.image.ImageKey;
+import io.jenkins.plugins.preemptible.engine.preflight.Leak;
+import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
+
+/**
+ * The verbs that stop a stage.
+ *
+ * <ol>
+ *   <li>{@link Look} tells what would stop a dump; {@link FreezeStage} stops the stage where it is.
+ *   <li>{@link DumpStage} writes its sealed image into the exchange folder; {@link Commit} and {@link Thaw} end it.
+ *   <li>{@link Hold} makes true on the agent what the controller has saved, after either of them was away.
+ * </ol>
+ */
+final class SuspendVerbs {
+
+    private SuspendVerbs() {}
+
+    /** Answers why the stage can never be dumped as it is, in words, or null. */
+    static final class Look extends InEngine<String> {
+        private static final long serialVersionUID = 1L;
+
+        Look(String id) {
+            super(id);
+        }
+
+        @Override
+        String act(Engine engine, StageId stage, Path exchange) {
+            try {
+                return engine.preflight(stage).leaks().stream()
+                        .filter(leak -> !leak.reason().passing())
+                        .findFirst()
+                        .map(Look::sentence)
+                        .orElse(null);
+            } catch (EngineException x) {
+                // It is being suspended, or has ended: there is nothing to look at.
+                return null;
+            }
+        }
+
+        private static String sentence(Leak leak) {
+            String whose = leak.pid() == 0 ? "" : ", process " + leak.pid() + ": " + leak.command();
+            return leak.reason().sentence() + " (" + leak.what() + whose + "). " + leak.reason().remedy() + ".";
+        }
+    }
+
+    /** Freezes the stage, unless a step of it has just ended. */
+    static final class FreezeStage extends InEngine<Freeze> {
+        private static final long serialVersionUID = 1L;
+        private final List<String> controlFolders;
+        private final long memoryFloorBytes;
+
+        FreezeStage(String id, List<String> controlFolders, long memoryFloorBytes) {
+            super(id);
+            this.controlFolders = List.copyOf(controlFolders);
+            this.memoryFloorBytes = memoryFloorBytes;
+        }
+
+        @Override
+        Freeze act(Engine engine, StageId stage, Path exchange) {
+            DumpGuard guard = frozen -> DurableTasks.finishedOne(controlFolders)
+                    .map(folder -> "a step of it has just ended, " + folder + " has its result");
+            try {
+                Frozen frozen = engine.freeze(stage, new FreezeRequest(guard, memoryFloorBytes));
+                return new Freeze(
+                        null,
+                        frozen.preflightMillis(),
+                        frozen.freezeMillis(),
+                        frozen.processes(),
+                        frozen.residentBytes(),
+                        frozen.handover() == Handover.AT_FREEZE,
+                        frozen.handover().sentence());
+            } catch (EngineException x) {
+                return new Freeze(AgentStage.Refusal.of(x), 0, 0, 0, 0, false, null);
+            }
+        }
+    }
+
+    /** Dumps and seals a frozen stage. */
+    static final class DumpStage extends InEngine<Dump> {
+        private static final long serialVersionUID = 1L;
+        private final String key;
+        private final boolean stayFrozen;
+
+        DumpStage(String id, String key, boolean stayFrozen) {
+            super(id);
+            this.key = key;
+            this.stayFrozen = stayFrozen;
+        }
+
+        @Override
+        Dump act(Engine engine, StageId stage, Path exchange) throws IOException {
+            Path archive;
+            try {
+                archive = PrivateFolder.make(exchange).resolve(AgentStage.IMAGE_FILE);
+            } catch (IOException x) {
+                if (!stayFrozen) {
+                    engine.thaw(stage);
+                }
+                return refused(AgentStage.Refusal.of("The folder " + exchange + " cannot be made on the agent (" + x
+                        + "). Free some space there, or make it writable for the agent's user."));
+            }
+            try {
+                Checkpoint done = engine.dump(
+                        stage,
+                        archive,
+                        ImageKey.parse(key),
+                        stayFrozen ? IfDumpFails.STAY_FROZEN : IfDumpFails.THAW);
+                return new Dump(
+                        null,
+                        done.dumpMillis(),
+                        done.archiveMillis(),
+                        done.imageBytes(),
+                        done.archiveBytes(),
+                        done.processes());
+            } catch (EngineException x) {
+                PrivateFolder.remove(exchange);
+                return refused(AgentStage.Refusal.of(x));
+            }
+        }
+
+        private static Dump refused(AgentStage.Refusal why) {
+            return new Dump(why, 0, 0, 0, 0, 0);
+        }
+    }
+
+    /** Answers why the frozen tree was not killed but goes on, in words; null when it was killed. */
+    static final class Commit extends InEngine<String> {
+        private static final long serialVersionUID = 1L;
+
+        Commit(String id) {
+            super(id);
+        }
+
+        @Override
+        String act(Engine engine, StageId stage, Path exchange) throws IOException {
+            try {
+                if (!is(State.SUSPENDED, state(engine, stage))) {
+                    engine.commit(stage);
+                }
+                return null;
+            } catch (EngineException x) {
+                if (is(State.RUNNING, state(engine, stage))) {
+                    return x.getMessage();
+                }
+                throw x;
+            } finally {
+                PrivateFolder.remove(exchange);
+            }
+        }
+    }
+
+    /** Lets a frozen tree run on; harmless when it is not frozen. */
+    static final class Thaw extends InEngine<Void> {
+        private static final long serialVersionUID = 1L;
+
+        Thaw(String id) {
+            super(id);
+        }
+
+        @Override
+        Void act(Engine engine, StageId stage, Path exchange) throws IOException {
+            if (is(State.SUSPENDING, state(engine, stage))) {
+                engine.thaw(stage);
+            }
+            PrivateFolder.remove(exchange);
+            return null;
+        }
+    }
+
+    /** Sees to it that a stage which the controller has as suspended does not run. */
+    static final class Hold extends InEngine<Held> {
+        private static final long serialVersionUID = 1L;
+        private static final FreezeRequest AS_IT_IS = new FreezeRequest(DumpGuard.NONE, 0);
+
+        Hold(String id) {
+            super(id);
+        }
+
+        @Override
+        Held act(Engine engine, StageId stage, Path exchange) {
+            State now = state(engine, stage).orElse(State.ENDED);
+            try {
+                switch (now) {
+                    case SUSPENDED:
+                        return Held.IMAGE;
+                    case RESUMING:
+                        return Held.BUSY;
+                    case RUNNING:
+                        engine.freeze(stage, AS_IT_IS);
+                        return Held.FROZEN;
+                    case SUSPENDING:
+                        return frozenAgain(engine, stage);
+                    default:
+                        return Held.GONE;
+                }
+            } catch (EngineException x) {
+                return Held.BUSY;
+            }
+        }
+
+        /** A dump that came to its end, but whose answer did not arrive, has to be made anew. */
+        private static Held frozenAgain(Engine engine, StageId stage) {
+            try {
+                engine.freeze(stage, AS_IT_IS);
+            } catch (EngineException x) {
+                if (x.reason() != FailureReason.STAGE_BUSY) {
+                    throw x;
+                }
+                engine.thaw(stage);
+                engine.freeze(stage, AS_IT_IS);
+            }
+            return Held.FROZEN;
+        }
+    }
+}

@@ -1,0 +1,90 @@
+package io.jenkins.plugins.preemptible.lifecycle;
+
+import hudson.Extension;
+import hudson.model.Node;
+import hudson.model.PeriodicWork;
+import io.jenkins.plugins.preemptible.agent.AgentStage;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import java.io.IOException;
+import java.util.Objects;
+import java.util.concurrent.TimeUnit;
+import java.util.logging.Level;
+import java.util.logging.Logger;
+
+/**
+ * Finds running stages that can never be suspended as they are, so that nobody counts on them.
+ *
+ * <ol>
+ *   <li>Asks the agent soon after each start of a step, and every {@value #PERIOD_SECONDS} s; the stage runs on untouched.
+ *   <li>Something that stays as long as its process, such as a tracer, is noted with the stage: it is chosen for nobody
+ *       until that is gone. The build log says it once.
+ *   <li>Something that passes, such as a connection, is left to the freeze, which refuses it if it is still there then.
+ * </ol>
+ */
+@Extension
+public final class Preflights extends PeriodicWork {
+
+    private static final Logger LOGGER = Logger.getLogger(Preflights.class.getName());
+    private static final long PERIOD_SECONDS = 10;
+    /** A step's program is there after the first; what it sets up, after the second. */
+    private static final long[] AFTER_START_MILLIS = {1_000, 4_000};
+
+    /** A step is being started in the stage. Returns at once. */
+    public static void afterStart(String stageId) {
+        for (long delayMillis : AFTER_START_MILLIS) {
+            StageThreads.schedule("looking at stage " + stageId, delayMillis, () -> look(stageId));
+        }
+    }
+
+    @Override
+    public long getRecurrencePeriod() {
+        return TimeUnit.SECONDS.toMillis(PERIOD_SECONDS);
+    }
+
+    @Override
+    protected void doRun() {
+        for (StageRecord stage : StageRegistry.get().all()) {
+            if (looksAt(stage)) {
+                // Each on its own: an agent that hangs must not keep the others from being asked.
+                StageThreads.soon("looking at " + stage, () -> look(stage.id));
+            }
+        }
+    }
+
+    private static boolean looksAt(StageRecord stage) {
+        LiveStage live = stage == null ? null : LiveStage.find(stage.id);
+        return live != null
+                && stage.state == StageState.RUNNING
+                && stage.enterCommand != null
+                && !live.busy()
+                && !live.ending();
+    }
+
+    static void look(String stageId) throws InterruptedException {
+        StageRecord stage = StageRegistry.get().find(stageId);
+        LiveStage live = LiveStage.find(stageId);
+        if (!looksAt(stage) || live == null || AbortedStage.rootOf(stage.node) == null) {
+            return;
+        }
+        Node node = AbortedStage.nodeOf(stage.node);
+        String leak;
+        try {
+            leak = AgentStage.on(node, stageId).look();
+        } catch (IOException | RuntimeException x) {
+            LOGGER.log(Level.FINE, x, () -> "cannot look at " + stage);
+            return;
+        }
+        StageRecord now = StageRegistry.get().find(stageId);
+        if (!looksAt(now) || Objects.equals(now.leak, leak)) {
+            return;
+        }
+        StageRegistry.get().settle(stageId, s -> s.leak = leak);
+        if (leak == null) {
+            StageLog.line(live.context(), "This stage can be suspended again: what stood against it is gone.");
+        } else if (now.leak == null) {
+            StageLog.line(
+                    live.context(),
+                    "This stage cannot be suspended as it is. " + leak + " It is not chosen until that is gone.");
+        }
+    }
+}

@@ -1,0 +1,350 @@
+package io.jenkins.plugins.preemptible.lifecycle;
+
+import hudson.AbortException;
+import hudson.FilePath;
+import hudson.model.Result;
+import hudson.model.Run;
+import hudson.model.TaskListener;
+import hudson.util.Secret;
+import io.jenkins.plugins.preemptible.agent.AgentStage;
+import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import io.jenkins.plugins.preemptible.engine.image.ImageKey;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.Event;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import java.io.IOException;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.logging.Level;
+import java.util.logging.Logger;
+import jenkins.model.CauseOfInterruption;
+import org.jenkinsci.plugins.workflow.steps.BodyExecution;
+import org.jenkinsci.plugins.workflow.steps.FlowInterruptedException;
+
+/**
+ * Makes the image of a frozen stage whose executor is somebody else's already.
+ *
+ * <ol>
+ *   <li>Dumps and seals on the agent at idle priority, archives the image with the build, saves that there is one; only
+ *       then the frozen tree is killed.
+ *   <li>A failure loses nothing: the stage stays frozen in its agent's memory, and goes on from there when it gets an
+ *       executor. It is tried {@value #MOST_ATTEMPTS} times.
+ *   <li>A stage that goes on, ends or is aborted meanwhile takes precedence: whoever does that need not wait for this.
+ * </ol>
+ *
+ * Holds the stage's {@code operation} lock only to save its end, and {@link LiveStage#sealing} all along, so that no
+ * second suspension begins before the first one's image is made or given up.
+ */
+public final class Sealing {
+
+    private static final Logger LOGGER = Logger.getLogger(Sealing.class.getName());
+    private static final int MOST_ATTEMPTS = 2;
+    /** A disk may have room again by then. */
+    private static final long RETRY_MILLIS =
+            Long.getLong(Sealing.class.getName() + ".retryMillis", TimeUnit.MINUTES.toMillis(1));
+    /** Between two looks whether an agent that was away, or busy, can be asked again. */
+    private static final long LOOK_MILLIS = TimeUnit.SECONDS.toMillis(5);
+
+    /** The stage is not what this side takes it for, or somebody else is at it. */
+    private static final Set<String> UNEXPECTED = Set.of(
+            FailureReason.UNKNOWN_STAGE.name(),
+            FailureReason.STAGE_ENDED.name(),
+            FailureReason.STAGE_RUNS.name(),
+            FailureReason.STAGE_SUSPENDED.name(),
+            FailureReason.STAGE_BUSY.name(),
+            FailureReason.KILLED.name(),
+            FailureReason.GOES_ON.name(),
+            FailureReason.NO_CHECKPOINT.name());
+
+    private final LiveStage live;
+    /** Which suspension of the stage this is the image of. */
+    private final int suspension;
+    private final long began = System.nanoTime();
+    private int attempts;
+    /** Set when the agent or the controller was away: what there is of the stage has to be found out first. */
+    private boolean uncertain;
+    /** What the agent has sealed; null before. */
+    private AgentStage.Dump dump;
+
+    private Sealing(LiveStage live, int suspension, boolean uncertain) {
+        this.live = live;
+        this.suspension = suspension;
+        this.uncertain = uncertain;
+    }
+
+    /** Begins; the stage's executor has just been given away. Returns at once. */
+    static void begin(LiveStage live, StageRecord stage) {
+        start(new Sealing(live, stage.suspensions, false));
+    }
+
+    /**
+     * Takes a suspended stage up again after a restart of the controller: one that is frozen is sealed now, one that
+     * runs on its agent although it is to be suspended is frozen first. Returns at once.
+     */
+    public static void takeUp(String stageId) {
+        LiveStage live = LiveStage.find(stageId);
+        StageRecord stage = StageRegistry.get().find(stageId);
+        if (live != null && stage != null && stage.state == StageState.SUSPENDED) {
+            start(new Sealing(live, stage.suspensions, true));
+        }
+    }
+
+    private static void start(Sealing sealing) {
+        if (!sealing.live.beginSealing()) {
+            LOGGER.log(Level.WARNING, "the image of stage {0} is being made already", sealing.live.id());
+            return;
+        }
+        sealing.again(0);
+    }
+
+    private void again(long delayMillis) {
+        if (delayMillis == 0) {
+            StageThreads.seal("sealing the image of stage " + live.id(), this::run);
+        } else {
+            StageThreads.schedule("sealing the image of stage " + live.id(), delayMillis, () -> again(0));
+        }
+    }
+
+    private void run() throws InterruptedException {
+        long retryMillis = 0;
+        try {
+            retryMillis = attempt();
+        } finally {
+            if (retryMillis == 0) {
+                live.endSealing();
+            }
+        }
+        if (retryMillis > 0) {
+            again(retryMillis);
+        }
+    }
+
+    /** @return after how many milliseconds it is to be tried again; 0 = it has come to its end */
+    private long attempt() throws InterruptedException {
+        StageRecord stage = wanted();
+        if (stage == null) {
+            return 0;
+        }
+        try {
+            AgentStage agent = AgentStage.on(AbortedStage.nodeOf(stage.node), stage.id);
+            if (uncertain) {
+                long retryMillis = findOut(agent);
+                if (retryMillis > 0 || wanted() == null) {
+                    return retryMillis;
+                }
+                stage = wanted();
+            }
+            return stage == null ? 0 : seal(stage, agent);
+        } catch (IOException | RuntimeException x) {
+            LOGGER.log(Level.FINE, x, () -> "cannot seal the image of stage " + live.id() + " yet");
+            uncertain = true;
+            dump = null;
+            return LOOK_MILLIS;
+        }
+    }
+
+    /** The stage, as long as this is what it needs; null when it goes on, has ended, or has its image. */
+    private StageRecord wanted() {
+        StageRecord stage = StageRegistry.get().find(live.id());
+        boolean sameSuspension =
+                stage != null && stage.state == StageState.SUSPENDED && stage.suspensions == suspension;
+        return sameSuspension && (stage.frozen || uncertain) && !live.ending() && !live.aborting() ? stage : null;
+    }
+
+    /** @return after how many milliseconds to ask again; 0 = it is known */
+    private long findOut(AgentStage agent) throws IOException, InterruptedException {
+        // A stage that is just being resumed must not be held.
+        if (!live.operation.tryLock()) {
+            return LOOK_MILLIS;
+        }
+        try {
+            StageRecord stage = wanted();
+            return stage == null ? 0 : findOut(stage, agent);
+        } finally {
+            live.operation.unlock();
+        }
+    }
+
+    private long findOut(StageRecord stage, AgentStage agent) throws IOException, InterruptedException {
+        if (!stage.frozen) {
+            try {
+                agent.commit();
+            } catch (IOException | RuntimeException x) {
+                LOGGER.log(Level.FINE, x, () -> "no kill of " + stage + " was due");
+            }
+        }
+        AgentStage.Held held = agent.hold();
+        LOGGER.log(Level.FINE, "{0} is held as {1}", new Object[] {stage, held});
+        switch (held) {
+            case BUSY:
+                return LOOK_MILLIS;
+            case GONE:
+                if (stage.frozen) {
+                    lost(live);
+                }
+                uncertain = false;
+                return 0;
+            case IMAGE:
+                uncertain = false;
+                return 0;
+            default:
+                Secret key = Secret.fromString(ImageKey.generate().export());
+                StageRegistry.get().update(stage.id, s -> {
+                    s.frozen = true;
+                    s.imageKey = key;
+                });
+                uncertain = false;
+                return 0;
+        }
+    }
+
+    private long seal(StageRecord stage, AgentStage agent) throws IOException, InterruptedException {
+        if (dump == null) {
+            Secret key = stage.imageKey;
+            if (key == null) {
+                // Found out anew, it gets one.
+                uncertain = true;
+                return LOOK_MILLIS;
+            }
+            AgentStage.Dump made = agent.dump(key.getPlainText(), true);
+            if (made.refusal() != null && UNEXPECTED.contains(made.refusal().reason())) {
+                uncertain = true;
+                return LOOK_MILLIS;
+            }
+            if (made.refusal() != null) {
+                return failed("The image could not be sealed. " + made.refusal().sentence(), made.refusal());
+            }
+            dump = made;
+        }
+        if (wanted() == null) {
+            return 0;
+        }
+        try {
+            archive(agent);
+        } catch (IOException x) {
+            LOGGER.log(Level.WARNING, x, () -> "cannot archive the image of " + stage);
+            // First: a disk that the image has filled needs the room before anything can be saved again.
+            discard();
+            return failed(
+                    "The image could not be archived: " + x.getMessage()
+                            + ". Make room for its artifacts, or look at the controller's log.",
+                    null);
+        }
+        return commit(agent);
+    }
+
+    private void archive(AgentStage agent) throws IOException, InterruptedException {
+        Run<?, ?> run = live.context().get(Run.class);
+        TaskListener listener = live.context().get(TaskListener.class);
+        if (run == null || listener == null) {
+            throw new AbortException("the build does not answer any more");
+        }
+        FilePath exchange = agent.exchange();
+        StageImages.store(run, live.id(), exchange, listener);
+    }
+
+    private long commit(AgentStage agent) throws IOException, InterruptedException {
+        live.operation.lockInterruptibly();
+        try {
+            if (wanted() == null) {
+                discard();
+                return 0;
+            }
+            StageRecord sealed = StageRegistry.get().update(live.id(), s -> {
+                s.state = StageLifecycle.next(s.state, Event.DUMPED);
+                s.frozen = false;
+                s.archiveBytes = dump.archiveBytes();
+            });
+            if (sealed == null) {
+                discard();
+                return 0;
+            }
+            String refusal;
+            try {
+                refusal = agent.commit();
+            } catch (IOException | RuntimeException x) {
+                // The image is safe, and the tree is frozen: it is found out later what there is of it.
+                LOGGER.log(Level.FINE, x, () -> "the frozen processes of " + sealed + " could not be killed yet");
+                uncertain = true;
+                return LOOK_MILLIS;
+            }
+            if (refusal != null) {
+                LOGGER.log(Level.WARNING, "{0} is frozen and sealed again: {1}", new Object[] {sealed, refusal});
+                uncertain = true;
+                dump = null;
+                return 1;
+            }
+            StageLog.line(
+                    live.context(),
+                    "Image sealed " + StageLog.time(TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - began))
+                            + " after that (dump " + dump.dumpMillis() + " ms, seal " + dump.archiveMillis() + " ms): "
+                            + dump.processes() + " processes, " + StageLog.size(dump.imageBytes())
+                            + " of memory and state, sealed into " + StageLog.size(dump.archiveBytes())
+                            + ". The frozen processes are gone from the agent's memory.");
+            StageMarks.sealed(live.context(), sealed);
+            return 0;
+        } finally {
+            live.operation.unlock();
+        }
+    }
+
+    private long failed(String why, AgentStage.Refusal refusal) {
+        if (wanted() == null) {
+            // It goes on, or ends: nobody needs the image any more.
+            return 0;
+        }
+        attempts++;
+        live.sealingFailed();
+        boolean last = attempts >= MOST_ATTEMPTS;
+        StageLog.refusal(
+                live.context(),
+                why + " The stage stays frozen in the agent's memory and goes on from there when it gets an executor;"
+                        + " nothing of it is lost" + (last ? "." : ". Sealing is tried again in "
+                                + StageLog.time(RETRY_MILLIS) + "."),
+                refusal == null ? List.of() : refusal.criuLines());
+        return last ? 0 : RETRY_MILLIS;
+    }
+
+    /** Removes what this has put among the artifacts and nobody knows of. */
+    private void discard() throws InterruptedException {
+        try {
+            Run<?, ?> run = live.context().get(Run.class);
+            if (run != null) {
+                StageImages.delete(run, live.id());
+            }
+        } catch (IOException x) {
+            LOGGER.log(Level.FINE, x, () -> "the build of stage " + live.id() + " is gone, its artifacts with it");
+        }
+    }
+
+    /** Ends a stage of which neither processes nor an image are left. */
+    static void lost(LiveStage live) {
+        StageRecord stage = StageRegistry.get().find(live.id());
+        BodyExecution body = live.body();
+        if (stage == null || body == null || live.ending() || live.aborting()) {
+            return;
+        }
+        live.markAborting();
+        NotSealed cause = new NotSealed(stage.node);
+        StageLog.line(live.context(), cause.getShortDescription() + ".");
+        AbortedStage.endSteps(live.id());
+        body.cancel(new FlowInterruptedException(Result.FAILURE, false, cause));
+    }
+
+    /** Why a frozen stage ended whose agent lost its memory. */
+    public static final class NotSealed extends CauseOfInterruption {
+        private static final long serialVersionUID = 1L;
+        private final String node;
+
+        NotSealed(String node) {
+            this.node = node;
+        }
+
+        @Override
+        public String getShortDescription() {
+            return "The stage is lost, as a running one would be: its processes were frozen in the memory of the agent '"
+                    + node + "', which has restarted or killed them before their image was sealed";
+        }
+    }
+}
