@@ -38,7 +38,8 @@ import picocli.CommandLine.TypeConversionException;
         synopsisSubcommandLabel = "COMMAND",
         footer = {
             "",
-            "Stages are kept under $PREEMPTIBLE_HOME, by default ~/.local/state/preemptible."
+            "Stages are kept under $PREEMPTIBLE_HOME, by default ~/.local/state/preemptible.",
+            "Suspending needs root, or 'preempt install-helper --user NAME', called once by an administrator."
         })
 public final class Preempt implements Runnable {
 
