@@ -32,8 +32,8 @@ import picocli.CommandLine.TypeConversionException;
         name = "preempt",
         description = {
             "Starts stages on this host, suspends them into a file, and lets them go on later.",
-            "Besides these commands, 'preempt test' sets up what is missing and runs the project's tests,",
-            "and 'preempt soak' its long ones."
+            "Besides these commands, 'preempt test' sets up what is missing and runs the project's tests;",
+            "'preempt soak', 'fuzz' and 'compat' run its long ones, and 'preempt bench' measures."
         },
         synopsisSubcommandLabel = "COMMAND",
         footer = {
