@@ -8,6 +8,8 @@ import io.jenkins.plugins.preemptible.engine.Checkpoint;
 import io.jenkins.plugins.preemptible.engine.DumpGuard;
 import io.jenkins.plugins.preemptible.engine.Engine;
 import io.jenkins.plugins.preemptible.engine.EngineException;
+import io.jenkins.plugins.preemptible.engine.FreezeRequest;
+import io.jenkins.plugins.preemptible.engine.IfDumpFails;
 import io.jenkins.plugins.preemptible.engine.ResumeReport;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.host.HostReport;
@@ -214,7 +216,8 @@ public final class AgentStage {
             DumpGuard guard = frozen -> DurableTasks.finishedOne(controlFolders)
                     .map(folder -> "a step of it has just ended, " + folder + " has its result");
             try {
-                Checkpoint done = engine.dump(stage, archive, ImageKey.parse(key), guard);
+                engine.freeze(stage, new FreezeRequest(guard, FreezeRequest.DEFAULT_MEMORY_FLOOR));
+                Checkpoint done = engine.dump(stage, archive, ImageKey.parse(key), IfDumpFails.THAW);
                 return new Dump(
                         null,
                         null,

@@ -9,6 +9,8 @@ import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.HostReport;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
+import io.jenkins.plugins.preemptible.engine.preflight.Preflight;
+import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
 import io.jenkins.plugins.preemptible.engine.stage.Mounts;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
@@ -34,8 +36,8 @@ import java.util.Optional;
  * <ol>
  *   <li>A stage runs in IPC, PID and mount namespaces and a control group of its own, under an init that stays until
  *       its last process ended.
- *   <li>{@link #dump} freezes and images it, then {@link #commit} or {@link #thaw} decides; {@link #resume} brings it
- *       back under the same id.
+ *   <li>{@link #freeze} suspends it in constant time, {@link #dump} images and seals it, then {@link #commit} or
+ *       {@link #thaw} decides; {@link #resume} brings it back under the same id.
  *   <li>Everything known is on disk, so that another engine of the same home, in any process, goes on with it.
  * </ol>
  *
@@ -63,11 +65,11 @@ public final class Engine {
      * @throws UncheckedIOException when it cannot be made
      */
     public static Engine open(Path home) {
-        return open(home, INSTALLED, null);
+        return open(home, INSTALLED, null, LocalImages.of(System.getenv()));
     }
 
     /** As above, with these criu programs and this kind of freezer only (null for any). */
-    static Engine open(Path home, CriuSearch criu, FreezerKind freezers) {
+    static Engine open(Path home, CriuSearch criu, FreezerKind freezers, LocalImages localImages) {
         try {
             Path absolute = home.toAbsolutePath().normalize();
             if (!Files.isDirectory(absolute)) {
@@ -75,7 +77,7 @@ public final class Engine {
                         absolute,
                         PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
             }
-            return new Engine(new Stages(absolute.toRealPath(), criu, freezers));
+            return new Engine(new Stages(absolute.toRealPath(), criu, freezers, localImages));
         } catch (IOException e) {
             throw new UncheckedIOException("the home folder " + home + " cannot be made", e);
         }
@@ -108,20 +110,8 @@ public final class Engine {
             } catch (IOException e) {
                 throw new EngineException(FailureReason.NO_FREEZER, e.getMessage(), List.of(), e);
             }
-            folder.write(new StageRecord(
-                    spec.id().value(),
-                    spec.name(),
-                    spec.workDir().toString(),
-                    spec.command().isEmpty(),
-                    State.RUNNING,
-                    null,
-                    freezer.location(),
-                    Instant.now().toString(),
-                    null,
-                    0,
-                    null,
-                    List.of(),
-                    folder.path().toString()));
+            folder.write(StageRecord.starting(
+                    spec, freezer.location(), Instant.now().toString(), folder.path().toString()));
             HostProcess init = StageLaunch.start(spec, folder, freezer);
             List<String> mounts = Mounts.ofHost(Proc.mountInfo(init.pid()));
             folder.change(r -> r.withInit(init).withMounts(mounts));
@@ -170,58 +160,118 @@ public final class Engine {
     }
 
     /**
-     * Freezes a stage and seals its image into a file. The stage stays frozen; {@link #commit} or {@link #thaw} must
-     * follow.
+     * Looks for what ties a stage to the outside so that it cannot be dumped; it runs on untouched.
      *
-     * @param archive a file in an existing folder; replaced when it exists
-     * @param guard asked once while the stage is frozen
-     * @throws SuspendFailedException with the reason; the stage runs on and no file is left
-     * @throws EngineException {@link FailureReason#UNKNOWN_STAGE}
+     * @throws EngineException {@link FailureReason#UNKNOWN_STAGE}, or when no process of it exists
      */
-    public Checkpoint dump(StageId id, Path archive, ImageKey key, DumpGuard guard) {
-        return new Suspension(stages, id).dump(archive, key, guard);
+    public PreflightReport preflight(StageId id) {
+        StageRecord record = stages.settle(id);
+        FailureReason refusal = Suspension.refusal(record.state());
+        if (refusal != null || record.init() == null) {
+            throw new EngineException(refusal == null ? FailureReason.STAGE_BUSY : refusal, id.value());
+        }
+        return look(record);
+    }
+
+    PreflightReport look(StageRecord record) {
+        Freezer freezer = Stages.freezer(record).orElseThrow();
+        StageFolder folder = stages.folder(StageId.parse(record.id()));
+        try {
+            return Preflight.of(new Preflight.Subject(
+                    record.init(),
+                    freezer.pids(record.init()),
+                    record.mounts(),
+                    record.connections(),
+                    folder.images()));
+        } catch (IOException e) {
+            throw new UncheckedIOException("the processes of " + record.id() + " cannot be listed", e);
+        }
     }
 
     /**
-     * Kills the frozen tree of a stage whose image is sealed. Its state is then {@link State#SUSPENDED}.
+     * Stops a stage where it is. It counts as suspended from here on, its state is {@link State#SUSPENDING}, and
+     * {@link #dump} or {@link #thaw} must follow. Takes the same time at any size of its memory.
+     *
+     * <p>The preflight comes first: a leak refuses before anything is stopped. One that is frozen already, since
+     * whoever suspended it died, is taken over.
+     *
+     * @throws SuspendFailedException with the reason, of the worst leak for instance; the stage runs on
+     * @throws EngineException {@link FailureReason#UNKNOWN_STAGE}
+     */
+    public Frozen freeze(StageId id, FreezeRequest request) {
+        return new Freezing(new Suspension(stages, id), this::look).freeze(request);
+    }
+
+    /**
+     * Dumps a frozen stage and seals its image into a file, at idle priority when its executor was given away at the
+     * freeze. The stage stays frozen; {@link #commit} or {@link #thaw} must follow.
+     *
+     * @param archive a file in an existing folder; replaced when it exists
+     * @param ifFails what becomes of the stage then; no file is left in either case
+     * @throws SuspendFailedException with the reason; {@link FailureReason#GOES_ON} when it was thawed meanwhile,
+     *     {@link FailureReason#NO_CHECKPOINT} when it is not frozen
+     * @throws EngineException {@link FailureReason#UNKNOWN_STAGE}
+     */
+    public Checkpoint dump(StageId id, Path archive, ImageKey key, IfDumpFails ifFails) {
+        return new Dumping(new Suspension(stages, id)).dump(archive, key, ifFails);
+    }
+
+    /**
+     * Kills the frozen tree of a stage whose image is sealed. Its state is then {@link State#SUSPENDED}. CRIU's files
+     * stay for the next resume on this host when there is room for them.
      *
      * @throws SuspendFailedException {@link FailureReason#NO_CHECKPOINT}, {@link FailureReason#IMAGE_MISSING} (still
      *     frozen), or {@link FailureReason#ENTERING} when a process came in after the dump (the stage runs on then, and
      *     the archive is removed)
      */
     public void commit(StageId id) {
-        new Suspension(stages, id).commit();
+        new Conclusion(new Suspension(stages, id)).commit();
     }
 
     /**
-     * Lets a dumped stage run on and removes its archive.
+     * Lets a frozen stage run on and removes its archive. A dump of it that is under way, in whatever process, gives up
+     * first.
      *
      * @throws SuspendFailedException {@link FailureReason#NO_CHECKPOINT}
      */
     public void thaw(StageId id) {
-        new Suspension(stages, id).thaw();
+        new Conclusion(new Suspension(stages, id)).thaw();
     }
 
-    /** {@link #dump} without a guard, then {@link #commit}. */
+    /** {@link #freeze} without a guard, {@link #dump}, then {@link #commit}; a failure leaves the stage running. */
     public SuspendReport suspend(StageId id, Path archive, ImageKey key) {
         long begun = System.nanoTime();
-        Checkpoint checkpoint = dump(id, archive, key, DumpGuard.NONE);
+        Frozen frozen = freeze(id, FreezeRequest.plain());
+        Checkpoint checkpoint = dump(id, archive, key, IfDumpFails.THAW);
         long sealed = System.nanoTime();
         commit(id);
         long end = System.nanoTime();
         return new SuspendReport(
+                frozen,
                 checkpoint,
                 Duration.ofNanos(end - sealed).toMillis(),
                 Duration.ofNanos(end - begun).toMillis());
     }
 
     /**
-     * Restores a stage from its archive, under the id that it had. The archive is kept.
+     * Lets a suspended stage go on under the id that it had, from the best tier. The archive is kept, unless the stage
+     * was still frozen: then the archive is of no more use.
      *
      * @throws ResumeFailedException with the reason; nothing of the stage runs, and it can be tried again
      */
     public ResumeReport resume(Path archive, ImageKey key) {
         return new Resumption(stages, archive, key).resume();
+    }
+
+    /**
+     * Lets a suspended stage go on from what is left of it on this host: its frozen tree, or CRIU's own files.
+     *
+     * @return empty when there is neither, or it cannot be used: then the archive has to be brought for {@link #resume}
+     * @throws ResumeFailedException when the stage is not suspended
+     * @throws EngineException {@link FailureReason#UNKNOWN_STAGE}
+     */
+    public Optional<ResumeReport> resumeHere(StageId id) {
+        return new NearResumption(stages, id).resume();
     }
 
     /**
@@ -285,8 +335,8 @@ public final class Engine {
             if (freezer.isPresent()) {
                 Stages.killWhole(freezer.get(), record.init());
             }
-            Suspension.deleteImages(folder);
-            folder.change(r -> r.withInit(null).withFreezer(null));
+            Conclusion.deleteImages(folder);
+            folder.change(r -> r.withInit(null).withFreezer(null).withFreezing(null));
         } catch (IOException e) {
             throw new UncheckedIOException("the stage " + id + " could not be killed", e);
         }

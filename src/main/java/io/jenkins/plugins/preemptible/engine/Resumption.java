@@ -1,18 +1,11 @@
 package io.jenkins.plugins.preemptible.engine;
 
 import io.jenkins.plugins.preemptible.engine.criu.Criu;
-import io.jenkins.plugins.preemptible.engine.criu.CriuException;
-import io.jenkins.plugins.preemptible.engine.criu.CriuOptions;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
-import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
-import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
-import io.jenkins.plugins.preemptible.engine.host.HostProcess;
-import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.image.ImageArchive;
 import io.jenkins.plugins.preemptible.engine.image.ImageException;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.image.ImageManifest;
-import io.jenkins.plugins.preemptible.engine.stage.MountStandIns;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
@@ -20,17 +13,18 @@ import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 
 /**
- * One resume of a stage from its archive.
+ * One resume of a stage from its archive, or from what is left of the same suspension on this host.
  *
  * <ol>
- *   <li>The archive is authenticated and unpacked as a whole; CRIU sees nothing before.
+ *   <li>When the archive is the very file that the stage was suspended into last, untouched, and its first part is
+ *       authentic under the key, what is left on this host serves ({@link NearResumption}).
+ *   <li>Otherwise the archive is authenticated and unpacked as a whole; CRIU sees nothing before.
  *   <li>The record inside it must fit what this home knows of the stage: not running, not ended, this very suspension.
- *   <li>CRIU restores into a new control group; a failure kills whatever came to be and keeps the archive.
  * </ol>
  */
 final class Resumption {
@@ -46,14 +40,17 @@ final class Resumption {
     }
 
     ResumeReport resume() {
-        Criu criu = stages.criu().usable().orElseThrow(() -> new ResumeFailedException(
-                stages.criu().installed().isEmpty() ? FailureReason.CRIU_MISSING : FailureReason.CRIU_UNUSABLE, null));
+        Criu criu = Restoration.usableCriu(stages);
         Path unpacked = null;
         try {
+            Optional<ResumeReport> near = near();
+            if (near.isPresent()) {
+                return near.get();
+            }
             unpacked = Files.createTempDirectory(stages.incoming(), "image");
             long begun = System.nanoTime();
             ImageManifest manifest = ImageArchive.read(archive, key, unpacked);
-            long unpackMillis = Duration.ofNanos(System.nanoTime() - begun).toMillis();
+            long unpackMillis = Suspension.millis(begun, System.nanoTime());
             return restore(criu, unpacked, manifest, unpackMillis);
         } catch (ImageException e) {
             FailureReason reason = switch (e.reason()) {
@@ -65,7 +62,30 @@ final class Resumption {
         } catch (IOException e) {
             throw new ResumeFailedException(FailureReason.CRIU_FAILED, e.getMessage(), List.of(), e);
         } finally {
-            deleteQuietly(unpacked);
+            Restoration.deleteQuietly(unpacked);
+        }
+    }
+
+    private Optional<ResumeReport> near() throws ImageException {
+        ImageManifest manifest = ImageArchive.manifestOf(archive, key);
+        StageId id = StageId.parse(manifest.stageId());
+        boolean same = stages.folder(id)
+                .read()
+                .filter(r -> r.state() == State.SUSPENDED || r.state() == State.SUSPENDING)
+                .map(StageRecord::image)
+                .filter(i -> i.createdAt().equals(manifest.createdAt()))
+                .filter(i -> stamp(archive).equals(i.archiveStamp()))
+                .isPresent();
+        return same ? new NearResumption(stages, id).resume() : Optional.empty();
+    }
+
+    /** What changes when a file is written to: its size, and its inode's number and time of change. */
+    static String stamp(Path file) {
+        try {
+            Map<String, Object> seen = Files.readAttributes(file, "unix:size,ino,ctime");
+            return seen.get("size") + " " + seen.get("ino") + " " + seen.get("ctime");
+        } catch (IOException e) {
+            return "unknown " + e.getClass().getSimpleName();
         }
     }
 
@@ -88,18 +108,27 @@ final class Resumption {
         } else {
             folder.create();
         }
-        try (StageFolder.Held lock = lock(id)) {
+        try (StageFolder.Held lock = lock(stages, id)) {
             refuseUnfit(folder, sealed);
-            finishKill(folder);
-            return new ResumeReport(id, restore(criu, images, sealed, id), manifest.processes(), unpackMillis);
+            // The record that is here knows the archive's stamp.
+            StageRecord suspended = folder.read()
+                    .orElse(sealed)
+                    .withState(State.SUSPENDED)
+                    .withInit(null)
+                    .withFreezer(null)
+                    .withMounts(sealed.mounts())
+                    .withSuspensions(sealed.suspensions())
+                    .withArchive(archive.toString(), null);
+            long millis = new Restoration(stages, id, criu).restore(images, sealed, suspended);
+            return new ResumeReport(id, millis, manifest.processes(), unpackMillis, Tier.ARCHIVE);
         } finally {
             if (!known && !folder.exists()) {
-                deleteQuietly(folder.path());
+                Restoration.deleteQuietly(folder.path());
             }
         }
     }
 
-    private StageFolder.Held lock(StageId id) {
+    static StageFolder.Held lock(Stages stages, StageId id) {
         try {
             return stages.lock(id);
         } catch (EngineException e) {
@@ -121,7 +150,7 @@ final class Resumption {
                     case KILLED -> FailureReason.KILLED;
                     case ENDED, FAILED -> FailureReason.STAGE_ENDED;
                 };
-        if (reason == null && known.get().suspensions() != sealed.suspensions()) {
+        if (reason == null && outdated(known.get(), sealed)) {
             reason = FailureReason.IMAGE_OUTDATED;
         }
         if (reason != null) {
@@ -129,69 +158,11 @@ final class Resumption {
         }
     }
 
-    // A commit or a resume that was cut off may have left frozen or half restored processes.
-    private static void finishKill(StageFolder folder) throws IOException {
-        Optional<StageRecord> known = folder.read();
-        if (known.isPresent() && known.get().freezer() != null) {
-            Stages.killWhole(Stages.freezer(known.get()).orElseThrow(), known.get().init());
-        }
-    }
-
-    /** Returns the milliseconds that it took until the tree runs. */
-    private long restore(Criu criu, Path images, StageRecord sealed, StageId id) throws IOException {
-        StageFolder folder = stages.folder(id);
-        Freezer freezer = FreezerKind.create(id, stages.freezers());
-        StageRecord suspended = sealed.withState(State.SUSPENDED).withImage(archive.toString(), null);
-        try {
-            folder.write(suspended.withState(State.RESUMING).withFreezer(freezer.location()));
-            long begun = System.nanoTime();
-            long pid;
-            try (MountStandIns standIns = MountStandIns.make(sealed.mounts())) {
-                pid = criu.restore(images, folder, freezer, sealed.mounts(), CriuOptions.PLAIN);
-            }
-            Optional<HostProcess> init = HostProcess.of(pid);
-            if (freezer.cgroup().isEmpty()) {
-                freezer.thaw(init.orElse(null));
-            }
-            long restoreMillis = Duration.ofNanos(System.nanoTime() - begun).toMillis();
-            // A stage that ended at once is found by its exit code at the next look.
-            HostProcess first = init.orElse(new HostProcess(pid, 0, Proc.bootId()));
-            StageRecord after = folder.change(r -> r.state() == State.RESUMING
-                            ? r.withState(State.RUNNING).withInit(first).withImage(null, null)
-                            : r)
-                    .orElse(suspended);
-            if (after.state() != State.RUNNING) {
-                Stages.killWhole(freezer, first);
-                throw new ResumeFailedException(FailureReason.KILLED, id.value());
-            }
-            return restoreMillis;
-        } catch (CriuException e) {
-            undo(folder, freezer, suspended);
-            throw new ResumeFailedException(e.reason(), id.value(), e.lines(), e);
-        } catch (IOException e) {
-            undo(folder, freezer, suspended);
-            throw e;
-        } finally {
-            deleteQuietly(folder.root());
-        }
-    }
-
-    private static void undo(StageFolder folder, Freezer freezer, StageRecord suspended) {
-        try {
-            Stages.killWhole(freezer, null);
-            folder.change(r -> r.state() == State.RESUMING ? suspended : r);
-        } catch (IOException e) {
-            // The record still says RESUMING with its freezer: the next resume or kill finishes this.
-        }
-    }
-
-    private static void deleteQuietly(Path folder) {
-        try {
-            if (folder != null) {
-                StageFolder.delete(folder);
-            }
-        } catch (IOException e) {
-            // Left for the next one: it hinders nothing.
-        }
+    // Numbers alone are not enough: a suspension that was given up had the same one.
+    private static boolean outdated(StageRecord known, StageRecord sealed) {
+        boolean sameImage = known.image() == null
+                || sealed.image() == null
+                || known.image().createdAt().equals(sealed.image().createdAt());
+        return known.suspensions() != sealed.suspensions() || !sameImage;
     }
 }

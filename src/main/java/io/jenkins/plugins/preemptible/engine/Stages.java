@@ -33,7 +33,7 @@ import java.util.Set;
  *
  * @param freezers the only kind of freezer to use, or null for the best one
  */
-record Stages(Path home, CriuSearch criu, FreezerKind freezers) {
+record Stages(Path home, CriuSearch criu, FreezerKind freezers, LocalImages localImages) {
 
     private static final Duration GONE = Duration.ofSeconds(15);
 
@@ -101,7 +101,7 @@ record Stages(Path home, CriuSearch criu, FreezerKind freezers) {
             State state = folder.exitCode().isPresent() ? State.ENDED : State.FAILED;
             return folder.change(r -> r.state() == State.KILLED
                             ? r
-                            : r.withState(state).withInit(null).withFreezer(null).withImage(null, null))
+                            : r.withState(state).withInit(null).withFreezer(null).withFreezing(null).withArchive(null, null))
                     .orElse(seen);
         }
     }

@@ -22,6 +22,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
@@ -81,12 +82,12 @@ class RefusalTest {
     void anObjection() throws Exception {
         try (StageBench bench = StageBench.open()) {
             StageId id = bench.script(TICKS).id();
-            EngineException e = assertThrows(EngineException.class, () -> bench.engine.dump(
-                    id, bench.archive(id), bench.key, s -> Optional.of("a withCredentials step is open")));
+            EngineException e = assertThrows(
+                    EngineException.class, () -> bench.dump(id, s -> Optional.of("a withCredentials step is open")));
             assertEquals(FailureReason.OBJECTION, e.reason());
             assertTrue(e.getMessage().contains("withCredentials"), e::getMessage);
             stillRuns(bench, id);
-            assertThrows(EngineException.class, () -> bench.engine.dump(id, bench.archive(id), bench.key, s -> {
+            assertThrows(EngineException.class, () -> bench.dump(id, s -> {
                 throw new IllegalStateException("broken guard");
             }));
             stillRuns(bench, id);
@@ -197,12 +198,14 @@ class RefusalTest {
         try (StageBench bench = StageBench.open()) {
             StageId id = bench.script(TICKS).id();
             Path home = bench.folder.resolve("home");
-            Engine without = Engine.open(home, new CriuSearch(List.of(bench.folder.resolve("no-criu"))), null);
+            Engine without = Engine.open(
+                    home, new CriuSearch(List.of(bench.folder.resolve("no-criu"))), null, LocalImages.of(Map.of()));
             refused(FailureReason.CRIU_MISSING, () -> without.suspend(id, bench.archive(id), bench.key));
             assertFalse(without.check().ok());
             assertTrue(without.check().items().stream()
                     .anyMatch(i -> i.name().equals("criu") && !i.ok() && i.remedy().equals(".ci/setup")));
-            Engine unusable = Engine.open(home, new CriuSearch(List.of(Path.of("/bin/false"))), null);
+            Engine unusable = Engine.open(
+                    home, new CriuSearch(List.of(Path.of("/bin/false"))), null, LocalImages.of(Map.of()));
             refused(FailureReason.CRIU_UNUSABLE, () -> unusable.suspend(id, bench.archive(id), bench.key));
             stillRuns(bench, id);
             bench.engine.suspend(id, bench.archive(id), bench.key);
@@ -215,7 +218,7 @@ class RefusalTest {
     void aSecondSuspensionAtTheSameTime() throws Exception {
         try (StageBench bench = StageBench.open()) {
             StageId id = bench.script(TICKS).id();
-            bench.engine.dump(id, bench.archive(id), bench.key, same -> {
+            bench.dump(id, same -> {
                 refused(FailureReason.STAGE_BUSY, () -> bench.engine.suspend(same, bench.folder.resolve("b"), bench.key));
                 return Optional.empty();
             });

@@ -33,18 +33,27 @@ final class StageBench implements AutoCloseable {
     final Engine engine;
     final ImageKey key = ImageKey.generate();
 
-    private StageBench(FreezerKind freezer, Path home) throws IOException {
+    private StageBench(FreezerKind freezer, Path home, LocalImages localImages) throws IOException {
         folder = Files.createTempDirectory(Path.of("/var/tmp"), "preemptible test ");
         work = Files.createDirectory(folder.resolve("work"));
-        engine = Engine.open(home == null ? folder.resolve("home") : home, new CriuSearch(), freezer);
+        engine = Engine.open(home == null ? folder.resolve("home") : home, new CriuSearch(), freezer, localImages);
     }
 
     static StageBench open() throws IOException {
         return open(null, null);
     }
 
+    /** Keeps no local images. */
+    static StageBench openForArchives() throws IOException {
+        return open(null, null, new LocalImages(false, 0));
+    }
+
     static StageBench open(FreezerKind freezer, Path home) throws IOException {
-        StageBench bench = new StageBench(freezer, home);
+        return open(freezer, home, new LocalImages(true, 0));
+    }
+
+    private static StageBench open(FreezerKind freezer, Path home, LocalImages localImages) throws IOException {
+        StageBench bench = new StageBench(freezer, home, localImages);
         HostReport report = bench.engine.check();
         if (!report.ok()) {
             bench.close();
@@ -61,12 +70,31 @@ final class StageBench implements AutoCloseable {
         return start("/bin/sh", "-c", text);
     }
 
+    /** Frozen, dumped, and waiting for commit or thaw. */
+    Checkpoint dump(StageId id, DumpGuard guard) {
+        engine.freeze(id, new FreezeRequest(guard, FreezeRequest.DEFAULT_MEMORY_FLOOR));
+        return engine.dump(id, archive(id), key, IfDumpFails.THAW);
+    }
+
     Path archive(StageId id) {
         return folder.resolve(id + ".image");
     }
 
     List<String> output(StageId id) throws IOException {
         return Files.readAllLines(engine.status(id).output());
+    }
+
+    static void copy(Path from, Path to) throws IOException {
+        Files.createDirectory(to);
+        try (var files = Files.list(from)) {
+            for (Path file : files.toList()) {
+                Files.copy(file, to.resolve(file.getFileName()));
+            }
+        }
+    }
+
+    static void delete(Path path) throws IOException {
+        StageFolder.delete(path);
     }
 
     static void until(String what, Duration limit, BooleanSupplier condition) {

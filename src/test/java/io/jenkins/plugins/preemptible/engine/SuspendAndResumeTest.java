@@ -17,7 +17,6 @@ import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -61,8 +60,7 @@ class SuspendAndResumeTest {
             ResumeReport resumed = bench.engine.resume(bench.archive(id), bench.key);
             assertEquals(id, resumed.id());
             assertEquals(suspended.checkpoint().processes(), resumed.processes(), "sleeps that ended meanwhile too");
-            assertEquals("rwx------", PosixFilePermissions.toString(
-                    Files.getPosixFilePermissions(bench.folder.resolve("home/incoming"))));
+            assertEquals(Tier.LOCAL_IMAGE, resumed.tier());
             assertEquals(State.RUNNING, bench.engine.status(id).state());
             assertEquals(7, bench.engine.await(id));
             assertEquals(counted(100), bench.output(id));
@@ -86,14 +84,14 @@ class SuspendAndResumeTest {
             StageBench.until("output", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > 2);
             bench.engine.suspend(id, bench.archive(id), bench.key);
             bench.engine.resume(bench.archive(id), bench.key);
-            Leftovers before = Leftovers.now(bench.folder);
+            Leftovers before = Leftovers.now(bench.folder, id);
             for (int i = 0; i < 19; i++) {
                 long lines = bench.output(id).size();
                 bench.engine.suspend(id, bench.archive(id), bench.key);
                 bench.engine.resume(bench.archive(id), bench.key);
                 StageBench.until("more output", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > lines + 3);
             }
-            assertEquals(before, Leftovers.now(bench.folder));
+            assertEquals(before, Leftovers.now(bench.folder, id));
             assertEquals(7, bench.engine.await(id));
             assertEquals(counted(1500), bench.output(id));
             assertEquals(20, bench.engine.status(id).suspensions());
@@ -102,7 +100,7 @@ class SuspendAndResumeTest {
 
     /** What 19 cycles must not make more of. Processes are counted by kind, since sleeps come and go. */
     private record Leftovers(List<String> processes, List<String> groups, long mounts, List<String> files) {
-        static Leftovers now(Path folder) throws IOException {
+        static Leftovers now(Path folder, StageId id) throws IOException {
             List<String> processes = new ArrayList<>();
             // Other stages of this host come and go: what counts is below this JVM.
             for (Proc.Stat s : Proc.tree(ProcessHandle.current().pid())) {
@@ -118,7 +116,7 @@ class SuspendAndResumeTest {
                     var groups = Files.walk(Path.of("/sys/fs/cgroup"))) {
                 return new Leftovers(
                         processes,
-                        groups.filter(p -> p.getFileName().toString().startsWith("preemptible-test-"))
+                        groups.filter(p -> p.getFileName().toString().equals("preemptible-" + id))
                                 .map(Path::toString).sorted().toList(),
                         Proc.self("mountinfo").size(),
                         files.map(Path::toString).sorted().toList());
@@ -196,7 +194,7 @@ class SuspendAndResumeTest {
         try (StageBench bench = StageBench.open()) {
             StageStatus started = bench.script(counter(60));
             StageId id = started.id();
-            bench.engine.dump(id, bench.archive(id), bench.key, DumpGuard.NONE);
+            bench.dump(id, DumpGuard.NONE);
             assertEquals(State.SUSPENDING, bench.engine.status(id).state());
             long lines = bench.output(id).size();
             Thread.sleep(100);
@@ -217,7 +215,7 @@ class SuspendAndResumeTest {
                 StageId id = started.id();
                 HostProcess init = HostProcess.of(started.initPid()).orElseThrow();
                 if (when.equals("frozen")) {
-                    bench.engine.dump(id, bench.archive(id), bench.key, DumpGuard.NONE);
+                    bench.dump(id, DumpGuard.NONE);
                 } else if (!when.equals("running")) {
                     bench.engine.suspend(id, bench.archive(id), bench.key);
                 }
@@ -233,10 +231,10 @@ class SuspendAndResumeTest {
                 assertEquals(137, bench.engine.await(id), when);
                 bench.engine.forget(id);
                 assertEquals(List.of(), bench.engine.list(), when);
-            }
-            try (var groups = Files.walk(Path.of("/sys/fs/cgroup"))) {
-                assertNull(groups.filter(p -> p.getFileName().toString().startsWith("preemptible-test-"))
-                        .findAny().orElse(null));
+                try (var groups = Files.walk(Path.of("/sys/fs/cgroup"))) {
+                    assertNull(groups.filter(p -> p.getFileName().toString().equals("preemptible-" + id))
+                            .findAny().orElse(null), when);
+                }
             }
         }
     }

@@ -1,27 +1,50 @@
 package io.jenkins.plugins.preemptible.engine.cli;
 
+import io.jenkins.plugins.preemptible.engine.EngineException;
+import io.jenkins.plugins.preemptible.engine.criu.Connections;
+import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.host.HostReport;
+import io.jenkins.plugins.preemptible.engine.preflight.Leak;
+import io.jenkins.plugins.preemptible.engine.preflight.Preflight;
+import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
+import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
+import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
+import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
 
 /**
- * Says whether this host can suspend stages.
+ * Says whether this host can suspend stages, or whether a stage could be suspended now.
  *
  * <ol>
- *   <li>The engine tries each thing that suspending needs.
- *   <li>For each that is missing, the one command that mends it is printed under it.
- *   <li>The exit status is 0 when nothing is missing, else 1.
+ *   <li>Without an id the engine tries each thing that suspending needs; for each that is missing, the one command that
+ *       mends it is printed under it, and the exit status is 1.
+ *   <li>With an id the engine looks for what ties the stage to the outside: what, which process, why, what would help.
+ *       The stage is not stopped for it. The exit status is 5 when there is anything.
+ *   <li>Otherwise the exit status is 0.
  * </ol>
  */
 @Command(
         name = "check",
-        description = "Tries whether this host can suspend stages, and says what mends it where it cannot.")
+        description = {
+            "Tries whether this host can suspend stages, and says what mends it where it cannot.",
+            "With the id of a running stage: says what would stop its suspension, without stopping the stage."
+        })
 final class CheckCommand implements Callable<Integer> {
 
     private final Context context;
+
+    @Parameters(paramLabel = "ID", arity = "0..1", description = "A running stage's id.")
+    private StageId id;
 
     @Option(names = "--json", description = "One JSON object.")
     private boolean json;
@@ -32,7 +55,10 @@ final class CheckCommand implements Callable<Integer> {
 
     @Override
     public Integer call() {
-        HostReport report = context.engine().check();
+        return id == null ? host(context.engine().check()) : stage(preflight());
+    }
+
+    private int host(HostReport report) {
         if (json) {
             Map<String, Object> object = new LinkedHashMap<>();
             object.put("ok", report.ok());
@@ -49,5 +75,70 @@ final class CheckCommand implements Callable<Integer> {
                     .println(report.ok() ? "This host can suspend stages." : "This host cannot suspend stages yet.");
         }
         return report.ok() ? ExitStatus.OK : ExitStatus.FAILED;
+    }
+
+    private PreflightReport preflight() {
+        State state = context.engine().status(id).state();
+        StageFolder folder = new StageFolder(context.home().resolve("stages").resolve(id.value()));
+        StageRecord record = folder.read().orElseThrow(() -> new EngineException(FailureReason.UNKNOWN_STAGE, id.value()));
+        if (state != State.RUNNING || record.init() == null) {
+            throw new EngineException(
+                    state == State.SUSPENDED ? FailureReason.STAGE_SUSPENDED : FailureReason.STAGE_ENDED, id.value());
+        }
+        try {
+            List<Long> pids = FreezerKind.at(record.freezer()).pids(record.init());
+            return Preflight.of(new Preflight.Subject(
+                    record.init(), pids, record.mounts(), Connections.REFUSE, folder.images()));
+        } catch (IOException e) {
+            throw new UncheckedIOException("the processes of " + id + " cannot be listed", e);
+        }
+    }
+
+    private int stage(PreflightReport report) {
+        if (json) {
+            Map<String, Object> object = new LinkedHashMap<>();
+            object.put("id", id.value());
+            object.put("ok", report.ok());
+            object.put("leaks", report.leaks().stream().map(CheckCommand::json).toList());
+            object.put("options", report.options());
+            context.printJson(object);
+        } else if (report.ok()) {
+            context.out().println("Nothing ties the stage to the outside: it can be suspended.");
+        } else {
+            for (Leak leak : report.leaks()) {
+                print(leak);
+            }
+            boolean passing = report.leaks().stream().allMatch(l -> l.reason().passing());
+            context.out()
+                    .println(passing
+                            ? "The stage cannot be suspended now, but perhaps later."
+                            : "The stage cannot be suspended while these processes go on.");
+        }
+        return report.ok() ? ExitStatus.OK : ExitStatus.TIED;
+    }
+
+    private void print(Leak leak) {
+        String who = leak.pid() == 0 ? "the stage" : leak.pid() + " " + leak.command();
+        context.out().println(printable(who));
+        context.out().println("  what  " + printable(leak.what()));
+        context.out().println("  why   " + leak.reason().sentence() + ".");
+        context.out().println("  help  " + leak.reason().remedy() + ".");
+    }
+
+    private static Map<String, Object> json(Leak leak) {
+        Map<String, Object> object = new LinkedHashMap<>();
+        object.put("reason", leak.reason());
+        object.put("passing", leak.reason().passing());
+        object.put("pid", leak.pid());
+        object.put("command", leak.command());
+        object.put("what", leak.what());
+        object.put("sentence", leak.reason().sentence());
+        object.put("remedy", leak.reason().remedy());
+        return object;
+    }
+
+    // Command lines and paths are the stage's: they must not drive the reader's terminal.
+    private static String printable(String text) {
+        return text.replaceAll("\\p{Cntrl}", "?");
     }
 }

@@ -10,6 +10,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.ArgGroup;
@@ -23,8 +24,9 @@ import picocli.CommandLine.Spec;
  * Lets a suspended stage go on, under the same id.
  *
  * <ol>
- *   <li>The image is the given file, or the one that the stage of the given id was suspended into.
- *   <li>The engine authenticates the whole of it before CRIU sees a byte.
+ *   <li>The image is the given file, or the one that the stage of the given id was suspended into; what is still on this
+ *       host of the same suspension, a frozen tree or CRIU's own files, serves without unpacking it.
+ *   <li>Otherwise the engine authenticates the whole of it before CRIU sees a byte.
  *   <li>One JSON object tells how long it took, or why the stage stays suspended.
  * </ol>
  */
@@ -72,12 +74,8 @@ final class ResumeCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws ImageException {
-        Path archive = source.from != null ? context.resolve(source.from) : archiveOf(source.id);
-        if (!Files.isRegularFile(archive)) {
-            throw new RefusedException("There is no image " + archive + "; give the file that 'suspend --to' wrote");
-        }
         try {
-            print(context.engine().resume(archive, context.openingKey(keyFile)));
+            print(resume());
             return ExitStatus.OK;
         } catch (ResumeFailedException e) {
             spec.commandLine().getErr().println("preempt: " + Preempt.words(e));
@@ -90,6 +88,25 @@ final class ResumeCommand implements Callable<Integer> {
             context.printJson(json);
             return ExitStatus.RESUME_FAILED;
         }
+    }
+
+    private ResumeReport resume() throws ImageException {
+        if (source.from == null) {
+            StageStatus stage = context.engine().status(source.id);
+            // Its archive, if it is there, has the last word on whether the stage is the one that was suspended.
+            if (stage.state() == StageStatus.State.SUSPENDING
+                    || (stage.archive() != null && !Files.isRegularFile(stage.archive()))) {
+                Optional<ResumeReport> near = context.engine().resumeHere(source.id);
+                if (near.isPresent()) {
+                    return near.get();
+                }
+            }
+        }
+        Path archive = source.from != null ? context.resolve(source.from) : archiveOf(source.id);
+        if (!Files.isRegularFile(archive)) {
+            throw new RefusedException("There is no image " + archive + "; give the file that 'suspend --to' wrote");
+        }
+        return context.engine().resume(archive, context.openingKey(keyFile));
     }
 
     private Path archiveOf(StageId id) {
@@ -107,6 +124,7 @@ final class ResumeCommand implements Callable<Integer> {
         json.put("restore_ms", report.restoreMillis());
         json.put("processes", report.processes());
         json.put("unpack_ms", report.unpackMillis());
+        json.put("tier", report.tier());
         context.printJson(json);
     }
 }

@@ -1,7 +1,9 @@
 package io.jenkins.plugins.preemptible.engine.cli;
 
 import io.jenkins.plugins.preemptible.engine.Checkpoint;
+import io.jenkins.plugins.preemptible.engine.Frozen;
 import io.jenkins.plugins.preemptible.engine.SuspendFailedException;
+import io.jenkins.plugins.preemptible.engine.SuspendReport;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.image.ImageArchive;
 import io.jenkins.plugins.preemptible.engine.image.ImageException;
@@ -73,7 +75,7 @@ final class SuspendCommand implements Callable<Integer> {
         ImageKey key = context.sealingKey(keyFile);
         requireReplaceable(archive, key);
         try {
-            print(context.engine().suspend(id, archive, key).checkpoint());
+            print(context.engine().suspend(id, archive, key));
             return ExitStatus.OK;
         } catch (SuspendFailedException e) {
             if (NOTHING_TO_SUSPEND.contains(e.reason())) {
@@ -117,7 +119,10 @@ final class SuspendCommand implements Callable<Integer> {
                 archive + " exists and is no image of " + id + ", so it is not replaced; give another name by --to");
     }
 
-    private void print(Checkpoint checkpoint) {
+    private void print(SuspendReport report) {
+        Checkpoint checkpoint = report.checkpoint();
+        Frozen frozen = report.frozen();
+        spec.commandLine().getErr().println("preempt: " + Preempt.sentence(frozen.handover().sentence()));
         Map<String, Object> json = new LinkedHashMap<>();
         json.put("id", checkpoint.id().value());
         json.put("frozen_ms", checkpoint.frozenMillis());
@@ -126,6 +131,13 @@ final class SuspendCommand implements Callable<Integer> {
         json.put("image_bytes", checkpoint.imageBytes());
         json.put("archive_bytes", checkpoint.archiveBytes());
         json.put("processes", checkpoint.processes());
+        json.put("preflight_ms", frozen.preflightMillis());
+        json.put("freeze_ms", frozen.freezeMillis());
+        json.put("kill_ms", report.killMillis());
+        json.put("total_ms", report.totalMillis());
+        json.put("resident_bytes", frozen.residentBytes());
+        json.put("handover", frozen.handover());
+        json.put("handover_reason", frozen.handover().sentence());
         context.printJson(json);
     }
 }

@@ -3,6 +3,7 @@ package io.jenkins.plugins.preemptible.engine.criu;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
+import io.jenkins.plugins.preemptible.engine.host.LibC;
 import io.jenkins.plugins.preemptible.engine.stage.Script;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import java.io.File;
@@ -14,7 +15,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-import java.util.concurrent.TimeUnit;
 
 /**
  * The criu program, run with the options that stages need.
@@ -33,6 +33,8 @@ public final class Criu {
 
     private static final Duration DUMP_LIMIT = Duration.ofMinutes(30);
     private static final Duration RESTORE_LIMIT = Duration.ofMinutes(30);
+    /** As a shell and Java tell the end by SIGKILL. */
+    private static final int KILLED = 128 + LibC.SIGKILL;
     private static final String RESTORED = "Restore finished successfully";
 
     private final Path program;
@@ -65,10 +67,18 @@ public final class Criu {
      * Dumps a frozen tree; it is frozen afterwards too.
      *
      * @param hostMounts the mount points that the image shall refer to, not contain
+     * @param idle whether it may take as long as it likes, since somebody else uses the host
+     * @param watch is told of the process, and asked whether it has to end
      * @throws CriuException with the reason and CRIU's decisive lines
      */
     public void dump(
-            HostProcess init, StageFolder folder, Freezer freezer, List<String> hostMounts, CriuOptions options)
+            HostProcess init,
+            StageFolder folder,
+            Freezer freezer,
+            List<String> hostMounts,
+            CriuOptions options,
+            boolean idle,
+            CriuRun.Watch watch)
             throws CriuException, IOException {
         Files.createDirectories(folder.logs());
         List<String> command = new ArrayList<>(List.of(
@@ -87,19 +97,11 @@ public final class Criu {
         common(command, folder, "dump.log", hostMounts);
         command.add("-v2");
         Path words = folder.logs().resolve("dump.out");
-        Process process = start(command, words);
-        try {
-            if (!process.waitFor(DUMP_LIMIT.toSeconds(), TimeUnit.SECONDS)) {
-                throw new CriuException(
-                        FailureReason.CRIU_FAILED, List.of("no end within " + DUMP_LIMIT.toMinutes() + " minutes"));
-            }
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw new CriuException(FailureReason.CRIU_FAILED, List.of("interrupted"));
-        } finally {
-            process.destroyForcibly();
+        int code = CriuRun.run(command, words, idle, DUMP_LIMIT, watch);
+        if (code == KILLED) {
+            throw new CriuException(FailureReason.CRIU_KILLED, List.of());
         }
-        if (process.exitValue() != 0) {
+        if (code != 0) {
             throw failure(folder, "dump.log", words);
         }
     }
@@ -205,12 +207,13 @@ public final class Criu {
     }
 
     private static Process start(List<String> command, Path words) throws IOException {
-        return new ProcessBuilder(command)
+        ProcessBuilder builder = new ProcessBuilder(command)
                 .directory(new File("/"))
                 .redirectInput(new File("/dev/null"))
                 .redirectOutput(words.toFile())
-                .redirectErrorStream(true)
-                .start();
+                .redirectErrorStream(true);
+        CopyingGzip.use(builder.environment(), words.getParent());
+        return builder.start();
     }
 
     private static CriuException failure(StageFolder folder, String log, Path words) throws IOException {

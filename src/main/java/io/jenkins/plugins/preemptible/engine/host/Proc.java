@@ -103,6 +103,11 @@ public final class Proc {
         return status(pid, "TracerPid").map(v -> Long.parseLong(v.trim())).orElse(0L);
     }
 
+    /** The memory that a process holds in bytes, {@code VmRSS} of its status; 0 for one that is gone or a zombie. */
+    public static long residentBytes(long pid) {
+        return status(pid, "VmRSS").map(v -> Long.parseLong(v.replaceAll("\\D", "")) << 10).orElse(0L);
+    }
+
     /**
      * Whether a process waits for the child that it made by vfork(2) to begin its new program.
      *

@@ -6,7 +6,8 @@ import java.util.List;
  * The mount points of a stage's mount namespace that belong to the host.
  *
  * <ol>
- *   <li>They are the namespace's mounts right after its start, without the root and the stage's own /proc.
+ *   <li>They are the namespace's mounts right after its start, without the root and the stage's own /proc,
+ *       /tmp and /dev/shm ({@link PrivateTmp}), whose content has to be in the image.
  *   <li>At a dump each is declared external, so its content is neither copied into the image nor lost.
  *   <li>At a restore the host's mount of the same path is bound again.
  * </ol>
@@ -20,6 +21,7 @@ public final class Mounts {
     /** The mount points in the lines of a {@code mountinfo} file, each once, in order. */
     public static List<String> ofHost(List<String> mountInfo) {
         return mountInfo.stream()
+                .filter(l -> !l.contains(" - tmpfs " + PrivateTmp.SOURCE + " "))
                 .map(l -> unescape(l.split(" ")[4]))
                 .filter(p -> !p.equals("/") && !p.equals("/proc"))
                 .distinct()

@@ -41,9 +41,27 @@ public final class StageFolder {
         return path;
     }
 
-    /** Where CRIU's images are while they are made; not there otherwise. */
+    /** Where CRIU's images are from the dump to the next resume, if they are kept so long; not there otherwise. */
     public Path images() {
         return path.resolve("images");
+    }
+
+    /** Asks whoever dumps the stage, in any process, to give up; or takes that back. */
+    public void askToThaw(boolean asked) {
+        try {
+            if (asked) {
+                Files.write(path.resolve("thaw"), new byte[0]);
+            } else {
+                Files.deleteIfExists(path.resolve("thaw"));
+            }
+        } catch (IOException e) {
+            throw new java.io.UncheckedIOException("the stage cannot be asked to go on", e);
+        }
+    }
+
+    /** Whether somebody waits for the stage to run on. */
+    public boolean thawAsked() {
+        return Files.exists(path.resolve("thaw"));
     }
 
     /** CRIU's logs of the last dump and the last restore. */

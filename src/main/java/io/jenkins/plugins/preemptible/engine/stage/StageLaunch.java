@@ -21,8 +21,8 @@ import java.util.Map;
  * <ol>
  *   <li>util-linux's unshare makes IPC, PID and mount namespaces; setsid follows inside of them, since a session
  *       leader outside of its PID namespace cannot be dumped.
- *   <li>{@code launch.sh} joins the control group, mounts /proc and opens the descriptors inside; then it becomes
- *       {@code init.sh}, which stays until the last process ended.
+ *   <li>{@code launch.sh} joins the control group, mounts /proc and the stage's own /tmp ({@link PrivateTmp}) and opens
+ *       the descriptors inside; then it becomes {@code init.sh}, which stays until the last process ended.
  *   <li>What enters later goes the same way through nsenter.
  * </ol>
  */
@@ -58,8 +58,12 @@ public final class StageLaunch {
                 spec.workDir().toString(),
                 spec.command().isEmpty() ? "/dev/null" : folder.output().toString(),
                 freezer.joinFile().map(Path::toString).orElse(""),
-                Script.text(StageLaunch.class, "init.sh"),
-                folder.path().toString()));
+                Script.text(StageLaunch.class, "init.sh")));
+        List<PrivateTmp> own =
+                PrivateTmp.of(spec, folder.path(), home(spec), System.getenv(PrivateTmp.SETTING));
+        command.add(Integer.toString(own.size()));
+        own.forEach(o -> command.addAll(o.words()));
+        command.add(folder.path().toString());
         command.addAll(spec.command());
         Path words = folder.path().resolve("launch.log");
         ProcessBuilder builder = new ProcessBuilder(command)
@@ -84,6 +88,10 @@ public final class StageLaunch {
             process.destroyForcibly();
             throw e;
         }
+    }
+
+    private static String home(StageSpec spec) {
+        return (spec.environment() == null ? System.getenv() : spec.environment()).get("HOME");
     }
 
     /** Returns the init, which is not alive any more when the stage ended before it could be looked at. */

@@ -1,6 +1,9 @@
 package io.jenkins.plugins.preemptible.engine.stage;
 
 import com.fasterxml.jackson.annotation.JsonIgnoreProperties;
+import io.jenkins.plugins.preemptible.engine.Handover;
+import io.jenkins.plugins.preemptible.engine.criu.Connections;
+import io.jenkins.plugins.preemptible.engine.criu.CriuOptions;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import java.util.List;
 
@@ -13,11 +16,17 @@ import java.util.List;
  *   <li>{@code mounts} are the mount points that the stage was given at its start; they belong to the host.
  * </ol>
  *
- * @param archive where the image was sealed to, null unless there is one
+ * @param archive where the image is sealed to, null unless a dump began; it is whole when {@code dumped} or the state
+ *     says so
  * @param dumped the host's process ids in the image that waits for commit or thaw, null unless one does
  * @param freezer where its freezer is, null when the stage has none
  * @param startedAt ISO 8601
  * @param sandbox whether it has no command of its own
+ * @param connections what a suspension does with connections to the outside
+ * @param preserved absolute paths that are packed with the image
+ * @param options what criu is given at the dump and at the restore
+ * @param freezing how it was frozen, null unless it is being suspended
+ * @param image which image is the stage's last one, null before its first dump
  */
 @JsonIgnoreProperties(ignoreUnknown = true)
 public record StageRecord(
@@ -33,38 +42,115 @@ public record StageRecord(
         int suspensions,
         List<Long> dumped,
         List<String> mounts,
-        String folder) {
+        String folder,
+        Connections connections,
+        List<String> preserved,
+        CriuOptions options,
+        Freezing freezing,
+        Image image) {
+
+    /**
+     * A suspension under way.
+     *
+     * @param preflightMillis the look before the freeze
+     * @param millis the freeze itself
+     * @param dumper the criu that dumps it, null unless one was started
+     */
+    public record Freezing(long preflightMillis, long millis, Handover handover, HostProcess dumper) {
+        public Freezing withDumper(HostProcess next) {
+            return new Freezing(preflightMillis, millis, handover, next);
+        }
+    }
+
+    /**
+     * One image, told apart from every other one of the stage.
+     *
+     * @param createdAt as its manifest says
+     * @param archiveStamp size and times of its archive when it was sealed, null until then
+     * @param processes in it
+     */
+    public record Image(String createdAt, String archiveStamp, int processes) {}
+
+    public StageRecord {
+        connections = connections == null ? Connections.REFUSE : connections;
+        preserved = preserved == null ? List.of() : List.copyOf(preserved);
+        options = options == null ? CriuOptions.PLAIN : options;
+    }
+
+    /** A stage that is about to start. */
+    public static StageRecord starting(StageSpec spec, String freezer, String startedAt, String folder) {
+        return new StageRecord(
+                spec.id().value(),
+                spec.name(),
+                spec.workDir().toString(),
+                spec.command().isEmpty(),
+                StageStatus.State.RUNNING,
+                null,
+                freezer,
+                startedAt,
+                null,
+                0,
+                null,
+                List.of(),
+                folder,
+                spec.connections(),
+                spec.preserved().stream().map(Object::toString).toList(),
+                CriuOptions.PLAIN,
+                null,
+                null);
+    }
 
     public StageRecord withState(StageStatus.State next) {
         return new StageRecord(
                 id, name, workDir, sandbox, next, init, freezer, startedAt, archive, suspensions, dumped, mounts,
-                folder);
+                folder, connections, preserved, options, freezing, image);
     }
 
     public StageRecord withInit(HostProcess next) {
         return new StageRecord(
                 id, name, workDir, sandbox, state, next, freezer, startedAt, archive, suspensions, dumped, mounts,
-                folder);
+                folder, connections, preserved, options, freezing, image);
     }
 
     public StageRecord withFreezer(String next) {
         return new StageRecord(
-                id, name, workDir, sandbox, state, init, next, startedAt, archive, suspensions, dumped, mounts, folder);
+                id, name, workDir, sandbox, state, init, next, startedAt, archive, suspensions, dumped, mounts, folder,
+                connections, preserved, options, freezing, image);
     }
 
-    public StageRecord withImage(String nextArchive, List<Long> nextDumped) {
+    public StageRecord withArchive(String nextArchive, List<Long> nextDumped) {
         return new StageRecord(
                 id, name, workDir, sandbox, state, init, freezer, startedAt, nextArchive, suspensions, nextDumped,
-                mounts, folder);
+                mounts, folder, connections, preserved, options, freezing, image);
     }
 
     public StageRecord withMounts(List<String> next) {
         return new StageRecord(
-                id, name, workDir, sandbox, state, init, freezer, startedAt, archive, suspensions, dumped, next, folder);
+                id, name, workDir, sandbox, state, init, freezer, startedAt, archive, suspensions, dumped, next, folder,
+                connections, preserved, options, freezing, image);
     }
 
     public StageRecord withSuspensions(int next) {
         return new StageRecord(
-                id, name, workDir, sandbox, state, init, freezer, startedAt, archive, next, dumped, mounts, folder);
+                id, name, workDir, sandbox, state, init, freezer, startedAt, archive, next, dumped, mounts, folder,
+                connections, preserved, options, freezing, image);
+    }
+
+    public StageRecord withOptions(CriuOptions next) {
+        return new StageRecord(
+                id, name, workDir, sandbox, state, init, freezer, startedAt, archive, suspensions, dumped, mounts,
+                folder, connections, preserved, next, freezing, image);
+    }
+
+    public StageRecord withFreezing(Freezing next) {
+        return new StageRecord(
+                id, name, workDir, sandbox, state, init, freezer, startedAt, archive, suspensions, dumped, mounts,
+                folder, connections, preserved, options, next, image);
+    }
+
+    public StageRecord withImage(Image next) {
+        return new StageRecord(
+                id, name, workDir, sandbox, state, init, freezer, startedAt, archive, suspensions, dumped, mounts,
+                folder, connections, preserved, options, freezing, next);
     }
 }

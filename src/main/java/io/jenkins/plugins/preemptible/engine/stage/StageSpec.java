@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.engine.stage;
 
+import io.jenkins.plugins.preemptible.engine.criu.Connections;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
@@ -12,11 +13,21 @@ import java.util.Map;
  *   <li>An empty command makes a sandbox: an init that idles until killed, for processes that enter later.
  *   <li>{@code environment} replaces the caller's whole environment; null inherits it.
  * </ol>
+ *
+ * @param connections what a suspension does with its TCP connections to the outside
+ * @param preserved absolute paths that are packed into the image with the stage, consistent with it
  */
-public record StageSpec(StageId id, String name, Path workDir, List<String> command, Map<String, String> environment) {
+public record StageSpec(
+        StageId id,
+        String name,
+        Path workDir,
+        List<String> command,
+        Map<String, String> environment,
+        Connections connections,
+        List<Path> preserved) {
 
     /**
-     * @throws IllegalArgumentException when the id, the folder or the command is missing, or the folder is relative
+     * @throws IllegalArgumentException when the id, the folder or the command is missing, or a path is relative
      */
     public StageSpec {
         if (id == null || workDir == null || command == null) {
@@ -28,5 +39,17 @@ public record StageSpec(StageId id, String name, Path workDir, List<String> comm
         name = name == null || name.isBlank() ? id.value() : name;
         command = List.copyOf(command);
         environment = environment == null ? null : Map.copyOf(environment);
+        connections = connections == null ? Connections.REFUSE : connections;
+        preserved = preserved == null ? List.of() : List.copyOf(preserved);
+        for (Path path : preserved) {
+            if (!path.isAbsolute()) {
+                throw new IllegalArgumentException("the preserved path '" + path + "' is not absolute");
+            }
+        }
+    }
+
+    /** Without preserved paths; connections to the outside stop its suspension. */
+    public StageSpec(StageId id, String name, Path workDir, List<String> command, Map<String, String> environment) {
+        this(id, name, workDir, command, environment, Connections.REFUSE, List.of());
     }
 }

@@ -8,7 +8,7 @@ import org.junit.jupiter.api.Test;
 class MountsTest {
 
     @Test
-    void rootAndTheOwnProcAreNoMountsOfTheHost() {
+    void rootAndTheOwnProcAndTmpAreNoMountsOfTheHost() {
         assertEquals(
                 List.of("/dev", "/mnt/two words"),
                 Mounts.ofHost(List.of(
@@ -16,6 +16,7 @@ class MountsTest {
                         "144 114 0:6 / /dev rw - devtmpfs devtmpfs rw",
                         "145 114 0:6 / /dev rw - tmpfs tmpfs rw",
                         "150 114 0:7 / /mnt/two\\040words rw - tmpfs none rw",
+                        "151 114 0:8 / /tmp rw - tmpfs preemptible rw,size=1024k",
                         "154 114 0:45 / /proc rw - proc proc rw")));
     }
 }

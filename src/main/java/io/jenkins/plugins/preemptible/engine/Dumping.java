@@ -1,0 +1,181 @@
+package io.jenkins.plugins.preemptible.engine;
+
+import io.jenkins.plugins.preemptible.engine.criu.Criu;
+import io.jenkins.plugins.preemptible.engine.criu.CriuException;
+import io.jenkins.plugins.preemptible.engine.criu.CriuRun;
+import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import io.jenkins.plugins.preemptible.engine.host.HostProcess;
+import io.jenkins.plugins.preemptible.engine.host.Proc;
+import io.jenkins.plugins.preemptible.engine.image.ImageArchive;
+import io.jenkins.plugins.preemptible.engine.image.ImageException;
+import io.jenkins.plugins.preemptible.engine.image.ImageKey;
+import io.jenkins.plugins.preemptible.engine.image.ImageManifest;
+import io.jenkins.plugins.preemptible.engine.stage.Mounts;
+import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
+import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
+import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Instant;
+import java.util.List;
+
+/**
+ * The second step of a suspension: the frozen tree becomes CRIU's files, and those a sealed archive.
+ *
+ * <ol>
+ *   <li>Both run at idle priority when the executor was given away at the freeze, else at that of the caller.
+ *   <li>CRIU's files stay in the stage's folder until {@link Conclusion} decides about them.
+ *   <li>Any failure, and a thaw or a kill that comes meanwhile, leaves no file, and the tree frozen or running as the
+ *       caller wants it.
+ * </ol>
+ */
+final class Dumping {
+
+    private final Suspension suspension;
+    private final StageFolder folder;
+
+    Dumping(Suspension suspension) {
+        this.suspension = suspension;
+        this.folder = suspension.folder();
+    }
+
+    Checkpoint dump(Path archive, ImageKey key, IfDumpFails ifFails) {
+        Path target = archive.toAbsolutePath();
+        try (StageFolder.Held lock = suspension.lock()) {
+            StageRecord record = suspension.record();
+            FailureReason refusal = Suspension.refusal(record.state());
+            if (refusal != null) {
+                throw new SuspendFailedException(refusal, suspension.id().value());
+            }
+            if (record.freezing() == null || record.dumped() != null) {
+                throw new SuspendFailedException(
+                        record.dumped() == null ? FailureReason.NO_CHECKPOINT : FailureReason.STAGE_BUSY,
+                        suspension.id().value());
+            }
+            FrozenTree tree = suspension.tree(record);
+            try {
+                Conclusion.endDumper(record);
+                requireFolder(target);
+                Criu criu = suspension.usableCriu();
+                suspension.change(r -> r.withArchive(target.toString(), null));
+                return dump(record, tree, criu, target, key);
+            } catch (CriuException | IOException | RuntimeException e) {
+                undo(record, tree, ifFails);
+                throw suspension.failed(e);
+            }
+        }
+    }
+
+    private static void requireFolder(Path archive) {
+        Path parent = archive.getParent();
+        if (parent == null || !Files.isDirectory(parent) || !Files.isWritable(parent)) {
+            throw new SuspendFailedException(FailureReason.BAD_FOLDER, String.valueOf(parent));
+        }
+        if (Files.isDirectory(archive)) {
+            throw new SuspendFailedException(FailureReason.BAD_FOLDER, archive + " is a folder, a file is meant");
+        }
+    }
+
+    private Checkpoint dump(StageRecord record, FrozenTree frozen, Criu criu, Path archive, ImageKey key)
+            throws CriuException, IOException {
+        boolean idle = record.freezing().handover() == Handover.AT_FREEZE;
+        List<Proc.Stat> tree = frozen.freeze();
+        FrozenTree.refuseTraced(tree);
+        StageFolder.delete(folder.images());
+        Files.createDirectory(
+                folder.images(), PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+        List<String> now = Mounts.ofHost(Proc.mountInfo(record.init().pid()));
+        List<String> mounts = record.mounts().stream().filter(now::contains).toList();
+        ImageManifest manifest = manifest(record, criu, tree);
+        CriuRun.Watch watch = new CriuRun.Watch() {
+            @Override
+            public void started(HostProcess process) throws IOException {
+                suspension.change(r -> r.freezing() == null ? r : r.withFreezing(r.freezing().withDumper(process)));
+            }
+
+            @Override
+            public boolean cancelled() {
+                return Dumping.this.cancelled();
+            }
+        };
+        long dumping = System.nanoTime();
+        criu.dump(record.init(), folder, frozen.freezer(), mounts, record.options(), idle, watch);
+        long dumped = System.nanoTime();
+        StageRecord.Image image = new StageRecord.Image(manifest.createdAt(), null, tree.size());
+        new StageFolder(folder.images())
+                .write(record.withState(State.SUSPENDED)
+                        .withInit(null)
+                        .withFreezer(null)
+                        .withFreezing(null)
+                        .withMounts(mounts)
+                        .withImage(image)
+                        .withSuspensions(record.suspensions() + 1));
+        ImageArchive.Written written = new Packing(idle, this::cancelled)
+                .run(() -> ImageArchive.write(folder.images(), archive, key, manifest));
+        StageRecord.Image sealed = new StageRecord.Image(image.createdAt(), Resumption.stamp(archive), tree.size());
+        List<Long> pids = tree.stream().map(Proc.Stat::pid).toList();
+        StageRecord after = suspension.change(r -> r.state() != State.SUSPENDING ? r : r
+                .withArchive(archive.toString(), pids)
+                .withImage(sealed));
+        if (after.state() != State.SUSPENDING) {
+            Files.deleteIfExists(archive);
+            throw new SuspendFailedException(FailureReason.KILLED, suspension.id().value());
+        }
+        return new Checkpoint(
+                suspension.id(),
+                record.freezing().millis(),
+                Suspension.millis(dumping, dumped),
+                written.millis(),
+                written.imageBytes(),
+                written.archiveBytes(),
+                tree.size());
+    }
+
+    private boolean cancelled() {
+        return folder.thawAsked() || suspension.record().state() == State.KILLED;
+    }
+
+    private ImageManifest manifest(StageRecord record, Criu criu, List<Proc.Stat> tree) {
+        List<ImageManifest.ProcessInfo> processes = tree.stream()
+                .map(s -> new ImageManifest.ProcessInfo(
+                        Proc.innerPid(s.pid()),
+                        s.pid() == record.init().pid() ? 0 : Proc.innerPid(s.ppid()),
+                        s.comm(),
+                        Proc.commandLine(s.pid())))
+                .toList();
+        return new ImageManifest(
+                ImageArchive.FORMAT_VERSION,
+                suspension.id().value(),
+                record.name(),
+                Instant.now().toString(),
+                criu.version(),
+                Proc.kernelRelease(),
+                Proc.machine(),
+                tree.size(),
+                0,
+                processes);
+    }
+
+    /** What cannot be cleared away does not hide why. */
+    private void undo(StageRecord before, FrozenTree tree, IfDumpFails ifFails) {
+        try {
+            boolean thaw = ifFails == IfDumpFails.THAW;
+            if (thaw) {
+                tree.thaw();
+            } else {
+                // A criu that was killed left it running.
+                tree.freezer().freeze(tree.init(), java.time.Duration.ofSeconds(5));
+            }
+            StageFolder.delete(folder.images());
+            suspension.change(r -> r.state() != State.SUSPENDING ? r : r
+                    .withState(thaw ? State.RUNNING : State.SUSPENDING)
+                    .withFreezing(thaw ? null : before.freezing())
+                    .withArchive(null, null)
+                    .withImage(before.image()));
+        } catch (IOException | RuntimeException e) {
+            // The state is derived again from the host at the next look.
+        }
+    }
+}

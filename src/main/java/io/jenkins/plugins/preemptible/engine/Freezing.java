@@ -1,0 +1,98 @@
+package io.jenkins.plugins.preemptible.engine;
+
+import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import io.jenkins.plugins.preemptible.engine.host.HostMemory;
+import io.jenkins.plugins.preemptible.engine.host.Proc;
+import io.jenkins.plugins.preemptible.engine.preflight.Leak;
+import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
+import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
+import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
+import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
+import java.io.IOException;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.Function;
+import java.util.logging.Logger;
+
+/**
+ * The first step of a suspension: the stage stands still, and its executor can be given away.
+ *
+ * <ol>
+ *   <li>The preflight looks while the stage runs: what can never be dumped is refused before anything is stopped.
+ *   <li>The tree is frozen, which takes the same time at any size of its memory; then the guard is asked.
+ *   <li>The host's free memory decides when the executor is free; the record says all of it.
+ * </ol>
+ *
+ * A stage that is frozen already, because whoever suspended it did not come to an end, is taken over as it is.
+ */
+final class Freezing {
+
+    private static final Logger LOG = Logger.getLogger(Freezing.class.getName());
+
+    private final Suspension suspension;
+    private final Function<StageRecord, PreflightReport> preflight;
+
+    Freezing(Suspension suspension, Function<StageRecord, PreflightReport> preflight) {
+        this.suspension = suspension;
+        this.preflight = preflight;
+    }
+
+    Frozen freeze(FreezeRequest request) {
+        try (StageFolder.Held lock = suspension.lock()) {
+            StageRecord record = suspension.record();
+            FailureReason refusal = Suspension.refusal(record.state());
+            if (refusal == null && (record.init() == null || record.freezer() == null || record.dumped() != null)) {
+                refusal = FailureReason.STAGE_BUSY;
+            }
+            if (refusal != null) {
+                throw new SuspendFailedException(refusal, suspension.id().value());
+            }
+            suspension.usableCriu();
+            Conclusion.endDumper(record);
+            long begun = System.nanoTime();
+            PreflightReport seen = preflight.apply(record);
+            if (!seen.ok()) {
+                Leak leak = seen.leaks().get(0);
+                throw new SuspendFailedException(leak.reason(), leak.what());
+            }
+            return freeze(record.withOptions(seen.options()), request, Suspension.millis(begun, System.nanoTime()));
+        }
+    }
+
+    private Frozen freeze(StageRecord record, FreezeRequest request, long preflightMillis) {
+        FrozenTree tree = suspension.tree(record);
+        try {
+            suspension.change(r -> r.state() == State.KILLED ? r : r.withState(State.SUSPENDING)
+                    .withOptions(record.options())
+                    .withArchive(null, null));
+            long begun = System.nanoTime();
+            List<Proc.Stat> processes = tree.freeze();
+            long millis = Suspension.millis(begun, System.nanoTime());
+            Optional<String> objection = request.guard().objection(suspension.id());
+            if (objection.isPresent()) {
+                throw new SuspendFailedException(FailureReason.OBJECTION, objection.get());
+            }
+            FrozenTree.refuseTraced(processes);
+            MemoryGuard.Decision decision = MemoryGuard.decide(HostMemory.now(), request.memoryFloorBytes());
+            LOG.info(() -> suspension.id() + " is frozen. " + decision.sentence());
+            suspension.change(r -> r.withFreezing(
+                    new StageRecord.Freezing(preflightMillis, millis, decision.handover(), null)));
+            long resident = processes.stream().mapToLong(s -> Proc.residentBytes(s.pid())).sum();
+            return new Frozen(
+                    suspension.id(), preflightMillis, millis, processes.size(), resident, decision.handover());
+        } catch (IOException | RuntimeException e) {
+            undo(tree);
+            throw suspension.failed(e);
+        }
+    }
+
+    private void undo(FrozenTree tree) {
+        try {
+            tree.thaw();
+            suspension.change(r ->
+                    r.state() == State.SUSPENDING ? r.withState(State.RUNNING).withFreezing(null) : r);
+        } catch (IOException | RuntimeException e) {
+            // The record says SUSPENDING: a thaw or another freeze finishes this.
+        }
+    }
+}

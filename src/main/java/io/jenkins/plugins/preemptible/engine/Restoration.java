@@ -1,0 +1,109 @@
+package io.jenkins.plugins.preemptible.engine;
+
+import io.jenkins.plugins.preemptible.engine.criu.Criu;
+import io.jenkins.plugins.preemptible.engine.criu.CriuException;
+import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
+import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
+import io.jenkins.plugins.preemptible.engine.host.HostProcess;
+import io.jenkins.plugins.preemptible.engine.host.Proc;
+import io.jenkins.plugins.preemptible.engine.stage.MountStandIns;
+import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
+import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
+import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * CRIU's files become processes again.
+ *
+ * <ol>
+ *   <li>What a commit or a resume that was cut off left behind is killed first.
+ *   <li>CRIU restores into a new control group; the record says RESUMING until the tree runs.
+ *   <li>A failure kills whatever came to be; the record is as before, and so is every image.
+ * </ol>
+ *
+ * The caller holds the stage's lock.
+ */
+record Restoration(Stages stages, StageId id, Criu criu) {
+
+    static Criu usableCriu(Stages stages) {
+        return stages.criu().usable().orElseThrow(() -> new ResumeFailedException(
+                stages.criu().installed().isEmpty() ? FailureReason.CRIU_MISSING : FailureReason.CRIU_UNUSABLE, null));
+    }
+
+    /**
+     * @param images CRIU's files
+     * @param sealed the record that was dumped with them
+     * @param suspended what the record says when this fails
+     * @return the milliseconds that it took until the tree runs
+     */
+    long restore(Path images, StageRecord sealed, StageRecord suspended) throws IOException {
+        StageFolder folder = stages.folder(id);
+        finishKill(folder);
+        Freezer freezer = FreezerKind.create(id, stages.freezers());
+        try {
+            folder.write(suspended.withState(State.RESUMING).withFreezer(freezer.location()));
+            long begun = System.nanoTime();
+            long pid;
+            try (MountStandIns standIns = MountStandIns.make(sealed.mounts())) {
+                pid = criu.restore(images, folder, freezer, sealed.mounts(), sealed.options());
+            }
+            Optional<HostProcess> init = HostProcess.of(pid);
+            if (freezer.cgroup().isEmpty()) {
+                freezer.thaw(init.orElse(null));
+            }
+            long millis = Suspension.millis(begun, System.nanoTime());
+            // A stage that ended at once is found by its exit code at the next look.
+            HostProcess first = init.orElse(new HostProcess(pid, 0, Proc.bootId()));
+            StageRecord after = folder.change(r -> r.state() == State.RESUMING
+                            ? r.withState(State.RUNNING).withInit(first).withArchive(null, null)
+                            : r)
+                    .orElse(suspended);
+            if (after.state() != State.RUNNING) {
+                Stages.killWhole(freezer, first);
+                throw new ResumeFailedException(FailureReason.KILLED, id.value());
+            }
+            deleteQuietly(folder.images());
+            return millis;
+        } catch (CriuException e) {
+            undo(folder, freezer, suspended);
+            throw new ResumeFailedException(e.reason(), id.value(), e.lines(), e);
+        } catch (IOException e) {
+            undo(folder, freezer, suspended);
+            throw e;
+        } finally {
+            deleteQuietly(folder.root());
+        }
+    }
+
+    // A commit or a resume that was cut off may have left frozen or half restored processes.
+    private static void finishKill(StageFolder folder) throws IOException {
+        Optional<StageRecord> known = folder.read();
+        if (known.isPresent() && known.get().freezer() != null) {
+            Stages.killWhole(Stages.freezer(known.get()).orElseThrow(), known.get().init());
+        }
+    }
+
+    private static void undo(StageFolder folder, Freezer freezer, StageRecord suspended) {
+        try {
+            Stages.killWhole(freezer, null);
+            folder.change(r -> r.state() == State.RESUMING ? suspended : r);
+        } catch (IOException e) {
+            // The record still says RESUMING with its freezer: the next resume or kill finishes this.
+        }
+    }
+
+    static void deleteQuietly(Path folder) {
+        try {
+            if (folder != null) {
+                StageFolder.delete(folder);
+            }
+        } catch (IOException e) {
+            // Left for the next one: it hinders nothing.
+        }
+    }
+}

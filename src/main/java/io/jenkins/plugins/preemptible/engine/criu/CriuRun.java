@@ -1,0 +1,121 @@
+package io.jenkins.plugins.preemptible.engine.criu;
+
+import io.jenkins.plugins.preemptible.engine.host.HostProcess;
+import io.jenkins.plugins.preemptible.engine.host.HostTool;
+import io.jenkins.plugins.preemptible.engine.host.LibC;
+import io.jenkins.plugins.preemptible.engine.stage.Script;
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * One run of {@code criu dump}, which must never be killed.
+ *
+ * <ol>
+ *   <li>A criu that dies while it works inside a process may take that process with it. So it is made the last one that
+ *       the kernel would choose when memory is short, as far as its rights go.
+ *   <li>It is ended by taking its right to write: {@code RLIMIT_FSIZE} 0 lets its next write fail as on a full disk, and
+ *       it leaves every process as it found it.
+ *   <li>Where it has to be idle it gets the lowest CPU and I/O priority, and back to normal when it has to end.
+ * </ol>
+ *
+ * Sources: criu(8); setrlimit(2); sched(7), "The autogroup feature": without the group's own value nice has no effect
+ * between sessions.
+ */
+public final class CriuRun {
+
+    private static final Duration END_LIMIT = Duration.ofSeconds(30);
+    private static final long LOOK_MILLIS = 10;
+
+    private CriuRun() {}
+
+    /** Who started it, seen from the run; called on the thread that waits for it. */
+    public interface Watch {
+        /** It runs, as this process. */
+        void started(HostProcess criu) throws IOException;
+
+        /** Whether it has to end. */
+        boolean cancelled();
+    }
+
+    /**
+     * Runs it to its end.
+     *
+     * @return its exit code
+     * @throws CriuException when it was cancelled or took too long; it has ended then
+     */
+    static int run(List<String> criu, Path words, boolean idle, Duration limit, Watch watch)
+            throws IOException, CriuException {
+        // A session of its own: nothing that a terminal sends reaches it, and its autogroup is its own.
+        List<String> command = new ArrayList<>();
+        HostTool.find("setsid").ifPresent(tool -> command.add(tool.toString()));
+        command.addAll(List.of(
+                "/bin/sh", "-c", Script.text(CriuRun.class, "dump.sh"), "preemptible-dump", idle ? "idle" : "normal"));
+        command.addAll(criu);
+        Process process = new ProcessBuilder(command)
+                .directory(new File("/"))
+                .redirectInput(new File("/dev/null"))
+                .redirectOutput(words.toFile())
+                .redirectErrorStream(true)
+                .start();
+        HostProcess self = HostProcess.of(process.pid()).orElse(null);
+        boolean ended = false;
+        boolean interrupted = false;
+        try {
+            if (self != null) {
+                watch.started(self);
+            }
+            long end = System.nanoTime() + limit.toNanos();
+            while (!ended && System.nanoTime() - end < 0 && !watch.cancelled()) {
+                ended = process.waitFor(LOOK_MILLIS, TimeUnit.MILLISECONDS);
+            }
+        } catch (InterruptedException e) {
+            interrupted = true;
+        } finally {
+            if (!ended && self != null) {
+                endGently(self, END_LIMIT);
+            }
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+        if (interrupted) {
+            throw new CriuException(FailureReason.CRIU_FAILED, List.of("interrupted"));
+        }
+        if (!ended) {
+            throw watch.cancelled()
+                    ? new CriuException(FailureReason.GOES_ON, List.of())
+                    : new CriuException(
+                            FailureReason.CRIU_FAILED, List.of("no end within " + limit.toMinutes() + " minutes"));
+        }
+        return process.exitValue();
+    }
+
+    /** Lets a dump fail and waits until it is gone; kills it only when it does not go. */
+    public static void endGently(HostProcess criu, Duration limit) {
+        boolean interrupted = false;
+        long end = System.nanoTime() + limit.toNanos();
+        if (criu.alive()) {
+            LibC.normalPriority(criu.pid());
+            LibC.forbidWriting(criu.pid());
+        }
+        while (criu.alive()) {
+            if (System.nanoTime() - end > 0) {
+                LibC.kill(criu.pid(), LibC.SIGKILL);
+                break;
+            }
+            try {
+                Thread.sleep(LOOK_MILLIS);
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}

@@ -1,0 +1,171 @@
+package io.jenkins.plugins.preemptible.engine.preflight;
+
+import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Kind;
+import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Mapping;
+import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Mode;
+import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.OpenFile;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * Reads what one process has open and mapped.
+ *
+ * <ol>
+ *   <li>The link of a descriptor tells its kind; {@code fdinfo} its mount and mode; both are read once.
+ *   <li>What a file is (device, number of names, size) is asked once for all descriptors of the tree that share it.
+ *   <li>Of the mappings only those are kept that can tie a process to somebody else.
+ * </ol>
+ *
+ * Safe for several threads; one instance serves one look.
+ */
+final class FileReader {
+
+    private static final int FORMAT = 0170000;
+
+    private record Facts(Kind kind, String identity, String device, long links, long bytes, String detail) {
+        static final Facts UNKNOWN = new Facts(Kind.OTHER, "", "", 1, 0, "");
+    }
+
+    private final Map<String, Facts> known = new ConcurrentHashMap<>();
+
+    /** The descriptors of a process; empty for a zombie or one that is gone. */
+    List<OpenFile> files(long pid) {
+        List<OpenFile> files = new ArrayList<>();
+        Path folder = ProcFiles.of(pid).resolve("fd");
+        for (long number : ProcFiles.numbers(folder)) {
+            file(pid, number).ifPresent(files::add);
+        }
+        return files;
+    }
+
+    /** One descriptor; empty when it was closed meanwhile. */
+    Optional<OpenFile> file(long pid, long number) {
+        Path path = ProcFiles.of(pid).resolve("fd").resolve(Long.toString(number));
+        return ProcFiles.link(path).map(link -> link.startsWith("socket:")
+                ? socket(path, (int) number, link)
+                : other(pid, path, (int) number, link));
+    }
+
+    private OpenFile socket(Path path, int number, String link) {
+        String protocol = known.computeIfAbsent(link, l -> new Facts(
+                        Kind.SOCKET, l, "", 1, 0, SystemCalls.protocol(path.toString())))
+                .detail();
+        return new OpenFile(number, link, Kind.SOCKET, Mode.BOTH, -1, link, "", 1, 0, -1, protocol);
+    }
+
+    private OpenFile other(long pid, Path path, int number, String link) {
+        String info = ProcFiles.text(ProcFiles.of(pid).resolve("fdinfo").resolve(Integer.toString(number)));
+        int mount = (int) ProcFiles.number(info, "mnt_id", -1);
+        Mode mode = mode(ProcFiles.field(info, "flags").orElse("0"));
+        if (link.startsWith("pipe:")) {
+            return new OpenFile(number, link, Kind.PIPE, mode, mount, link, "", 1, 0, -1, "");
+        }
+        if (!link.startsWith("/")) {
+            Kind kind = link.startsWith("anon_inode:") || link.startsWith("pidfd:") ? Kind.ANONYMOUS : Kind.OTHER;
+            return new OpenFile(
+                    number, link, kind, mode, mount, link, "", 1, 0, pidfdTarget(info), "");
+        }
+        Optional<String> inode = ProcFiles.field(info, "ino");
+        Facts facts = inode.isEmpty()
+                ? facts(path, link)
+                : known.computeIfAbsent(mount + " " + inode.get() + " " + link, k -> facts(path, link));
+        return new OpenFile(
+                number,
+                link,
+                facts.kind(),
+                mode,
+                mount,
+                facts.identity(),
+                facts.device(),
+                facts.links(),
+                facts.bytes(),
+                ProcFiles.number(info, "tty-index", -1),
+                facts.detail());
+    }
+
+    // Of a process that has ended -1 is told: CRIU makes another one that ended.
+    private static long pidfdTarget(String info) {
+        return ProcFiles.number(info, "Pid", -1);
+    }
+
+    private static Mode mode(String octalFlags) {
+        return switch (Integer.parseInt(octalFlags, 8) & 3) {
+            case 0 -> Mode.READ;
+            case 1 -> Mode.WRITE;
+            default -> Mode.BOTH;
+        };
+    }
+
+    private static Facts facts(Path path, String link) {
+        try {
+            Map<String, Object> attributes = Files.readAttributes(path, "unix:mode,rdev,nlink,size,dev,ino");
+            Kind kind =
+                    switch ((Integer) attributes.get("mode") & FORMAT) {
+                        case 0100000 -> Kind.REGULAR;
+                        case 0040000 -> Kind.FOLDER;
+                        case 0020000 -> Kind.CHARACTER;
+                        case 0060000 -> Kind.BLOCK;
+                        case 0010000 -> Kind.FIFO;
+                        default -> Kind.OTHER;
+                    };
+            boolean device = kind == Kind.CHARACTER || kind == Kind.BLOCK;
+            long size = ((Number) attributes.get("size")).longValue();
+            boolean ghost = kind == Kind.REGULAR && link.endsWith(" (deleted)");
+            return new Facts(
+                    kind,
+                    numbers((Long) attributes.get("dev")) + " " + attributes.get("ino"),
+                    device ? numbers((Long) attributes.get("rdev")) : "",
+                    ((Number) attributes.get("nlink")).longValue(),
+                    ghost ? SystemCalls.allocated(path.toString(), size) : size,
+                    "");
+        } catch (IOException e) {
+            return Facts.UNKNOWN;
+        }
+    }
+
+    private static String numbers(long device) {
+        long major = (device >>> 8 & 0xfff) | (device >>> 32 & ~0xfffL);
+        long minor = (device & 0xff) | (device >>> 12 & ~0xffL);
+        return major + ":" + minor;
+    }
+
+    /** The mappings of a process that are shared, deleted, or of a device. */
+    static List<Mapping> mappings(long pid) {
+        String maps = ProcFiles.text(ProcFiles.of(pid).resolve("maps"));
+        List<Mapping> kept = new ArrayList<>();
+        for (int start = 0; start < maps.length(); ) {
+            int end = maps.indexOf('\n', start);
+            end = end < 0 ? maps.length() : end;
+            int slash = maps.indexOf('/', start);
+            if (slash >= 0 && slash < end) {
+                mapping(maps.substring(start, end), slash - start).ifPresent(kept::add);
+            }
+            start = end + 1;
+        }
+        return kept;
+    }
+
+    // address perms offset dev inode path
+    static Optional<Mapping> mapping(String line, int slash) {
+        String path = line.substring(slash);
+        String[] head = line.substring(0, slash).trim().split(" +");
+        if (head.length < 5) {
+            return Optional.empty();
+        }
+        boolean shared = head[1].endsWith("s");
+        if (!shared && !path.endsWith(" (deleted)") && !path.startsWith("/dev/")) {
+            return Optional.empty();
+        }
+        String[] range = head[0].split("-");
+        String[] device = head[3].split(":");
+        String identity = Long.parseLong(device[0], 16) + ":" + Long.parseLong(device[1], 16) + " " + head[4];
+        long bytes = Long.parseUnsignedLong(range[1], 16) - Long.parseUnsignedLong(range[0], 16);
+        return Optional.of(new Mapping(path, shared, identity, bytes));
+    }
+}

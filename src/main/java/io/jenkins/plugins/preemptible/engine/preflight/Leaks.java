@@ -1,0 +1,101 @@
+package io.jenkins.plugins.preemptible.engine.preflight;
+
+import io.jenkins.plugins.preemptible.engine.criu.Connections;
+import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Member;
+import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Room;
+import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Tie;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * Finds in a snapshot what stops a dump.
+ *
+ * <ol>
+ *   <li>Here: what concerns whole processes, and the room for the image.
+ *   <li>{@link FileLeaks} and {@link SocketLeaks} look at what the processes hold.
+ *   <li>Each thing of each process is told once; the lasting ones come first, then in the order of the tree.
+ * </ol>
+ *
+ * Pure. What CRIU 4.2.1 can dump and restore is no leak: docs/preflight.md tells what was tried.
+ */
+final class Leaks {
+
+    private static final long MEGABYTE = 1 << 20;
+
+    private Leaks() {}
+
+    static List<Leak> of(TreeSnapshot tree, Connections connections) {
+        List<Leak> leaks = new ArrayList<>();
+        if (tree.processes().isEmpty()) {
+            return leaks;
+        }
+        strangers(tree, leaks);
+        Map<String, String> own = tree.processes().get(0).namespaces();
+        for (Member member : tree.processes()) {
+            process(member, own, leaks);
+        }
+        FileLeaks.find(tree, leaks);
+        SocketLeaks.find(tree, connections, leaks);
+        room(tree.room(), leaks);
+        Set<Leak> once = new HashSet<>();
+        return leaks.stream()
+                .filter(once::add)
+                .sorted(Comparator.comparing(l -> l.reason().passing()))
+                .toList();
+    }
+
+    private static void strangers(TreeSnapshot tree, List<Leak> leaks) {
+        for (TreeSnapshot.Stranger stranger : tree.strangers()) {
+            boolean entering = stranger.tie() == Tie.IN_GROUP;
+            leaks.add(new Leak(
+                    entering ? FailureReason.ENTERING : FailureReason.ESCAPED,
+                    stranger.pid(),
+                    stranger.command(),
+                    entering ? "its parent is outside of the stage" : "in the stage's PID namespace, not in its control group"));
+        }
+    }
+
+    private static void process(Member member, Map<String, String> own, List<Leak> leaks) {
+        if (member.tracer() != 0) {
+            leaks.add(leak(FailureReason.TRACED, member, "traced by process " + member.tracer()));
+        }
+        if (member.deadLeader()) {
+            leaks.add(leak(FailureReason.DEAD_LEADER, member, "its main thread has ended"));
+        }
+        if (!member.inGroup()) {
+            leaks.add(leak(FailureReason.ESCAPED, member, "it is not in the stage's control group"));
+        }
+        for (String name : TreeSnapshot.NAMESPACES) {
+            String ours = own.getOrDefault(name, "");
+            String its = member.namespaces().getOrDefault(name, ours);
+            // A mount namespace of its own is dumped and restored with the rest.
+            if (!its.equals(ours) && !name.equals("mnt")) {
+                leaks.add(leak(
+                        name.equals("net") ? FailureReason.NETWORK_NAMESPACE : FailureReason.NESTED_CONTAINER,
+                        member,
+                        (name.equals("time_for_children") ? "time" : name) + " namespace " + its));
+            }
+        }
+    }
+
+    private static void room(Room room, List<Leak> leaks) {
+        if (room.free() < room.needed()) {
+            leaks.add(new Leak(FailureReason.NO_SPACE, 0, "", megabytes(room.needed(), room.free())));
+        } else if (room.freeMemory() < room.needed()) {
+            leaks.add(new Leak(FailureReason.NO_MEMORY, 0, "", megabytes(room.needed(), room.freeMemory())));
+        }
+    }
+
+    private static String megabytes(long needed, long free) {
+        return "the image may take " + (needed + MEGABYTE - 1) / MEGABYTE + " MB, free are " + free / MEGABYTE + " MB";
+    }
+
+    static Leak leak(FailureReason reason, Member member, String what) {
+        return new Leak(reason, member.pid(), member.command(), what);
+    }
+}

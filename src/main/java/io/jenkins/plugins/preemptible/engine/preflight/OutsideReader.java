@@ -1,0 +1,160 @@
+package io.jenkins.plugins.preemptible.engine.preflight;
+
+import io.jenkins.plugins.preemptible.engine.host.Proc;
+import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Holder;
+import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Kind;
+import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Mapping;
+import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Member;
+import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Mode;
+import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.OpenFile;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+
+/**
+ * Looks for processes outside of the tree that hold what the tree holds.
+ *
+ * <ol>
+ *   <li>Only what could be shared is looked for: pipes of which the tree has one end, FIFOs, memory files, pseudo
+ *       terminals without a master in the tree. Most trees have none of these, and then nothing is read.
+ *   <li>Every other process's descriptors are compared by their links, and by device and inode where a name is not
+ *       enough; mappings too where memory is looked for.
+ *   <li>Processes that this user may not look into are taken for strangers to the stage.
+ * </ol>
+ */
+final class OutsideReader {
+
+    private final List<Long> pids;
+    private final FileReader files;
+
+    /** @param inside the processes of the tree */
+    OutsideReader(Set<Long> inside, FileReader files) {
+        this.files = files;
+        this.pids = ProcFiles.numbers(java.nio.file.Path.of("/proc")).stream()
+                .filter(p -> !inside.contains(p))
+                .toList();
+    }
+
+    /** The processes of this host that are not in the tree. */
+    List<Long> pids() {
+        return pids;
+    }
+
+    /** The identity of a pseudo terminal. */
+    static String terminal(long index) {
+        return "pty:" + index;
+    }
+
+    /** Whether a path is that of a pseudo terminal's slave. */
+    static Optional<Long> slave(String link) {
+        return link.matches("/dev/pts/\\d+( \\(deleted\\))?")
+                ? Optional.of(Long.valueOf(link.substring("/dev/pts/".length()).split(" ", 2)[0]))
+                : Optional.empty();
+    }
+
+    static boolean master(OpenFile file) {
+        return file.kind() == Kind.CHARACTER && file.target() >= 0;
+    }
+
+    static boolean memoryFile(String path) {
+        return path.startsWith("/memfd:");
+    }
+
+    /** Memory that vanishes with its holders: whoever maps it besides the stage would lose it or be lost. */
+    static boolean sharedMemory(Mapping mapping) {
+        return mapping.shared()
+                && (memoryFile(mapping.path())
+                        || (mapping.deleted()
+                                && !mapping.path().startsWith("/dev/zero")
+                                && !mapping.path().startsWith("/SYSV")));
+    }
+
+    Map<String, List<Holder>> holders(List<Member> members) {
+        Wanted wanted = new Wanted(members);
+        Map<String, List<Holder>> holders = new HashMap<>();
+        if (wanted.nothing()) {
+            return holders;
+        }
+        for (long pid : pids) {
+            for (Found found : held(pid, wanted)) {
+                holders.computeIfAbsent(found.identity(), k -> new ArrayList<>())
+                        .add(new Holder(pid, Proc.stat(pid).map(Proc.Stat::comm).orElse(""), found.mode()));
+            }
+        }
+        return Map.copyOf(holders);
+    }
+
+    private record Found(String identity, Mode mode) {}
+
+    private List<Found> held(long pid, Wanted wanted) {
+        List<Found> found = new ArrayList<>();
+        java.nio.file.Path folder = ProcFiles.of(pid).resolve("fd");
+        for (long number : ProcFiles.numbers(folder)) {
+            String link = ProcFiles.link(folder.resolve(Long.toString(number))).orElse("");
+            if (wanted.links.contains(link) || (wanted.terminals && link.endsWith("ptmx"))) {
+                files.file(pid, number).ifPresent(f -> found.add(
+                        new Found(master(f) ? terminal(f.target()) : f.identity(), f.mode())));
+            }
+        }
+        if (wanted.memory) {
+            FileReader.mappings(pid).stream()
+                    .filter(m -> wanted.links.contains(m.path()))
+                    .forEach(m -> found.add(new Found(m.identity(), Mode.BOTH)));
+        }
+        return found;
+    }
+
+    /** What the tree makes worth looking for, by the names under which others have it. */
+    private static final class Wanted {
+        private final Set<String> links = new HashSet<>();
+        private boolean memory;
+        private boolean terminals;
+
+        Wanted(List<Member> members) {
+            Map<String, Set<Mode>> ends = new HashMap<>();
+            Set<Long> masters = new HashSet<>();
+            for (Member member : members) {
+                for (OpenFile file : member.files()) {
+                    switch (file.kind()) {
+                        case PIPE -> ends.computeIfAbsent(file.link(), k -> new HashSet<>()).add(file.mode());
+                        case FIFO -> links.add(file.link());
+                        case REGULAR -> {
+                            if (memoryFile(file.link())) {
+                                memory(file.link());
+                            }
+                        }
+                        case CHARACTER -> {
+                            if (master(file)) {
+                                masters.add(file.target());
+                            }
+                        }
+                        default -> { }
+                    }
+                }
+                member.mappings().stream().filter(OutsideReader::sharedMemory).forEach(m -> memory(m.path()));
+            }
+            ends.forEach((pipe, modes) -> {
+                if (modes.size() == 1 && !modes.contains(Mode.BOTH)) {
+                    links.add(pipe);
+                }
+            });
+            terminals = members.stream()
+                    .flatMap(m -> m.files().stream())
+                    .flatMap(f -> slave(f.link()).stream())
+                    .anyMatch(s -> !masters.contains(s));
+        }
+
+        private void memory(String path) {
+            links.add(path);
+            memory = true;
+        }
+
+        boolean nothing() {
+            return links.isEmpty() && !terminals;
+        }
+    }
+}

@@ -1,0 +1,167 @@
+package io.jenkins.plugins.preemptible.engine.preflight;
+
+import static io.jenkins.plugins.preemptible.engine.preflight.Leaks.leak;
+
+import io.jenkins.plugins.preemptible.engine.criu.Connections;
+import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Inet;
+import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Kind;
+import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Member;
+import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.OpenFile;
+import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Unix;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+
+/**
+ * Finds leaks among sockets.
+ *
+ * <ol>
+ *   <li>A protocol that CRIU does not know is one in every case.
+ *   <li>A TCP connection is inside when the socket with the two addresses the other way round is the tree's as well;
+ *       CRIU treats all connections of a tree alike, so inside and outside together cannot be had.
+ *   <li>A unix socket's peer must be the tree's, too.
+ * </ol>
+ *
+ * Pure. Source: CRIU 4.2.1, what its dump of sockets accepts.
+ */
+final class SocketLeaks {
+
+    private static final Pattern KNOWN =
+            Pattern.compile("(TCP|UDP|UDP-Lite|UDPLITE|RAW|PING)(v6)?|UNIX.*|NETLINK|PACKET");
+
+    private SocketLeaks() {}
+
+    static void find(TreeSnapshot tree, Connections connections, List<Leak> leaks) {
+        Ends ends = Ends.of(tree);
+        for (Member member : tree.processes()) {
+            for (OpenFile file : member.files()) {
+                if (file.kind() == Kind.SOCKET) {
+                    find(tree, member, file, ends, connections, leaks);
+                }
+            }
+        }
+    }
+
+    /**
+     * Which ends of TCP connections the tree has.
+     *
+     * @param sockets the inodes of all its sockets
+     * @param tcp their connections, local address first
+     * @param waiting ports at which it has connections to accept
+     * @param inside whether any connection is within the tree
+     * @param outside whether any is not
+     */
+    record Ends(Set<Long> sockets, Set<String> tcp, Set<Integer> waiting, boolean inside, boolean outside) {
+
+        static Ends of(TreeSnapshot tree) {
+            Set<Long> sockets = new HashSet<>();
+            Set<String> tcp = new HashSet<>();
+            for (Member member : tree.processes()) {
+                for (OpenFile file : member.files()) {
+                    if (file.kind() == Kind.SOCKET) {
+                        sockets.add(inode(file));
+                    }
+                }
+            }
+            List<Inet> connected = sockets.stream()
+                    .map(tree.sockets().inet()::get)
+                    .filter(s -> s != null && s.connected())
+                    .toList();
+            connected.forEach(s -> tcp.add(s.local() + " " + s.remote()));
+            Set<Integer> waiting = sockets.stream()
+                    .map(tree.sockets().inet()::get)
+                    .filter(s -> s != null && s.state() == Inet.LISTEN && s.unread() > 0)
+                    .map(s -> port(s.local()))
+                    .collect(Collectors.toSet());
+            Ends ends = new Ends(sockets, tcp, waiting, false, false);
+            boolean inside = connected.stream().anyMatch(ends::inside);
+            boolean outside = connected.stream().anyMatch(s -> !ends.inside(s));
+            return new Ends(sockets, tcp, waiting, inside, outside);
+        }
+
+        // The other end of a connection that was not accepted yet is nobody's: its leak is the listening socket's.
+        boolean inside(Inet socket) {
+            return tcp.contains(socket.remote() + " " + socket.local()) || waiting.contains(port(socket.remote()));
+        }
+    }
+
+    private static long inode(OpenFile file) {
+        return Long.parseLong(file.link().replaceAll("[^0-9]", ""));
+    }
+
+    private static void find(
+            TreeSnapshot tree, Member member, OpenFile file, Ends ends, Connections connections, List<Leak> leaks) {
+        String name = "descriptor " + file.number() + ": ";
+        String protocol = file.detail();
+        if (!protocol.isEmpty() && !KNOWN.matcher(protocol).matches()) {
+            boolean multipath = protocol.startsWith("MPTCP");
+            leaks.add(leak(
+                    multipath ? FailureReason.MPTCP : FailureReason.SOCKET_KIND, member, name + protocol + " socket"));
+            return;
+        }
+        long inode = inode(file);
+        if (tree.sockets().netlinkUnread().getOrDefault(inode, 0L) > 0) {
+            leaks.add(leak(FailureReason.UNREAD_NETLINK, member, name + "netlink socket"));
+        }
+        Inet tcp = tree.sockets().inet().get(inode);
+        if (tcp != null) {
+            tcp(tcp, ends, connections).ifPresent(r -> leaks.add(leak(r, member, name + "TCP " + words(tcp))));
+        }
+        Unix unix = tree.sockets().unix().get(inode);
+        if (unix != null && unix.peer() != 0 && !ends.sockets().contains(unix.peer())) {
+            Unix peer = tree.sockets().unix().get(unix.peer());
+            boolean named = peer != null && !peer.name().isEmpty();
+            // A datagram socket with a name is only connected to again, as after a restart of its daemon.
+            if (!named || unix.type() != Unix.DATAGRAM || !OptionsChoice.EXTERNAL_DATAGRAMS) {
+                leaks.add(leak(
+                        FailureReason.UNIX_SOCKET_OUTSIDE,
+                        member,
+                        name + "unix socket to " + (named ? peer.name() : "a socket without a name")));
+            }
+        }
+    }
+
+    private static Optional<FailureReason> tcp(Inet socket, Ends ends, Connections connections) {
+        if (socket.state() == Inet.LISTEN) {
+            return socket.unread() > 0 ? Optional.of(FailureReason.PENDING_CONNECTION) : Optional.empty();
+        }
+        if (!socket.connected() || ends.inside(socket)) {
+            return Optional.empty();
+        }
+        if (connections == Connections.REFUSE) {
+            return Optional.of(FailureReason.CONNECTED_TCP);
+        }
+        return ends.inside() ? Optional.of(FailureReason.MIXED_CONNECTIONS) : Optional.empty();
+    }
+
+    private static String words(Inet socket) {
+        return socket.state() == Inet.LISTEN
+                ? "port " + port(socket.local())
+                : "from port " + port(socket.local()) + " to " + address(socket.remote());
+    }
+
+    private static int port(String hexadecimal) {
+        return Integer.parseInt(hexadecimal.substring(hexadecimal.indexOf(':') + 1), 16);
+    }
+
+    // The kernel writes each group of four bytes as a number of the machine; little-endian on all that CRIU runs on but s390.
+    static String address(String hexadecimal) {
+        String host = hexadecimal.substring(0, hexadecimal.indexOf(':'));
+        StringBuilder text = new StringBuilder();
+        for (int word = 0; word < host.length(); word += 8) {
+            for (int at = word + 6; at >= word; at -= 2) {
+                String two = host.substring(at, at + 2);
+                if (host.length() == 8) {
+                    text.append(text.length() == 0 ? "" : ".").append(Integer.parseInt(two, 16));
+                } else {
+                    text.append(text.length() > 0 && text.length() % 5 == 4 ? ":" : "").append(two.toLowerCase());
+                }
+            }
+        }
+        return (host.length() == 8 ? text : "[" + text + "]") + ":" + port(hexadecimal);
+    }
+}

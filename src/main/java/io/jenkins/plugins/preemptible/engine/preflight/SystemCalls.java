@@ -1,0 +1,208 @@
+package io.jenkins.plugins.preemptible.engine.preflight;
+
+import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Unix;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import jnr.ffi.LibraryLoader;
+import jnr.ffi.types.size_t;
+import jnr.ffi.types.ssize_t;
+
+/**
+ * What only system calls tell: the peers of unix sockets, the protocol of a socket, the type of a file system.
+ *
+ * <ol>
+ *   <li>Peers come from the kernel's socket diagnosis (sock_diag(7)), as {@code ss -xp} has them.
+ *   <li>A socket's protocol is the attribute {@code system.sockprotoname} of its descriptor, as lsof reads it.
+ *   <li>What a kernel or a sandbox does not answer is empty; CRIU's log has to do then.
+ * </ol>
+ *
+ * Safe for any thread; nothing stays open.
+ */
+final class SystemCalls {
+
+    private static final int AF_UNIX = 1;
+    private static final int AF_NETLINK = 16;
+    private static final int SOCK_RAW_CLOEXEC = 3 | 02000000;
+    private static final int NETLINK_SOCK_DIAG = 4;
+    private static final short SOCK_DIAG_BY_FAMILY = 20;
+    private static final short REQUEST_DUMP = 0x301;
+    private static final short NLMSG_ERROR = 2;
+    private static final short NLMSG_DONE = 3;
+    // UDIAG_SHOW_NAME | UDIAG_SHOW_PEER | UDIAG_SHOW_ICONS
+    private static final int SHOW = 1 | 4 | 8;
+    private static final int HEADER = 16;
+    // statfs(2)
+    private static final long MQUEUE = 0x19800202L;
+    // statx(2): AT_FDCWD, STATX_BLOCKS, and where the blocks of 512 bytes stand in its buffer.
+    private static final int CURRENT_FOLDER = -100;
+    private static final int BLOCKS = 0x400;
+    private static final int BLOCKS_AT = 48;
+
+    /** The functions as the library names them. */
+    public interface Functions {
+        int socket(int domain, int type, int protocol);
+
+        @ssize_t
+        long send(int socket, byte[] bytes, @size_t long length, int flags);
+
+        @ssize_t
+        long recv(int socket, byte[] bytes, @size_t long length, int flags);
+
+        int close(int descriptor);
+
+        @ssize_t
+        long getxattr(String path, String name, byte[] value, @size_t long size);
+
+        int statfs(String path, byte[] buffer);
+
+        int statx(int folder, String path, int flags, int mask, byte[] buffer);
+    }
+
+    private static final class Bound {
+        static final Functions C = LibraryLoader.create(Functions.class).load("c");
+    }
+
+    private SystemCalls() {}
+
+    /** The protocol of the socket behind a descriptor's link, such as {@code MPTCP}; empty when it is not told. */
+    static String protocol(String descriptor) {
+        byte[] value = new byte[64];
+        long length = Bound.C.getxattr(descriptor, "system.sockprotoname", value, value.length);
+        return length <= 0 ? "" : new String(value, 0, (int) length, StandardCharsets.US_ASCII).replace("\0", "").trim();
+    }
+
+    /** Whether a descriptor is a POSIX message queue. */
+    static boolean messageQueue(String descriptor) {
+        byte[] buffer = new byte[256];
+        return Bound.C.statfs(descriptor, buffer) == 0
+                && ByteBuffer.wrap(buffer).order(ByteOrder.nativeOrder()).getLong() == MQUEUE;
+    }
+
+    /** How many bytes a file really takes, holes left out; {@code otherwise} where that is not told. */
+    static long allocated(String descriptor, long otherwise) {
+        try {
+            byte[] buffer = new byte[256];
+            return Bound.C.statx(CURRENT_FOLDER, descriptor, 0, BLOCKS, buffer) == 0
+                    ? ByteBuffer.wrap(buffer).order(ByteOrder.nativeOrder()).getLong(BLOCKS_AT) * 512
+                    : otherwise;
+        } catch (UnsatisfiedLinkError e) {
+            // A C library from before 2018.
+            return otherwise;
+        }
+    }
+
+    /** All unix sockets of this process's network namespace with their peers; empty where the kernel does not tell. */
+    static Optional<Map<Long, Unix>> unixSockets() {
+        int socket = Bound.C.socket(AF_NETLINK, SOCK_RAW_CLOEXEC, NETLINK_SOCK_DIAG);
+        if (socket < 0) {
+            return Optional.empty();
+        }
+        try {
+            ByteBuffer request = ByteBuffer.allocate(HEADER + 24).order(ByteOrder.nativeOrder());
+            request.putInt(request.capacity()).putShort(SOCK_DIAG_BY_FAMILY).putShort(REQUEST_DUMP).putInt(1).putInt(0);
+            // States: all; no inode; what to show; a cookie that fits every socket.
+            request.put((byte) AF_UNIX).put((byte) 0).putShort((short) 0);
+            request.putInt(-1).putInt(0).putInt(SHOW).putInt(-1).putInt(-1);
+            if (Bound.C.send(socket, request.array(), request.capacity(), 0) != request.capacity()) {
+                return Optional.empty();
+            }
+            return Optional.of(answers(socket));
+        } catch (IOException e) {
+            return Optional.empty();
+        } finally {
+            Bound.C.close(socket);
+        }
+    }
+
+    private static Map<Long, Unix> answers(int socket) throws IOException {
+        Map<Long, Unix> all = new HashMap<>();
+        byte[] bytes = new byte[64 * 1024];
+        while (true) {
+            long length = Bound.C.recv(socket, bytes, bytes.length, 0);
+            if (length < HEADER) {
+                throw new IOException("no answer of sock_diag");
+            }
+            if (parse(ByteBuffer.wrap(bytes, 0, (int) length).order(ByteOrder.nativeOrder()), all)) {
+                return all;
+            }
+        }
+    }
+
+    /**
+     * Reads the messages of one datagram.
+     *
+     * @return whether the last message was among them
+     */
+    static boolean parse(ByteBuffer messages, Map<Long, Unix> into) throws IOException {
+        while (messages.remaining() >= HEADER) {
+            int start = messages.position();
+            int length = messages.getInt(start);
+            short type = messages.getShort(start + 4);
+            if (type == NLMSG_DONE) {
+                return true;
+            }
+            if (type == NLMSG_ERROR || length < HEADER + 16 || length > messages.remaining()) {
+                throw new IOException("sock_diag refused");
+            }
+            unix(messages, start + HEADER, start + length, into);
+            messages.position(Math.min(messages.limit(), start + aligned(length)));
+        }
+        return false;
+    }
+
+    private static void unix(ByteBuffer in, int start, int end, Map<Long, Unix> into) {
+        int type = in.get(start + 1);
+        long inode = Integer.toUnsignedLong(in.getInt(start + 4));
+        long peer = 0;
+        String name = "";
+        List<Long> waiting = new ArrayList<>();
+        for (int at = start + 16; at + 4 <= end; ) {
+            int length = Short.toUnsignedInt(in.getShort(at));
+            if (length < 4 || at + length > end) {
+                break;
+            }
+            switch (in.getShort(at + 2)) {
+                case 0 -> name = name(in, at + 4, length - 4);
+                case 2 -> peer = Integer.toUnsignedLong(in.getInt(at + 4));
+                case 3 -> {
+                    for (int i = at + 4; i + 4 <= at + length; i += 4) {
+                        waiting.add(Integer.toUnsignedLong(in.getInt(i)));
+                    }
+                }
+                default -> { }
+            }
+            at += aligned(length);
+        }
+        into.merge(
+                inode,
+                new Unix(inode, type, peer, name),
+                (old, now) -> new Unix(inode, type, now.peer() == 0 ? old.peer() : now.peer(), now.name()));
+        // One that waits to be accepted has no peer of its own yet: the listening socket will give it one.
+        for (long client : waiting) {
+            into.merge(
+                    client,
+                    new Unix(client, type, inode, ""),
+                    (old, now) -> new Unix(client, old.type(), inode, old.name()));
+        }
+    }
+
+    private static String name(ByteBuffer in, int at, int length) {
+        byte[] name = new byte[length];
+        for (int i = 0; i < length; i++) {
+            name[i] = in.get(at + i);
+        }
+        String text = new String(name, StandardCharsets.UTF_8);
+        return text.startsWith("\0") ? "@" + text.substring(1) : text.replace("\0", "");
+    }
+
+    private static int aligned(int length) {
+        return (length + 3) & ~3;
+    }
+}

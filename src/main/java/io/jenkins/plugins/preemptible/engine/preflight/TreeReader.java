@@ -1,0 +1,211 @@
+package io.jenkins.plugins.preemptible.engine.preflight;
+
+import io.jenkins.plugins.preemptible.engine.host.Proc;
+import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Kind;
+import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Member;
+import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.OpenFile;
+import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Stranger;
+import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Tie;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Collectors;
+
+/**
+ * Reads a stage's tree from proc(5) into a snapshot.
+ *
+ * <ol>
+ *   <li>The tree is listed once; then each process is read, on as many threads as there are processors.
+ *   <li>Sockets, mounts and other processes of the host are read once for all, and only what the tree makes necessary.
+ *   <li>A process that looks out of place is looked at again: between two reads it may have been born, or its parent
+ *       may have ended.
+ * </ol>
+ */
+final class TreeReader {
+
+    private static final int AGAIN = 20;
+    private static final long PAUSE_MILLIS = 10;
+
+    private final Preflight.Subject subject;
+    private final long init;
+    private final FileReader files = new FileReader();
+
+    private TreeReader(Preflight.Subject subject) {
+        this.subject = subject;
+        this.init = subject.init().pid();
+    }
+
+    static TreeSnapshot read(Preflight.Subject subject) {
+        return new TreeReader(subject).read();
+    }
+
+    private TreeSnapshot read() {
+        List<Proc.Stat> tree = subject.init().alive() ? Proc.tree(init) : List.of();
+        Set<Long> inside = tree.stream().map(Proc.Stat::pid).collect(Collectors.toSet());
+        Set<Long> group = Set.copyOf(subject.pids());
+        List<Member> read = tree.parallelStream().map(s -> member(s, group)).toList();
+        Set<Integer> mounts = mounts(read);
+        List<Member> members = read.stream().map(m -> withQueues(m, mounts)).toList();
+        OutsideReader outside = new OutsideReader(inside, files);
+        return new TreeSnapshot(
+                members,
+                tree.isEmpty() ? List.of() : strangers(inside, outside),
+                mounts,
+                SocketReader.read(init, members),
+                outside.holders(members),
+                RoomReader.read(subject, members));
+    }
+
+    private Member member(Proc.Stat stat, Set<Long> group) {
+        Path folder = ProcFiles.of(stat.pid());
+        boolean inGroup = group.isEmpty() || group.contains(stat.pid()) || inGroupNow(stat.pid());
+        if (stat.zombie()) {
+            boolean threads = ProcFiles.numbers(folder.resolve("task")).size() > 1;
+            return new Member(stat.pid(), stat.comm(), 0, true, threads, Map.of(), List.of(), List.of(), 0);
+        }
+        String status = ProcFiles.text(folder.resolve("status"));
+        Map<String, String> namespaces = new HashMap<>();
+        for (String name : TreeSnapshot.NAMESPACES) {
+            ProcFiles.link(folder.resolve("ns").resolve(name)).ifPresent(l -> namespaces.put(name, l));
+        }
+        long anonymous = ProcFiles.number(status, "RssAnon", 0) + ProcFiles.number(status, "VmSwap", 0);
+        return new Member(
+                stat.pid(),
+                stat.comm(),
+                tracer(folder, status),
+                inGroup,
+                false,
+                Map.copyOf(namespaces),
+                files.files(stat.pid()),
+                FileReader.mappings(stat.pid()),
+                anonymous * 1024);
+    }
+
+    // Their mount is the kernel's own: no table has it.
+    private static Member withQueues(Member member, Set<Integer> mounts) {
+        if (member.files().stream().noneMatch(f -> onNoMount(f, mounts))) {
+            return member;
+        }
+        String folder = ProcFiles.of(member.pid()).resolve("fd") + "/";
+        return member.withFiles(member.files().stream()
+                .map(f -> onNoMount(f, mounts) && SystemCalls.messageQueue(folder + f.number()) ? f.asQueue() : f)
+                .toList());
+    }
+
+    private static boolean onNoMount(OpenFile file, Set<Integer> mounts) {
+        return file.kind() == Kind.REGULAR
+                && file.mount() >= 0
+                && !mounts.contains(file.mount())
+                && !OutsideReader.memoryFile(file.link());
+    }
+
+    private static long tracer(Path folder, String status) {
+        long tracer = ProcFiles.number(status, "TracerPid", 0);
+        if (tracer != 0 || ProcFiles.number(status, "Threads", 1) < 2) {
+            return tracer;
+        }
+        return ProcFiles.numbers(folder.resolve("task")).stream()
+                .map(t -> ProcFiles.text(folder.resolve("task").resolve(t.toString()).resolve("status")))
+                .mapToLong(s -> ProcFiles.number(s, "TracerPid", 0))
+                .filter(t -> t != 0)
+                .findFirst()
+                .orElse(0);
+    }
+
+    /** Whether a process is in the control groups of the init or in groups below them; true when it is gone. */
+    private boolean inGroupNow(long pid) {
+        Map<String, String> own = groups(init);
+        Map<String, String> its = groups(pid);
+        return its.isEmpty()
+                || own.entrySet().stream().allMatch(e -> {
+                    String group = its.getOrDefault(e.getKey(), "");
+                    return group.equals(e.getValue()) || (group + "/").startsWith(e.getValue() + "/");
+                });
+    }
+
+    private static Map<String, String> groups(long pid) {
+        Map<String, String> groups = new HashMap<>();
+        ProcFiles.lines(ProcFiles.of(pid).resolve("cgroup")).forEach(line -> {
+            String[] parts = line.split(":", 3);
+            if (parts.length == 3) {
+                groups.put(parts[0] + ":" + parts[1], parts[2]);
+            }
+        });
+        return groups;
+    }
+
+    private List<Stranger> strangers(Set<Long> inside, OutsideReader outside) {
+        List<Stranger> strangers = new ArrayList<>();
+        Set<Long> told = new HashSet<>();
+        for (long pid : subject.pids()) {
+            if (!inside.contains(pid)) {
+                stranger(pid, Tie.IN_GROUP).ifPresent(s -> {
+                    strangers.add(s);
+                    told.add(pid);
+                });
+            }
+        }
+        String namespace = ProcFiles.link(ProcFiles.of(init).resolve("ns/pid")).orElse("");
+        boolean own = !ProcFiles.link(Path.of("/proc/self/ns/pid")).orElse(namespace).equals(namespace);
+        if (own) {
+            for (long pid : outside.pids()) {
+                boolean same = ProcFiles.link(ProcFiles.of(pid).resolve("ns/pid")).orElse("").equals(namespace);
+                // In the group as well it is one that is just entering.
+                if (same && !told.contains(pid) && !inGroupNow(pid)) {
+                    stranger(pid, Tie.IN_NAMESPACE).ifPresent(strangers::add);
+                }
+            }
+        }
+        return strangers;
+    }
+
+    // A process that enters is out of place for some milliseconds in every case.
+    private Optional<Stranger> stranger(long pid, Tie tie) {
+        Optional<Proc.Stat> stat = Proc.stat(pid);
+        for (int i = 0; i < AGAIN && stat.isPresent(); i++) {
+            if (stat.get().zombie() || below(stat.get())) {
+                return Optional.empty();
+            }
+            try {
+                Thread.sleep(PAUSE_MILLIS);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                break;
+            }
+            stat = Proc.stat(pid);
+        }
+        return stat.map(s -> new Stranger(pid, s.comm(), tie));
+    }
+
+    private boolean below(Proc.Stat stat) {
+        Optional<Proc.Stat> at = Optional.of(stat);
+        while (at.isPresent() && at.get().pid() > 1) {
+            if (at.get().pid() == init) {
+                return true;
+            }
+            at = Proc.stat(at.get().ppid());
+        }
+        return false;
+    }
+
+    private static Set<Integer> mounts(List<Member> members) {
+        Map<String, Long> one = new ConcurrentHashMap<>();
+        for (Member member : members) {
+            one.putIfAbsent(member.namespaces().getOrDefault("mnt", ""), member.pid());
+        }
+        Set<Integer> ids = new HashSet<>();
+        for (long pid : one.values()) {
+            ProcFiles.lines(ProcFiles.of(pid).resolve("mountinfo"))
+                    .map(l -> l.split(" ", 2)[0])
+                    .map(Integer::valueOf)
+                    .forEach(ids::add);
+        }
+        return Set.copyOf(ids);
+    }
+}

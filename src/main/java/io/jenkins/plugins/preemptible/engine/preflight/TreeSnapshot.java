@@ -1,0 +1,167 @@
+package io.jenkins.plugins.preemptible.engine.preflight;
+
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * A stage's tree and what it holds, as one look found it.
+ *
+ * <ol>
+ *   <li>{@link TreeReader} fills it from proc(5); tests make it by hand.
+ *   <li>What only matters when something else was seen (who else holds a pipe) is read only then.
+ *   <li>Nothing in it is looked up again: rules that read it are pure.
+ * </ol>
+ *
+ * @param processes the init and all below it
+ * @param strangers processes that are tied to the stage but not below its init
+ * @param mounts the ids of all mounts that the tree's mount namespaces have
+ * @param holders what processes outside hold of what the tree holds as well, by {@link OpenFile#identity}
+ */
+record TreeSnapshot(
+        List<Member> processes,
+        List<Stranger> strangers,
+        Set<Integer> mounts,
+        Sockets sockets,
+        Map<String, List<Holder>> holders,
+        Room room) {
+
+    /** The namespaces that a dump looks at, by the names of {@code /proc/PID/ns}. */
+    static final List<String> NAMESPACES = List.of("pid", "net", "user", "uts", "ipc", "cgroup", "time_for_children", "mnt");
+
+    /**
+     * One process below the init, or the init.
+     *
+     * @param tracer the process that traces any of its threads, 0 for none
+     * @param inGroup whether it is in the stage's control group
+     * @param deadLeader whether its first thread ended while others run
+     * @param namespaces by name, such as {@code net}, the kernel's {@code net:[4026531840]}; empty for a zombie
+     * @param anonymousBytes what of its own memory is not in any file, in memory or swapped out
+     */
+    record Member(
+            long pid,
+            String command,
+            long tracer,
+            boolean inGroup,
+            boolean deadLeader,
+            Map<String, String> namespaces,
+            List<OpenFile> files,
+            List<Mapping> mappings,
+            long anonymousBytes) {
+
+        Member withFiles(List<OpenFile> next) {
+            return new Member(
+                    pid, command, tracer, inGroup, deadLeader, namespaces, next, mappings, anonymousBytes);
+        }
+    }
+
+    /** What a descriptor refers to. */
+    enum Kind { REGULAR, FOLDER, CHARACTER, BLOCK, FIFO, PIPE, SOCKET, ANONYMOUS, OTHER }
+
+    /** How a descriptor may be used. */
+    enum Mode { READ, WRITE, BOTH }
+
+    /**
+     * One descriptor.
+     *
+     * @param link as {@code /proc/PID/fd} shows it
+     * @param mount the id of its mount, -1 when that was not told
+     * @param identity what every descriptor of the same file, pipe or socket has in common
+     * @param device major and minor number of a device file, {@code 10:232}; otherwise empty
+     * @param links how many names a file has
+     * @param bytes a file's blocks on disk or in memory
+     * @param target the process of a pidfd or the index of a pseudo terminal's master; -1 when it is neither
+     * @param detail a socket's protocol as the kernel names it, {@link #QUEUE} of a message queue; otherwise empty
+     */
+    record OpenFile(
+            int number,
+            String link,
+            Kind kind,
+            Mode mode,
+            int mount,
+            String identity,
+            String device,
+            long links,
+            long bytes,
+            long target,
+            String detail) {
+
+        static final String QUEUE = "mqueue";
+
+        OpenFile asQueue() {
+            return new OpenFile(number, link, kind, mode, mount, identity, device, links, bytes, target, QUEUE);
+        }
+
+        boolean deleted() {
+            return link.endsWith(" (deleted)");
+        }
+    }
+
+    /**
+     * One mapping of a file that matters: a shared, a deleted or a device's one.
+     *
+     * @param identity as {@link OpenFile#identity}
+     */
+    record Mapping(String path, boolean shared, String identity, long bytes) {
+
+        boolean deleted() {
+            return path.endsWith(" (deleted)");
+        }
+    }
+
+    /** How a process outside of the tree is tied to the stage. */
+    enum Tie { IN_GROUP, IN_NAMESPACE }
+
+    /** A process that is tied to the stage but not below its init. */
+    record Stranger(long pid, String command, Tie tie) {}
+
+    /** A process outside that holds something. */
+    record Holder(long pid, String command, Mode mode) {}
+
+    /**
+     * The sockets of the stage's network namespace, by inode.
+     *
+     * @param peersKnown whether the table of unix sockets has the peers
+     */
+    record Sockets(Map<Long, Inet> inet, Map<Long, Unix> unix, Map<Long, Long> netlinkUnread, boolean peersKnown) {
+        static final Sockets NONE = new Sockets(Map.of(), Map.of(), Map.of(), false);
+    }
+
+    /**
+     * A TCP socket.
+     *
+     * @param state as the kernel numbers them, see {@link #LISTEN}
+     * @param local address and port in the kernel's hexadecimal form; an IPv4 address in IPv6 is given as IPv4
+     * @param unread bytes to be read, or of a listening socket connections to be accepted
+     */
+    record Inet(long inode, int state, String local, String remote, long unread) {
+        static final int CLOSE = 7;
+        static final int LISTEN = 10;
+
+        boolean connected() {
+            return state != LISTEN && state != CLOSE;
+        }
+    }
+
+    /**
+     * A unix socket.
+     *
+     * @param type 1 stream, 2 datagram, 5 sequential packets
+     * @param peer the inode of the other one, 0 for none
+     * @param name its path, {@code @} before an abstract name, empty for none
+     */
+    record Unix(long inode, int type, long peer, String name) {
+        static final int DATAGRAM = 2;
+    }
+
+    /**
+     * What the image needs and what there is.
+     *
+     * @param needed bytes of the memory images, estimated from above
+     * @param free bytes that may be written to the image's folder
+     * @param freeMemory bytes that the kernel could still give out; {@link Long#MAX_VALUE} where the folder is on a disk
+     */
+    record Room(long needed, long free, long freeMemory) {
+        static final Room ENOUGH = new Room(0, Long.MAX_VALUE, Long.MAX_VALUE);
+    }
+}

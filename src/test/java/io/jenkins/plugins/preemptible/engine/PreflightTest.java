@@ -1,0 +1,357 @@
+package io.jenkins.plugins.preemptible.engine;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.jenkins.plugins.preemptible.engine.criu.Connections;
+import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
+import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
+import io.jenkins.plugins.preemptible.engine.host.HostTool;
+import io.jenkins.plugins.preemptible.engine.host.Proc;
+import io.jenkins.plugins.preemptible.engine.preflight.Leak;
+import io.jenkins.plugins.preemptible.engine.preflight.Preflight;
+import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
+import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
+import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
+import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
+import java.io.File;
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.nio.file.FileSystems;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardWatchEventKinds;
+import java.nio.file.WatchService;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Real programs, one for each thing that ties a stage to the outside: found, named, and never stopped for it. */
+class PreflightTest {
+
+    private static final Duration SOON = Duration.ofSeconds(20);
+
+    @TempDir
+    static Path built;
+
+    private static Path ties;
+
+    private StageBench bench;
+    private final List<Process> outside = new ArrayList<>();
+
+    @BeforeAll
+    static void build() throws Exception {
+        assumeTrue(HostTool.find("gcc").isPresent(), "gcc is not installed");
+        Path source = built.resolve("ties.c");
+        try (InputStream in = PreflightTest.class.getResourceAsStream("ties.c")) {
+            Files.copy(in, source);
+        }
+        // Not below /tmp: a stage may have one of its own.
+        ties = Files.createTempFile(Path.of("/var/tmp"), "preemptible-ties", "");
+        ties.toFile().deleteOnExit();
+        HostTool.Answer gcc = HostTool.run(60, List.of(
+                "gcc", "-w", "-O1", "-o", ties.toString(), source.toString(), "-lpthread", "-lrt"));
+        assertTrue(gcc.ok(), gcc::text);
+    }
+
+    @BeforeEach
+    void open() throws IOException {
+        bench = StageBench.open();
+    }
+
+    @AfterEach
+    void close() throws IOException {
+        outside.forEach(Process::destroyForcibly);
+        if (bench != null) {
+            bench.close();
+        }
+    }
+
+    private Path outside(String kind, String name) throws IOException {
+        Path at = bench.folder.resolve(name);
+        Path out = bench.folder.resolve(name + ".out");
+        outside.add(new ProcessBuilder(ties.toString(), kind, at.toString())
+                .redirectErrorStream(true)
+                .redirectInput(new File("/dev/null"))
+                .redirectOutput(out.toFile())
+                .start());
+        StageBench.until(kind + " is ready", SOON, () -> said(out, "ready"));
+        return at;
+    }
+
+    private static boolean said(Path file, String word) {
+        try {
+            return Files.readAllLines(file).stream().anyMatch(l -> l.startsWith(word));
+        } catch (IOException e) {
+            return false;
+        }
+    }
+
+    /** Starts a stage of one such program and waits until it has what it shall have. */
+    private StageId tied(String... arguments) {
+        List<String> command = new ArrayList<>(List.of(ties.toString()));
+        command.addAll(List.of(arguments));
+        StageId id = bench.start(command.toArray(String[]::new)).id();
+        Path output = bench.engine.status(id).output();
+        StageBench.until("ready", SOON, () -> said(output, "ready") || said(output, "cannot"));
+        assumeTrue(said(output, "ready"), () -> "this kernel does not let it: " + String.join(" ", command) + ", "
+                + StageBench.lines(output) + " lines");
+        return id;
+    }
+
+    private StageRecord record(StageId id) {
+        return new StageFolder(bench.folder.resolve("home/stages").resolve(id.value())).read().orElseThrow();
+    }
+
+    private PreflightReport look(StageId id, Connections connections, Path images) throws IOException {
+        StageRecord record = record(id);
+        Freezer freezer = FreezerKind.at(record.freezer());
+        return Preflight.of(new Preflight.Subject(
+                record.init(), freezer.pids(record.init()), record.mounts(), connections, images));
+    }
+
+    private PreflightReport look(StageId id) throws IOException {
+        return look(id, Connections.REFUSE, bench.folder.resolve("home/stages").resolve(id.value()).resolve("images"));
+    }
+
+    private static List<FailureReason> reasons(PreflightReport report) {
+        return report.leaks().stream().map(Leak::reason).distinct().toList();
+    }
+
+    /** Looks, and sees that nothing was frozen or stopped for it and that the stage's work goes on. */
+    private Leak found(StageId id, FailureReason reason) throws Exception {
+        Path group = FreezerKind.at(record(id).freezer()).cgroup().orElse(null);
+        try (WatchService watch = FileSystems.getDefault().newWatchService()) {
+            if (group != null) {
+                group.register(watch, StandardWatchEventKinds.ENTRY_MODIFY);
+            }
+            PreflightReport report = look(id);
+            assertEquals(List.of(reason), reasons(report), () -> report.leaks().toString());
+            assertNull(watch.poll(), "the kernel told of no change of the control group: never frozen");
+            Leak leak = report.leaks().get(0);
+            if (leak.pid() != 0) {
+                assertTrue(leak.command().contains("preemptible-tie") || leak.command().contains("nsenter")
+                        || leak.command().contains("sleep"), leak::toString);
+                assertNotNull(ProcessHandle.of(leak.pid()).orElse(null), leak::toString);
+            }
+            assertFalse(leak.what().isBlank());
+            assertFalse(Proc.tree(record(id).init().pid()).stream().anyMatch(s -> s.state() == 'T'), "none is stopped");
+            assertEquals(State.RUNNING, bench.engine.status(id).state());
+            Path output = bench.engine.status(id).output();
+            long lines = StageBench.lines(output);
+            StageBench.until("it goes on", SOON, () -> StageBench.lines(output) > lines);
+            assertNull(watch.poll(), "never frozen");
+            return leak;
+        }
+    }
+
+    @ParameterizedTest(name = "{0} {1}: {2}")
+    @CsvSource(textBlock = """
+        traced, -, TRACED, traced by
+        io_uring, -, IO_URING, io_uring
+        userfaultfd, -, USERFAULTFD, userfaultfd
+        perf, -, PERF_EVENT, perf_event
+        bpf-map, -, BPF, bpf-map
+        bpf-prog, -, BPF, bpf-prog
+        open, /dev/kvm, KVM_DEVICE, /dev/kvm
+        open, /dev/fuse, FUSE_DEVICE, /dev/fuse
+        open, /dev/net/tun, TUN_DEVICE, /dev/net/tun
+        open-r, /dev/loop-control, DEVICE, /dev/loop-control
+        open-r, /dev/loop0, DEVICE, /dev/loop0
+        tcp-pending, -, PENDING_CONNECTION, port
+        mptcp, -, MPTCP, MPTCP
+        pid-ns, -, NESTED_CONTAINER, pid namespace
+        user-ns, -, NESTED_CONTAINER, user namespace
+        uts-ns, -, NESTED_CONTAINER, uts namespace
+        ipc-ns, -, NESTED_CONTAINER, ipc namespace
+        cgroup-ns, -, NESTED_CONTAINER, cgroup namespace
+        time-ns, -, NESTED_CONTAINER, time namespace
+        net-ns, -, NETWORK_NAMESPACE, net namespace
+        fanotify, /var/tmp, FANOTIFY, fanotify
+        vsock, -, SOCKET_KIND, VSOCK
+        xdp, -, SOCKET_KIND, XDP
+        netlink-data, -, UNREAD_NETLINK, netlink
+        secretmem, -, SECRET_MEMORY, secretmem
+        seccomp-notify, -, SECCOMP_NOTIFY, seccomp
+        landlock, -, LANDLOCK, landlock
+        mq, -, MESSAGE_QUEUE, /pfq
+        zombie-leader, -, DEAD_LEADER, main thread
+        fsopen, -, MOUNT_HANDLE, fscontext
+        open-tree, -, OUTSIDE_FILE, descriptor
+        """)
+    void ofItself(String kind, String argument, FailureReason reason, String what) throws Exception {
+        assumeTrue(!argument.startsWith("/dev/") || Files.exists(Path.of(argument)), () -> "there is no " + argument);
+        Leak leak = found(tied(kind, argument), reason);
+        assertTrue(leak.what().contains(what), leak::toString);
+    }
+
+    @ParameterizedTest(name = "{0} {1}: {2}")
+    @CsvSource(textBlock = """
+        stream, serve-stream, UNIX_SOCKET_OUTSIDE
+        seqpacket, serve-seqpacket, UNIX_SOCKET_OUTSIDE
+        dgram, serve-dgram, UNIX_SOCKET_OUTSIDE
+        take, give-socket, UNIX_SOCKET_OUTSIDE
+        take, give-pipe, PIPE_OUTSIDE
+        take, give-memfd, SHARED_MEMORY_OUTSIDE
+        take-map, give-memfd, SHARED_MEMORY_OUTSIDE
+        take, give-pidfd, PIDFD_OUTSIDE
+        take, give-file, OUTSIDE_FILE
+        fifo, hold-fifo, FIFO_OUTSIDE
+        """)
+    void withSomebodyOutside(String kind, String server, FailureReason reason) throws Exception {
+        found(tied(kind, outside(server, "at").toString()), reason);
+    }
+
+    @Test
+    void aTerminalOfSomebodyOutside() throws Exception {
+        Path pty = outside("serve-pty", "pty").toRealPath();
+        Leak leak = found(tied("open", pty.toString()), FailureReason.TERMINAL_OUTSIDE);
+        assertTrue(leak.what().contains(pty.toString()), leak::toString);
+    }
+
+    @Test
+    void aConnectionToTheOutside() throws Exception {
+        try (ServerSocket server = new ServerSocket(0, 5, InetAddress.getLoopbackAddress())) {
+            StageId id = tied("tcp", Integer.toString(server.getLocalPort()));
+            Leak leak = found(id, FailureReason.CONNECTED_TCP);
+            assertTrue(leak.what().endsWith("to 127.0.0.1:" + server.getLocalPort()), leak::toString);
+            PreflightReport cut = look(id, Connections.CLOSE, bench.folder);
+            assertEquals(List.of(), cut.leaks());
+            assertTrue(cut.options().tcpClose());
+            assertFalse(cut.options().tcpEstablished());
+        }
+    }
+
+    @Test
+    void aProcessThatLeftItsControlGroup() throws Exception {
+        StageId probe = tied("none");
+        Path group = FreezerKind.at(record(probe).freezer()).cgroup().orElse(null);
+        assumeTrue(group != null, "stages have no control groups here");
+        found(tied("cgroup-escape", group.getParent().toString()), FailureReason.ESCAPED);
+    }
+
+    @Test
+    void processesFromOutsideInTheStage() throws Exception {
+        StageId id = tied("none");
+        long init = record(id).init().pid();
+        outside.add(new ProcessBuilder("nsenter", "--target", Long.toString(init), "--pid", "sleep", "60").start());
+        StageBench.until("it entered", SOON, () -> outside.get(0).children().findAny().isPresent());
+        found(id, FailureReason.ESCAPED);
+        outside.get(0).children().forEach(ProcessHandle::destroyForcibly);
+        outside.get(0).waitFor();
+        List<String> enter = new ArrayList<>(bench.engine.enterCommand(id));
+        enter.addAll(List.of("sleep", "60"));
+        Process entering = new ProcessBuilder(enter).start();
+        outside.add(entering);
+        StageBench.until("it enters", SOON, () -> entering.children().findAny().isPresent());
+        found(id, FailureReason.ENTERING);
+    }
+
+    @Test
+    void noRoomForTheImage() throws Exception {
+        Path disk = Files.createTempDirectory(Path.of("/var/tmp"), "preemptible-disk");
+        HostTool.Answer mounted = HostTool.run(10,
+                List.of("mount", "-t", "tmpfs", "-o", "size=8m", "none", disk.toString()));
+        try {
+            assumeTrue(mounted.ok(), () -> "no tmpfs can be mounted: " + mounted.text());
+            StageId id = tied("memory", "32");
+            PreflightReport report = look(id, Connections.REFUSE, disk.resolve("images"));
+            assertEquals(List.of(FailureReason.NO_SPACE), reasons(report), () -> report.leaks().toString());
+            assertTrue(report.leaks().get(0).what().contains("free are "), () -> report.leaks().toString());
+            assertTrue(look(id).ok(), "on the other disk there is room");
+        } finally {
+            if (mounted.ok()) {
+                StageBench.until("the disk is free", SOON, () -> HostTool.run(10, List.of("umount", disk.toString())).ok());
+            }
+            Files.delete(disk);
+        }
+    }
+
+    @Test
+    void whatCriuCarriesOverIsNoLeak() throws Exception {
+        Path at = Files.createDirectory(bench.folder.resolve("own"));
+        List<String> kinds = List.of(
+                "none", "open /dev/null", "open /dev/full", "open /dev/kmsg", "open-r /dev/urandom", "open /dev/ptmx",
+                "tcp-listen", "unix-inside", "fifo-inside " + at.resolve("fifo"), "memfd", "half-pipe", "mount-ns",
+                "packet", "raw", "udp", "netlink", "netlink-groups", "uevent", "pidfd-self", "pidfd-dead", "seccomp",
+                "lease " + at.resolve("lease"), "ns-file /proc/self/ns/net", "mount " + at.resolve("mount"),
+                "chroot " + at, "unlinked-cwd " + at.resolve("gone"), "deleted " + at.resolve("deleted") + " 1000",
+                "tmpfile " + at, "pty", "half-pty", "aio", "inotify", "sysv", "anon-shared", "threads-files",
+                "landlock-self", "open-r /proc/self/mem");
+        String script = IntStream.range(0, kinds.size())
+                .mapToObj(i -> "'" + ties + "' " + kinds.get(i).replaceFirst(" (/.*?)( \\d+)?$", " '$1'$2") + " >'"
+                        + bench.work.resolve(i + " " + kinds.get(i).split(" ")[0]) + "' 2>&1 &\n")
+                .collect(Collectors.joining()) + "wait";
+        StageId id = bench.script(script).id();
+        StageBench.until("all are ready", SOON, () -> outputs().size() == kinds.size()
+                && outputs().stream().allMatch(f -> said(f, "ready") || said(f, "cannot")));
+        PreflightReport report = look(id);
+        assertEquals(List.of(), report.leaks());
+        assertFalse(report.options().tcpClose() || report.options().tcpEstablished() || report.options().linkRemap());
+        bench.engine.suspend(id, bench.archive(id), bench.key);
+        bench.engine.resume(bench.archive(id), bench.key);
+        List<Path> working = outputs().stream().filter(f -> said(f, "ready")).toList();
+        assertTrue(working.size() > 30, "most of them work on this kernel");
+        List<Long> before = working.stream().map(StageBench::lines).toList();
+        StageBench.until("all go on", SOON, () -> {
+            for (int i = 0; i < working.size(); i++) {
+                if (StageBench.lines(working.get(i)) <= before.get(i)) {
+                    return false;
+                }
+            }
+            return true;
+        });
+    }
+
+    private List<Path> outputs() {
+        try (var files = Files.list(bench.work)) {
+            return files.toList();
+        } catch (IOException e) {
+            return List.of();
+        }
+    }
+
+    @Test
+    void connectionsInsideAndDeletedFilesChooseOptions() throws Exception {
+        PreflightReport inside = look(tied("tcp-inside"));
+        assertEquals(List.of(), inside.leaks());
+        assertTrue(inside.options().tcpEstablished());
+        StageId sparse = tied("deleted", bench.folder.resolve("large").toString(), "3000000000");
+        assertEquals(List.of(), look(sparse).leaks(), "a file of holes needs no room");
+        PreflightReport linked = look(tied("deleted-linked", bench.folder.resolve("linked").toString()));
+        assertEquals(List.of(FailureReason.LINKED_ELSEWHERE), reasons(linked));
+        assertTrue(linked.options().linkRemap());
+    }
+
+    @Test
+    void aStageOfManyProcessesThatComeAndGo() throws Exception {
+        StageId id = bench.script("i=0; while [ $i -lt 200 ]; do i=$((i+1)); sleep 60 & done; echo ready;"
+                + " while :; do /bin/true; (/bin/true); done").id();
+        StageBench.until("all are there", SOON, () -> said(bench.engine.status(id).output(), "ready"));
+        for (int i = 0; i < 20; i++) {
+            PreflightReport report = look(id);
+            assertEquals(List.of(), report.leaks());
+        }
+        bench.engine.kill(id);
+        assertEquals(List.of(), Preflight.of(new Preflight.Subject(
+                new io.jenkins.plugins.preemptible.engine.host.HostProcess(4194303, 1, Proc.bootId()),
+                List.of(4194303L), List.of(), null, bench.folder)).leaks());
+    }
+}

@@ -1,0 +1,95 @@
+package io.jenkins.plugins.preemptible.engine.compat;
+
+import io.jenkins.plugins.preemptible.engine.Checkpoint;
+import io.jenkins.plugins.preemptible.engine.compat.Row.Result;
+import org.opentest4j.TestAbortedException;
+
+/**
+ * Something that is tried as a stage; what became of it is one row of docs/compatibility.md.
+ *
+ * <ol>
+ *   <li>{@link #run} runs the body of one test. When it returns, the answer is yes.
+ *   <li>When an assumption fails, the answer is "not tried", else no, each with the first line of the reason; the test
+ *       is then skipped or fails as it would without.
+ *   <li>The body tells what it did meanwhile by {@link #suspended}, {@link #resumed} and {@link #remark}.
+ * </ol>
+ *
+ * For one thread.
+ */
+public final class Trial {
+
+    /** What is tried. */
+    @FunctionalInterface
+    public interface Body {
+        void run(Trial trial) throws Exception;
+    }
+
+    private final Part part;
+    private final String subject;
+    private final String work;
+    private String version = "";
+    private String remark = "";
+    private int suspended;
+    private int resumed;
+    private long dumpMillis = -1;
+    private long imageBytes = -1;
+
+    private Trial(Part part, String subject, String work) {
+        this.part = part;
+        this.subject = subject;
+        this.work = work;
+    }
+
+    /**
+     * Runs a body and notes its row.
+     *
+     * @param subject the program or the resource, such as {@code OpenJDK, ZGC}
+     * @param work what it does while it is suspended, in a few words
+     */
+    public static void run(Part part, String subject, String work, Body body) throws Exception {
+        Trial trial = new Trial(part, subject, work);
+        try {
+            body.run(trial);
+            trial.note(Result.YES, trial.remark);
+        } catch (TestAbortedException e) {
+            trial.note(Result.NOT_TRIED, reason(e));
+            throw e;
+        } catch (Exception | Error e) {
+            trial.note(Result.NO, reason(e));
+            throw e;
+        }
+    }
+
+    private static String reason(Throwable e) {
+        String text = e.getMessage() == null ? e.getClass().getSimpleName() : e.getMessage();
+        String first = text.lines().findFirst().orElse("").replace("Assumption failed: ", "");
+        return first.length() > 300 ? first.substring(0, 300) + "…" : first;
+    }
+
+    private void note(Result result, String why) {
+        CompatibilityTable.add(new Row(
+                part, subject, version, work, suspended, resumed, result, dumpMillis, imageBytes, why));
+    }
+
+    /** The program's version in short, such as {@code 4.04c}. */
+    public void version(String text) {
+        version = text;
+    }
+
+    /** What a reader has to know although it works. */
+    public void remark(String text) {
+        remark = text;
+    }
+
+    /** It was suspended, with this dump. */
+    public void suspended(Checkpoint dump) {
+        suspended++;
+        dumpMillis = Math.max(dumpMillis, dump.dumpMillis());
+        imageBytes = Math.max(imageBytes, dump.imageBytes());
+    }
+
+    /** It went on. */
+    public void resumed() {
+        resumed++;
+    }
+}
