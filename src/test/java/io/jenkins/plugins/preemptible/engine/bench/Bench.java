@@ -9,6 +9,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
+import java.util.logging.LogManager;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -72,6 +73,8 @@ final class Bench implements Callable<Integer> {
     private long life = 120;
 
     public static void main(String[] args) {
+        // The engine tells of each freeze.
+        LogManager.getLogManager().reset();
         System.exit(new CommandLine(new Bench())
                 .setParameterExceptionHandler((e, given) -> {
                     e.getCommandLine().getErr().println("preempt: " + e.getMessage() + "; see 'preempt bench --help'.");
