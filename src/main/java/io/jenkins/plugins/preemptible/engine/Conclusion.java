@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.engine;
 
 import io.jenkins.plugins.preemptible.engine.criu.CriuRun;
+import io.jenkins.plugins.preemptible.engine.criu.SilentClose;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
@@ -48,6 +49,9 @@ final class Conclusion {
             suspension.change(r -> r.withState(State.SUSPENDED)
                     .withFreezing(null)
                     .withSuspensions(r.suspensions() + 1));
+            if (record.options().tcpEstablished()) {
+                SilentClose.prepare(record.dumped());
+            }
             Stages.killWhole(tree.freezer(), record.init());
             if (!suspension.stages().localImages().keeps(folder.images())) {
                 StageFolder.delete(folder.images());
@@ -116,20 +120,19 @@ final class Conclusion {
         tree.thaw();
         StageFolder.delete(folder.images());
         suspension.change(r -> r.withState(State.RUNNING).withFreezing(null).withArchive(null, null));
-        if (record.archive() != null) {
-            Path archive = Path.of(record.archive());
-            if (record.dumped() != null) {
-                Files.deleteIfExists(archive);
-            }
-            // Of a process that died while it packed.
-            Files.deleteIfExists(archive.resolveSibling(archive.getFileName() + ".partial"));
+        if (record.archive() != null && record.dumped() != null) {
+            Files.deleteIfExists(Path.of(record.archive()));
         }
     }
 
-    /** Waits for the criu of somebody who died while it dumped; the caller holds the lock. */
-    static void endDumper(StageRecord record) {
+    /** Ends what somebody left who died while it dumped or packed; the caller holds the lock. */
+    static void endDumper(StageRecord record) throws IOException {
         if (record.freezing() != null && record.freezing().dumper() != null) {
             CriuRun.endGently(record.freezing().dumper(), DUMPER_LIMIT);
+        }
+        if (record.archive() != null && record.dumped() == null) {
+            Path archive = Path.of(record.archive());
+            Files.deleteIfExists(archive.resolveSibling(archive.getFileName() + ".partial"));
         }
     }
 

@@ -4,12 +4,16 @@ import io.jenkins.plugins.preemptible.engine.criu.Criu;
 import io.jenkins.plugins.preemptible.engine.criu.CriuException;
 import io.jenkins.plugins.preemptible.engine.criu.CriuRun;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import io.jenkins.plugins.preemptible.engine.criu.TaskTraits;
+import io.jenkins.plugins.preemptible.engine.fixup.ImageFixups;
+import io.jenkins.plugins.preemptible.engine.host.HostProbe;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.image.ImageArchive;
 import io.jenkins.plugins.preemptible.engine.image.ImageException;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.image.ImageManifest;
+import io.jenkins.plugins.preemptible.engine.image.WriteRequest;
 import io.jenkins.plugins.preemptible.engine.stage.Mounts;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
@@ -18,8 +22,10 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * The second step of a suspension: the frozen tree becomes CRIU's files, and those a sealed archive.
@@ -33,15 +39,18 @@ import java.util.List;
  */
 final class Dumping {
 
+    private static final Duration REFREEZE_LIMIT = Duration.ofSeconds(5);
+
     private final Suspension suspension;
     private final StageFolder folder;
+    private List<Proc.Stat> dumped = List.of();
 
     Dumping(Suspension suspension) {
         this.suspension = suspension;
         this.folder = suspension.folder();
     }
 
-    Checkpoint dump(Path archive, ImageKey key, IfDumpFails ifFails) {
+    Checkpoint dump(Path archive, ImageKey key, IfDumpFails ifFails, Extent extent) {
         Path target = archive.toAbsolutePath();
         try (StageFolder.Held lock = suspension.lock()) {
             StageRecord record = suspension.record();
@@ -60,12 +69,36 @@ final class Dumping {
                 requireFolder(target);
                 Criu criu = suspension.usableCriu();
                 suspension.change(r -> r.withArchive(target.toString(), null));
-                return dump(record, tree, criu, target, key);
+                return dump(record, tree, criu, target, key, extent);
             } catch (CriuException | IOException | RuntimeException e) {
                 undo(record, tree, ifFails);
-                throw suspension.failed(e);
+                throw lost(e).orElseGet(() -> suspension.failed(e));
             }
         }
+    }
+
+    /**
+     * A criu that was killed inside of a process may have taken it along, which nobody else would notice. The tree ran
+     * from then on until it was looked at, so one that is gone may have ended by itself as well.
+     */
+    private Optional<SuspendFailedException> lost(Exception e) {
+        if (!(e instanceof CriuException criu && criu.reason() == FailureReason.CRIU_KILLED)) {
+            return Optional.empty();
+        }
+        List<String> gone = dumped.stream()
+                .filter(s -> Proc.stat(s.pid())
+                        .filter(n -> n.startTicks() == s.startTicks() && (s.zombie() || !n.zombie()))
+                        .isEmpty())
+                .map(Proc.Stat::comm)
+                .distinct()
+                .toList();
+        return gone.isEmpty()
+                ? Optional.empty()
+                : Optional.of(new SuspendFailedException(
+                        FailureReason.CRIU_KILLED,
+                        suspension.id() + "; these ended meanwhile, by themselves or with it: " + String.join(", ", gone),
+                        List.of(),
+                        e));
     }
 
     private static void requireFolder(Path archive) {
@@ -78,11 +111,13 @@ final class Dumping {
         }
     }
 
-    private Checkpoint dump(StageRecord record, FrozenTree frozen, Criu criu, Path archive, ImageKey key)
+    private Checkpoint dump(
+            StageRecord record, FrozenTree frozen, Criu criu, Path archive, ImageKey key, Extent extent)
             throws CriuException, IOException {
         boolean idle = record.freezing().handover() == Handover.AT_FREEZE;
         List<Proc.Stat> tree = frozen.freeze();
         FrozenTree.refuseTraced(tree);
+        dumped = tree;
         StageFolder.delete(folder.images());
         Files.createDirectory(
                 folder.images(), PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
@@ -102,7 +137,13 @@ final class Dumping {
         };
         long dumping = System.nanoTime();
         criu.dump(record.init(), folder, frozen.freezer(), mounts, record.options(), idle, watch);
-        long dumped = System.nanoTime();
+        long ended = System.nanoTime();
+        ImageFixups.apply(folder.images());
+        TaskTraits.keep(folder.images(), tree);
+        Path measured = folder.logs().resolve("stats-dump");
+        if (Files.exists(measured)) {
+            Files.copy(measured, folder.images().resolve("stats-dump.img"));
+        }
         StageRecord.Image image = new StageRecord.Image(manifest.createdAt(), null, tree.size());
         new StageFolder(folder.images())
                 .write(record.withState(State.SUSPENDED)
@@ -113,7 +154,7 @@ final class Dumping {
                         .withImage(image)
                         .withSuspensions(record.suspensions() + 1));
         ImageArchive.Written written = new Packing(idle, this::cancelled)
-                .run(() -> ImageArchive.write(folder.images(), archive, key, manifest));
+                .run(() -> ImageArchive.write(request(record, archive, key, manifest, extent)));
         StageRecord.Image sealed = new StageRecord.Image(image.createdAt(), Resumption.stamp(archive), tree.size());
         List<Long> pids = tree.stream().map(Proc.Stat::pid).toList();
         StageRecord after = suspension.change(r -> r.state() != State.SUSPENDING ? r : r
@@ -126,7 +167,7 @@ final class Dumping {
         return new Checkpoint(
                 suspension.id(),
                 record.freezing().millis(),
-                Suspension.millis(dumping, dumped),
+                Suspension.millis(dumping, ended),
                 written.millis(),
                 written.imageBytes(),
                 written.archiveBytes(),
@@ -135,6 +176,17 @@ final class Dumping {
 
     private boolean cancelled() {
         return folder.thawAsked() || suspension.record().state() == State.KILLED;
+    }
+
+    private WriteRequest request(
+            StageRecord record, Path archive, ImageKey key, ImageManifest manifest, Extent extent) {
+        WriteRequest request = WriteRequest.of(folder.images(), archive, key, manifest)
+                .preserving(record.preserved() == null
+                        ? List.of()
+                        : record.preserved().stream().map(Path::of).toList());
+        return extent == Extent.DIFFERENCE
+                ? request.against(folder.imageIndex(), null)
+                : request.indexed(folder.imageIndex());
     }
 
     private ImageManifest manifest(StageRecord record, Criu criu, List<Proc.Stat> tree) {
@@ -146,16 +198,20 @@ final class Dumping {
                         Proc.commandLine(s.pid())))
                 .toList();
         return new ImageManifest(
-                ImageArchive.FORMAT_VERSION,
-                suspension.id().value(),
-                record.name(),
-                Instant.now().toString(),
-                criu.version(),
-                Proc.kernelRelease(),
-                Proc.machine(),
-                tree.size(),
-                0,
-                processes);
+                        ImageArchive.FORMAT_VERSION,
+                        suspension.id().value(),
+                        record.name(),
+                        Instant.now().toString(),
+                        criu.version(),
+                        Proc.kernelRelease(),
+                        Proc.machine(),
+                        tree.size(),
+                        0,
+                        processes)
+                .with(
+                        record.suspensions() + 1,
+                        HostProbe.fingerprint(
+                                criu.version(), tree.stream().map(Proc.Stat::pid).toList()));
     }
 
     /** What cannot be cleared away does not hide why. */
@@ -166,7 +222,7 @@ final class Dumping {
                 tree.thaw();
             } else {
                 // A criu that was killed left it running.
-                tree.freezer().freeze(tree.init(), java.time.Duration.ofSeconds(5));
+                tree.freezer().freeze(tree.init(), REFREEZE_LIMIT);
             }
             StageFolder.delete(folder.images());
             suspension.change(r -> r.state() != State.SUSPENDING ? r : r

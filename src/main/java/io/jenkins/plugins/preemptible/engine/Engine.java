@@ -113,7 +113,8 @@ public final class Engine {
             folder.write(StageRecord.starting(
                     spec, freezer.location(), Instant.now().toString(), folder.path().toString()));
             HostProcess init = StageLaunch.start(spec, folder, freezer);
-            List<String> mounts = Mounts.ofHost(Proc.mountInfo(init.pid()));
+            // As they were before the command could mount anything: that is the stage's own.
+            List<String> mounts = Mounts.ofHost(Files.readAllLines(folder.path().resolve("mounts")));
             folder.change(r -> r.withInit(init).withMounts(mounts));
             return status(spec.id());
         } catch (EngineException e) {
@@ -213,7 +214,15 @@ public final class Engine {
      * @throws EngineException {@link FailureReason#UNKNOWN_STAGE}
      */
     public Checkpoint dump(StageId id, Path archive, ImageKey key, IfDumpFails ifFails) {
-        return new Dumping(new Suspension(stages, id)).dump(archive, key, ifFails);
+        return dump(id, archive, key, ifFails, Extent.FULL);
+    }
+
+    /**
+     * The same; {@link Extent#DIFFERENCE} asks for what changed since the last full image only, which is good where that
+     * stays beside the new archive.
+     */
+    public Checkpoint dump(StageId id, Path archive, ImageKey key, IfDumpFails ifFails, Extent extent) {
+        return new Dumping(new Suspension(stages, id)).dump(archive, key, ifFails, extent);
     }
 
     /**
@@ -240,17 +249,34 @@ public final class Engine {
 
     /** {@link #freeze} without a guard, {@link #dump}, then {@link #commit}; a failure leaves the stage running. */
     public SuspendReport suspend(StageId id, Path archive, ImageKey key) {
+        return suspend(id, archive, key, Extent.FULL);
+    }
+
+    /** The same, of this extent; see {@link #dump(StageId, Path, ImageKey, IfDumpFails, Extent)}. */
+    public SuspendReport suspend(StageId id, Path archive, ImageKey key, Extent extent) {
         long begun = System.nanoTime();
         Frozen frozen = freeze(id, FreezeRequest.plain());
-        Checkpoint checkpoint = dump(id, archive, key, IfDumpFails.THAW);
+        Checkpoint checkpoint = dump(id, archive, key, IfDumpFails.THAW, extent);
         long sealed = System.nanoTime();
-        commit(id);
+        commitOrThaw(id);
         long end = System.nanoTime();
         return new SuspendReport(
                 frozen,
                 checkpoint,
                 Duration.ofNanos(end - sealed).toMillis(),
                 Duration.ofNanos(end - begun).toMillis());
+    }
+
+    // Whoever asks for all of it at once has no hand in between: a stage whose archive vanished must not stay frozen.
+    private void commitOrThaw(StageId id) {
+        try {
+            commit(id);
+        } catch (SuspendFailedException e) {
+            if (stages.settle(id).state() == State.SUSPENDING) {
+                thaw(id);
+            }
+            throw e;
+        }
     }
 
     /**

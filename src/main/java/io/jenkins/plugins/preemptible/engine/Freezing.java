@@ -51,11 +51,16 @@ final class Freezing {
             Conclusion.endDumper(record);
             long begun = System.nanoTime();
             PreflightReport seen = preflight.apply(record);
-            if (!seen.ok()) {
-                Leak leak = seen.leaks().get(0);
-                throw new SuspendFailedException(leak.reason(), leak.what());
+            // Whoever is just entering is waited for while the tree is being frozen.
+            Optional<Leak> leak = seen.leaks().stream()
+                    .filter(l -> l.reason() != FailureReason.ENTERING)
+                    .findFirst();
+            if (leak.isPresent()) {
+                throw new SuspendFailedException(leak.get().reason(), leak.get().words());
             }
             return freeze(record.withOptions(seen.options()), request, Suspension.millis(begun, System.nanoTime()));
+        } catch (IOException e) {
+            throw suspension.failed(e);
         }
     }
 

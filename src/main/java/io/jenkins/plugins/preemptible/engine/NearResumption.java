@@ -78,7 +78,9 @@ record NearResumption(Stages stages, StageId id) {
             Optional<StageRecord> known = folder.read().filter(r -> r.state() == State.SUSPENDED
                     || r.state() == State.RESUMING);
             Optional<StageRecord> sealed = new StageFolder(folder.images()).read();
-            if (known.isEmpty() || sealed.isEmpty() || !fits(known.get(), sealed.get())) {
+            boolean whole = sealed.isPresent() && (sealed.get().preserved() == null || sealed.get().preserved().isEmpty());
+            // CRIU's files hold no preserved paths, and those may have changed since: the archive has them.
+            if (known.isEmpty() || !whole || !fits(known.get(), sealed.get())) {
                 return Optional.empty();
             }
             StageRecord suspended = known.get().withState(State.SUSPENDED).withInit(null).withFreezer(null);

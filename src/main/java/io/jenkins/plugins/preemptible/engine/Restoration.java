@@ -3,6 +3,7 @@ package io.jenkins.plugins.preemptible.engine;
 import io.jenkins.plugins.preemptible.engine.criu.Criu;
 import io.jenkins.plugins.preemptible.engine.criu.CriuException;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import io.jenkins.plugins.preemptible.engine.criu.TaskTraits;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
 import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
@@ -53,6 +54,7 @@ record Restoration(Stages stages, StageId id, Criu criu) {
                 pid = criu.restore(images, folder, freezer, sealed.mounts(), sealed.options());
             }
             Optional<HostProcess> init = HostProcess.of(pid);
+            TaskTraits.giveBack(images, pid);
             if (freezer.cgroup().isEmpty()) {
                 freezer.thaw(init.orElse(null));
             }

@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.engine;
 
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import java.util.List;
 
 /**
  * What a resume took.
@@ -14,5 +15,16 @@ import io.jenkins.plugins.preemptible.engine.stage.StageId;
  * </ol>
  *
  * @param tier what it was served from
+ * @param warnings what differs between the host of the image and this one, sentences without a final stop
  */
-public record ResumeReport(StageId id, long restoreMillis, int processes, long unpackMillis, Tier tier) {}
+public record ResumeReport(
+        StageId id, long restoreMillis, int processes, long unpackMillis, Tier tier, List<String> warnings) {
+
+    public ResumeReport {
+        warnings = List.copyOf(warnings);
+    }
+
+    public ResumeReport(StageId id, long restoreMillis, int processes, long unpackMillis, Tier tier) {
+        this(id, restoreMillis, processes, unpackMillis, tier, List.of());
+    }
+}

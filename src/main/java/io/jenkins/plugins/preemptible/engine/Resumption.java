@@ -2,10 +2,13 @@ package io.jenkins.plugins.preemptible.engine;
 
 import io.jenkins.plugins.preemptible.engine.criu.Criu;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import io.jenkins.plugins.preemptible.engine.host.HostProbe;
+import io.jenkins.plugins.preemptible.engine.image.HostFingerprint;
 import io.jenkins.plugins.preemptible.engine.image.ImageArchive;
 import io.jenkins.plugins.preemptible.engine.image.ImageException;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.image.ImageManifest;
+import io.jenkins.plugins.preemptible.engine.image.ReadRequest;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
@@ -47,11 +50,11 @@ final class Resumption {
             if (near.isPresent()) {
                 return near.get();
             }
-            unpacked = Files.createTempDirectory(stages.incoming(), "image");
+            unpacked = stages.unpackingFolder();
             long begun = System.nanoTime();
-            ImageManifest manifest = ImageArchive.read(archive, key, unpacked);
+            ImageArchive.Unpacked image = ImageArchive.read(ReadRequest.of(archive, key), unpacked);
             long unpackMillis = Suspension.millis(begun, System.nanoTime());
-            return restore(criu, unpacked, manifest, unpackMillis);
+            return restore(criu, unpacked, image, unpackMillis);
         } catch (ImageException e) {
             FailureReason reason = switch (e.reason()) {
                 case MISSING -> FailureReason.IMAGE_MISSING;
@@ -89,7 +92,9 @@ final class Resumption {
         }
     }
 
-    private ResumeReport restore(Criu criu, Path images, ImageManifest manifest, long unpackMillis) throws IOException {
+    private ResumeReport restore(Criu criu, Path images, ImageArchive.Unpacked image, long unpackMillis)
+            throws IOException {
+        ImageManifest manifest = image.manifest();
         StageRecord sealed = new StageFolder(images)
                 .read()
                 .orElseThrow(() -> new ResumeFailedException(FailureReason.IMAGE_UNUSABLE, "it holds no stage record"));
@@ -110,6 +115,8 @@ final class Resumption {
         }
         try (StageFolder.Held lock = lock(stages, id)) {
             refuseUnfit(folder, sealed);
+            List<String> warnings = compareHosts(criu, manifest);
+            putBack(image, folder.read().map(StageRecord::preserved).orElse(null));
             // The record that is here knows the archive's stamp.
             StageRecord suspended = folder.read()
                     .orElse(sealed)
@@ -120,12 +127,33 @@ final class Resumption {
                     .withSuspensions(sealed.suspensions())
                     .withArchive(archive.toString(), null);
             long millis = new Restoration(stages, id, criu).restore(images, sealed, suspended);
-            return new ResumeReport(id, millis, manifest.processes(), unpackMillis, Tier.ARCHIVE);
+            return new ResumeReport(id, millis, manifest.processes(), unpackMillis, Tier.ARCHIVE, warnings);
         } finally {
             if (!known && !folder.exists()) {
                 Restoration.deleteQuietly(folder.path());
             }
         }
+    }
+
+    /** Returns what differs and may still work; refuses what cannot. */
+    private static List<String> compareHosts(Criu criu, ImageManifest manifest) {
+        if (manifest.host() == null) {
+            return List.of();
+        }
+        List<HostFingerprint.Objection> objections = HostFingerprint.objections(
+                manifest.host(),
+                HostProbe.fingerprint(criu.version(), manifest.host().buildIds().keySet()));
+        for (HostFingerprint.Objection each : objections) {
+            if (each.refusal()) {
+                throw new ResumeFailedException(FailureReason.OTHER_PROCESSOR, each.sentence());
+            }
+        }
+        return objections.stream().map(HostFingerprint.Objection::sentence).toList();
+    }
+
+    // A host that knows the stage knows what it declared; another one has to believe the image, as it does in all else.
+    private static void putBack(ImageArchive.Unpacked image, List<String> declared) throws ImageException {
+        image.preserved().putBack(declared == null ? null : declared.stream().map(Path::of).toList());
     }
 
     static StageFolder.Held lock(Stages stages, StageId id) {

@@ -1,10 +1,12 @@
 package io.jenkins.plugins.preemptible.engine;
 
+import io.jenkins.plugins.preemptible.engine.criu.Criu;
 import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
 import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
+import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
@@ -50,6 +52,27 @@ record Stages(Path home, CriuSearch criu, FreezerKind freezers, LocalImages loca
         return incoming;
     }
 
+    /** A new folder in there; those of processes that died are removed first. */
+    Path unpackingFolder() throws IOException {
+        HostProcess self = HostProcess.of(ProcessHandle.current().pid()).orElseThrow();
+        try (var entries = Files.list(incoming())) {
+            for (Path entry : entries.toList()) {
+                if (isOfTheDead(entry.getFileName().toString())) {
+                    StageFolder.delete(entry);
+                }
+            }
+        }
+        return Files.createTempDirectory(incoming(), "image-" + self.pid() + "-" + self.startTicks() + "-");
+    }
+
+    private static boolean isOfTheDead(String name) {
+        String[] parts = name.split("-");
+        return parts.length == 4
+                && parts[1].matches("\\d{1,10}")
+                && parts[2].matches("\\d{1,18}")
+                && !new HostProcess(Long.parseLong(parts[1]), Long.parseLong(parts[2]), Proc.bootId()).alive();
+    }
+
     /** The ids of all stages, in the order of their names. */
     List<StageId> ids() {
         Path all = home.resolve("stages");
@@ -77,7 +100,7 @@ record Stages(Path home, CriuSearch criu, FreezerKind freezers, LocalImages loca
         try {
             return switch (record.state()) {
                 case RUNNING, SUSPENDING -> record.init() == null || record.init().alive() ? record : ended(folder, record);
-                case RESUMING -> abandoned(folder) ? record.withState(State.SUSPENDED) : record;
+                case RESUMING -> resuming(folder, record);
                 default -> record;
             };
         } catch (IOException e) {
@@ -106,10 +129,30 @@ record Stages(Path home, CriuSearch criu, FreezerKind freezers, LocalImages loca
         }
     }
 
-    private static boolean abandoned(StageFolder folder) throws IOException {
+    // Whoever resumed it may have died: its criu went on, and either the stage runs now or it is still suspended.
+    private static StageRecord resuming(StageFolder folder, StageRecord seen) throws IOException {
         Optional<StageFolder.Held> held = folder.lock();
-        held.ifPresent(StageFolder.Held::close);
-        return held.isPresent();
+        if (held.isEmpty()) {
+            return seen;
+        }
+        try (StageFolder.Held lock = held.get()) {
+            StageRecord now = folder.read().orElse(seen);
+            if (now.state() != State.RESUMING || now.freezer() == null) {
+                return now;
+            }
+            Freezer freezer = freezer(now).orElseThrow();
+            Optional<HostProcess> init = Criu.finishedRestore(folder, freezer);
+            if (init.isEmpty()) {
+                return now.withState(State.SUSPENDED);
+            }
+            freezer.thaw(init.get());
+            StageFolder.delete(folder.images());
+            return folder.change(r -> r.state() != State.RESUMING ? r : r
+                            .withState(State.RUNNING)
+                            .withInit(init.get())
+                            .withArchive(null, null))
+                    .orElse(now);
+        }
     }
 
     StageStatus status(StageId id) {

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
@@ -127,8 +128,8 @@ class PreflightTest {
                 record.init(), freezer.pids(record.init()), record.mounts(), connections, images));
     }
 
-    private PreflightReport look(StageId id) throws IOException {
-        return look(id, Connections.REFUSE, bench.folder.resolve("home/stages").resolve(id.value()).resolve("images"));
+    private PreflightReport look(StageId id) {
+        return bench.engine.preflight(id);
     }
 
     private static List<FailureReason> reasons(PreflightReport report) {
@@ -144,6 +145,13 @@ class PreflightTest {
             }
             PreflightReport report = look(id);
             assertEquals(List.of(reason), reasons(report), () -> report.leaks().toString());
+            if (reason != FailureReason.ENTERING) {
+                SuspendFailedException refusal = assertThrows(SuspendFailedException.class,
+                        () -> bench.engine.suspend(id, bench.archive(id), bench.key));
+                assertEquals(reason, refusal.reason());
+                assertTrue(refusal.getMessage().contains(reason.sentence()), refusal::getMessage);
+                assertFalse(Files.exists(bench.archive(id)));
+            }
             assertNull(watch.poll(), "the kernel told of no change of the control group: never frozen");
             Leak leak = report.leaks().get(0);
             if (leak.pid() != 0) {
@@ -195,6 +203,9 @@ class PreflightTest {
         zombie-leader, -, DEAD_LEADER, main thread
         fsopen, -, MOUNT_HANDLE, fscontext
         open-tree, -, OUTSIDE_FILE, descriptor
+        packet-pipe, -, UNSUPPORTED, packet mode
+        semaphore, -, LINKED_ELSEWHERE, mapped /dev/shm/
+        pending-data, /tmp/pending, PENDING_CONNECTION, unix socket
         """)
     void ofItself(String kind, String argument, FailureReason reason, String what) throws Exception {
         assumeTrue(!argument.startsWith("/dev/") || Files.exists(Path.of(argument)), () -> "there is no " + argument);
@@ -289,7 +300,7 @@ class PreflightTest {
         Path at = Files.createDirectory(bench.folder.resolve("own"));
         List<String> kinds = List.of(
                 "none", "open /dev/null", "open /dev/full", "open /dev/kmsg", "open-r /dev/urandom", "open /dev/ptmx",
-                "tcp-listen", "unix-inside", "fifo-inside " + at.resolve("fifo"), "memfd", "half-pipe", "mount-ns",
+                "tcp-listen", "unix-inside", "pending " + at.resolve("listening"), "fifo-inside " + at.resolve("fifo"), "memfd", "half-pipe", "mount-ns",
                 "packet", "raw", "udp", "netlink", "netlink-groups", "uevent", "pidfd-self", "pidfd-dead", "seccomp",
                 "lease " + at.resolve("lease"), "ns-file /proc/self/ns/net", "mount " + at.resolve("mount"),
                 "chroot " + at, "unlinked-cwd " + at.resolve("gone"), "deleted " + at.resolve("deleted") + " 1000",

@@ -33,10 +33,10 @@ final class StageBench implements AutoCloseable {
     final Engine engine;
     final ImageKey key = ImageKey.generate();
 
-    private StageBench(FreezerKind freezer, Path home, LocalImages localImages) throws IOException {
+    private StageBench(FreezerKind freezer, Path home, LocalImages localImages, CriuSearch criu) throws IOException {
         folder = Files.createTempDirectory(Path.of("/var/tmp"), "preemptible test ");
         work = Files.createDirectory(folder.resolve("work"));
-        engine = Engine.open(home == null ? folder.resolve("home") : home, new CriuSearch(), freezer, localImages);
+        engine = Engine.open(home == null ? folder.resolve("home") : home, criu, freezer, localImages);
     }
 
     static StageBench open() throws IOException {
@@ -45,15 +45,21 @@ final class StageBench implements AutoCloseable {
 
     /** Keeps no local images. */
     static StageBench openForArchives() throws IOException {
-        return open(null, null, new LocalImages(false, 0));
+        return open(null, null, new LocalImages(false, 0), new CriuSearch());
+    }
+
+    /** With these criu programs only. */
+    static StageBench openWith(CriuSearch criu) throws IOException {
+        return open(null, null, new LocalImages(true, 0), criu);
     }
 
     static StageBench open(FreezerKind freezer, Path home) throws IOException {
-        return open(freezer, home, new LocalImages(true, 0));
+        return open(freezer, home, new LocalImages(true, 0), new CriuSearch());
     }
 
-    private static StageBench open(FreezerKind freezer, Path home, LocalImages localImages) throws IOException {
-        StageBench bench = new StageBench(freezer, home, localImages);
+    private static StageBench open(FreezerKind freezer, Path home, LocalImages localImages, CriuSearch criu)
+            throws IOException {
+        StageBench bench = new StageBench(freezer, home, localImages, criu);
         HostReport report = bench.engine.check();
         if (!report.ok()) {
             bench.close();

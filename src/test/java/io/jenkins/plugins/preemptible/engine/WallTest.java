@@ -43,6 +43,7 @@ class WallTest {
                     "com.fasterxml.jackson..",
                     "com.github.luben.zstd..",
                     "com.google.crypto.tink..",
+                    "com.google.protobuf..",
                     "org.apache.commons.compress..",
                     "org.apache.commons.io..");
 

@@ -19,6 +19,7 @@
 #include <linux/if_tun.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -156,6 +157,12 @@ int main(int argc, char **argv) {
     } else if (IS("take")) { take_fd(arg);
     } else if (IS("take-map")) { int fd = take_fd(arg); if (mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED) cannot("mmap"); close(fd);
     } else if (IS("memfd")) { int fd = must(memfd_create("shared", 0), "memfd"); ftruncate(fd, 8192); if (mmap(0, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED) cannot("mmap");
+    } else if (IS("packet-pipe")) { must(pipe2(two, O_DIRECT), "pipe2");
+    } else if (IS("semaphore")) { if (sem_open("/preemptible-ties", O_CREAT | O_EXCL, 0600, 1) == SEM_FAILED) cannot("sem_open");
+    } else if (IS("pending-data")) {
+        int s = listen_at(arg, SOCK_STREAM), c = unix_to(arg, SOCK_STREAM);
+        (void)s; must(write(c, "early", 5), "write");
+    } else if (IS("pending")) { listen_at(arg, SOCK_STREAM); unix_to(arg, SOCK_STREAM);
     } else if (IS("half-pipe")) { int p[2]; must(pipe(p), "pipe"); close(p[1]);
     } else if (IS("pid-ns")) { in_child(CLONE_NEWPID);
     } else if (IS("mount-ns")) { in_child(CLONE_NEWNS);

@@ -1,21 +1,10 @@
 package io.jenkins.plugins.preemptible.engine.cli;
 
-import io.jenkins.plugins.preemptible.engine.EngineException;
-import io.jenkins.plugins.preemptible.engine.criu.Connections;
-import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
-import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.host.HostReport;
 import io.jenkins.plugins.preemptible.engine.preflight.Leak;
-import io.jenkins.plugins.preemptible.engine.preflight.Preflight;
 import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
-import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
-import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
-import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
-import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
@@ -55,7 +44,7 @@ final class CheckCommand implements Callable<Integer> {
 
     @Override
     public Integer call() {
-        return id == null ? host(context.engine().check()) : stage(preflight());
+        return id == null ? host(context.engine().check()) : stage(context.engine().preflight(id));
     }
 
     private int host(HostReport report) {
@@ -77,23 +66,6 @@ final class CheckCommand implements Callable<Integer> {
         return report.ok() ? ExitStatus.OK : ExitStatus.FAILED;
     }
 
-    private PreflightReport preflight() {
-        State state = context.engine().status(id).state();
-        StageFolder folder = new StageFolder(context.home().resolve("stages").resolve(id.value()));
-        StageRecord record = folder.read().orElseThrow(() -> new EngineException(FailureReason.UNKNOWN_STAGE, id.value()));
-        if (state != State.RUNNING || record.init() == null) {
-            throw new EngineException(
-                    state == State.SUSPENDED ? FailureReason.STAGE_SUSPENDED : FailureReason.STAGE_ENDED, id.value());
-        }
-        try {
-            List<Long> pids = FreezerKind.at(record.freezer()).pids(record.init());
-            return Preflight.of(new Preflight.Subject(
-                    record.init(), pids, record.mounts(), Connections.REFUSE, folder.images()));
-        } catch (IOException e) {
-            throw new UncheckedIOException("the processes of " + id + " cannot be listed", e);
-        }
-    }
-
     private int stage(PreflightReport report) {
         if (json) {
             Map<String, Object> object = new LinkedHashMap<>();
@@ -108,9 +80,8 @@ final class CheckCommand implements Callable<Integer> {
             for (Leak leak : report.leaks()) {
                 print(leak);
             }
-            boolean passing = report.leaks().stream().allMatch(l -> l.reason().passing());
             context.out()
-                    .println(passing
+                    .println(report.lasting().isEmpty()
                             ? "The stage cannot be suspended now, but perhaps later."
                             : "The stage cannot be suspended while these processes go on.");
         }

@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.cli;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.core.json.JsonWriteFeature;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.PropertyNamingStrategies;
 import com.fasterxml.jackson.databind.json.JsonMapper;
@@ -106,6 +107,8 @@ final class Context {
 
     private static final class Json {
         static final ObjectMapper MAPPER = JsonMapper.builder()
+                // Names that a stage chose may hold what drives a terminal, above ASCII too.
+                .enable(JsonWriteFeature.ESCAPE_NON_ASCII)
                 .propertyNamingStrategy(PropertyNamingStrategies.SNAKE_CASE)
                 .build();
     }

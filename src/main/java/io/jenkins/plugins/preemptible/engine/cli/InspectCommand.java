@@ -1,12 +1,16 @@
 package io.jenkins.plugins.preemptible.engine.cli;
 
+import com.fasterxml.jackson.annotation.JsonInclude;
+import com.fasterxml.jackson.annotation.JsonUnwrapped;
+import io.jenkins.plugins.preemptible.engine.content.ContentException;
+import io.jenkins.plugins.preemptible.engine.content.ContentReader;
+import io.jenkins.plugins.preemptible.engine.content.ContentReader.Detail;
+import io.jenkins.plugins.preemptible.engine.content.ImageContent;
 import io.jenkins.plugins.preemptible.engine.image.ImageArchive;
 import io.jenkins.plugins.preemptible.engine.image.ImageException;
 import io.jenkins.plugins.preemptible.engine.image.ImageInspection;
-import io.jenkins.plugins.preemptible.engine.image.ImageManifest;
-import java.io.PrintWriter;
 import java.nio.file.Path;
-import java.util.List;
+import java.util.Set;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
@@ -16,15 +20,15 @@ import picocli.CommandLine.Parameters;
  * Prints what is in an image, without restoring it.
  *
  * <ol>
- *   <li>The whole image is authenticated first.
- *   <li>As text: the stage, where it comes from, its processes as a tree, its files.
- *   <li>As JSON: one object with the manifest and the entries.
+ *   <li>The whole image is authenticated; what is shown is gathered while it streams by, nothing reaches a disk.
+ *   <li>As text: the stage, its processes as a tree, memory by kind, open files, sockets, mounts, the image's files.
+ *   <li>As JSON: one object with all of it. Environments only when asked for, since they like to hold secrets.
  * </ol>
  */
-@Command(name = "inspect", description = "Says what is in an image, without restoring it.")
+@Command(
+        name = "inspect",
+        description = "Says what is in an image, without restoring it: processes, memory, open files, sockets, mounts, sizes.")
 final class InspectCommand implements Callable<Integer> {
-
-    private static final int WIDEST = 120;
 
     private final Context context;
 
@@ -33,6 +37,11 @@ final class InspectCommand implements Callable<Integer> {
 
     @Option(names = "--json", description = "One JSON object.")
     private boolean json;
+
+    @Option(
+            names = "--env",
+            description = "The environments of the processes too. They may hold passwords: mind who sees the output.")
+    private boolean environment;
 
     @Option(
             names = "--key-file",
@@ -46,53 +55,27 @@ final class InspectCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws ImageException {
-        ImageInspection inspection = ImageArchive.inspect(context.resolve(file), context.openingKey(keyFile));
+        Seen seen = inspect();
         if (json) {
-            context.printJson(inspection);
+            context.printJson(seen);
         } else {
-            print(inspection);
+            new ImageText(context.out()).print(seen.inspection(), seen.content(), seen.contentMissing());
         }
         return ExitStatus.OK;
     }
 
-    private void print(ImageInspection inspection) {
-        ImageManifest manifest = inspection.manifest();
-        PrintWriter out = context.out();
-        out.println("stage      " + printable(manifest.stageId()) + " (" + printable(manifest.name()) + ")");
-        out.println("suspended  " + printable(manifest.createdAt()));
-        out.println("with       CRIU " + printable(manifest.criuVersion()) + ", kernel " + printable(manifest.kernel())
-                + ", " + printable(manifest.arch()) + ", format " + manifest.formatVersion());
-        out.println("size       " + manifest.imageBytes() + " bytes, sealed " + inspection.archiveBytes() + " bytes");
-        out.println("processes  " + manifest.processes());
-        printChildren(manifest.tree(), 0, 1);
-        out.println("files      " + inspection.entries().size());
-        for (ImageInspection.Entry entry : inspection.entries()) {
-            out.printf("  %12d  %s%n", entry.bytes(), entry.name());
+    /** What is printed; of content and the reason why it is missing one is null. */
+    @JsonInclude(JsonInclude.Include.NON_NULL)
+    private record Seen(
+            @JsonUnwrapped ImageInspection inspection, @JsonUnwrapped ImageContent content, String contentMissing) {}
+
+    private Seen inspect() throws ImageException {
+        ContentReader reader = new ContentReader(environment ? Set.of(Detail.ENVIRONMENT) : Set.of());
+        ImageInspection inspection = ImageArchive.inspect(context.resolve(file), context.openingKey(keyFile), reader);
+        try {
+            return new Seen(inspection, reader.content(), null);
+        } catch (ContentException e) {
+            return new Seen(inspection, null, e.getMessage());
         }
-    }
-
-    // Children are looked for by their parent's pid; the depth is bounded against a manifest that goes in circles.
-    private void printChildren(List<ImageManifest.ProcessInfo> tree, int parent, int depth) {
-        for (ImageManifest.ProcessInfo process : tree) {
-            boolean isRoot = depth == 1 && tree.stream().noneMatch(other -> other.pid() == process.ppid());
-            if ((depth > 1 && process.ppid() == parent) || isRoot) {
-                String shown = process.commandLine() == null || process.commandLine().isBlank()
-                        ? "[" + process.comm() + "]"
-                        : process.commandLine();
-                context.out().println("  ".repeat(depth) + process.pid() + " " + shortened(printable(shown)));
-                if (depth < 100) {
-                    printChildren(tree, process.pid(), depth + 1);
-                }
-            }
-        }
-    }
-
-    private static String shortened(String text) {
-        return text.length() <= WIDEST ? text : text.substring(0, WIDEST - 1) + "…";
-    }
-
-    // Names and command lines are the stage's: they must not drive the reader's terminal.
-    private static String printable(String text) {
-        return text == null ? "unknown" : text.replaceAll("\\p{Cntrl}", "?");
     }
 }

@@ -75,6 +75,7 @@ public final class Preempt implements Runnable {
                 .addSubcommand(new SuspendCommand(context))
                 .addSubcommand(new ResumeCommand(context))
                 .addSubcommand(new InspectCommand(context))
+                .addSubcommand(new DiffCommand(context))
                 .addSubcommand(new CheckCommand(context))
                 .addSubcommand(new DemoCommand(context));
         line.registerConverter(StageId.class, Preempt::stageId);

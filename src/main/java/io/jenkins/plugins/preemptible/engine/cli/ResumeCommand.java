@@ -125,6 +125,8 @@ final class ResumeCommand implements Callable<Integer> {
         json.put("processes", report.processes());
         json.put("unpack_ms", report.unpackMillis());
         json.put("tier", report.tier());
+        report.warnings().forEach(w -> spec.commandLine().getErr().println("preempt: " + Preempt.sentence(w)));
+        json.put("warnings", report.warnings());
         context.printJson(json);
     }
 }

@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.cli;
 
 import io.jenkins.plugins.preemptible.engine.Checkpoint;
+import io.jenkins.plugins.preemptible.engine.Extent;
 import io.jenkins.plugins.preemptible.engine.Frozen;
 import io.jenkins.plugins.preemptible.engine.SuspendFailedException;
 import io.jenkins.plugins.preemptible.engine.SuspendReport;
@@ -63,6 +64,11 @@ final class SuspendCommand implements Callable<Integer> {
             description = "The key that seals the image, made on first use; by default image.key beside the stages.")
     private Path keyFile;
 
+    @Option(
+            names = "--difference",
+            description = "Seal only what changed since the stage's last full image, which must stay in the same folder.")
+    private boolean difference;
+
     SuspendCommand(Context context) {
         this.context = context;
     }
@@ -75,7 +81,7 @@ final class SuspendCommand implements Callable<Integer> {
         ImageKey key = context.sealingKey(keyFile);
         requireReplaceable(archive, key);
         try {
-            print(context.engine().suspend(id, archive, key));
+            print(context.engine().suspend(id, archive, key, difference ? Extent.DIFFERENCE : Extent.FULL));
             return ExitStatus.OK;
         } catch (SuspendFailedException e) {
             if (NOTHING_TO_SUSPEND.contains(e.reason())) {

@@ -4,6 +4,7 @@ import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.host.LibC;
+import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.stage.Script;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import java.io.File;
@@ -155,6 +156,9 @@ public final class Criu {
                 boolean alive = process.isAlive();
                 restored = Files.exists(log)
                         && Files.readString(log, StandardCharsets.ISO_8859_1).contains(RESTORED);
+                if (!restored && !alive && process.exitValue() == KILLED) {
+                    throw new CriuException(FailureReason.CRIU_KILLED, List.of());
+                }
                 if (!restored && !alive) {
                     throw failure(folder, "restore.log", words);
                 }
@@ -179,6 +183,31 @@ public final class Criu {
                 process.destroyForcibly();
             }
         }
+    }
+
+    /**
+     * What a restore came to whose caller died before it ended: the restored init.
+     *
+     * @return empty when it failed, or has not come to its end
+     */
+    public static Optional<HostProcess> finishedRestore(StageFolder folder, Freezer freezer) throws IOException {
+        Path log = folder.logs().resolve("restore.log");
+        Path pidFile = folder.logs().resolve("restore.pid");
+        if (!Files.exists(pidFile)
+                || !Files.exists(log)
+                || !Files.readString(log, StandardCharsets.ISO_8859_1).contains(RESTORED)) {
+            return Optional.empty();
+        }
+        long pid = Long.parseLong(Files.readString(pidFile).trim());
+        Optional<HostProcess> init = HostProcess.of(pid);
+        if (init.isEmpty() || (freezer.cgroup().isPresent() && !freezer.pids(null).contains(pid))) {
+            return Optional.empty();
+        }
+        long criu = Proc.stat(pid).map(Proc.Stat::ppid).orElse(0L);
+        if (freezer.cgroup().isPresent() && freezer.pids(null).contains(criu)) {
+            expel(freezer, criu);
+        }
+        return init;
     }
 
     private static void expel(Freezer freezer, long criu) throws IOException {

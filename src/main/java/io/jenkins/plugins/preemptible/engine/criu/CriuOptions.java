@@ -15,10 +15,15 @@ import java.util.List;
  *
  * Source: criu(8), version 4.2.1.
  *
- * @param tcpEstablished carry connections over, both ends of which are in the tree ({@code --tcp-established})
- * @param tcpClose cut connections to the outside ({@code --tcp-close})
- * @param linkRemap give deleted files that still have another name a name again ({@code --link-remap})
- * @param ghostLimitBytes largest deleted file that is put into the image ({@code --ghost-limit}), at least 0
+ * @param tcpEstablished carry connections over, both ends of which are in the tree ({@code --tcp-established}, and
+ *     {@code --network-lock skip}); with an end outside, the peer would answer the restored one with a reset, or resend
+ *     into the void while it is suspended
+ * @param tcpClose cut connections to the outside ({@code --tcp-close}); cuts those within the tree as well
+ * @param linkRemap a deleted file with another name is open, for which criu has {@code --link-remap}. It is not given:
+ *     a dump that leaves the tree running removes the links that its image needs, so the image would be lost; without
+ *     it criu refuses such a tree, and nothing is
+ * @param ghostLimitBytes largest deleted file that is put into the image ({@code --ghost-limit}), at least 0; its
+ *     content costs as much room and time as memory of that size
  */
 @JsonIgnoreProperties(ignoreUnknown = true)
 public record CriuOptions(boolean tcpEstablished, boolean tcpClose, boolean linkRemap, long ghostLimitBytes) {
@@ -28,9 +33,6 @@ public record CriuOptions(boolean tcpEstablished, boolean tcpClose, boolean link
 
     List<String> forDump() {
         List<String> options = new ArrayList<>(List.of("--ghost-limit", Long.toString(ghostLimitBytes)));
-        if (linkRemap) {
-            options.add("--link-remap");
-        }
         options.addAll(connections());
         return options;
     }
@@ -42,7 +44,8 @@ public record CriuOptions(boolean tcpEstablished, boolean tcpClose, boolean link
     private List<String> connections() {
         List<String> options = new ArrayList<>();
         if (tcpEstablished) {
-            options.add("--tcp-established");
+            // Nobody outside can send to such a connection; a rule in the host's firewall would outlive a killed criu.
+            options.addAll(List.of("--tcp-established", "--network-lock", "skip"));
         }
         if (tcpClose) {
             options.add("--tcp-close");

@@ -3,9 +3,11 @@ package io.jenkins.plugins.preemptible.engine.criu;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.host.LibC;
+import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.stage.Script;
 import java.io.File;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -19,7 +21,7 @@ import java.util.concurrent.TimeUnit;
  *   <li>A criu that dies while it works inside a process may take that process with it. So it is made the last one that
  *       the kernel would choose when memory is short, as far as its rights go.
  *   <li>It is ended by taking its right to write: {@code RLIMIT_FSIZE} 0 lets its next write fail as on a full disk, and
- *       it leaves every process as it found it.
+ *       it leaves every process as it found it. If somebody kills it all the same, its own children are ended.
  *   <li>Where it has to be idle it gets the lowest CPU and I/O priority, and back to normal when it has to end.
  * </ol>
  *
@@ -92,21 +94,43 @@ public final class CriuRun {
                     : new CriuException(
                             FailureReason.CRIU_FAILED, List.of("no end within " + limit.toMinutes() + " minutes"));
         }
+        if (self != null) {
+            endChildren(self);
+        }
         return process.exitValue();
+    }
+
+    private static void normalGroupPriority(long pid) {
+        try {
+            Files.writeString(Path.of("/proc/" + pid + "/autogroup"), "0");
+        } catch (IOException e) {
+            // The kernel has no such groups, or it has ended: then there is nothing to hurry.
+        }
+    }
+
+    // A criu that was killed leaves stopped children, made to try out what the kernel can do; they are of its session.
+    private static void endChildren(HostProcess criu) {
+        for (Proc.Stat s : Proc.session(criu.pid())) {
+            if (s.startTicks() >= criu.startTicks() && s.comm().startsWith("criu")) {
+                LibC.kill(s.pid(), LibC.SIGKILL);
+            }
+        }
     }
 
     /** Lets a dump fail and waits until it is gone; kills it only when it does not go. */
     public static void endGently(HostProcess criu, Duration limit) {
         boolean interrupted = false;
+        boolean killed = false;
         long end = System.nanoTime() + limit.toNanos();
         if (criu.alive()) {
             LibC.normalPriority(criu.pid());
+            normalGroupPriority(criu.pid());
             LibC.forbidWriting(criu.pid());
         }
         while (criu.alive()) {
-            if (System.nanoTime() - end > 0) {
+            if (!killed && System.nanoTime() - end > 0) {
                 LibC.kill(criu.pid(), LibC.SIGKILL);
-                break;
+                killed = true;
             }
             try {
                 Thread.sleep(LOOK_MILLIS);
@@ -114,6 +138,7 @@ public final class CriuRun {
                 interrupted = true;
             }
         }
+        endChildren(criu);
         if (interrupted) {
             Thread.currentThread().interrupt();
         }

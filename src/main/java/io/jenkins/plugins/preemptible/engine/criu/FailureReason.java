@@ -109,7 +109,11 @@ public enum FailureReason {
     DEAD_LEADER("The first thread of a process of the stage has ended while others run on, which CRIU cannot dump",
             "Let the program's main function wait for its threads", true),
     LINKED_ELSEWHERE("A process of the stage has a deleted file open that still has another name, and CRIU cannot restore it",
-            "Let the stage open the file by its other name, or remove that as well");
+            "Let the stage open the file by its other name, or remove that as well"),
+    ADDRESS_TAKEN("A network address that the stage uses is taken on this host",
+            "End the process that has it, or wait a minute if it was the stage's own, then resume again"),
+    OTHER_PROCESSOR("The image comes from a host with another processor, and the stage's programs cannot go on here",
+            "Resume it on a host whose processor has the same features or more", true);
 
     private final String sentence;
     private final String remedy;

@@ -34,6 +34,12 @@ public final class LibC {
         int prlimit(int pid, int resource, Pointer next, Pointer previous);
 
         long syscall(long number, long which, long who, long value);
+
+        int sched_setaffinity(int task, long size, Pointer mask);
+
+        int setsockopt(int descriptor, int level, int option, Pointer value, int size);
+
+        int close(int descriptor);
     }
 
     private static final class Bound {
@@ -47,6 +53,14 @@ public final class LibC {
     private static final long IOPRIO_IDLE = 3L << 13;
     /** ioprio_set(2) has no function in the C library; by Java's name of the architecture. */
     private static final Map<String, Long> IOPRIO_SET = Map.of("amd64", 251L, "aarch64", 30L, "riscv64", 30L);
+
+    private static final Map<String, Long> IOPRIO_GET = Map.of("amd64", 252L, "aarch64", 31L, "riscv64", 31L);
+    /** The same on every architecture. */
+    private static final long PIDFD_OPEN = 434;
+
+    private static final long PIDFD_GETFD = 438;
+    private static final int IPPROTO_TCP = 6;
+    private static final int TCP_REPAIR = 19;
 
     private LibC() {}
 
@@ -79,6 +93,63 @@ public final class LibC {
         limit.putLong(0, 0);
         limit.putLong(8, 0);
         return Bound.C.prlimit((int) pid, RLIMIT_FSIZE, limit, null) == 0;
+    }
+
+    /** The class and level of a task's I/O priority as ioprio_get(2) has them, 0 for none of its own, -1 when unknown. */
+    public static long ioPriority(long task) {
+        Long number = IOPRIO_GET.get(System.getProperty("os.arch"));
+        return number == null ? -1 : Bound.C.syscall(number, IOPRIO_WHO_PROCESS, task, 0);
+    }
+
+    /**
+     * Sets the I/O priority of a task.
+     *
+     * @return whether the kernel took it
+     */
+    public static boolean setIoPriority(long task, long priority) {
+        Long number = IOPRIO_SET.get(System.getProperty("os.arch"));
+        return number != null && Bound.C.syscall(number, IOPRIO_WHO_PROCESS, task, priority) == 0;
+    }
+
+    /**
+     * Binds a task to processors.
+     *
+     * @param mask a bit for each processor, the lowest byte first; a multiple of 8 bytes
+     * @return whether the kernel took it
+     */
+    public static boolean setAffinity(long task, byte[] mask) {
+        Pointer bits = Memory.allocateDirect(Runtime.getRuntime(Bound.C), mask.length);
+        bits.put(0, mask, 0, mask.length);
+        return Bound.C.sched_setaffinity((int) task, mask.length, bits) == 0;
+    }
+
+    /**
+     * Puts a TCP connection of another process into repair mode: from then on the kernel says nothing to its peer, not at
+     * its end either.
+     *
+     * @param descriptor its number in that process
+     * @return whether the kernel took it: not for other sockets, nor for one that listens
+     */
+    public static boolean repairSocket(long pid, int descriptor) {
+        long process = Bound.C.syscall(PIDFD_OPEN, pid, 0, 0);
+        if (process < 0) {
+            return false;
+        }
+        try {
+            long socket = Bound.C.syscall(PIDFD_GETFD, process, descriptor, 0);
+            if (socket < 0) {
+                return false;
+            }
+            try {
+                Pointer on = Memory.allocateDirect(Runtime.getRuntime(Bound.C), Integer.BYTES);
+                on.putInt(0, 1);
+                return Bound.C.setsockopt((int) socket, IPPROTO_TCP, TCP_REPAIR, on, Integer.BYTES) == 0;
+            } finally {
+                Bound.C.close((int) socket);
+            }
+        } finally {
+            Bound.C.close((int) process);
+        }
     }
 
     /**

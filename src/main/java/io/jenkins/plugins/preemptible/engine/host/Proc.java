@@ -30,7 +30,7 @@ public final class Proc {
     private static final List<String> VFORK = List.of("kernel_clone", "_do_fork", "do_fork", "wait_for_vfork_done");
 
     /** The fields of {@code /proc/PID/stat} that are of use here. */
-    public record Stat(long pid, String comm, char state, long ppid, long startTicks) {
+    public record Stat(long pid, String comm, char state, long ppid, long session, long startTicks) {
         /** Whether it has ended and only waits for its parent to take note. */
         public boolean zombie() {
             return state == 'Z' || state == 'X';
@@ -60,6 +60,7 @@ public final class Proc {
                 line.substring(open + 1, close),
                 rest[0].charAt(0),
                 Long.parseLong(rest[1]),
+                Long.parseLong(rest[3]),
                 Long.parseLong(rest[19])));
     }
 
@@ -84,6 +85,11 @@ public final class Proc {
             open.addAll(byParent.getOrDefault(s.pid(), List.of()));
         }
         return tree;
+    }
+
+    /** The processes of a session, its leader too if it is still there. */
+    public static List<Stat> session(long leader) {
+        return all().stream().filter(s -> s.session() == leader).toList();
     }
 
     private static List<Stat> all() {
@@ -125,6 +131,25 @@ public final class Proc {
                 .map(v -> v.trim().split("\\s+"))
                 .map(ids -> Integer.parseInt(ids[ids.length - 1]))
                 .orElse((int) pid);
+    }
+
+    /** The mask of the processors that a task may run on, as the kernel writes it; empty when it is gone. */
+    public static Optional<String> allowedProcessors(long task) {
+        return status(task, "Cpus_allowed").map(String::trim);
+    }
+
+    /** The timer slack of a task in nanoseconds; empty when it is gone, or this user may not know. */
+    public static Optional<Long> timerSlack(long task) {
+        return read(ROOT.resolve(Long.toString(task)).resolve("timerslack_ns")).map(t -> Long.parseLong(t.trim()));
+    }
+
+    /** Sets the timer slack of a task in nanoseconds, where this user may. */
+    public static void setTimerSlack(long task, long nanos) {
+        try {
+            Files.writeString(ROOT.resolve(Long.toString(task)).resolve("timerslack_ns"), Long.toString(nanos));
+        } catch (IOException e) {
+            // It ended, or keeps what it has: timers are a little more or less exact.
+        }
     }
 
     private static Optional<String> status(long pid, String field) {

@@ -1,10 +1,28 @@
 package io.jenkins.plugins.preemptible.engine.image;
 
+import com.fasterxml.jackson.annotation.JsonInclude;
+import com.fasterxml.jackson.core.JsonGenerator;
+import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.PropertyNamingStrategies;
+import com.fasterxml.jackson.databind.annotation.JsonNaming;
 import com.fasterxml.jackson.databind.json.JsonMapper;
+import java.io.IOException;
+import java.io.OutputStream;
 import java.nio.ByteBuffer;
+import java.nio.channels.Channels;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.security.SecureRandom;
+import java.util.HexFormat;
+import java.util.Set;
+import org.apache.commons.compress.archivers.tar.TarArchiveEntry;
+import org.apache.commons.compress.archivers.tar.TarConstants;
+import org.apache.commons.compress.archivers.zip.ZipEncodingHelper;
 
 /**
  * The fixed bytes, names and limits of an archive, known to its writer and its reader.
@@ -12,7 +30,7 @@ import java.nio.charset.StandardCharsets;
  * <ol>
  *   <li>The head is magic and version, and is the associated data of the encryption.
  *   <li>The tail is the file's whole length and a magic of its own.
- *   <li>Manifest and seal are JSON entries with reserved names.
+ *   <li>Every tar header follows from its entry's name and size alone, so a reader compares it byte for byte.
  * </ol>
  */
 final class ArchiveFormat {
@@ -21,22 +39,44 @@ final class ArchiveFormat {
     static final byte[] END_MAGIC = "PREEMEND".getBytes(StandardCharsets.US_ASCII);
     static final int HEAD_BYTES = MAGIC.length + Short.BYTES;
     static final int TAIL_BYTES = Long.BYTES + END_MAGIC.length;
+    static final int ID_BYTES = 16;
 
     static final String MANIFEST = "manifest.json";
+    static final String REFERENCES = "references.bin";
     static final String SEAL = "seal.json";
+    static final String PRESERVED = "preserved/";
 
-    /** Largest JSON entry: 100,000 processes with long command lines fit. */
+    /** One block of tar. */
+    static final int TAR_BLOCK = 512;
+
+    /** One zstd frame before compression, and what is read and hashed at a time. */
+    static final int CHUNK = 1 << 20;
+
+    /** Largest JSON entry: 100,000 processes with long command lines fit, or 200,000 preserved files. */
     static final int LARGEST_JSON = 64 * 1024 * 1024;
 
     /** CRIU writes a handful of files per process; a million is far beyond any tree that it can restore. */
     static final int MOST_ENTRIES = 1_000_000;
 
-    static final int LONGEST_NAME = 255;
+    /** Their names are held in memory; more than most workspaces have. */
+    static final int MOST_PRESERVED = 200_000;
+
+    static final int LONGEST_NAME = 99;
+
+    private static final SecureRandom RANDOM = new SecureRandom();
 
     private ArchiveFormat() {}
 
-    /** Last entry of the tar: how many image files came before it, and their bytes. */
-    record Seal(int entries, long bytes) {}
+    /**
+     * Last entry of the tar.
+     *
+     * @param imageId as in the manifest
+     * @param entries how many entries lie between manifest and seal
+     * @param bytes that those have in the tar
+     * @param manifestSha256 of the bytes of the manifest entry, in hexadecimal
+     */
+    @JsonNaming(PropertyNamingStrategies.SnakeCaseStrategy.class)
+    record Seal(String imageId, int entries, long bytes, String manifestSha256) {}
 
     static byte[] head() {
         return ByteBuffer.allocate(HEAD_BYTES)
@@ -51,12 +91,58 @@ final class ArchiveFormat {
 
     /** Whether a name may be that of an image file: one plain name, no way out of the folder, no control characters. */
     static boolean isSafeName(String name) {
-        return !name.isEmpty()
+        return name != null
+                && !name.isEmpty()
                 && name.length() <= LONGEST_NAME
                 && name.charAt(0) != '.'
                 && name.chars().allMatch(c -> c > ' ' && c < 127 && c != '/' && c != '\\')
                 && !name.equals(MANIFEST)
-                && !name.equals(SEAL);
+                && !name.equals(REFERENCES)
+                && !name.equals(SEAL)
+                && !(name + "/").equals(PRESERVED);
+    }
+
+    /** Entry of the content of the preserved file with this number in the manifest's list. */
+    static String preservedName(int number) {
+        return PRESERVED + number;
+    }
+
+    static TarArchiveEntry tarEntry(String name, long bytes) {
+        TarArchiveEntry entry = new TarArchiveEntry(name, TarConstants.LF_NORMAL);
+        entry.setSize(bytes);
+        entry.setMode(0600);
+        entry.setIds(0, 0);
+        entry.setNames("", "");
+        entry.setModTime(0L);
+        return entry;
+    }
+
+    static byte[] tarHeader(String name, long bytes) throws IOException {
+        byte[] header = new byte[TAR_BLOCK];
+        tarEntry(name, bytes).writeEntryHeader(header, ZipEncodingHelper.getZipEncoding("UTF-8"), true);
+        return header;
+    }
+
+    static String newId() {
+        byte[] id = new byte[ID_BYTES];
+        RANDOM.nextBytes(id);
+        return hex(id);
+    }
+
+    static String hex(byte[] bytes) {
+        return HexFormat.of().formatHex(bytes);
+    }
+
+    static byte[] bytes(String hex) {
+        return HexFormat.of().parseHex(hex);
+    }
+
+    /** A new file that only its owner may read; fails when there is one of this name. */
+    static OutputStream newPrivateFile(Path file) throws IOException {
+        return Channels.newOutputStream(Files.newByteChannel(
+                file,
+                Set.of(StandardOpenOption.WRITE, StandardOpenOption.CREATE_NEW),
+                PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"))));
     }
 
     static ObjectMapper json() {
@@ -67,6 +153,10 @@ final class ArchiveFormat {
     private static final class Json {
         static final ObjectMapper MAPPER = JsonMapper.builder()
                 .disable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES)
+                .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
+                .disable(JsonGenerator.Feature.AUTO_CLOSE_TARGET)
+                .disable(JsonParser.Feature.AUTO_CLOSE_SOURCE)
+                .serializationInclusion(JsonInclude.Include.NON_NULL)
                 .build();
     }
 }

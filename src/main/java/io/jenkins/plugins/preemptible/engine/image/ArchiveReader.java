@@ -1,277 +1,208 @@
 package io.jenkins.plugins.preemptible.engine.image;
 
-import static io.jenkins.plugins.preemptible.engine.image.ImageException.Reason.INPUT_OUTPUT;
-import static io.jenkins.plugins.preemptible.engine.image.ImageException.Reason.MISSING;
-import static io.jenkins.plugins.preemptible.engine.image.ImageException.Reason.NOT_AN_IMAGE;
+import static io.jenkins.plugins.preemptible.engine.image.ImageException.Reason.CANCELLED;
 import static io.jenkins.plugins.preemptible.engine.image.ImageException.Reason.OTHER_VERSION;
+import static io.jenkins.plugins.preemptible.engine.image.ImageException.Reason.REPLAYED;
 import static io.jenkins.plugins.preemptible.engine.image.ImageException.Reason.TRUNCATED;
 import static io.jenkins.plugins.preemptible.engine.image.ImageException.Reason.UNSAFE_ENTRY;
-import static io.jenkins.plugins.preemptible.engine.image.ImageException.Reason.WRONG_KEY_OR_TAMPERED;
 
-import com.github.luben.zstd.ZstdInputStream;
+import io.jenkins.plugins.preemptible.engine.image.ImageManifest.EntryInfo;
+import java.io.DataInputStream;
 import java.io.IOException;
 import java.io.InputStream;
-import java.io.OutputStream;
-import java.nio.ByteBuffer;
-import java.nio.channels.Channels;
-import java.nio.channels.FileChannel;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
-import java.security.GeneralSecurityException;
+import java.security.DigestInputStream;
+import java.security.MessageDigest;
 import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.HashSet;
 import java.util.List;
-import java.util.Set;
-import org.apache.commons.compress.archivers.tar.TarArchiveEntry;
-import org.apache.commons.compress.archivers.tar.TarArchiveInputStream;
-import org.apache.commons.io.input.BoundedInputStream;
+import java.util.Optional;
 
 /**
  * Reads one archive to its end and believes nothing that was not authenticated.
  *
  * <ol>
- *   <li>Head and tail are looked at first: they tell a foreign, other or cut file without any cryptography.
- *   <li>The tar is read from the decrypting stream, which gives out no byte of a segment before it was checked.
- *   <li>Every entry is checked against the manifest's promise and the seal; then the streams are read to their ends.
+ *   <li>The manifest comes first and has to be consistent and the expected one; then every further byte is known
+ *       beforehand, but for the contents.
+ *   <li>Each content goes to the {@link Receiver} and is compared with its digest.
+ *   <li>The seal has to fit the manifest, and nothing may follow it; then the streams have come to their ends.
  * </ol>
  */
 final class ArchiveReader {
 
-    private static final int BUFFER = 1 << 20;
-
+    private final ReadRequest request;
     private final Path archive;
-    private final ImageKey key;
-    private final Target target;
 
-    ArchiveReader(Path archive, ImageKey key, Target target) {
-        this.archive = archive;
-        this.key = key;
-        this.target = target;
+    ArchiveReader(ReadRequest request) {
+        this.request = request;
+        this.archive = request.archive();
     }
 
-    /** Where the image files go. */
-    interface Target {
-        /** Keeps nothing. */
-        Target NONE = new Target() {
-            @Override
-            public void expect(long bytes) {}
+    /** Where the contents go. */
+    interface Receiver {
+        /**
+         * Called once, before any content.
+         *
+         * @param references of each entry, in their order; null where the archive holds all of one
+         */
+        void begin(ImageManifest manifest, List<BlockRuns> references) throws IOException;
 
-            @Override
-            public OutputStream create(String name) {
-                return OutputStream.nullOutputStream();
-            }
+        /** @param content what the archive holds of the entry; what is not read is skipped */
+        void entry(int number, EntryInfo entry, EntryContent content) throws IOException;
 
-            @Override
-            public ImageException failed(String name, IOException e) {
-                return new ImageException(INPUT_OUTPUT, name, ImageArchive.words(e), e);
-            }
-        };
-
-        void expect(long bytes) throws ImageException;
-
-        OutputStream create(String name) throws ImageException;
-
-        ImageException failed(String name, IOException e);
+        /** Whether contents are to be hashed: not where whoever receives them checks what becomes of them. */
+        default boolean checksDigests() {
+            return true;
+        }
     }
 
-    ImageInspection read() throws ImageException {
-        return open(image -> {
-            ImageManifest manifest = manifest(image.tar());
-            target.expect(manifest.imageBytes());
-            List<ImageInspection.Entry> entries = entries(image.tar(), manifest.imageBytes());
-            // A cut of the stream is noticed only where its end is read, and tar stops before that.
-            image.plain().transferTo(OutputStream.nullOutputStream());
-            image.decrypted().transferTo(OutputStream.nullOutputStream());
-            return new ImageInspection(manifest, image.fileBytes(), entries);
+    ImageInspection read(Receiver receiver) throws ImageException {
+        return new ArchiveStream(archive, request.key()).use(true, (tar, fileBytes) -> {
+            MessageDigest hash = BlockHash.sha256();
+            ImageManifest manifest = manifest(tar, hash);
+            String manifestSha256 = ArchiveFormat.hex(hash.digest());
+            refuseUnexpected(manifest);
+            List<BlockRuns> references = references(tar, manifest);
+            receiver.begin(manifest, references);
+            byte[] buffer = new byte[ArchiveFormat.CHUNK];
+            for (int i = 0; i < manifest.entries().size(); i++) {
+                EntryInfo entry = manifest.entries().get(i);
+                tar.next(entry.name(), Long.valueOf(entry.stored()));
+                boolean hashed = entry.runs() == 0 && receiver.checksDigests();
+                EntryContent content = new EntryContent(tar, hashed, buffer);
+                checkCancelled();
+                receiver.entry(i, entry, content);
+                content.finish(archive, entry);
+            }
+            checkSeal(tar, manifest, references, manifestSha256);
+            tar.end();
+            return ImageInspection.of(manifest, fileBytes);
         });
     }
 
     ImageManifest readManifest() throws ImageException {
-        return open(image -> manifest(image.tar()));
+        return new ArchiveStream(archive, request.key()).use(false, (tar, fileBytes) -> {
+            ImageManifest manifest = manifest(tar, BlockHash.sha256());
+            refuseUnexpected(manifest);
+            return manifest;
+        });
     }
 
-    /** The chain of streams over an archive, outermost first. */
-    private record Opened(TarArchiveInputStream tar, InputStream plain, InputStream decrypted, long fileBytes) {}
-
-    private interface Use<T> {
-        T of(Opened image) throws IOException;
-    }
-
-    private <T> T open(Use<T> use) throws ImageException {
-        if (!Files.isReadable(archive)) {
-            throw new ImageException(MISSING, archive, null, null);
-        }
-        if (Files.isDirectory(archive)) {
-            throw new ImageException(NOT_AN_IMAGE, archive, "it is a folder", null);
-        }
-        try (FileChannel channel = FileChannel.open(archive, StandardOpenOption.READ)) {
-            long fileBytes = channel.size();
-            checkEnds(channel, fileBytes);
-            channel.position(ArchiveFormat.HEAD_BYTES);
-            InputStream body = BoundedInputStream.builder()
-                    .setInputStream(Channels.newInputStream(channel))
-                    .setMaxCount(fileBytes - ArchiveFormat.HEAD_BYTES - ArchiveFormat.TAIL_BYTES)
-                    .get();
-            try (InputStream decrypted = key.cipher().newDecryptingStream(body, ArchiveFormat.head());
-                    InputStream plain = new ZstdInputStream(decrypted);
-                    TarArchiveInputStream tar = new TarArchiveInputStream(plain, "UTF-8")) {
-                return use.of(new Opened(tar, plain, decrypted, fileBytes));
-            } catch (ImageException e) {
-                throw e;
-            } catch (IOException | GeneralSecurityException | RuntimeException e) {
-                // Parsers of tar and zstd see authenticated bytes only, so their complaints mean the same.
-                throw new ImageException(WRONG_KEY_OR_TAMPERED, archive, null, e);
-            }
-        } catch (ImageException e) {
-            throw e;
-        } catch (IOException e) {
-            throw new ImageException(INPUT_OUTPUT, archive, ImageArchive.words(e), e);
+    /** For receivers that take long over one entry. */
+    void checkCancelled() throws ImageException {
+        if (request.cancelled() != null && request.cancelled().getAsBoolean()) {
+            throw new ImageException(CANCELLED, archive, null, null);
         }
     }
 
-    private void checkEnds(FileChannel channel, long fileBytes) throws IOException {
-        byte[] head = bytesAt(channel, 0, (int) Math.min(ArchiveFormat.HEAD_BYTES, fileBytes));
-        int magicBytes = Math.min(head.length, ArchiveFormat.MAGIC.length);
-        if (!Arrays.equals(head, 0, magicBytes, ArchiveFormat.MAGIC, 0, magicBytes)) {
-            throw new ImageException(NOT_AN_IMAGE, archive, null, null);
-        }
-        if (head.length < ArchiveFormat.HEAD_BYTES) {
-            throw new ImageException(TRUNCATED, archive, "it has " + fileBytes + " bytes", null);
-        }
-        int version = Short.toUnsignedInt(ByteBuffer.wrap(head).getShort(ArchiveFormat.MAGIC.length));
-        if (version != ImageArchive.FORMAT_VERSION) {
-            throw new ImageException(
-                    OTHER_VERSION, archive, "it has " + version + ", known is " + ImageArchive.FORMAT_VERSION, null);
-        }
-        if (fileBytes < ArchiveFormat.HEAD_BYTES + ArchiveFormat.TAIL_BYTES
-                || !Arrays.equals(
-                        bytesAt(channel, fileBytes - ArchiveFormat.TAIL_BYTES, ArchiveFormat.TAIL_BYTES),
-                        ArchiveFormat.tail(fileBytes))) {
-            throw new ImageException(TRUNCATED, archive, "it has " + fileBytes + " bytes", null);
-        }
-    }
-
-    private static byte[] bytesAt(FileChannel channel, long position, int length) throws IOException {
-        ByteBuffer buffer = ByteBuffer.allocate(length);
-        while (buffer.hasRemaining() && channel.read(buffer, position + buffer.position()) >= 0) {}
-        return Arrays.copyOf(buffer.array(), buffer.position());
-    }
-
-    private ImageManifest manifest(TarArchiveInputStream tar) throws IOException {
-        TarArchiveEntry entry = tar.getNextEntry();
-        if (entry == null || !entry.getName().equals(ArchiveFormat.MANIFEST)) {
-            throw new ImageException(UNSAFE_ENTRY, archive, "its manifest is not where it belongs", null);
-        }
-        ImageManifest manifest = json(tar, entry, ImageManifest.class);
+    private ImageManifest manifest(TarInput tar, MessageDigest hash) throws IOException {
+        tar.next(ArchiveFormat.MANIFEST, ArchiveFormat.LARGEST_JSON);
+        ImageManifest manifest = json(new DigestInputStream(new Rest(tar), hash), ImageManifest.class);
         if (manifest.formatVersion() != ImageArchive.FORMAT_VERSION) {
             throw new ImageException(OTHER_VERSION, archive, "its manifest has " + manifest.formatVersion(), null);
+        }
+        Optional<String> objection = ManifestCheck.objection(manifest);
+        if (objection.isPresent()) {
+            throw new ImageException(UNSAFE_ENTRY, archive, objection.get(), null);
         }
         return manifest;
     }
 
-    private List<ImageInspection.Entry> entries(TarArchiveInputStream tar, long promised) throws IOException {
-        List<ImageInspection.Entry> entries = new ArrayList<>();
-        Set<String> names = new HashSet<>();
-        long bytes = 0;
-        TarArchiveEntry entry;
-        while ((entry = tar.getNextEntry()) != null && !entry.getName().equals(ArchiveFormat.SEAL)) {
-            checkEntry(entry);
-            bytes += entry.getSize();
-            if (!names.add(entry.getName()) || bytes > promised || names.size() > ArchiveFormat.MOST_ENTRIES) {
-                throw new ImageException(
-                        UNSAFE_ENTRY, archive, "'" + entry.getName() + "' is more than its manifest says", null);
-            }
-            unpack(tar, entry);
-            entries.add(new ImageInspection.Entry(entry.getName(), entry.getSize()));
-        }
-        if (entry == null) {
-            throw new ImageException(TRUNCATED, archive, "its seal is missing", null);
-        }
-        ArchiveFormat.Seal seal = json(tar, entry, ArchiveFormat.Seal.class);
-        if (seal.entries() != entries.size() || seal.bytes() != bytes || bytes != promised) {
+    private void refuseUnexpected(ImageManifest manifest) throws ImageException {
+        if (request.stageId() != null && !request.stageId().equals(manifest.stageId())) {
             throw new ImageException(
-                    TRUNCATED,
+                    REPLAYED, archive, "it is of stage " + manifest.stageId() + ", not " + request.stageId(), null);
+        }
+        if (request.suspension() != 0 && request.suspension() != manifest.suspension()) {
+            throw new ImageException(
+                    REPLAYED,
                     archive,
-                    "its seal counts " + seal.entries() + " files, found are " + entries.size(),
+                    "it is of suspension " + manifest.suspension() + ", not " + request.suspension(),
                     null);
         }
-        if (tar.getNextEntry() != null) {
-            throw new ImageException(UNSAFE_ENTRY, archive, "something follows its seal", null);
-        }
-        return entries;
-    }
-
-    private void checkEntry(TarArchiveEntry entry) throws ImageException {
-        boolean plain = entry.isFile()
-                && !entry.isLink()
-                && !entry.isSymbolicLink()
-                && !entry.isSparse()
-                && !entry.isCharacterDevice()
-                && !entry.isBlockDevice()
-                && !entry.isFIFO();
-        if (!plain || entry.getSize() < 0 || !ArchiveFormat.isSafeName(entry.getName())) {
-            throw new ImageException(UNSAFE_ENTRY, archive, "'" + printable(entry.getName()) + "'", null);
+        if (request.imageId() != null && !request.imageId().equals(manifest.imageId())) {
+            throw new ImageException(REPLAYED, archive, "it is image " + manifest.imageId(), null);
         }
     }
 
-    private static String printable(String name) {
-        String kept = name.length() > 80 ? name.substring(0, 80) + "…" : name;
-        return kept.replaceAll("\\p{Cntrl}", "?");
-    }
-
-    private void unpack(TarArchiveInputStream tar, TarArchiveEntry entry) throws IOException {
-        byte[] buffer = new byte[(int) Math.min(BUFFER, Math.max(1, entry.getSize()))];
-        long left = entry.getSize();
-        try (Output out = new Output(entry.getName())) {
-            while (left > 0) {
-                int read = tar.read(buffer, 0, (int) Math.min(buffer.length, left));
-                if (read <= 0) {
-                    throw new ImageException(TRUNCATED, archive, "'" + entry.getName() + "' is not whole", null);
-                }
-                out.write(buffer, read);
-                left -= read;
+    private List<BlockRuns> references(TarInput tar, ImageManifest manifest) throws IOException {
+        List<BlockRuns> references = new ArrayList<>();
+        if (!manifest.isDifference()) {
+            manifest.entries().forEach(e -> references.add(null));
+            return references;
+        }
+        tar.next(ArchiveFormat.REFERENCES, Long.valueOf(referenceBytes(manifest)));
+        DataInputStream in = new DataInputStream(new Rest(tar));
+        for (EntryInfo entry : manifest.entries()) {
+            BlockRuns runs = entry.runs() == 0
+                    ? null
+                    : BlockRuns.read(in, entry.runs(), BlockHash.blocks(entry.bytes()));
+            if (entry.runs() > 0 && (runs == null || runs.ownBytes(entry.bytes()) != entry.stored())) {
+                throw new ImageException(UNSAFE_ENTRY, archive, "its references to '" + entry.name() + "'", null);
             }
+            references.add(runs);
+        }
+        return references;
+    }
+
+    private static long referenceBytes(ImageManifest manifest) {
+        return manifest.entries().stream().mapToLong(EntryInfo::runs).sum() * BlockRuns.BYTES;
+    }
+
+    private void checkSeal(TarInput tar, ImageManifest manifest, List<BlockRuns> references, String manifestSha256)
+            throws IOException {
+        tar.next(ArchiveFormat.SEAL, ArchiveFormat.CHUNK);
+        ArchiveFormat.Seal seal = json(new Rest(tar), ArchiveFormat.Seal.class);
+        int entries = references.size() + (manifest.isDifference() ? 1 : 0);
+        long bytes = manifest.storedBytes() + (manifest.isDifference() ? referenceBytes(manifest) : 0);
+        if (seal.entries() != entries
+                || seal.bytes() != bytes
+                || !manifest.imageId().equals(seal.imageId())
+                || !manifestSha256.equals(seal.manifestSha256())) {
+            throw new ImageException(
+                    TRUNCATED, archive, "its seal counts " + seal.entries() + " entries, found are " + entries, null);
         }
     }
 
-    /** Keeps failures of the target's disk apart from those of the archive. */
-    private final class Output implements AutoCloseable {
-        private final String name;
-        private final OutputStream stream;
+    /** What is left of the tar's current entry. */
+    private static final class Rest extends InputStream {
+        private final TarInput tar;
+        private final byte[] buffer = new byte[1 << 16];
+        private int length;
+        private int at;
 
-        Output(String name) throws ImageException {
-            this.name = name;
-            this.stream = target.create(name);
+        Rest(TarInput tar) {
+            this.tar = tar;
         }
 
-        void write(byte[] bytes, int length) throws ImageException {
-            try {
-                stream.write(bytes, 0, length);
-            } catch (IOException e) {
-                throw target.failed(name, e);
+        private boolean fill() throws IOException {
+            if (at == length) {
+                length = tar.read(buffer);
+                at = 0;
             }
+            return length > 0;
         }
 
         @Override
-        public void close() throws ImageException {
-            try {
-                stream.close();
-            } catch (IOException e) {
-                throw target.failed(name, e);
+        public int read() throws IOException {
+            return fill() ? buffer[at++] & 0xff : -1;
+        }
+
+        @Override
+        public int read(byte[] bytes, int offset, int wanted) throws IOException {
+            if (wanted == 0 || !fill()) {
+                return wanted == 0 ? 0 : -1;
             }
+            int size = Math.min(wanted, length - at);
+            System.arraycopy(buffer, at, bytes, offset, size);
+            at += size;
+            return size;
         }
     }
 
-    private <T> T json(TarArchiveInputStream tar, TarArchiveEntry entry, Class<T> type) throws IOException {
-        if (!entry.isFile() || entry.getSize() < 0 || entry.getSize() > ArchiveFormat.LARGEST_JSON) {
-            throw new ImageException(UNSAFE_ENTRY, archive, "'" + entry.getName() + "' is too large", null);
-        }
-        byte[] content = tar.readNBytes((int) entry.getSize());
-        T value = ArchiveFormat.json().readValue(content, type);
-        if (value == null) {
-            throw new ImageException(UNSAFE_ENTRY, archive, "'" + entry.getName() + "' is empty", null);
+    private <T> T json(InputStream in, Class<T> type) throws IOException {
+        T value = ArchiveFormat.json().readValue(in, type);
+        if (value == null || in.read() >= 0) {
+            throw new ImageException(UNSAFE_ENTRY, archive, "its " + type.getSimpleName() + " is no JSON object", null);
         }
         return value;
     }

@@ -2,85 +2,139 @@ package io.jenkins.plugins.preemptible.engine.image;
 
 import static io.jenkins.plugins.preemptible.engine.image.ImageException.Reason.INPUT_OUTPUT;
 import static io.jenkins.plugins.preemptible.engine.image.ImageException.Reason.TARGET_IN_USE;
-import static io.jenkins.plugins.preemptible.engine.image.ImageException.Reason.UNSAFE_ENTRY;
 
-import com.github.luben.zstd.ZstdOutputStream;
-import java.io.BufferedOutputStream;
+import io.jenkins.plugins.preemptible.engine.image.ImageManifest.EntryInfo;
+import java.io.DataOutputStream;
 import java.io.IOException;
-import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.ByteBuffer;
 import java.nio.channels.Channels;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
-import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.security.DigestOutputStream;
 import java.security.GeneralSecurityException;
+import java.security.MessageDigest;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
-import java.util.stream.Stream;
-import org.apache.commons.compress.archivers.tar.TarArchiveEntry;
 import org.apache.commons.compress.archivers.tar.TarArchiveOutputStream;
 import org.apache.commons.io.output.CloseShieldOutputStream;
+import org.apache.commons.io.output.CountingOutputStream;
 
 /**
  * Writes one archive.
  *
  * <ol>
- *   <li>The folder is looked through first: what may not be in an image stops it before a byte is written.
- *   <li>tar, zstd and encryption are one chain of streams into a file with {@code .partial} at its end.
+ *   <li>A first pass finds out what is to be packed and its digests, so that the manifest can be the first entry.
+ *   <li>A second one sends the contents through tar, zstd and encryption into a file with {@code .partial} at its end.
  *   <li>That file is forced to disk and renamed; on any failure it is removed.
  * </ol>
  */
 final class ArchiveWriter {
 
-    // At level 1 and with two threads zstd keeps up with the encryption, which is one thread's work.
-    private static final int ZSTD_LEVEL = 1;
-    private static final int ZSTD_WORKERS = 2;
-    private static final int BUFFER = 1 << 20;
+    private static final int TAR_RECORD = 20 * ArchiveFormat.TAR_BLOCK;
+    private static final long WORTH_A_WARM_UP = 16L << 20;
 
-    private final Path imageDir;
+    private final WriteRequest request;
     private final Path archive;
     private final Path partial;
-    private final ImageKey key;
-    private final ImageManifest manifest;
+    private Survey survey;
+    private Sources sources;
+    private Workers workers;
 
-    ArchiveWriter(Path imageDir, Path archive, ImageKey key, ImageManifest manifest) {
-        this.imageDir = imageDir;
-        this.archive = archive.toAbsolutePath();
-        this.partial = this.archive.resolveSibling(this.archive.getFileName() + ".partial");
-        this.key = key;
-        this.manifest = manifest;
+    ArchiveWriter(WriteRequest request) {
+        this.request = request;
+        this.archive = request.archive().toAbsolutePath();
+        this.partial = archive.resolveSibling(archive.getFileName() + ".partial");
     }
-
-    private record ImageFile(Path path, String name, long bytes) {}
 
     ImageArchive.Written write() throws ImageException {
         long began = System.nanoTime();
-        List<ImageFile> files = imageFiles();
-        long imageBytes = files.stream().mapToLong(ImageFile::bytes).sum();
         if (Files.isDirectory(archive)) {
             throw new ImageException(TARGET_IN_USE, archive, "it is a folder", null);
         }
         if (!Files.isDirectory(archive.getParent())) {
             throw new ImageException(INPUT_OUTPUT, archive, "its folder does not exist", null);
         }
-        boolean whole = false;
-        try {
-            Files.deleteIfExists(partial);
-            long archiveBytes = writePartial(files, manifest.measured(imageBytes));
-            Files.move(partial, archive, StandardCopyOption.ATOMIC_MOVE);
-            whole = true;
-            forceFolder();
-            return new ImageArchive.Written(
-                    imageBytes, archiveBytes, (System.nanoTime() - began) / 1_000_000);
+        ParentChoice parent = ParentChoice.of(request, archive);
+        PreservedScan scan = new PreservedScan(ownPaths(parent));
+        for (Path each : request.preserved()) {
+            scan.add(each);
+        }
+        try (Sources opened = new Sources(request.imageDir(), scan);
+                Workers threads = new Workers(request.workers(), archive, request.cancelled())) {
+            sources = opened;
+            workers = threads;
+            if (sources.bytes() >= WORTH_A_WARM_UP) {
+                CipherWarmUp.begin();
+            }
+            return write(scan, parent, began);
         } catch (GeneralSecurityException e) {
             throw new ImageException(ImageException.Reason.BAD_KEY, "The key", null, e);
         } catch (IOException e) {
             throw ImageArchive.writeFailed(archive, e);
+        }
+    }
+
+    // A workspace may hold the folder in which stages are kept, and so the very file that is being written.
+    private Set<Path> ownPaths(ParentChoice parent) throws ImageException {
+        Set<Path> own = new HashSet<>();
+        try {
+            Path folder = archive.getParent().toRealPath();
+            own.add(folder.resolve(archive.getFileName()));
+            own.add(folder.resolve(partial.getFileName()));
+            own.add(request.imageDir().toRealPath());
+            if (parent.named() != null) {
+                own.add(folder.resolve(parent.named().file()));
+            }
+            if (request.index() != null && Files.isDirectory(request.index().toAbsolutePath().getParent())) {
+                Path index = request.index().toAbsolutePath();
+                Path real = index.getParent().toRealPath().resolve(index.getFileName());
+                own.add(real);
+                own.add(real.resolveSibling(real.getFileName() + ".partial"));
+            }
+            return own;
+        } catch (IOException e) {
+            throw new ImageException(INPUT_OUTPUT, request.imageDir(), ImageArchive.words(e), e);
+        }
+    }
+
+    private ImageArchive.Written write(PreservedScan scan, ParentChoice parent, long began)
+            throws IOException, GeneralSecurityException {
+        String imageId = ArchiveFormat.newId();
+        boolean whole = false;
+        try (BlockIndex.Writer index =
+                request.index() == null ? null : new BlockIndex.Writer(request.index(), request.key(), imageId, archive)) {
+            survey = new Survey(sources, workers, parent.blocks(), index);
+            survey.run();
+            boolean difference = parent.isWorthIt(survey.ownBytes(), sources.bytes());
+            ImageManifest manifest = request.manifest()
+                    .sealed(
+                            imageId,
+                            difference ? parent.named() : null,
+                            survey.entries(difference),
+                            scan.roots(),
+                            scan.files());
+            Files.deleteIfExists(partial);
+            long archiveBytes = writePartial(manifest);
+            Files.move(partial, archive, StandardCopyOption.ATOMIC_MOVE);
+            whole = true;
+            forceFolder();
+            if (index != null && !difference) {
+                keep(index);
+            }
+            return new ImageArchive.Written(
+                    imageId,
+                    difference,
+                    manifest.imageBytes(),
+                    manifest.storedBytes(),
+                    archiveBytes,
+                    (System.nanoTime() - began) / 1_000_000,
+                    scan.skipped());
         } finally {
             if (!whole) {
                 removePartial();
@@ -88,35 +142,19 @@ final class ArchiveWriter {
         }
     }
 
-    private List<ImageFile> imageFiles() throws ImageException {
-        try (Stream<Path> paths = Files.list(imageDir)) {
-            List<ImageFile> files = new java.util.ArrayList<>();
-            for (Path path : (Iterable<Path>) paths.sorted()::iterator) {
-                String name = path.getFileName().toString();
-                if (!Files.isRegularFile(path, LinkOption.NOFOLLOW_LINKS)) {
-                    throw new ImageException(UNSAFE_ENTRY, path, "it is no plain file", null);
-                }
-                if (!ArchiveFormat.isSafeName(name)) {
-                    throw new ImageException(UNSAFE_ENTRY, path, "its name is not one of an image file", null);
-                }
-                files.add(new ImageFile(path, name, Files.size(path)));
-            }
-            if (files.isEmpty()) {
-                throw new ImageException(UNSAFE_ENTRY, imageDir, "it has no files, so there is nothing to seal", null);
-            }
-            if (files.size() > ArchiveFormat.MOST_ENTRIES) {
-                throw new ImageException(UNSAFE_ENTRY, imageDir, files.size() + " files", null);
-            }
-            return files;
-        } catch (ImageException e) {
-            throw e;
+    // The image is safe by now; without its index the next one is in full, which is no reason to fail.
+    private static void keep(BlockIndex.Writer index) {
+        try {
+            index.keep();
         } catch (IOException e) {
-            throw new ImageException(INPUT_OUTPUT, imageDir, ImageArchive.words(e), e);
+            // closed and removed by its owner
         }
     }
 
-    private long writePartial(List<ImageFile> files, ImageManifest measured)
-            throws IOException, GeneralSecurityException {
+    private long writePartial(ImageManifest manifest) throws IOException, GeneralSecurityException {
+        if (sources.bytes() >= WORTH_A_WARM_UP) {
+            CipherWarmUp.await();
+        }
         try (FileChannel channel = FileChannel.open(
                 partial,
                 Set.of(StandardOpenOption.WRITE, StandardOpenOption.CREATE_NEW),
@@ -124,20 +162,11 @@ final class ArchiveWriter {
             OutputStream file = CloseShieldOutputStream.wrap(Channels.newOutputStream(channel));
             byte[] head = ArchiveFormat.head();
             file.write(head);
-            try (OutputStream sealed = key.cipher().newEncryptingStream(file, head);
-                    ZstdOutputStream zstd =
-                            new ZstdOutputStream(sealed, ZSTD_LEVEL).setWorkers(ZSTD_WORKERS);
-                    // tar writes in blocks of 512 bytes, each of which would be a call into native code
-                    OutputStream buffer = new BufferedOutputStream(zstd, BUFFER);
-                    TarArchiveOutputStream tar = new TarArchiveOutputStream(buffer, "UTF-8")) {
-                tar.setBigNumberMode(TarArchiveOutputStream.BIGNUMBER_POSIX);
-                tar.setLongFileMode(TarArchiveOutputStream.LONGFILE_POSIX);
-                put(tar, ArchiveFormat.MANIFEST, ArchiveFormat.json().writeValueAsBytes(measured));
-                for (ImageFile each : files) {
-                    put(tar, each);
-                }
-                ArchiveFormat.Seal seal = new ArchiveFormat.Seal(files.size(), measured.imageBytes());
-                put(tar, ArchiveFormat.SEAL, ArchiveFormat.json().writeValueAsBytes(seal));
+            try (OutputStream sealed = request.key().cipher().newEncryptingStream(file, head);
+                    OutputStream frames = new FrameOutput(sealed, workers);
+                    TarArchiveOutputStream tar = new TarArchiveOutputStream(frames, TAR_RECORD, "UTF-8")) {
+                tar.setBigNumberMode(TarArchiveOutputStream.BIGNUMBER_STAR);
+                putAll(tar, manifest);
             }
             long bytes = channel.position() + ArchiveFormat.TAIL_BYTES;
             ByteBuffer tail = ByteBuffer.wrap(ArchiveFormat.tail(bytes));
@@ -149,42 +178,88 @@ final class ArchiveWriter {
         }
     }
 
-    private static void put(TarArchiveOutputStream tar, String name, byte[] content) throws IOException {
-        TarArchiveEntry entry = new TarArchiveEntry(name);
-        entry.setSize(content.length);
-        tar.putArchiveEntry(entry);
-        tar.write(content);
+    private void putAll(TarArchiveOutputStream tar, ImageManifest manifest) throws IOException {
+        String manifestSha256 = putManifest(tar, manifest);
+        int entries = manifest.entries().size();
+        long bytes = manifest.storedBytes();
+        if (manifest.isDifference()) {
+            bytes += putReferences(tar, manifest);
+            entries++;
+        }
+        for (int i = 0; i < manifest.entries().size(); i++) {
+            put(tar, manifest.entries().get(i), i);
+        }
+        byte[] seal = ArchiveFormat.json()
+                .writeValueAsBytes(new ArchiveFormat.Seal(manifest.imageId(), entries, bytes, manifestSha256));
+        tar.putArchiveEntry(ArchiveFormat.tarEntry(ArchiveFormat.SEAL, seal.length));
+        tar.write(seal);
         tar.closeArchiveEntry();
     }
 
-    private void put(TarArchiveOutputStream tar, ImageFile file) throws IOException {
-        TarArchiveEntry entry = new TarArchiveEntry(file.name());
-        entry.setSize(file.bytes());
-        entry.setMode(0600);
-        tar.putArchiveEntry(entry);
-        byte[] buffer = new byte[BUFFER];
-        long left = file.bytes();
-        try (InputStream in = Files.newInputStream(file.path(), LinkOption.NOFOLLOW_LINKS)) {
-            while (left > 0) {
-                int read = readSome(in, buffer, left, file.path());
-                tar.write(buffer, 0, read);
-                left -= read;
+    // Written twice, first to nowhere: tar wants the size beforehand, and a large one is not held in memory as text.
+    private String putManifest(TarArchiveOutputStream tar, ImageManifest manifest) throws IOException {
+        CountingOutputStream counted = new CountingOutputStream(OutputStream.nullOutputStream());
+        ArchiveFormat.json().writeValue(counted, manifest);
+        if (counted.getByteCount() > ArchiveFormat.LARGEST_JSON) {
+            throw new ImageException(
+                    ImageException.Reason.TOO_LARGE, archive, "its manifest has " + counted.getByteCount() + " bytes", null);
+        }
+        MessageDigest hash = BlockHash.sha256();
+        tar.putArchiveEntry(ArchiveFormat.tarEntry(ArchiveFormat.MANIFEST, counted.getByteCount()));
+        ArchiveFormat.json().writeValue(new DigestOutputStream(tar, hash), manifest);
+        tar.closeArchiveEntry();
+        return ArchiveFormat.hex(hash.digest());
+    }
+
+    private long putReferences(TarArchiveOutputStream tar, ImageManifest manifest) throws IOException {
+        long bytes = manifest.entries().stream().mapToLong(EntryInfo::runs).sum() * BlockRuns.BYTES;
+        tar.putArchiveEntry(ArchiveFormat.tarEntry(ArchiveFormat.REFERENCES, bytes));
+        DataOutputStream out = new DataOutputStream(tar);
+        for (int i = 0; i < manifest.entries().size(); i++) {
+            if (manifest.entries().get(i).runs() > 0) {
+                survey.references(i).write(out);
+            }
+        }
+        tar.closeArchiveEntry();
+        return bytes;
+    }
+
+    private void put(TarArchiveOutputStream tar, EntryInfo entry, int number) throws IOException {
+        Sources.Source source = sources.all().get(number);
+        tar.putArchiveEntry(ArchiveFormat.tarEntry(entry.name(), entry.stored()));
+        if (entry.stored() > 0) {
+            try (FileChannel channel = sources.open(source)) {
+                if (entry.runs() == 0) {
+                    copy(channel, 0, entry.bytes(), tar, sources.shown(source));
+                } else {
+                    copyOwn(channel, entry, survey.references(number), tar, sources.shown(source));
+                }
+                sources.check(source);
             }
         }
         tar.closeArchiveEntry();
     }
 
-    private static int readSome(InputStream in, byte[] buffer, long left, Path path) throws ImageException {
-        int read;
-        try {
-            read = in.read(buffer, 0, (int) Math.min(buffer.length, left));
-        } catch (IOException e) {
-            throw new ImageException(INPUT_OUTPUT, path, ImageArchive.words(e), e);
+    private static void copyOwn(FileChannel channel, EntryInfo entry, BlockRuns runs, OutputStream out, Path shown)
+            throws IOException {
+        long at = 0;
+        for (int run = 0; run < runs.size(); run++) {
+            long length = Math.min((long) runs.length(run) * BlockHash.BLOCK, entry.bytes() - at);
+            if (runs.source(run) == BlockRuns.OWN) {
+                copy(channel, at, length, out, shown);
+            }
+            at += length;
         }
-        if (read < 0) {
-            throw new ImageException(INPUT_OUTPUT, path, "it became shorter while it was packed", null);
+    }
+
+    private static void copy(FileChannel channel, long from, long bytes, OutputStream out, Path shown)
+            throws IOException {
+        byte[] buffer = new byte[(int) Math.min(ArchiveFormat.CHUNK, Math.max(1, bytes))];
+        for (long at = 0; at < bytes; at += buffer.length) {
+            int length = (int) Math.min(buffer.length, bytes - at);
+            Sources.read(channel, buffer, length, from + at, shown);
+            out.write(buffer, 0, length);
         }
-        return read;
     }
 
     // Without it a crash of the machine right after the tree was killed could lose the name, and so the stage.

@@ -38,6 +38,28 @@ public final class ImageException extends IOException {
         /** Something in it must not be written to a disk: a path out of the folder, a link, a device. */
         UNSAFE_ENTRY(
                 "holds something that an image must not hold", "use only images that this plugin or preempt wrote"),
+        /** It is whole and authentic, but another image than the one that belongs here. */
+        REPLAYED(
+                "is not the image that is expected here",
+                "give the archive of the stage's last suspension; 'preempt list' shows it"),
+        /** An entry is not what the manifest says, although the archive is authentic. */
+        BAD_CONTENT("does not hold what its manifest promises", "use an earlier image of the stage, if there is one"),
+        /** A difference's full image is not there. */
+        PARENT_MISSING(
+                "is a difference, and the full image that it refers to is missing",
+                "put the full image beside it, under the name it had, or say where it is"),
+        /** The full image of a difference cannot be used. */
+        PARENT_UNUSABLE(
+                "is a difference, and what is at the place of its full image cannot be used",
+                "put the full image that it was made against beside it, sealed with the same key"),
+        /** A file changed while it was packed, so the image would not be of one moment. */
+        CHANGED_MEANWHILE(
+                "changed while it was packed",
+                "keep others from writing to the stage's preserved paths, then suspend it again"),
+        /** More than an image can hold. */
+        TOO_LARGE("is more than an image can hold", "declare fewer or smaller preserved paths"),
+        /** The caller wanted to stop. */
+        CANCELLED("was given up, as was asked for", "try again when it suits"),
         /** The disk is full. */
         NO_SPACE("does not fit on the disk", "free some space there, or choose a folder on another disk"),
         /** The target folder is not empty, or the target file exists and is no file. */

@@ -15,7 +15,7 @@ import java.util.List;
  *
  * @param manifest what the image says of itself
  * @param archiveBytes size of the file
- * @param entries the image files, without manifest and seal
+ * @param entries the image files, without manifest, preserved files and seal
  */
 @JsonNaming(PropertyNamingStrategies.SnakeCaseStrategy.class)
 public record ImageInspection(ImageManifest manifest, long archiveBytes, List<Entry> entries) {
@@ -24,8 +24,24 @@ public record ImageInspection(ImageManifest manifest, long archiveBytes, List<En
      * One file of the image.
      *
      * @param bytes its size before compression
+     * @param stored bytes of it that this archive holds, fewer in a difference; the rest is in its parent
      */
-    public record Entry(String name, long bytes) {}
+    public record Entry(String name, long bytes, long stored) {
+
+        public Entry(String name, long bytes) {
+            this(name, bytes, bytes);
+        }
+    }
+
+    static ImageInspection of(ImageManifest manifest, long archiveBytes) {
+        return new ImageInspection(
+                manifest,
+                archiveBytes,
+                manifest.entries().stream()
+                        .filter(e -> !e.name().startsWith(ArchiveFormat.PRESERVED))
+                        .map(e -> new Entry(e.name(), e.bytes(), e.stored()))
+                        .toList());
+    }
 
     public ImageInspection {
         entries = List.copyOf(entries);

@@ -4,11 +4,11 @@ import static io.jenkins.plugins.preemptible.engine.image.ImageException.Reason.
 import static io.jenkins.plugins.preemptible.engine.image.ImageException.Reason.TARGET_IN_USE;
 
 import java.io.IOException;
-import java.io.OutputStream;
-import java.nio.channels.Channels;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.FileAttribute;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.List;
@@ -20,11 +20,19 @@ import java.util.stream.Stream;
  *
  * <ol>
  *   <li>It must be empty or new; a new one is the owner's only.
- *   <li>Files are created, never opened: nothing that lies there can be written through.
+ *   <li>Files are created, never opened over: nothing that lies there can be written through. Long stretches of zeros
+ *       stay holes.
  *   <li>Closing without {@link #keep} removes what was created.
  * </ol>
+ *
+ * For one thread.
  */
-final class UnpackTarget implements ArchiveReader.Target, AutoCloseable {
+final class UnpackTarget implements AutoCloseable {
+
+    private static final FileAttribute<?> OWNER_ONLY =
+            PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"));
+    private static final FileAttribute<?> FOLDER_OWNER_ONLY =
+            PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
 
     private final Path folder;
     private final boolean created;
@@ -39,8 +47,7 @@ final class UnpackTarget implements ArchiveReader.Target, AutoCloseable {
     static UnpackTarget in(Path folder) throws ImageException {
         try {
             if (!Files.exists(folder)) {
-                Files.createDirectory(
-                        folder, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+                Files.createDirectory(folder, FOLDER_OWNER_ONLY);
                 return new UnpackTarget(folder, true);
             }
             if (!Files.isDirectory(folder)) {
@@ -59,8 +66,8 @@ final class UnpackTarget implements ArchiveReader.Target, AutoCloseable {
         }
     }
 
-    @Override
-    public void expect(long bytes) throws ImageException {
+    /** Refuses early what cannot fit. */
+    void expect(long bytes) throws ImageException {
         try {
             long free = Files.getFileStore(folder).getUsableSpace();
             if (bytes > free) {
@@ -74,24 +81,47 @@ final class UnpackTarget implements ArchiveReader.Target, AutoCloseable {
         }
     }
 
-    @Override
-    public OutputStream create(String name) throws ImageException {
-        Path file = folder.resolve(name);
+    /** Where an entry of this name lies. */
+    Path path(String name) {
+        return folder.resolve(name);
+    }
+
+    /** Creates the file of an entry. */
+    FileChannel create(String name) throws ImageException {
+        Path file = path(name);
         try {
-            OutputStream stream = Channels.newOutputStream(Files.newByteChannel(
+            if (name.startsWith(ArchiveFormat.PRESERVED) && !Files.exists(file.getParent())) {
+                Files.createDirectory(file.getParent(), FOLDER_OWNER_ONLY);
+                files.add(file.getParent());
+            }
+            FileChannel channel = FileChannel.open(
                     file,
-                    Set.of(StandardOpenOption.WRITE, StandardOpenOption.CREATE_NEW),
-                    PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"))));
+                    Set.of(StandardOpenOption.READ, StandardOpenOption.WRITE, StandardOpenOption.CREATE_NEW),
+                    OWNER_ONLY);
             files.add(file);
-            return stream;
+            return channel;
         } catch (IOException e) {
             throw ImageArchive.writeFailed(file, e);
         }
     }
 
-    @Override
-    public ImageException failed(String name, IOException e) {
-        return ImageArchive.writeFailed(folder.resolve(name), e);
+    /** Opens a file that this target created. */
+    FileChannel open(String name) throws ImageException {
+        try {
+            return FileChannel.open(path(name), StandardOpenOption.READ, StandardOpenOption.WRITE);
+        } catch (IOException e) {
+            throw ImageArchive.writeFailed(path(name), e);
+        }
+    }
+
+    /** Writes a piece of one of its files, see {@link SparseWrite}. */
+    void write(FileChannel channel, String name, byte[] bytes, int offset, int length, long position, long fileBytes)
+            throws ImageException {
+        try {
+            SparseWrite.write(channel, bytes, offset, length, position, fileBytes);
+        } catch (IOException e) {
+            throw ImageArchive.writeFailed(path(name), e);
+        }
     }
 
     void keep() {
@@ -104,8 +134,8 @@ final class UnpackTarget implements ArchiveReader.Target, AutoCloseable {
             return;
         }
         try {
-            for (Path file : files) {
-                Files.deleteIfExists(file);
+            for (int i = files.size() - 1; i >= 0; i--) {
+                Files.deleteIfExists(files.get(i));
             }
             if (created) {
                 Files.deleteIfExists(folder);

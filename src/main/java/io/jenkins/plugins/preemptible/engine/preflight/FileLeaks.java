@@ -43,8 +43,11 @@ final class FileLeaks {
     private static final Set<String> CARRIED =
             Set.of("eventfd", "eventpoll", "inotify", "signalfd", "timerfd", "pidfd");
 
-    private static final Set<Integer> TERMINALS = Set.of(4, 5, 136, 137, 138, 139, 140, 141, 142, 143);
+    // The kernel's admin-guide/devices.txt: memory; consoles, after which serial lines follow; pseudo terminals.
     private static final int MEMORY_DEVICES = 1;
+    private static final int CONSOLES = 4;
+    private static final int FIRST_SERIAL_LINE = 64;
+    private static final Set<Integer> TERMINALS = Set.of(CONSOLES, 5, 136, 137, 138, 139, 140, 141, 142, 143);
 
     private FileLeaks() {}
 
@@ -72,7 +75,8 @@ final class FileLeaks {
             OpenFile file, TreeSnapshot tree, Set<Long> inside, Set<Long> masters) {
         boolean held = tree.holders().containsKey(file.identity());
         return switch (file.kind()) {
-            case PIPE -> when(held, FailureReason.PIPE_OUTSIDE);
+            case PIPE -> when(held, FailureReason.PIPE_OUTSIDE)
+                    .or(() -> when(file.detail().equals(TreeSnapshot.PACKETS), FailureReason.UNSUPPORTED));
             case ANONYMOUS -> handle(file, inside);
             case SOCKET -> Optional.empty();
             case OTHER -> named(file.link());
@@ -134,8 +138,10 @@ final class FileLeaks {
             case "10:229" -> Optional.of(FailureReason.FUSE_DEVICE);
             case "10:200" -> Optional.of(FailureReason.TUN_DEVICE);
             default -> {
-                int major = numbers.isEmpty() ? MEMORY_DEVICES : Integer.parseInt(numbers.split(":")[0]);
-                yield when(major != MEMORY_DEVICES && !TERMINALS.contains(major), FailureReason.DEVICE);
+                String[] number = (numbers.isEmpty() ? MEMORY_DEVICES + ":0" : numbers).split(":");
+                int major = Integer.parseInt(number[0]);
+                boolean serial = major == CONSOLES && Integer.parseInt(number[1]) >= FIRST_SERIAL_LINE;
+                yield when(serial || (major != MEMORY_DEVICES && !TERMINALS.contains(major)), FailureReason.DEVICE);
             }
         };
     }
@@ -160,8 +166,14 @@ final class FileLeaks {
         if (named.isPresent()) {
             return named;
         }
-        if (OutsideReader.sharedMemory(mapping)) {
-            return when(holders.containsKey(mapping.identity()), FailureReason.SHARED_MEMORY_OUTSIDE);
+        if (OutsideReader.sharedMemory(mapping) && holders.containsKey(mapping.identity())) {
+            return Optional.of(FailureReason.SHARED_MEMORY_OUTSIDE);
+        }
+        if (mapping.links() > 0) {
+            return Optional.of(FailureReason.LINKED_ELSEWHERE);
+        }
+        if (OutsideReader.memoryFile(mapping.path())) {
+            return Optional.empty();
         }
         if (!mapping.path().startsWith("/dev/")
                 || mapping.path().startsWith("/dev/shm/")
@@ -178,7 +190,8 @@ final class FileLeaks {
                 .map(i -> holders.get(OutsideReader.terminal(i)))
                 .orElse(holders.get(file.identity()));
         String target = file.kind() == Kind.ANONYMOUS && file.target() > 0 ? " of process " + file.target() : "";
-        return "descriptor " + file.number() + ": " + file.link() + target + by(by);
+        String packets = file.detail().equals(TreeSnapshot.PACKETS) ? " in packet mode" : "";
+        return "descriptor " + file.number() + ": " + file.link() + target + packets + by(by);
     }
 
     private static String by(List<Holder> holders) {

@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.regex.Pattern;
 
 /**
  * Reads what one process has open and mapped.
@@ -27,6 +28,12 @@ import java.util.concurrent.ConcurrentHashMap;
 final class FileReader {
 
     private static final int FORMAT = 0170000;
+    // O_DIRECT of open(2), which differs between machines.
+    private static final int DIRECT =
+            List.of("aarch64", "arm").contains(System.getProperty("os.arch")) ? 0200000 : 040000;
+
+    private static final Pattern NAMELESS = Pattern.compile(
+            "^/(memfd:|dev/zero |SYSV|\\[aio\\]|anon_hugepage|drm mm object|secretmem|dmabuf)");
 
     private record Facts(Kind kind, String identity, String device, long links, long bytes, String detail) {
         static final Facts UNKNOWN = new Facts(Kind.OTHER, "", "", 1, 0, "");
@@ -62,9 +69,11 @@ final class FileReader {
     private OpenFile other(long pid, Path path, int number, String link) {
         String info = ProcFiles.text(ProcFiles.of(pid).resolve("fdinfo").resolve(Integer.toString(number)));
         int mount = (int) ProcFiles.number(info, "mnt_id", -1);
-        Mode mode = mode(ProcFiles.field(info, "flags").orElse("0"));
+        int flags = Integer.parseInt(ProcFiles.field(info, "flags").orElse("0"), 8);
+        Mode mode = mode(flags);
         if (link.startsWith("pipe:")) {
-            return new OpenFile(number, link, Kind.PIPE, mode, mount, link, "", 1, 0, -1, "");
+            String detail = (flags & DIRECT) == 0 ? "" : TreeSnapshot.PACKETS;
+            return new OpenFile(number, link, Kind.PIPE, mode, mount, link, "", 1, 0, -1, detail);
         }
         if (!link.startsWith("/")) {
             Kind kind = link.startsWith("anon_inode:") || link.startsWith("pidfd:") ? Kind.ANONYMOUS : Kind.OTHER;
@@ -94,8 +103,8 @@ final class FileReader {
         return ProcFiles.number(info, "Pid", -1);
     }
 
-    private static Mode mode(String octalFlags) {
-        return switch (Integer.parseInt(octalFlags, 8) & 3) {
+    private static Mode mode(int flags) {
+        return switch (flags & 3) {
             case 0 -> Mode.READ;
             case 1 -> Mode.WRITE;
             default -> Mode.BOTH;
@@ -144,11 +153,27 @@ final class FileReader {
             end = end < 0 ? maps.length() : end;
             int slash = maps.indexOf('/', start);
             if (slash >= 0 && slash < end) {
-                mapping(maps.substring(start, end), slash - start).ifPresent(kept::add);
+                String line = maps.substring(start, end);
+                mapping(line, slash - start).map(m -> withLinks(pid, line, m)).ifPresent(kept::add);
             }
             start = end + 1;
         }
         return kept;
+    }
+
+    // A file in memory has no name, whatever its count says.
+    private static Mapping withLinks(long pid, String line, Mapping mapping) {
+        if (!mapping.deleted() || NAMELESS.matcher(mapping.path()).find()) {
+            return mapping;
+        }
+        Path file = ProcFiles.of(pid).resolve("map_files").resolve(line.substring(0, line.indexOf(' ')));
+        try {
+            long links = ((Number) Files.getAttribute(file, "unix:nlink")).longValue();
+            return new Mapping(mapping.path(), mapping.shared(), mapping.identity(), mapping.bytes(), links);
+        } catch (IOException e) {
+            // Unmapped meanwhile, or not this user's to see.
+            return mapping;
+        }
     }
 
     // address perms offset dev inode path

@@ -14,4 +14,10 @@ import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
  * @param pid of the process as the host sees it; 0 when it is not one process's
  * @param command the process's command line, or the kernel's name for it
  */
-public record Leak(FailureReason reason, long pid, String command, String what) {}
+public record Leak(FailureReason reason, long pid, String command, String what) {
+
+    /** Whose it is and what it is, to follow the reason's sentence. */
+    public String words() {
+        return pid == 0 ? what : "process " + pid + " " + command + ", " + what;
+    }
+}

@@ -31,6 +31,7 @@ final class OptionsChoice {
         long largest = 0;
         boolean linked = false;
         for (Member member : tree.processes()) {
+            linked |= member.mappings().stream().anyMatch(m -> m.links() > 0);
             for (OpenFile file : member.files()) {
                 if (file.kind() == Kind.REGULAR && file.deleted()) {
                     largest = Math.max(largest, file.bytes());

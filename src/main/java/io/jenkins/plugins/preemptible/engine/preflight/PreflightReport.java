@@ -18,4 +18,9 @@ public record PreflightReport(List<Leak> leaks, CriuOptions options) {
     public boolean ok() {
         return leaks.isEmpty();
     }
+
+    /** Those that stay as long as the process that has them: with one in its first seconds, do not count on a stage. */
+    public List<Leak> lasting() {
+        return leaks.stream().filter(l -> !l.reason().passing()).toList();
+    }
 }

@@ -4,7 +4,6 @@ import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Kind;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Member;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.OpenFile;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Room;
-import io.jenkins.plugins.preemptible.engine.stage.Mounts;
 import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -12,6 +11,7 @@ import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 
 /**
  * Estimates the size of a stage's image and reads how much room there is.
@@ -32,7 +32,17 @@ final class RoomReader {
             folder = folder.getParent();
         }
         long needed = memory(members) + ownMounts(subject);
-        return new Room(needed, folder.toFile().getUsableSpace(), inMemory(folder) ? freeMemory() : Long.MAX_VALUE);
+        long old = old(subject.imageFolder());
+        return new Room(
+                needed,
+                folder.toFile().getUsableSpace() + old,
+                inMemory(folder) ? freeMemory() + old : Long.MAX_VALUE);
+    }
+
+    // The images of the suspension before are removed first.
+    private static long old(Path images) {
+        File[] files = images.toFile().listFiles();
+        return files == null ? 0 : Stream.of(files).mapToLong(File::length).sum();
     }
 
     static long memory(List<Member> members) {
@@ -57,12 +67,17 @@ final class RoomReader {
         long pid = subject.init().pid();
         return ProcFiles.lines(ProcFiles.of(pid).resolve("mountinfo"))
                 .filter(l -> l.contains(" - tmpfs "))
-                .flatMap(l -> Mounts.ofHost(List.of(l)).stream())
+                .map(l -> unescape(l.split(" ")[4]))
                 .filter(p -> !subject.hostMounts().contains(p))
                 .distinct()
                 .map(p -> new File(ProcFiles.of(pid).resolve("root").toString(), p))
                 .mapToLong(f -> Math.max(0, f.getTotalSpace() - f.getFreeSpace()))
                 .sum();
+    }
+
+    // The kernel writes blank, tab, newline and backslash as three octal digits.
+    private static String unescape(String text) {
+        return text.replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n").replace("\\134", "\\");
     }
 
     private static boolean inMemory(Path folder) {

@@ -112,6 +112,9 @@ final class SocketLeaks {
             tcp(tcp, ends, connections).ifPresent(r -> leaks.add(leak(r, member, name + "TCP " + words(tcp))));
         }
         Unix unix = tree.sockets().unix().get(inode);
+        if (unix != null && unix.stuck()) {
+            leaks.add(leak(FailureReason.PENDING_CONNECTION, member, name + "unix socket with data sent already"));
+        }
         if (unix != null && unix.peer() != 0 && !ends.sockets().contains(unix.peer())) {
             Unix peer = tree.sockets().unix().get(unix.peer());
             boolean named = peer != null && !peer.name().isEmpty();
@@ -148,7 +151,7 @@ final class SocketLeaks {
         return Integer.parseInt(hexadecimal.substring(hexadecimal.indexOf(':') + 1), 16);
     }
 
-    // The kernel writes each group of four bytes as a number of the machine; little-endian on all that CRIU runs on but s390.
+    // The kernel writes four bytes as a number of the machine; little-endian on all that CRIU runs on but s390.
     static String address(String hexadecimal) {
         String host = hexadecimal.substring(0, hexadecimal.indexOf(':'));
         StringBuilder text = new StringBuilder();

@@ -35,8 +35,8 @@ final class SystemCalls {
     private static final short REQUEST_DUMP = 0x301;
     private static final short NLMSG_ERROR = 2;
     private static final short NLMSG_DONE = 3;
-    // UDIAG_SHOW_NAME | UDIAG_SHOW_PEER | UDIAG_SHOW_ICONS
-    private static final int SHOW = 1 | 4 | 8;
+    // UDIAG_SHOW_NAME | UDIAG_SHOW_PEER | UDIAG_SHOW_ICONS | UDIAG_SHOW_RQLEN
+    private static final int SHOW = 1 | 4 | 8 | 16;
     private static final int HEADER = 16;
     // statfs(2)
     private static final long MQUEUE = 0x19800202L;
@@ -75,7 +75,9 @@ final class SystemCalls {
     static String protocol(String descriptor) {
         byte[] value = new byte[64];
         long length = Bound.C.getxattr(descriptor, "system.sockprotoname", value, value.length);
-        return length <= 0 ? "" : new String(value, 0, (int) length, StandardCharsets.US_ASCII).replace("\0", "").trim();
+        return length <= 0
+                ? ""
+                : new String(value, 0, (int) length, StandardCharsets.US_ASCII).replace("\0", "").trim();
     }
 
     /** Whether a descriptor is a POSIX message queue. */
@@ -162,6 +164,7 @@ final class SystemCalls {
         long inode = Integer.toUnsignedLong(in.getInt(start + 4));
         long peer = 0;
         String name = "";
+        long unsent = 0;
         List<Long> waiting = new ArrayList<>();
         for (int at = start + 16; at + 4 <= end; ) {
             int length = Short.toUnsignedInt(in.getShort(at));
@@ -176,21 +179,24 @@ final class SystemCalls {
                         waiting.add(Integer.toUnsignedLong(in.getInt(i)));
                     }
                 }
+                // What is to be read, then what was sent and not read.
+                case 4 -> unsent = Integer.toUnsignedLong(in.getInt(at + 8));
                 default -> { }
             }
             at += aligned(length);
         }
-        into.merge(
-                inode,
-                new Unix(inode, type, peer, name),
-                (old, now) -> new Unix(inode, type, now.peer() == 0 ? old.peer() : now.peer(), now.name()));
+        Unix itself = new Unix(inode, type, peer, name, false, unsent);
+        into.merge(inode, itself, (expected, now) -> accepted(now, expected.peer()));
         // One that waits to be accepted has no peer of its own yet: the listening socket will give it one.
         for (long client : waiting) {
-            into.merge(
-                    client,
-                    new Unix(client, type, inode, ""),
-                    (old, now) -> new Unix(client, old.type(), inode, old.name()));
+            Unix expected = new Unix(client, type, inode, "", true, 0);
+            into.merge(client, expected, (known, none) -> accepted(known, inode));
         }
+    }
+
+    private static Unix accepted(Unix client, long listening) {
+        long peer = client.peer() == 0 ? listening : client.peer();
+        return new Unix(client.inode(), client.type(), peer, client.name(), true, client.unsent());
     }
 
     private static String name(ByteBuffer in, int at, int length) {

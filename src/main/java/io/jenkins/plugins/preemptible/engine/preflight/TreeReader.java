@@ -7,6 +7,7 @@ import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.OpenFile;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Stranger;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Tie;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -29,8 +30,8 @@ import java.util.stream.Collectors;
  */
 final class TreeReader {
 
-    private static final int AGAIN = 20;
-    private static final long PAUSE_MILLIS = 10;
+    private static final Duration ENTRY_LIMIT = Duration.ofMillis(200);
+    private static final long PAUSE_MILLIS = 5;
 
     private final Preflight.Subject subject;
     private final long init;
@@ -143,9 +144,10 @@ final class TreeReader {
     private List<Stranger> strangers(Set<Long> inside, OutsideReader outside) {
         List<Stranger> strangers = new ArrayList<>();
         Set<Long> told = new HashSet<>();
+        long end = System.nanoTime() + ENTRY_LIMIT.toNanos();
         for (long pid : subject.pids()) {
             if (!inside.contains(pid)) {
-                stranger(pid, Tie.IN_GROUP).ifPresent(s -> {
+                stranger(pid, Tie.IN_GROUP, end).ifPresent(s -> {
                     strangers.add(s);
                     told.add(pid);
                 });
@@ -158,7 +160,7 @@ final class TreeReader {
                 boolean same = ProcFiles.link(ProcFiles.of(pid).resolve("ns/pid")).orElse("").equals(namespace);
                 // In the group as well it is one that is just entering.
                 if (same && !told.contains(pid) && !inGroupNow(pid)) {
-                    stranger(pid, Tie.IN_NAMESPACE).ifPresent(strangers::add);
+                    stranger(pid, Tie.IN_NAMESPACE, end).ifPresent(strangers::add);
                 }
             }
         }
@@ -166,11 +168,14 @@ final class TreeReader {
     }
 
     // A process that enters is out of place for some milliseconds in every case.
-    private Optional<Stranger> stranger(long pid, Tie tie) {
+    private Optional<Stranger> stranger(long pid, Tie tie, long end) {
         Optional<Proc.Stat> stat = Proc.stat(pid);
-        for (int i = 0; i < AGAIN && stat.isPresent(); i++) {
+        while (stat.isPresent()) {
             if (stat.get().zombie() || below(stat.get())) {
                 return Optional.empty();
+            }
+            if (System.nanoTime() - end > 0) {
+                break;
             }
             try {
                 Thread.sleep(PAUSE_MILLIS);

@@ -27,7 +27,8 @@ record TreeSnapshot(
         Room room) {
 
     /** The namespaces that a dump looks at, by the names of {@code /proc/PID/ns}. */
-    static final List<String> NAMESPACES = List.of("pid", "net", "user", "uts", "ipc", "cgroup", "time_for_children", "mnt");
+    static final List<String> NAMESPACES =
+            List.of("pid", "net", "user", "uts", "ipc", "cgroup", "time_for_children", "mnt");
 
     /**
      * One process below the init, or the init.
@@ -61,6 +62,9 @@ record TreeSnapshot(
     /** How a descriptor may be used. */
     enum Mode { READ, WRITE, BOTH }
 
+    /** What the detail of a pipe in packet mode says, pipe(2). */
+    static final String PACKETS = "packets";
+
     /**
      * One descriptor.
      *
@@ -71,7 +75,8 @@ record TreeSnapshot(
      * @param links how many names a file has
      * @param bytes a file's blocks on disk or in memory
      * @param target the process of a pidfd or the index of a pseudo terminal's master; -1 when it is neither
-     * @param detail a socket's protocol as the kernel names it, {@link #QUEUE} of a message queue; otherwise empty
+     * @param detail a socket's protocol as the kernel names it, {@link #QUEUE} of a message queue,
+     *     {@link #PACKETS} of a pipe in packet mode; otherwise empty
      */
     record OpenFile(
             int number,
@@ -101,8 +106,13 @@ record TreeSnapshot(
      * One mapping of a file that matters: a shared, a deleted or a device's one.
      *
      * @param identity as {@link OpenFile#identity}
+     * @param links how many names a deleted file has left
      */
-    record Mapping(String path, boolean shared, String identity, long bytes) {
+    record Mapping(String path, boolean shared, String identity, long bytes, long links) {
+
+        Mapping(String path, boolean shared, String identity, long bytes) {
+            this(path, shared, identity, bytes, 0);
+        }
 
         boolean deleted() {
             return path.endsWith(" (deleted)");
@@ -149,9 +159,20 @@ record TreeSnapshot(
      * @param type 1 stream, 2 datagram, 5 sequential packets
      * @param peer the inode of the other one, 0 for none
      * @param name its path, {@code @} before an abstract name, empty for none
+     * @param waiting whether it waits to be accepted by its peer
+     * @param unsent bytes that it sent and nobody read yet
      */
-    record Unix(long inode, int type, long peer, String name) {
+    record Unix(long inode, int type, long peer, String name, boolean waiting, long unsent) {
         static final int DATAGRAM = 2;
+
+        Unix(long inode, int type, long peer, String name) {
+            this(inode, type, peer, name, false, 0);
+        }
+
+        /** Whether CRIU could not make the connection again: it cannot read what was sent on it. */
+        boolean stuck() {
+            return waiting && unsent > 0;
+        }
     }
 
     /**

@@ -64,6 +64,11 @@ public final class StageFolder {
         return Files.exists(path.resolve("thaw"));
     }
 
+    /** The block hashes of the stage's last full image, by which a difference to it is found. */
+    public Path imageIndex() {
+        return path.resolve("image.index");
+    }
+
     /** CRIU's logs of the last dump and the last restore. */
     public Path logs() {
         return path.resolve("criu");

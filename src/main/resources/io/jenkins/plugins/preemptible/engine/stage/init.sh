@@ -3,6 +3,8 @@
 folder=$1
 shift
 tool() { PATH="$PATH:/usr/bin:/bin" "$@"; }
+# Before the command can mount anything.
+tool cat /proc/self/mountinfo > "$folder/mounts"
 : > "$folder/ready"
 if [ $# -eq 0 ]; then
   # A shell that waits for one child reaps every other one too.

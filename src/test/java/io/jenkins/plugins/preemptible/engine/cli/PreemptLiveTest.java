@@ -98,6 +98,7 @@ class PreemptLiveTest {
         assertEquals(id, seen.at("/manifest/stage_id").asText());
         assertEquals(suspended.get("processes"), seen.at("/manifest/processes"));
         assertEquals(Proc.machine(), seen.at("/manifest/arch").asText());
+        assertShowsItsContent(image, seen);
         call("suspend", id, "--to", folder.resolve("again.image").toString()).refuses(id);
         assertFalse(Files.exists(folder.resolve("again.image")));
 
@@ -109,11 +110,74 @@ class PreemptLiveTest {
         untilAtLeast(before + 5);
 
         call("resume", "--from", image).refuses(id);
+        Path first = Files.copy(Path.of(image), folder.resolve("first.image"));
         call("suspend", id, "--to", image).exits(0);
+        assertShowsWhatChanged(id, first.toString(), image);
         call("resume", "--from", image).exits(0);
         call("wait", id).exits(7);
         assertEquals(IntStream.rangeClosed(1, 300).mapToObj(Integer::toString).toList(), numbers());
         call("suspend", id, "--to", image).refuses(id, "ended");
+    }
+
+    private void assertShowsItsContent(String image, JsonNode seen) throws Exception {
+        assertEquals(seen.at("/manifest/processes").asInt(), seen.get("processes").size());
+        JsonNode shell = seen.at("/processes/1");
+        assertEquals("counter", shell.at("/command_line/3").asText());
+        assertTrue(shell.at("/memory/HEAP/stored").asLong() > 0, shell.toString());
+        assertEquals("FILE", shell.at("/open_files/1/kind").asText());
+        assertFalse(shell.has("environment") || seen.toString().contains("PATH=/"), "only on demand");
+        JsonNode more = call("inspect", image, "--json", "--env").exits(0).json();
+        assertTrue(more.at("/processes/1/environment").toString().contains("PATH="), more.toString());
+        String text = call("inspect", image).exits(0).out();
+        for (String section : List.of("memory ", "open files", "mounts ", "namespaces pid mnt ipc", "files ")) {
+            assertTrue(text.contains("\n" + section), text);
+        }
+        assertTrue(text.matches("(?s).*\n    \\d+ sh -c i=0;.*output\\.log \\(write, append\\).*"), text);
+        assertFalse(text.contains("environments"), text);
+        assertTrue(call("inspect", image, "--env").exits(0).out().contains("\nenvironments\n"), text);
+    }
+
+    private void assertShowsWhatChanged(String id, String earlier, String later) throws Exception {
+        JsonNode json = call("diff", earlier, later, "--json").exits(0).json();
+        assertEquals(id, json.at("/earlier/stage_id").asText());
+        JsonNode shell = json.get("memory").get(1);
+        assertEquals("sh", shell.get("comm").asText());
+        assertTrue(shell.get("changed").asInt() > 0 && shell.get("changed").asInt() <= shell.get("pages").asInt());
+        assertTrue(shell.get("percent").asDouble() > 0, json.toString());
+        String text = call("diff", earlier, later).exits(0).out();
+        assertTrue(text.matches("(?s).*\n  \\d+ sh +\\d+ of +\\d+ +\\d+\\.\\d %\n.*"), text);
+        JsonNode same = call("diff", later, later, "--json").exits(0).json();
+        same.get("memory").forEach(owner -> assertEquals(0, owner.get("changed").asInt(), same.toString()));
+        assertEquals(0, same.get("opened").size() + same.get("came").size() + same.get("mounted").size());
+    }
+
+    @Test
+    void aCheckSaysWhatTiesAStageToTheOutside() throws Exception {
+        String id = startCounter(5000, 0);
+        untilAtLeast(1);
+        assertTrue(call("check", id).exits(0).out().contains("can be suspended"));
+        JsonNode free = call("check", id, "--json").exits(0).json();
+        assertTrue(free.get("ok").asBoolean() && free.get("leaks").isEmpty(), free.toString());
+        assertTrue(free.at("/options/ghost_limit_bytes").asLong() > 0, free.toString());
+
+        String bash = "exec 7<>/dev/tcp/127.0.0.1/$0; echo ready; while :; do sleep 0.1; done";
+        try (java.net.ServerSocket server = new java.net.ServerSocket(0, 5, java.net.InetAddress.getLoopbackAddress())) {
+            String port = Integer.toString(server.getLocalPort());
+            String tied = call("run", "--dir", folder.toString(), "--", "bash", "-c", bash, port).exits(0).out().strip();
+            Awaitility.await().atMost(Duration.ofSeconds(30)).until(() -> call("check", tied).status() == ExitStatus.TIED);
+            CommandLineCall text = call("check", tied).exits(5);
+            assertTrue(text.out().contains("  what  descriptor 7: TCP from port "), text::toString);
+            assertTrue(text.out().contains("  why   A process of the stage holds a TCP connection to the outside."), text::toString);
+            assertTrue(text.out().contains("  help  ") && text.out().contains("perhaps later"), text::toString);
+            JsonNode leak = call("check", tied, "--json").exits(5).json().at("/leaks/0");
+            assertEquals("CONNECTED_TCP", leak.get("reason").asText());
+            assertTrue(leak.get("passing").asBoolean() && leak.get("pid").asLong() > 1, leak.toString());
+            assertTrue(leak.get("command").asText().startsWith("bash"), leak.toString());
+            call("kill", tied).exits(0);
+            call("check", tied).refuses(tied);
+        }
+        call("check", "no-such-stage").refuses("no-such-stage");
+        call("check", "NOT AN ID").refuses("preempt list");
     }
 
     @Test

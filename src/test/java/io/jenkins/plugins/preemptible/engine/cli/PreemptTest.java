@@ -71,7 +71,7 @@ class PreemptTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"run", "wait", "list", "kill", "suspend", "resume", "inspect", "check", "demo"})
+    @ValueSource(strings = {"run", "wait", "list", "kill", "suspend", "resume", "inspect", "diff", "check", "demo"})
     void everyCommandHasHelpWithTheExitStatuses(String command) {
         CommandLineCall help = call(command, "--help").exits(0);
         assertTrue(help.out().startsWith("Usage: preempt " + command), help.out());
@@ -101,6 +101,8 @@ class PreemptTest {
         call("kill").refuses("ID");
         call("suspend", "a-1").refuses("--to=FILE");
         call("inspect").refuses("FILE");
+        call("diff").refuses("A");
+        call("diff", "a.image").refuses("B");
         call("resume").refuses("--from", "ID");
         call("resume", "--from", "x", "a-1").refuses("a-1");
         call("run").refuses("CMD");
@@ -124,6 +126,8 @@ class PreemptTest {
         call("inspect", "nowhere.image", "--key-file", key).refuses("nowhere.image", "check the path");
         call("inspect", text.toString(), "--key-file", key).refuses("notes.txt", "no image");
         call("resume", "--from", "nowhere.image", "--key-file", key).refuses("nowhere.image");
+        call("diff", "nowhere.image", text.toString(), "--key-file", key).refuses("nowhere.image", "check the path");
+        call("diff", text.toString(), text.toString(), "--key-file", key).refuses("notes.txt", "no image");
         call("inspect", folder.toString(), "--key-file", key).refuses(folder.toString());
         assertEquals("my notes", Files.readString(text));
     }
@@ -136,10 +140,11 @@ class PreemptTest {
         byte[] whole = Files.readAllBytes(archive);
         Files.write(archive, Arrays.copyOf(whole, whole.length - 1));
         call("inspect", archive.toString(), "--key-file", key).refuses("stage.image", "cut off");
+        call("diff", archive.toString(), archive.toString(), "--key-file", key).refuses("stage.image", "cut off");
         byte[] later = whole.clone();
         later[9] = 7;
         Files.write(archive, later);
-        call("inspect", archive.toString(), "--key-file", key).refuses("stage.image", "it has 7, known is 1");
+        call("inspect", archive.toString(), "--key-file", key).refuses("stage.image", "it has 7, known is 2");
         Files.write(archive, whole);
         Path other = folder.resolve("other.key");
         ImageKey.ofFile(other);
@@ -163,6 +168,9 @@ class PreemptTest {
         assertTrue(text.contains("stage      afl-1 (AFL)"), text);
         assertTrue(text.contains("\n  1 [init]\n    5 sh run.sh ?[31mred\n      9 sleep 1\n"), text);
         assertTrue(text.contains("           5  pages-1.img"), text);
+        assertTrue(text.contains("content    not shown: the image is not as CRIU 4.2 writes it: it has no list"), text);
+        call("diff", archive.toString(), archive.toString(), "--key-file", keyFile.toString())
+                .refuses("stage.image", "no list of processes", "preempt inspect");
         JsonNode json = call("inspect", "--json", archive.toString(), "--key-file", keyFile.toString())
                 .exits(0)
                 .json();

@@ -27,7 +27,8 @@ import org.junit.jupiter.api.extension.ExtensionContext;
  */
 public final class CompatibilityTable implements BeforeAllCallback {
 
-    static final String FILE = "preemptible.compatibility";
+    /** The system property that names the file. */
+    public static final String FILE = "preemptible.compatibility";
 
     private static final ConcurrentLinkedQueue<Row> ROWS = new ConcurrentLinkedQueue<>();
 

@@ -8,7 +8,7 @@ import java.util.Comparator;
  * @param version of the program; empty where there is none
  * @param work what it was doing when it was suspended
  * @param suspended how often it was suspended, {@code resumed} how often it went on
- * @param result one of yes, no and not tried
+ * @param result one of yes, refused (it ran on), no and not tried
  * @param dumpMillis the longest of its dumps, -1 without one
  * @param imageBytes the largest of its images before they were packed, -1 without one
  * @param remark why not, or what has to be known; may be empty
@@ -33,6 +33,7 @@ record Row(
     /** What became of a trial. */
     enum Result {
         YES("yes"),
+        REFUSED("refused"),
         NO("no"),
         NOT_TRIED("not tried");
 

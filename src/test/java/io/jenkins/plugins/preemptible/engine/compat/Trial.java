@@ -8,7 +8,7 @@ import org.opentest4j.TestAbortedException;
  * Something that is tried as a stage; what became of it is one row of docs/compatibility.md.
  *
  * <ol>
- *   <li>{@link #run} runs the body of one test. When it returns, the answer is yes.
+ *   <li>{@link #run} runs the body of one test. When it returns, the answer is yes, unless it said {@link #refused} or {@link #lost}.
  *   <li>When an assumption fails, the answer is "not tried", else no, each with the first line of the reason; the test
  *       is then skipped or fails as it would without.
  *   <li>The body tells what it did meanwhile by {@link #suspended}, {@link #resumed} and {@link #remark}.
@@ -29,6 +29,7 @@ public final class Trial {
     private final String work;
     private String version = "";
     private String remark = "";
+    private Result result = Result.YES;
     private int suspended;
     private int resumed;
     private long dumpMillis = -1;
@@ -50,7 +51,7 @@ public final class Trial {
         Trial trial = new Trial(part, subject, work);
         try {
             body.run(trial);
-            trial.note(Result.YES, trial.remark);
+            trial.note(trial.result, trial.remark);
         } catch (TestAbortedException e) {
             trial.note(Result.NOT_TRIED, reason(e));
             throw e;
@@ -79,6 +80,18 @@ public final class Trial {
     /** What a reader has to know although it works. */
     public void remark(String text) {
         remark = text;
+    }
+
+    /** Its suspension was refused, as it has to be, and it ran on. */
+    public void refused(String why) {
+        result = Result.REFUSED;
+        remark = why;
+    }
+
+    /** It is known not to come back as it was. */
+    public void lost(String what) {
+        result = Result.NO;
+        remark = what;
     }
 
     /** It was suspended, with this dump. */

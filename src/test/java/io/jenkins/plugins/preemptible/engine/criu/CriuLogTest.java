@@ -24,12 +24,45 @@ class CriuLogTest {
         Error (criu/file-lock.c:120): Some file locks are hold by dumping tasks! You can try --file-locks to dump them. | FILE_LOCKS
         Error (criu/files-reg.c:1090): Can't dump ghost file /x of 2000000 size, increase limit | DELETED_FILE_TOO_LARGE
         Error (criu/files-reg.c:1790): Can't lookup mount=24 for fd=10 path=/dev/null | OUTSIDE_FILE
-        Error (criu/sk-unix.c:800): unix: External socket is used. Consider using --ext-unix-sk option. | OUTSIDE_FILE
+        Error (criu/sk-unix.c:800): unix: External socket is used. Consider using --ext-unix-sk option. | UNIX_SOCKET_OUTSIDE
         Error (criu/cr-restore.c:1500): Can't fork for 77: File exists | PID_TAKEN
         Error (criu/files-reg.c:2104): File var/tmp/output.log has bad size 3 (expect 9) | PATH_MISSING
         Error (criu/page-xfer.c:260): page-xfer: Unable to spice data: No space left on device | NO_SPACE
         Error (criu/vdso.c:300): vdso: Unexpected rt vDSO area bounds | CRIU_UNUSABLE
         Error (criu/mount.c:600): mnt: Unable to mount: Operation not permitted | NO_RIGHTS
+        Error (criu/pie/parasite.c:588): send_fds failed (-22) | IO_URING
+        Error (criu/files-ext.c:94): Can't dump file 3 of that type [600] (anon anon_inode:[userfaultfd]) | USERFAULTFD
+        Error (criu/files-ext.c:94): Can't dump file 3 of that type [600] (anon anon_inode:[perf_event]) | PERF_EVENT
+        Error (criu/files-ext.c:94): Can't dump file 3 of that type [600] (anon anon_inode:bpf-map) | BPF
+        Error (criu/files-ext.c:94): Can't dump file 3 of that type [600] (anon anon_inode:bpf-prog) | BPF
+        Error (criu/files-ext.c:94): Can't dump file 3 of that type [600] (anon anon_inode:seccomp notify) | SECCOMP_NOTIFY
+        Error (criu/files-ext.c:94): Can't dump file 3 of that type [600] (anon anon_inode:[landlock-ruleset]) | LANDLOCK
+        Error (criu/files-ext.c:94): Can't dump file 3 of that type [600] (anon anon_inode:[fscontext]) | MOUNT_HANDLE
+        Error (criu/files-ext.c:94): Can't dump file 3 of that type [20660] (chr 10:232) | KVM_DEVICE
+        Error (criu/files-ext.c:94): Can't dump file 3 of that type [20666] (chr 10:229) | FUSE_DEVICE
+        Error (criu/files-ext.c:94): Can't dump file 3 of that type [20660] (chr 10:237) | DEVICE
+        Error (criu/files-ext.c:94): Can't dump file 3 of that type [20600] (chr 4:64) | DEVICE
+        Error (criu/files-ext.c:94): Can't dump file 3 of that type [60600] (unknown /dev/loop0) | DEVICE
+        Error (criu/files-ext.c:94): Can't dump file 3 of that type [20660] (chr 226:128) | GPU_DEVICE
+        Error (criu/tun.c:306): tun: Net namespace is required to dump tun link | TUN_DEVICE
+        Error (criu/sk-inet.c:185): inet: In-flight connection (l) for 2b4b4b | PENDING_CONNECTION
+        Error (criu/sk-inet.c:186): inet: In-flight connections can be ignored with the --skip-in-flight option. | PENDING_CONNECTION
+        Error (criu/sk-inet.c:137): inet: Unsupported proto 262 for socket 2b5337 | MPTCP
+        Error (criu/sk-tcp.c:81): tcp: Failed to lock TCP connection 2c16a3 | CONNECTED_TCP
+        Error (criu/sk-inet.c:1059): inet: Can't bind inet socket (id 10): Address already in use | ADDRESS_TAKEN
+        Error (criu/sockets.c:767): sockets: BUG! Unknown socket collected (family 40) | SOCKET_KIND
+        Error (criu/sk-netlink.c:77): netlink: The socket has data to read | UNREAD_NETLINK
+        Error (criu/pidfd.c:97): pidfd: pidfd pid 12241 is not a part of process tree.. | PIDFD_OUTSIDE
+        Error (criu/tty.c:410): tty: Found slave peer index 0 without correspond master peer | TERMINAL_OUTSIDE
+        Error (criu/namespaces.c:460): Can't dump nested pid namespace for 16887 | NESTED_CONTAINER
+        Error (criu/namespaces.c:460): Can't dump nested time_for_children namespace for 17372 | NESTED_CONTAINER
+        Error (criu/pstree.c:969): Can't restore sub-task in NS (cflags 40000000) | NETWORK_NAMESPACE
+        Error (criu/proc_parse.c:502): Unknown shit 100600 (/secretmem (deleted)) | SECRET_MEMORY
+        Error (criu/seize.c:882): Zombies with threads are not supported | DEAD_LEADER
+        Error (criu/seize.c:335): zombie 12359 (comm ) found while seizing | TRACED
+        Error (criu/files-reg.c:1122): Can't create link remap for /var/tmp/dl. Use link-remap option. | LINKED_ELSEWHERE
+        Error (criu/files-reg.c:2258): Can't link var/tmp/link_remap.11 -> var/tmp/dl: No such file or directory | LINKED_ELSEWHERE
+        Error (criu/files-reg.c:1790): Can't lookup mount=63 for fd=3 path=/pfq | OUTSIDE_FILE
         Error (criu/somewhere.c:1): a thing nobody knows | CRIU_FAILED
         """)
     void linesGiveReasons(String line, FailureReason reason) {

@@ -16,7 +16,7 @@ class ProcTest {
         Proc.Stat stat = Proc.parseStat(
                         "42 (a) b (c) S 7 42 42 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 99887 1000 200 1844")
                 .orElseThrow();
-        assertEquals(new Proc.Stat(42, "a) b (c", 'S', 7, 99887), stat);
+        assertEquals(new Proc.Stat(42, "a) b (c", 'S', 7, 42, 99887), stat);
         assertTrue(Proc.parseStat("garbage").isEmpty());
     }
 

@@ -1,47 +1,94 @@
 package io.jenkins.plugins.preemptible.engine.image;
 
 import com.github.luben.zstd.ZstdOutputStream;
+import io.jenkins.plugins.preemptible.engine.image.ImageManifest.EntryInfo;
+import io.jenkins.plugins.preemptible.engine.image.ImageManifest.PreservedFile;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
 import org.apache.commons.compress.archivers.tar.TarArchiveEntry;
 import org.apache.commons.compress.archivers.tar.TarArchiveOutputStream;
-import org.apache.commons.io.output.CloseShieldOutputStream;
 
 /** An archive that is sealed with the right key and holds whatever a test puts into it. */
 final class CraftedArchive implements AutoCloseable {
 
-    private final Path file;
-    private final OutputStream out;
-    private final TarArchiveOutputStream tar;
+    static final String ID = "00112233445566778899aabbccddeeff";
 
-    CraftedArchive(Path file, ImageKey key) throws Exception {
+    private final Path file;
+    private final ImageKey key;
+    private final ByteArrayOutputStream tarBytes = new ByteArrayOutputStream();
+    private final TarArchiveOutputStream tar;
+    private String manifestSha256 = "";
+
+    CraftedArchive(Path file, ImageKey key) {
         this.file = file;
-        this.out = Files.newOutputStream(file);
-        out.write(ArchiveFormat.head());
-        OutputStream sealed = key.cipher().newEncryptingStream(CloseShieldOutputStream.wrap(out), ArchiveFormat.head());
-        this.tar = new TarArchiveOutputStream(new ZstdOutputStream(sealed), "UTF-8");
+        this.key = key;
+        this.tar = new TarArchiveOutputStream(tarBytes, 10240, "UTF-8");
         tar.setLongFileMode(TarArchiveOutputStream.LONGFILE_POSIX);
+        tar.setBigNumberMode(TarArchiveOutputStream.BIGNUMBER_STAR);
     }
 
-    CraftedArchive manifest(int version, long imageBytes) throws IOException {
-        return file(
-                ArchiveFormat.MANIFEST,
-                "{\"format_version\":" + version + ",\"stage_id\":\"s\",\"image_bytes\":" + imageBytes + "}");
+    static EntryInfo info(String name, String content) {
+        byte[] bytes = content.getBytes(StandardCharsets.UTF_8);
+        return new EntryInfo(name, bytes.length, digest(bytes), 0, bytes.length);
+    }
+
+    static String digest(byte[] bytes) {
+        BlockHash hash = new BlockHash();
+        hash.add(BlockHash.leaves(bytes, bytes.length));
+        return ArchiveFormat.hex(hash.digest());
+    }
+
+    static ImageManifest saying(ImageManifest.Parent parent, EntryInfo... entries) {
+        return saying(parent, List.of(), List.of(), entries);
+    }
+
+    static ImageManifest saying(
+            ImageManifest.Parent parent, List<String> roots, List<PreservedFile> preserved, EntryInfo... entries) {
+        return new ImageManifest(0, "s", null, null, null, null, null, 1, 0, List.of())
+                .sealed(ID, parent, List.of(entries), roots, preserved);
+    }
+
+    CraftedArchive manifest(EntryInfo... entries) throws IOException {
+        return manifest(saying(null, entries));
+    }
+
+    CraftedArchive manifest(ImageManifest manifest) throws IOException {
+        return manifest(ArchiveFormat.json().writeValueAsBytes(manifest));
+    }
+
+    CraftedArchive manifest(byte[] json) throws IOException {
+        manifestSha256 = ArchiveFormat.hex(BlockHash.sha256().digest(json));
+        return raw(ArchiveFormat.MANIFEST, json);
     }
 
     CraftedArchive seal(int entries, long bytes) throws IOException {
-        return file(ArchiveFormat.SEAL, "{\"entries\":" + entries + ",\"bytes\":" + bytes + "}");
+        return raw(
+                ArchiveFormat.SEAL,
+                ArchiveFormat.json().writeValueAsBytes(new ArchiveFormat.Seal(ID, entries, bytes, manifestSha256)));
     }
 
     CraftedArchive file(String name, String content) throws IOException {
-        TarArchiveEntry entry = new TarArchiveEntry(name, true);
-        byte[] bytes = content.getBytes(StandardCharsets.UTF_8);
-        entry.setSize(bytes.length);
+        return raw(name, content.getBytes(StandardCharsets.UTF_8));
+    }
+
+    CraftedArchive raw(String name, byte[] content) throws IOException {
+        return entry(plain(name, content.length), content);
+    }
+
+    static TarArchiveEntry plain(String name, long bytes) {
+        return ArchiveFormat.tarEntry(name, bytes);
+    }
+
+    CraftedArchive entry(TarArchiveEntry entry, byte[] content) throws IOException {
         tar.putArchiveEntry(entry);
-        tar.write(bytes);
+        tar.write(content);
         tar.closeArchiveEntry();
         return this;
     }
@@ -49,15 +96,44 @@ final class CraftedArchive implements AutoCloseable {
     CraftedArchive special(String name, byte type, String linkTarget) throws IOException {
         TarArchiveEntry entry = new TarArchiveEntry(name, type, true);
         entry.setLinkName(linkTarget);
-        tar.putArchiveEntry(entry);
-        tar.closeArchiveEntry();
-        return this;
+        return entry(entry, new byte[0]);
+    }
+
+    /** The sealed bytes of a stream that need not be tar, nor even zstd. */
+    static byte[] seal(ImageKey key, byte[] compressed) throws Exception {
+        ByteArrayOutputStream out = new ByteArrayOutputStream();
+        out.write(ArchiveFormat.head());
+        ByteArrayOutputStream body = new ByteArrayOutputStream();
+        try (OutputStream sealed = key.cipher().newEncryptingStream(body, ArchiveFormat.head())) {
+            sealed.write(compressed);
+        }
+        body.writeTo(out);
+        out.write(ArchiveFormat.tail(out.size() + ArchiveFormat.TAIL_BYTES));
+        return out.toByteArray();
+    }
+
+    static byte[] zstd(byte[] plain) throws IOException {
+        ByteArrayOutputStream out = new ByteArrayOutputStream();
+        try (ZstdOutputStream zstd = new ZstdOutputStream(out)) {
+            zstd.write(plain);
+        }
+        return out.toByteArray();
+    }
+
+    /** The tar so far, as a list of its blocks of 512 bytes. */
+    List<byte[]> blocks() throws IOException {
+        tar.finish();
+        byte[] bytes = tarBytes.toByteArray();
+        List<byte[]> blocks = new ArrayList<>();
+        for (int at = 0; at < bytes.length; at += 512) {
+            blocks.add(Arrays.copyOfRange(bytes, at, at + 512));
+        }
+        return blocks;
     }
 
     @Override
-    public void close() throws IOException {
+    public void close() throws Exception {
         tar.close();
-        out.write(ArchiveFormat.tail(Files.size(file) + ArchiveFormat.TAIL_BYTES));
-        out.close();
+        Files.write(file, seal(key, zstd(tarBytes.toByteArray())));
     }
 }

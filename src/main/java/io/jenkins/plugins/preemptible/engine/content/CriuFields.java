@@ -1,0 +1,317 @@
+package io.jenkins.plugins.preemptible.engine.content;
+
+/**
+ * The numbers of the fields of CRIU's image entries that are read here.
+ *
+ * <ol>
+ *   <li>One class per message, named after it.
+ *   <li>Numbers of protobuf fields never change their meaning, so newer images can be read as well.
+ *   <li>Fields that are not here are left alone.
+ * </ol>
+ *
+ * Source: CRIU 4.2.1, {@code images/*.proto}.
+ */
+public final class CriuFields {
+
+    private CriuFields() {}
+
+    /** {@code pstree_entry}. */
+    static final class Pstree {
+        static final int PID = 1;
+        static final int PPID = 2;
+        static final int PGID = 3;
+        static final int SID = 4;
+        static final int THREADS = 5;
+
+        private Pstree() {}
+    }
+
+    /** {@code core_entry}. */
+    static final class Core {
+        static final int TASK = 3;
+        static final int IDS = 4;
+        static final int THREAD = 5;
+
+        private Core() {}
+    }
+
+    /** {@code task_core_entry}. */
+    static final class TaskCore {
+        static final int STATE = 1;
+        static final int COMM = 6;
+        static final int LIMITS = 8;
+
+        private TaskCore() {}
+    }
+
+    /** {@code task_rlimits_entry} and its {@code rlimit_entry}. */
+    static final class Limits {
+        static final int LIMITS = 1;
+        static final int CURRENT = 1;
+        static final int MAXIMUM = 2;
+
+        private Limits() {}
+    }
+
+    /** {@code thread_core_entry}. */
+    static final class ThreadCore {
+        static final int CREDENTIALS = 10;
+        static final int COMM = 13;
+
+        private ThreadCore() {}
+    }
+
+    /** {@code creds_entry}. */
+    static final class Credentials {
+        static final int UID = 1;
+        static final int GID = 2;
+        static final int EUID = 3;
+        static final int EGID = 4;
+
+        private Credentials() {}
+    }
+
+    /** {@code task_kobj_ids_entry}. */
+    static final class Ids {
+        static final int FILES = 2;
+        static final int PID_NAMESPACE = 5;
+        static final int NET_NAMESPACE = 6;
+        static final int IPC_NAMESPACE = 7;
+        static final int UTS_NAMESPACE = 8;
+        static final int MOUNT_NAMESPACE = 9;
+        static final int USER_NAMESPACE = 10;
+        static final int CGROUP_NAMESPACE = 11;
+        static final int TIME_NAMESPACE = 12;
+
+        private Ids() {}
+    }
+
+    /** {@code inventory_entry}. */
+    static final class Inventory {
+        static final int ROOT_IDS = 3;
+
+        private Inventory() {}
+    }
+
+    /** {@code fs_entry}. */
+    static final class Fs {
+        static final int CWD_ID = 1;
+        static final int ROOT_ID = 2;
+
+        private Fs() {}
+    }
+
+    /** {@code mm_entry}. */
+    public static final class Mm {
+        static final int STACK_START = 5;
+        static final int ARG_START = 8;
+        static final int ARG_END = 9;
+        static final int ENV_START = 10;
+        static final int ENV_END = 11;
+        static final int EXE_FILE_ID = 12;
+        public static final int VMAS = 14;
+
+        private Mm() {}
+    }
+
+    /** {@code vma_entry}. */
+    public static final class Vma {
+        static final int START = 1;
+        static final int END = 2;
+        static final int SHARED_ID = 4;
+        public static final int STATUS = 7;
+
+        private Vma() {}
+    }
+
+    /** {@code pagemap_head}, the first entry of a pagemap. */
+    static final class PagemapHead {
+        static final int PAGES_ID = 1;
+
+        private PagemapHead() {}
+    }
+
+    /** {@code pagemap_entry}, its other entries. */
+    static final class Pagemap {
+        static final int ADDRESS = 1;
+        static final int PAGES_32 = 2;
+        static final int IN_PARENT = 3;
+        static final int FLAGS = 4;
+        static final int PAGES = 5;
+
+        /** Of {@link #FLAGS}: the pages lie in the image's pages file. */
+        static final int PRESENT = 1 << 2;
+
+        private Pagemap() {}
+    }
+
+    /** {@code fdinfo_entry}. */
+    static final class Fdinfo {
+        static final int FILE_ID = 1;
+        static final int FLAGS = 2;
+        static final int TYPE = 3;
+        static final int FD = 4;
+
+        private Fdinfo() {}
+    }
+
+    /** {@code file_entry}. */
+    static final class FileEntry {
+        static final int TYPE = 1;
+        static final int ID = 2;
+
+        private FileEntry() {}
+    }
+
+    /** {@code reg_file_entry}. */
+    static final class RegularFile {
+        static final int FLAGS = 2;
+        static final int POSITION = 3;
+        static final int NAME = 6;
+        static final int SIZE = 8;
+
+        private RegularFile() {}
+    }
+
+    /** {@code pipe_entry} and {@code fifo_entry}. */
+    static final class Pipe {
+        static final int PIPE_ID = 2;
+        static final int FLAGS = 3;
+        static final int FIFO_FILE_ID = 3;
+
+        private Pipe() {}
+    }
+
+    /** {@code inet_sk_entry}. */
+    static final class InetSocket {
+        static final int INODE = 2;
+        static final int FAMILY = 3;
+        static final int TYPE = 4;
+        static final int PROTOCOL = 5;
+        static final int STATE = 6;
+        static final int SOURCE_PORT = 7;
+        static final int PEER_PORT = 8;
+        static final int SOURCE_ADDRESS = 11;
+        static final int PEER_ADDRESS = 12;
+
+        private InetSocket() {}
+    }
+
+    /** {@code unix_sk_entry}. */
+    static final class UnixSocket {
+        static final int INODE = 2;
+        static final int TYPE = 3;
+        static final int STATE = 4;
+        static final int PEER_INODE = 8;
+        static final int NAME = 11;
+
+        private UnixSocket() {}
+    }
+
+    /** {@code netlink_sk_entry} and {@code packet_sock_entry}. */
+    static final class OtherSocket {
+        static final int NETLINK_INODE = 2;
+        static final int NETLINK_PROTOCOL = 3;
+        static final int PACKET_TYPE = 2;
+        static final int PACKET_PROTOCOL = 3;
+
+        private OtherSocket() {}
+    }
+
+    /** {@code eventfd_file_entry}, {@code eventpoll_file_entry}, {@code timerfd_entry}, {@code signalfd_entry}. */
+    static final class EventFile {
+        static final int FLAGS = 2;
+        static final int COUNTER = 4;
+        static final int WATCHED = 4;
+        static final int CLOCK = 4;
+        static final int SIGNALS = 4;
+
+        private EventFile() {}
+    }
+
+    /** {@code inotify_file_entry} and {@code fanotify_file_entry}. */
+    static final class NotifyFile {
+        static final int FLAGS = 2;
+        static final int WATCHES = 5;
+        static final int MARKS = 6;
+
+        private NotifyFile() {}
+    }
+
+    /** {@code tty_file_entry} and the {@code tty_info_entry} of it. */
+    static final class Terminal {
+        static final int INFO_ID = 2;
+        static final int FLAGS = 3;
+        static final int FILE_ID = 6;
+
+        private Terminal() {}
+    }
+
+    /** {@code memfd_file_entry}, and the {@code memfd_inode_entry} of {@code memfd.img}. */
+    static final class Memfd {
+        static final int FLAGS = 2;
+        static final int POSITION = 3;
+        static final int INODE_ID = 5;
+        static final int INODE_NAME = 1;
+        static final int INODE_SIZE = 4;
+        static final int SHARED_ID = 5;
+        static final int INODE_KEY = 7;
+
+        private Memfd() {}
+    }
+
+    /** {@code pidfd_entry}. */
+    static final class Pidfd {
+        static final int PROCESS = 4;
+
+        private Pidfd() {}
+    }
+
+    /** {@code mnt_entry}. */
+    static final class Mount {
+        static final int TYPE = 1;
+        static final int ID = 2;
+        static final int PARENT_ID = 4;
+        static final int ROOT = 6;
+        static final int MOUNT_POINT = 7;
+        static final int SOURCE = 8;
+        static final int EXTERNAL = 13;
+        static final int TYPE_NAME = 14;
+        static final int EXTERNAL_KEY = 18;
+
+        private Mount() {}
+    }
+
+    /** {@code ghost_file_entry}. */
+    static final class Ghost {
+        static final int MODE = 3;
+        static final int SIZE = 10;
+
+        private Ghost() {}
+    }
+
+    /** {@code remap_file_path_entry}. */
+    static final class Remap {
+        static final int FILE_ID = 1;
+        static final int REMAP_ID = 2;
+        static final int TYPE = 3;
+
+        /** Of {@link #TYPE}: the file's content is in the image. */
+        static final int GHOST = 1;
+
+        private Remap() {}
+    }
+
+    /** {@code stats_entry}, and its {@code dump_stats_entry}: times are microseconds. */
+    static final class Stats {
+        static final int DUMP = 1;
+        static final int FREEZING = 1;
+        static final int FROZEN = 2;
+        static final int MEMORY_DUMP = 3;
+        static final int MEMORY_WRITE = 4;
+        static final int PAGES_SCANNED = 5;
+        static final int PAGES_WRITTEN = 7;
+
+        private Stats() {}
+    }
+}

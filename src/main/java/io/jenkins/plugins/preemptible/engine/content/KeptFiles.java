@@ -1,0 +1,75 @@
+package io.jenkins.plugins.preemptible.engine.content;
+
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+
+/**
+ * What was kept of an image while it was read: small files, the sizes of all, and a few ranges of the pages.
+ *
+ * <ol>
+ *   <li>{@link ContentReader} fills it, in the order in which the files come.
+ *   <li>A file that CRIU did not write is the same as one without entries.
+ *   <li>Ranges of pages are found by the number of their file and their offset.
+ * </ol>
+ */
+final class KeptFiles {
+
+    private final Map<String, byte[]> contents = new TreeMap<>();
+    private final Map<String, Long> sizes = new LinkedHashMap<>();
+    private final Map<PageRange, byte[]> ranges = new LinkedHashMap<>();
+
+    /** Where bytes lie among the pages of an image. */
+    record PageRange(long pagesId, long offset, long bytes) {}
+
+    void saw(String name, long bytes) {
+        sizes.put(name, bytes);
+    }
+
+    void keep(String name, byte[] content) {
+        contents.put(name, content);
+    }
+
+    void keep(PageRange range, byte[] content) {
+        ranges.put(range, content);
+    }
+
+    Map<String, Long> sizes() {
+        return sizes;
+    }
+
+    /** The names of kept files that begin so, in order. */
+    List<String> names(String prefix) {
+        return contents.keySet().stream().filter(n -> n.startsWith(prefix)).toList();
+    }
+
+    byte[] content(String name) {
+        return contents.get(name);
+    }
+
+    Optional<byte[]> range(PageRange range) {
+        return Optional.ofNullable(ranges.get(range));
+    }
+
+    Optional<ImageFile> file(String name, ImageKind kind) throws ContentException {
+        byte[] content = contents.get(name);
+        if (content == null) {
+            return Optional.empty();
+        }
+        ImageFile file = ImageFile.parse(name, content);
+        if (!file.is(kind)) {
+            throw new ContentException(name, "it has the magic of another kind", null);
+        }
+        return Optional.of(file);
+    }
+
+    List<Message> messages(String name, ImageKind kind) throws ContentException {
+        return file(name, kind).map(ImageFile::messages).orElse(List.of());
+    }
+
+    Optional<Message> message(String name, ImageKind kind) throws ContentException {
+        return messages(name, kind).stream().findFirst();
+    }
+}

@@ -1,0 +1,121 @@
+package io.jenkins.plugins.preemptible.engine.criu;
+
+import com.fasterxml.jackson.core.type.TypeReference;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.jenkins.plugins.preemptible.engine.host.LibC;
+import io.jenkins.plugins.preemptible.engine.host.Proc;
+import java.io.IOException;
+import java.nio.file.DirectoryIteratorException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * Carries over what CRIU forgets of a task: its CPU affinity, its I/O priority and its timer slack.
+ *
+ * <ol>
+ *   <li>CRIU gives a restored task what it has itself; nice value, policy and real-time priority it does carry over.
+ *   <li>{@link #keep} looks at the frozen tree, and writes into the image what differs from the stage's init, which has
+ *       what it was started with.
+ *   <li>{@link #giveBack} sets it again, thread by thread, when the tree runs; what this host does not allow, such as a
+ *       processor that it does not have, stays as CRIU left it.
+ * </ol>
+ *
+ * Source: sched_setaffinity(2), ioprio_set(2), proc_pid_timerslack_ns(5).
+ */
+public final class TaskTraits {
+
+    private static final ObjectMapper JSON = new ObjectMapper();
+    private static final String FILE = "task-traits.json";
+
+    private TaskTraits() {}
+
+    /**
+     * What is kept of one task.
+     *
+     * @param processors the mask as {@code /proc/PID/status} has it, such as {@code 00000000,00000003}
+     * @param ioPriority class and level as ioprio_get(2) has them, -1 when unknown
+     * @param slackNanos the timer slack, -1 when unknown
+     */
+    record Traits(String processors, long ioPriority, long slackNanos) {}
+
+    /**
+     * Writes what a restore has to give back; no file when there is nothing.
+     *
+     * @param tree the frozen processes, the init first
+     */
+    public static void keep(Path imageFolder, List<Proc.Stat> tree) throws IOException {
+        if (tree.isEmpty()) {
+            return;
+        }
+        Optional<Traits> usual = read(tree.get(0).pid());
+        Map<Integer, Traits> others = new HashMap<>();
+        for (Proc.Stat process : tree) {
+            for (long task : tasks(process.pid())) {
+                read(task).filter(t -> !t.equals(usual.orElse(t))).ifPresent(t -> others.put(Proc.innerPid(task), t));
+            }
+        }
+        if (!others.isEmpty()) {
+            JSON.writeValue(imageFolder.resolve(FILE).toFile(), others);
+        }
+    }
+
+    /** Sets what was kept, on the tree below a restored init. */
+    public static void giveBack(Path imageFolder, long init) throws IOException {
+        Path file = imageFolder.resolve(FILE);
+        if (!Files.exists(file)) {
+            return;
+        }
+        Map<Integer, Traits> others = JSON.readValue(file.toFile(), new TypeReference<Map<Integer, Traits>>() {});
+        for (Proc.Stat process : Proc.tree(init)) {
+            for (long task : tasks(process.pid())) {
+                Traits traits = others.get(Proc.innerPid(task));
+                if (traits != null) {
+                    set(task, traits);
+                }
+            }
+        }
+    }
+
+    private static Optional<Traits> read(long task) {
+        return Proc.allowedProcessors(task)
+                .map(mask -> new Traits(mask, LibC.ioPriority(task), Proc.timerSlack(task).orElse(-1L)));
+    }
+
+    private static void set(long task, Traits traits) {
+        LibC.setAffinity(task, maskBytes(traits.processors()));
+        if (traits.ioPriority() > 0) {
+            LibC.setIoPriority(task, traits.ioPriority());
+        }
+        if (traits.slackNanos() >= 0) {
+            Proc.setTimerSlack(task, traits.slackNanos());
+        }
+    }
+
+    /** The kernel's text has groups of 32 bits, the highest first; the system call wants the lowest byte first. */
+    static byte[] maskBytes(String text) {
+        String digits = text.replace(",", "");
+        digits = "0".repeat((16 - digits.length() % 16) % 16) + digits;
+        byte[] bytes = new byte[digits.length() / 2];
+        for (int i = 0; i < bytes.length; i++) {
+            int end = digits.length() - 2 * i;
+            bytes[i] = (byte) Integer.parseInt(digits.substring(end - 2, end), 16);
+        }
+        return bytes;
+    }
+
+    private static List<Long> tasks(long pid) {
+        List<Long> tasks = new ArrayList<>();
+        try (DirectoryStream<Path> all = Files.newDirectoryStream(Path.of("/proc/" + pid + "/task"))) {
+            all.forEach(t -> tasks.add(Long.parseLong(t.getFileName().toString())));
+        } catch (IOException | DirectoryIteratorException e) {
+            // Ended meanwhile: nothing to keep or to give back.
+        }
+        return tasks;
+    }
+}

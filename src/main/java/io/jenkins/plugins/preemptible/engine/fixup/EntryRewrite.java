@@ -1,0 +1,57 @@
+package io.jenkins.plugins.preemptible.engine.fixup;
+
+import com.google.protobuf.InvalidProtocolBufferException;
+import com.google.protobuf.UnknownFieldSet;
+import io.jenkins.plugins.preemptible.engine.content.ImageFile;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Changes entries of one image file.
+ *
+ * <ol>
+ *   <li>Each entry is given to the change, which returns it as it is or a changed one.
+ *   <li>A file none of whose entries changed is not written.
+ *   <li>Else it is replaced by renaming: it is old or new, never half.
+ * </ol>
+ */
+final class EntryRewrite {
+
+    private EntryRewrite() {}
+
+    /** What is done to one entry. */
+    interface Change {
+        UnknownFieldSet of(UnknownFieldSet entry) throws InvalidProtocolBufferException;
+    }
+
+    /** Returns whether anything changed. */
+    static boolean rewrite(Path file, Change change) throws IOException {
+        ImageFile image = ImageFile.parse(file.getFileName().toString(), Files.readAllBytes(file));
+        List<UnknownFieldSet> fixed = new ArrayList<>();
+        for (UnknownFieldSet entry : image.entries()) {
+            fixed.add(change.of(entry));
+        }
+        if (fixed.equals(image.entries())) {
+            return false;
+        }
+        replace(file, image.withEntries(fixed).bytes());
+        return true;
+    }
+
+    // A name that no image has: should this end half-way, the folder is no image any more, and nobody packs it.
+    private static void replace(Path file, byte[] content) throws IOException {
+        Path next = Files.createTempFile(
+                file.getParent(), "fixup", null, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
+        try {
+            Files.write(next, content);
+            Files.move(next, file, StandardCopyOption.ATOMIC_MOVE);
+        } finally {
+            Files.deleteIfExists(next);
+        }
+    }
+}

@@ -1,0 +1,91 @@
+package io.jenkins.plugins.preemptible.engine.image;
+
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Objects;
+import java.util.function.BooleanSupplier;
+
+/**
+ * What is to be sealed, and how.
+ *
+ * <ol>
+ *   <li>{@link #of} gives the simple form: an image folder into a full image.
+ *   <li>{@link #preserving} adds files of the stage's that do not belong to CRIU's image.
+ *   <li>{@link #against} lets what did not change since the last full image be stored by reference.
+ * </ol>
+ *
+ * @param imageDir a flat folder of regular files, as {@code criu dump -D} leaves it; must not change meanwhile
+ * @param archive in a folder that exists; made readable by its owner only
+ * @param manifest what the caller knows of the image; the rest is filled in
+ * @param preserved absolute paths of files and folders to pack along; one that does not exist is left out
+ * @param index the private file with the block hashes of the last full image; written with each full image, and gone
+ *     or stale it costs a full image, nothing else; null to write full images without one
+ * @param parent the archive of the last full image, in the same folder as the new one; null for the one that the index
+ *     is of
+ * @param difference whether what did not change may be stored by reference to the parent; without a usable parent, and
+ *     when more than half changed, a full image is written all the same
+ * @param workers threads that hash and compress, from 1 to 16; the calling thread encrypts and writes
+ * @param cancelled asked at each megabyte, from the calling thread; true stops the packing with reason CANCELLED
+ */
+public record WriteRequest(
+        Path imageDir,
+        Path archive,
+        ImageKey key,
+        ImageManifest manifest,
+        List<Path> preserved,
+        Path index,
+        Path parent,
+        boolean difference,
+        int workers,
+        BooleanSupplier cancelled) {
+
+    private static final int MOST_WORKERS = 16;
+
+    public WriteRequest {
+        Objects.requireNonNull(imageDir);
+        Objects.requireNonNull(archive);
+        Objects.requireNonNull(key);
+        Objects.requireNonNull(manifest);
+        preserved = preserved == null ? List.of() : List.copyOf(preserved);
+        workers = Math.max(1, Math.min(MOST_WORKERS, workers));
+    }
+
+    public static WriteRequest of(Path imageDir, Path archive, ImageKey key, ImageManifest manifest) {
+        return new WriteRequest(
+                imageDir,
+                archive,
+                key,
+                manifest,
+                List.of(),
+                null,
+                null,
+                false,
+                // Each holds a few megabytes, and beyond four the encrypting thread is the slowest.
+                Math.min(4, Runtime.getRuntime().availableProcessors()),
+                () -> false);
+    }
+
+    public WriteRequest preserving(List<Path> paths) {
+        return new WriteRequest(imageDir, archive, key, manifest, paths, index, parent, difference, workers, cancelled);
+    }
+
+    /** A full image, whose index is written for later differences. */
+    public WriteRequest indexed(Path indexFile) {
+        return new WriteRequest(
+                imageDir, archive, key, manifest, preserved, indexFile, parent, false, workers, cancelled);
+    }
+
+    /** @param lastFull null for the one that the index is of */
+    public WriteRequest against(Path indexFile, Path lastFull) {
+        return new WriteRequest(
+                imageDir, archive, key, manifest, preserved, indexFile, lastFull, true, workers, cancelled);
+    }
+
+    public WriteRequest withWorkers(int threads) {
+        return new WriteRequest(imageDir, archive, key, manifest, preserved, index, parent, difference, threads, cancelled);
+    }
+
+    public WriteRequest unless(BooleanSupplier signal) {
+        return new WriteRequest(imageDir, archive, key, manifest, preserved, index, parent, difference, workers, signal);
+    }
+}

@@ -1,0 +1,60 @@
+package io.jenkins.plugins.preemptible.engine.host;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.jenkins.plugins.preemptible.engine.image.HostFingerprint;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class HostProbeTest {
+
+    @TempDir
+    Path folder;
+
+    @Test
+    void thisJvmsFilesHaveTheirBuildIds() {
+        HostFingerprint here =
+                HostProbe.fingerprint("4.2.1", List.of(ProcessHandle.current().pid()));
+        assertFalse(here.cpuFeatures().isEmpty());
+        assertEquals(Proc.kernelRelease(), here.kernel());
+        Map<String, String> ids = here.buildIds();
+        assumeTrue(!ids.isEmpty(), "this system's libraries were built without build ids");
+        ids.forEach((file, id) -> assertTrue(id.matches("[0-9a-f]{8,}"), file + " " + id));
+        assertEquals(ids, HostProbe.fingerprint("4.2.1", ids.keySet()).buildIds());
+        assertEquals(List.of(), HostFingerprint.objections(here, HostProbe.fingerprint("4.2.1", ids.keySet())));
+    }
+
+    @Test
+    void itIsTheIdThatTheLinkerWrote() {
+        Optional<Path> readelf = HostTool.find("readelf");
+        assumeTrue(readelf.isPresent(), "there is no readelf to compare with");
+        Path program = Path.of("/bin/sh");
+        String text = HostTool.run(10, List.of(readelf.get().toString(), "-n", program.toString())).text();
+        assumeTrue(text.contains("Build ID: "), "this system's shell has no build id");
+        String expected = text.substring(text.indexOf("Build ID: ") + 10).split("\\s")[0];
+        assertEquals(Optional.of(expected), HostProbe.buildId(program));
+    }
+
+    @Test
+    void whatIsNoWholeElfFileHasNone() throws Exception {
+        assertEquals(Optional.empty(), HostProbe.buildId(folder));
+        assertEquals(Optional.empty(), HostProbe.buildId(folder.resolve("gone")));
+        assertEquals(Optional.empty(), HostProbe.buildId(Files.writeString(folder.resolve("text"), "text".repeat(99))));
+        byte[] shell = Files.readAllBytes(Path.of("/bin/sh"));
+        for (int length : new int[] {0, 4, 63, 64, 100, 400, 700}) {
+            Path cut = Files.write(folder.resolve("cut" + length), java.util.Arrays.copyOf(shell, length));
+            assertTrue(HostProbe.buildId(cut).map(String::length).orElse(0) <= 128);
+        }
+        byte[] lies = java.util.Arrays.copyOf(shell, 4096);
+        java.util.Arrays.fill(lies, 40, 4096, (byte) 0xff);
+        assertEquals(Optional.empty(), HostProbe.buildId(Files.write(folder.resolve("lies"), lies)));
+    }
+}
