@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.engine.bench;
 
+import io.jenkins.plugins.preemptible.engine.Extent;
 import io.jenkins.plugins.preemptible.engine.SuspendReport;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import java.nio.file.Files;
@@ -36,7 +37,7 @@ final class RepeatBenchmark implements Benchmark {
                         .flatMap(ProcessHandle::descendants)
                         .forEach(p -> signal(p.pid()));
                 Thread.sleep(1000);
-                SuspendReport second = rig.engine.suspend(id, difference, rig.key);
+                SuspendReport second = rig.engine.suspend(id, difference, rig.key, Extent.DIFFERENCE);
                 if (i > 0) {
                     firstBytes.add(first.checkpoint().archiveBytes() / 1e6);
                     secondBytes.add(second.checkpoint().archiveBytes() / 1e6);
