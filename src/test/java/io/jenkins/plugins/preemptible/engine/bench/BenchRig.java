@@ -102,6 +102,33 @@ final class BenchRig implements AutoCloseable {
         return id;
     }
 
+    /**
+     * Starts a plain process, dumps it away, and restores it: the milliseconds of both.
+     *
+     * <p>A new one each time: a restored one is nobody's child, and where nobody reaps it its process id stays taken.
+     */
+    double[] rawDumpAndRestore(List<String> hold) throws Exception {
+        Path ready = Path.of(hold.get(hold.size() - 1));
+        Process process = raw.start(hold);
+        try {
+            until("raw memory filled", () -> Files.exists(ready));
+            raw.clear();
+            List<Path> taken = process.descendants().map(p -> Path.of("/proc", Long.toString(p.pid()))).toList();
+            double dumped = millis(() -> raw.dump(process.pid(), false));
+            process.waitFor();
+            // What the host's first process has not reaped yet holds its process id.
+            until("dumped processes reaped", () -> taken.stream().noneMatch(Files::exists));
+            double restored = millis(raw::restore);
+            return new double[] {dumped, restored};
+        } finally {
+            ProcessHandle.of(process.pid()).ifPresent(p -> {
+                p.descendants().forEach(ProcessHandle::destroyForcibly);
+                p.destroyForcibly();
+            });
+            raw.clear();
+        }
+    }
+
     void end(StageId id) {
         engine.kill(id);
         engine.forget(id);

@@ -39,17 +39,13 @@ final class ProcessesBenchmark implements Benchmark {
                         "Linux-CR (2010, a patched kernel) for 10, 100, 1000 processes: checkpoint to file 8, 72, 834 ms; "
                                 + "restart 10, 72, 793 ms. For ten tasks of 1 MB to 1 GB dirty memory, output "
                                 + "discarded: 1.3, 6.4, 58, 337 ms.",
-                        "The dump is compared with `criu dump --leave-running` of the same program outside of a stage, "
+                        "The dump is compared with `criu dump` of the same program outside of a stage, "
                                 + "the restore with `criu restore` of that."));
     }
 
     private static void measure(BenchRig rig, List<Row> rows, int count, double each, String what) throws Exception {
         StageId id = rig.holding(count, each);
-        Path ready = rig.folder.resolve("raw-ready");
-        Process first = rig.raw.start(rig.hold(count, each, ready));
-        long pid = first.pid();
         try {
-            BenchRig.until("raw memory filled", () -> Files.exists(ready));
             List<List<Double>> times = new ArrayList<>();
             for (int k = 0; k < 5; k++) {
                 times.add(new ArrayList<>());
@@ -62,18 +58,13 @@ final class ProcessesBenchmark implements Benchmark {
                 Files.deleteIfExists(archive);
                 SuspendReport suspended = rig.engine.suspend(id, archive, rig.key);
                 double restored = BenchRig.millis(() -> rig.engine.resumeHere(id).orElseThrow());
-                rig.raw.clear();
-                double dumped = BenchRig.millis(() -> rig.raw.dump(pid, false));
-                if (i == 0) {
-                    first.waitFor();
-                }
-                double back = BenchRig.millis(rig.raw::restore);
+                double[] raw = rig.rawDumpAndRestore(rig.hold(count, each, rig.folder.resolve("raw-ready")));
                 if (i > 0) {
                     times.get(0).add(frozen);
                     times.get(1).add((double) suspended.checkpoint().dumpMillis());
                     times.get(2).add(restored);
-                    times.get(3).add(dumped);
-                    times.get(4).add(back);
+                    times.get(3).add(raw[0]);
+                    times.get(4).add(raw[1]);
                 }
             }
             List<Samples> s = times.stream().map(t -> new Samples("ms", t)).toList();
@@ -81,10 +72,6 @@ final class ProcessesBenchmark implements Benchmark {
             rows.add(new Row(what + ", dump", s.get(1), s.get(3), null));
             rows.add(new Row(what + ", resume here", s.get(2), s.get(4), null));
         } finally {
-            ProcessHandle.of(pid).ifPresent(p -> {
-                p.descendants().forEach(ProcessHandle::destroyForcibly);
-                p.destroyForcibly();
-            });
             rig.end(id);
             StageFolder.delete(rig.raw.images());
         }

@@ -5,7 +5,6 @@ import io.jenkins.plugins.preemptible.engine.FreezeRequest;
 import io.jenkins.plugins.preemptible.engine.Tier;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -51,11 +50,7 @@ final class ResumeBenchmark implements Benchmark {
 
     private static List<Samples> measure(BenchRig rig, long megabytes) throws Exception {
         StageId id = rig.holding(1, megabytes);
-        Path ready = rig.folder.resolve("raw-ready");
-        Process first = rig.raw.start(rig.hold(1, megabytes, ready));
-        long pid = first.pid();
         try {
-            BenchRig.until("raw memory filled", () -> Files.exists(ready));
             List<List<Double>> times =
                     List.of(new ArrayList<>(), new ArrayList<>(), new ArrayList<>(), new ArrayList<>());
             for (int i = 0; i <= rig.runsFor(megabytes); i++) {
@@ -69,12 +64,7 @@ final class ResumeBenchmark implements Benchmark {
                 rig.engine.suspend(id, archive, rig.key);
                 StageFolder.delete(rig.folder.resolve("home/stages/" + id + "/images"));
                 now[2] = BenchRig.millis(() -> require(Tier.ARCHIVE, rig.engine.resume(archive, rig.key).tier()));
-                rig.raw.clear();
-                rig.raw.dump(pid, false);
-                if (i == 0) {
-                    first.waitFor();
-                }
-                now[3] = BenchRig.millis(rig.raw::restore);
+                now[3] = rig.rawDumpAndRestore(rig.hold(1, megabytes, rig.folder.resolve("raw-ready")))[1];
                 if (i > 0) {
                     for (int k = 0; k < 4; k++) {
                         times.get(k).add(now[k]);
@@ -83,7 +73,6 @@ final class ResumeBenchmark implements Benchmark {
             }
             return times.stream().map(t -> new Samples("ms", t)).toList();
         } finally {
-            ProcessHandle.of(pid).ifPresent(ProcessHandle::destroyForcibly);
             rig.end(id);
             rig.raw.clear();
         }
