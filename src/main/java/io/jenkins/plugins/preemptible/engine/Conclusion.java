@@ -46,9 +46,12 @@ final class Conclusion {
                 discard(record, tree);
                 throw new SuspendFailedException(FailureReason.ENTERING, "process " + strangers);
             }
-            suspension.change(r -> r.withState(State.SUSPENDED)
+            StageRecord after = suspension.change(r -> r.state() == State.KILLED ? r : r.withState(State.SUSPENDED)
                     .withFreezing(null)
                     .withSuspensions(r.suspensions() + 1));
+            if (after.state() == State.KILLED) {
+                throw new SuspendFailedException(FailureReason.KILLED, suspension.id().value());
+            }
             if (record.options().tcpEstablished()) {
                 SilentClose.prepare(record.dumped());
             }
@@ -56,7 +59,9 @@ final class Conclusion {
             if (!suspension.stages().localImages().keeps(folder.images())) {
                 StageFolder.delete(folder.images());
             }
-            suspension.change(r -> r.withInit(null).withFreezer(null).withArchive(r.archive(), null));
+            suspension.change(r -> r.state() == State.KILLED
+                    ? r
+                    : r.withInit(null).withFreezer(null).withArchive(r.archive(), null));
         } catch (IOException e) {
             throw suspension.failed(e);
         }
@@ -117,9 +122,12 @@ final class Conclusion {
     }
 
     private void discard(StageRecord record, FrozenTree tree) throws IOException {
+        // First: once it has run, nobody may take the image for its last state any more, not after a crash either.
+        suspension.change(r -> r.withArchive(null, null));
         tree.thaw();
+        suspension.change(r ->
+                r.state() == State.KILLED ? r : r.withState(State.RUNNING).withFreezing(null).withArchive(null, null));
         StageFolder.delete(folder.images());
-        suspension.change(r -> r.withState(State.RUNNING).withFreezing(null).withArchive(null, null));
         if (record.archive() != null && record.dumped() != null) {
             Files.deleteIfExists(Path.of(record.archive()));
         }

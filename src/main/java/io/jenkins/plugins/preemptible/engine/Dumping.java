@@ -234,13 +234,17 @@ final class Dumping {
     private void undo(StageRecord before, FrozenTree tree, IfDumpFails ifFails) {
         try {
             boolean thaw = ifFails == IfDumpFails.THAW;
-            if (thaw) {
-                tree.thaw();
-            } else {
-                // A criu that was killed left it running.
-                tree.freezer().freeze(tree.init(), REFREEZE_LIMIT);
+            try {
+                if (thaw) {
+                    tree.thaw();
+                } else {
+                    // A criu that was killed left it running.
+                    tree.freezer().freeze(tree.init(), REFREEZE_LIMIT);
+                }
+            } finally {
+                // Plain memory: also where the tree is gone.
+                StageFolder.delete(folder.images());
             }
-            StageFolder.delete(folder.images());
             suspension.change(r -> r.state() != State.SUSPENDING ? r : r
                     .withState(thaw ? State.RUNNING : State.SUSPENDING)
                     .withFreezing(thaw ? null : before.freezing())

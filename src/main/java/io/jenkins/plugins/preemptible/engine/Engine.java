@@ -417,7 +417,8 @@ public class Engine {
                 Stages.killWhole(freezer.get(), record.init());
             }
             Conclusion.deleteImages(folder);
-            folder.change(r -> r.withInit(null).withFreezer(null).withFreezing(null));
+            folder.change(r ->
+                    r.state() == State.KILLED ? r.withInit(null).withFreezer(null).withFreezing(null) : r);
         } catch (IOException e) {
             throw new UncheckedIOException("the stage " + id + " could not be killed", e);
         }

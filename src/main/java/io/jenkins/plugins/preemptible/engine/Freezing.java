@@ -47,21 +47,35 @@ final class Freezing {
             if (refusal != null) {
                 throw new SuspendFailedException(refusal, suspension.id().value());
             }
-            suspension.usableCriu();
-            Conclusion.endDumper(record);
-            long begun = System.nanoTime();
-            PreflightReport seen = preflight.apply(record);
-            // Whoever is just entering is waited for while the tree is being frozen.
-            Optional<Leak> leak = seen.leaks().stream()
-                    .filter(l -> l.reason() != FailureReason.ENTERING)
-                    .findFirst();
-            if (leak.isPresent()) {
-                throw new SuspendFailedException(leak.get().reason(), leak.get().words());
+            // Left by somebody who was killed while he asked.
+            suspension.folder().askToThaw(false);
+            try {
+                return look(record, request);
+            } catch (SuspendFailedException e) {
+                if (record.state() == State.SUSPENDING) {
+                    // Taken over frozen from somebody who died, and refused: it runs on, as is promised.
+                    undo(suspension.tree(record));
+                }
+                throw e;
             }
-            return freeze(record.withOptions(seen.options()), request, Suspension.millis(begun, System.nanoTime()));
         } catch (IOException e) {
             throw suspension.failed(e);
         }
+    }
+
+    private Frozen look(StageRecord record, FreezeRequest request) throws IOException {
+        suspension.usableCriu();
+        Conclusion.endDumper(record);
+        long begun = System.nanoTime();
+        PreflightReport seen = preflight.apply(record);
+        // Whoever is just entering is waited for while the tree is being frozen.
+        Optional<Leak> leak = seen.leaks().stream()
+                .filter(l -> l.reason() != FailureReason.ENTERING)
+                .findFirst();
+        if (leak.isPresent()) {
+            throw new SuspendFailedException(leak.get().reason(), leak.get().words());
+        }
+        return freeze(record.withOptions(seen.options()), request, Suspension.millis(begun, System.nanoTime()));
     }
 
     private Frozen freeze(StageRecord record, FreezeRequest request, long preflightMillis) {

@@ -49,7 +49,7 @@ record Restoration(Stages stages, StageId id, Criu criu) {
         finishKill(folder);
         Freezer freezer = FreezerKind.create(id, stages.freezers());
         try {
-            folder.write(suspended.withState(State.RESUMING).withFreezer(freezer.location()));
+            begin(folder, suspended.withState(State.RESUMING).withFreezer(freezer.location()));
             long begun = System.nanoTime();
             long pid;
             try (MountStandIns standIns = MountStandIns.make(sealed.mounts())) {
@@ -82,6 +82,15 @@ record Restoration(Stages stages, StageId id, Criu criu) {
             throw e;
         } finally {
             deleteQuietly(folder.root());
+        }
+    }
+
+    private void begin(StageFolder folder, StageRecord resuming) throws IOException {
+        Optional<StageRecord> before = folder.change(r -> r.state() == State.KILLED ? r : resuming);
+        if (before.isEmpty()) {
+            folder.write(resuming);
+        } else if (before.get().state() == State.KILLED) {
+            throw new ResumeFailedException(FailureReason.KILLED, id.value());
         }
     }
 

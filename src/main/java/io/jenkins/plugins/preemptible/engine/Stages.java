@@ -122,6 +122,18 @@ record Stages(Path home, CriuSearch criu, FreezerKind freezers, LocalImages loca
                 return now;
             }
             freezer(seen).ifPresent(Stages::removeQuietly);
+            if (isSealed(seen)) {
+                // Killed while it was frozen, by a shortage of memory or the host's end: its image has all of it.
+                return folder.change(r -> r.state() == State.KILLED
+                                ? r
+                                : r.withState(State.SUSPENDED)
+                                        .withSuspensions(r.suspensions() + 1)
+                                        .withInit(null)
+                                        .withFreezer(null)
+                                        .withFreezing(null)
+                                        .withArchive(r.archive(), null))
+                        .orElse(seen);
+            }
             StageFolder.delete(folder.images());
             State state = folder.exitCode().isPresent() ? State.ENDED : State.FAILED;
             return folder.change(r -> r.state() == State.KILLED
@@ -129,6 +141,14 @@ record Stages(Path home, CriuSearch criu, FreezerKind freezers, LocalImages loca
                             : r.withState(state).withInit(null).withFreezer(null).withFreezing(null).withArchive(null, null))
                     .orElse(seen);
         }
+    }
+
+    private static boolean isSealed(StageRecord seen) {
+        return seen.state() == State.SUSPENDING
+                && seen.dumped() != null
+                && seen.archive() != null
+                && seen.image() != null
+                && Resumption.stamp(Path.of(seen.archive())).equals(seen.image().archiveStamp());
     }
 
     // Whoever resumed it may have died: its criu went on, and either the stage runs now or it is still suspended.

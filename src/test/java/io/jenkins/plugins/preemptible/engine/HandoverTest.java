@@ -34,7 +34,8 @@ class HandoverTest {
                 Set<Integer> packing = new TreeSet<>();
                 while (!dump.isDone()) {
                     Proc.tree(ProcessHandle.current().pid()).stream()
-                            .filter(s -> s.comm().equals("criu"))
+                            // It is asked for its version as well.
+                            .filter(s -> s.comm().equals("criu") && Proc.commandLine(s.pid()).contains(" dump "))
                             .forEach(s -> criu.add(nice(Path.of("/proc/" + s.pid() + "/stat"))));
                     packing.addAll(packingThreads());
                 }

@@ -58,12 +58,13 @@ public final class CriuRun {
         command.addAll(List.of(
                 "/bin/sh", "-c", Script.text(CriuRun.class, "dump.sh"), "preemptible-dump", idle ? "idle" : "normal"));
         command.addAll(criu);
-        Process process = new ProcessBuilder(command)
+        ProcessBuilder builder = new ProcessBuilder(command)
                 .directory(new File("/"))
                 .redirectInput(new File("/dev/null"))
                 .redirectOutput(words.toFile())
-                .redirectErrorStream(true)
-                .start();
+                .redirectErrorStream(true);
+        CopyingGzip.use(builder.environment(), words.getParent());
+        Process process = builder.start();
         HostProcess self = HostProcess.of(process.pid()).orElse(null);
         boolean ended = false;
         boolean interrupted = false;

@@ -37,6 +37,9 @@ public final class CipherWarmUp {
     private static final class Once {
         static final Thread THREAD = begin();
 
+        /** That this class is initialized is all that is wanted. */
+        static void touch() {}
+
         private static Thread begin() {
             Thread thread = new Thread(CipherWarmUp::run, "image-cipher-warm-up");
             thread.setDaemon(true);
@@ -48,7 +51,7 @@ public final class CipherWarmUp {
 
     /** Begins it, unless it began before; returns at once. Worth calling as early as a suspension is in sight. */
     public static void begin() {
-        Once.THREAD.isAlive();
+        Once.touch();
     }
 
     /** Begins it and waits for its end: for an image that is large enough to be worth the wait. */

@@ -81,8 +81,8 @@ final class ReadAhead extends InputStream {
     }
 
     private void take() throws IOException {
-        if (current != null) {
-            used.offer(current.bytes);
+        if (current != null && used.remainingCapacity() > 0) {
+            used.add(current.bytes);
         }
         try {
             current = pieces.take();

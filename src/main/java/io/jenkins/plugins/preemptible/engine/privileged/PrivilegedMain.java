@@ -11,6 +11,7 @@ import java.io.FileDescriptor;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
+import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
@@ -108,8 +109,8 @@ public final class PrivilegedMain {
 
     // What exactly broke may name files of root's: the caller learns the kind only, the administrator all.
     private static int broken(Verb verb, Exception e) {
-        try (java.io.PrintWriter whole =
-                new java.io.PrintWriter(setting("preemptible.store").resolve("last-error.txt").toFile())) {
+        try (PrintWriter whole = new PrintWriter(
+                Files.newBufferedWriter(setting("preemptible.store").resolve("last-error.txt")))) {
             e.printStackTrace(whole);
         } catch (IOException | IllegalArgumentException unwritten) {
             // The words below are what there is then.

@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.engine.stage;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
 import java.nio.channels.OverlappingFileLockException;
@@ -13,6 +14,8 @@ import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Comparator;
 import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.UnaryOperator;
 
 /**
@@ -30,6 +33,8 @@ public final class StageFolder {
 
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final Object CHANGES = new Object();
+    /** The lock files that this JVM holds. */
+    private static final Set<Path> HELD = ConcurrentHashMap.newKeySet();
 
     private final Path path;
 
@@ -112,7 +117,16 @@ public final class StageFolder {
         synchronized (CHANGES) {
             Path next = Files.createTempFile(path, "stage", ".tmp");
             try {
-                Files.write(next, JSON.writeValueAsBytes(record));
+                try (FileChannel channel = FileChannel.open(next, StandardOpenOption.WRITE)) {
+                    ByteBuffer bytes = ByteBuffer.wrap(JSON.writeValueAsBytes(record));
+                    while (bytes.hasRemaining()) {
+                        channel.write(bytes);
+                    }
+                    // From the seal on the archive is what counts: a crash must not bring an older record back.
+                    if (record.dumped() != null || record.state() == StageStatus.State.SUSPENDED) {
+                        channel.force(true);
+                    }
+                }
                 Files.move(next, path.resolve("stage.json"), StandardCopyOption.ATOMIC_MOVE);
             } finally {
                 Files.deleteIfExists(next);
@@ -142,26 +156,41 @@ public final class StageFolder {
 
     /** Takes the stage's lock if it is free; empty when a suspension or a resume holds it, here or elsewhere. */
     public Optional<Held> lock() throws IOException {
-        FileChannel channel = FileChannel.open(
-                path.resolve("lock"), StandardOpenOption.CREATE, StandardOpenOption.WRITE);
-        try {
-            FileLock lock = channel.tryLock();
-            if (lock != null) {
-                return Optional.of(new Held(channel));
-            }
-        } catch (OverlappingFileLockException e) {
-            // Another thread of this JVM holds it: the same answer as for another process.
+        Path file = path.resolve("lock");
+        // Never opened twice here: closing any descriptor of a file drops all locks of the process on it, see fcntl(2).
+        if (!HELD.add(file)) {
+            return Optional.empty();
         }
-        channel.close();
-        return Optional.empty();
+        boolean taken = false;
+        try {
+            FileChannel channel = FileChannel.open(file, StandardOpenOption.CREATE, StandardOpenOption.WRITE);
+            try {
+                FileLock lock = channel.tryLock();
+                taken = lock != null;
+                return taken ? Optional.of(new Held(channel, file)) : Optional.empty();
+            } catch (OverlappingFileLockException e) {
+                // The engine was loaded twice into this JVM, and the other one holds it.
+                return Optional.empty();
+            } finally {
+                if (!taken) {
+                    channel.close();
+                }
+            }
+        } finally {
+            if (!taken) {
+                HELD.remove(file);
+            }
+        }
     }
 
     /** The lock, until closed. */
     public static final class Held implements AutoCloseable {
         private final FileChannel channel;
+        private final Path file;
 
-        private Held(FileChannel channel) {
+        private Held(FileChannel channel, Path file) {
             this.channel = channel;
+            this.file = file;
         }
 
         @Override
@@ -170,6 +199,8 @@ public final class StageFolder {
                 channel.close();
             } catch (IOException e) {
                 throw new java.io.UncheckedIOException("the stage's lock cannot be released", e);
+            } finally {
+                HELD.remove(file);
             }
         }
     }

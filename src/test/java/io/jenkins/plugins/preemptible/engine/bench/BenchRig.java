@@ -1,0 +1,169 @@
+package io.jenkins.plugins.preemptible.engine.bench;
+
+import io.jenkins.plugins.preemptible.engine.Engine;
+import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
+import io.jenkins.plugins.preemptible.engine.image.ImageKey;
+import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
+import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import io.jenkins.plugins.preemptible.engine.stage.StageSpec;
+import io.jenkins.plugins.preemptible.engine.stage.StageStatus;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.function.BooleanSupplier;
+
+/**
+ * What all benchmarks share: an engine with its home, a key, folders on a disk, and the measured program.
+ *
+ * <ol>
+ *   <li>Folders are below /var/tmp: a disk, as in an agent's workspace, for both sides of every comparison.
+ *   <li>The program of {@link #hold} fills memory that is half random, half zero in every page, as the facts were
+ *       measured with.
+ *   <li>{@link #close} ends every stage that is left and removes everything.
+ * </ol>
+ */
+final class BenchRig implements AutoCloseable {
+
+    private static final Duration LIMIT = Duration.ofMinutes(2);
+
+    final Path folder;
+    final Path work;
+    final Engine engine;
+    final ImageKey key = ImageKey.generate();
+    final RawCriu raw;
+    final int runs;
+    final Duration life;
+    private Path program;
+
+    BenchRig(int runs, Duration life) throws IOException {
+        this.runs = runs;
+        this.life = life;
+        folder = Files.createTempDirectory(Path.of("/var/tmp"), "preemptible-bench-");
+        work = Files.createDirectory(folder.resolve("work"));
+        engine = Engine.open(folder.resolve("home"));
+        raw = new RawCriu(
+                new CriuSearch().usable().orElseThrow(() -> new IOException("no usable criu; run .ci/setup")).program(),
+                folder.resolve("raw"));
+        Files.createDirectory(folder.resolve("raw"));
+    }
+
+    /** Fewer runs where each takes long. */
+    int runsFor(long megabytes) {
+        return megabytes >= 1024 ? Math.max(1, (runs + 1) / 2) : runs;
+    }
+
+    /** The argument vector of a program that holds memory in a number of processes, and tells {@code ready} when it does. */
+    List<String> hold(int processes, double megabytesEach, Path ready) throws IOException, InterruptedException {
+        Files.deleteIfExists(ready);
+        return List.of(
+                program().toString(),
+                Integer.toString(processes),
+                Long.toString(Math.round(megabytesEach * 1024)),
+                ready.toString());
+    }
+
+    private Path program() throws IOException, InterruptedException {
+        if (program == null) {
+            Path source = folder.resolve("hold.c");
+            try (var in = BenchRig.class.getResourceAsStream("hold.c")) {
+                Files.write(source, in.readAllBytes());
+            }
+            Path made = folder.resolve("hold");
+            Process gcc = new ProcessBuilder("gcc", "-O2", "-o", made.toString(), source.toString())
+                    .redirectErrorStream(true)
+                    .start();
+            String words = new String(gcc.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+            if (gcc.waitFor() != 0) {
+                throw new IOException("gcc: " + words);
+            }
+            program = made;
+        }
+        return program;
+    }
+
+    /** Starts a stage. */
+    StageId start(List<String> command) {
+        return start(command, Map.of("PATH", System.getenv("PATH")));
+    }
+
+    StageId start(List<String> command, Map<String, String> environment) {
+        return engine.start(new StageSpec(StageId.create("bench"), "bench", work, command, environment)).id();
+    }
+
+    /** Starts a stage of {@link #hold}, and returns when all its memory is there. */
+    StageId holding(int processes, double megabytesEach) throws IOException, InterruptedException {
+        Path ready = work.resolve("ready");
+        StageId id = start(hold(processes, megabytesEach, ready));
+        until("memory filled", () -> Files.exists(ready));
+        return id;
+    }
+
+    /**
+     * Starts a plain process, dumps it away, and restores it: the milliseconds of both.
+     *
+     * <p>A new one each time: a restored one is nobody's child, and where nobody reaps it its process id stays taken.
+     */
+    double[] rawDumpAndRestore(List<String> hold) throws Exception {
+        Path ready = Path.of(hold.get(hold.size() - 1));
+        Process process = raw.start(hold);
+        try {
+            until("raw memory filled", () -> Files.exists(ready));
+            raw.clear();
+            List<Path> taken = process.descendants().map(p -> Path.of("/proc", Long.toString(p.pid()))).toList();
+            double dumped = millis(() -> raw.dump(process.pid(), false));
+            process.waitFor();
+            // What the host's first process has not reaped yet holds its process id.
+            until("dumped processes reaped", () -> taken.stream().noneMatch(Files::exists));
+            double restored = millis(raw::restore);
+            return new double[] {dumped, restored};
+        } finally {
+            ProcessHandle.of(process.pid()).ifPresent(p -> {
+                p.descendants().forEach(ProcessHandle::destroyForcibly);
+                p.destroyForcibly();
+            });
+            raw.clear();
+        }
+    }
+
+    void end(StageId id) {
+        engine.kill(id);
+        engine.forget(id);
+    }
+
+    Path archive(String name) {
+        return folder.resolve(name + ".image");
+    }
+
+    static void until(String what, BooleanSupplier condition) throws InterruptedException {
+        long end = System.nanoTime() + LIMIT.toNanos();
+        while (!condition.getAsBoolean()) {
+            if (System.nanoTime() - end > 0) {
+                throw new IllegalStateException("not within " + LIMIT + ": " + what);
+            }
+            Thread.sleep(2);
+        }
+    }
+
+    /** What is timed. */
+    interface Timed {
+        void run() throws Exception;
+    }
+
+    static double millis(Timed timed) throws Exception {
+        long begun = System.nanoTime();
+        timed.run();
+        return (System.nanoTime() - begun) / 1e6;
+    }
+
+    @Override
+    public void close() throws IOException {
+        for (StageStatus stage : engine.list()) {
+            end(stage.id());
+        }
+        StageFolder.delete(folder);
+    }
+}

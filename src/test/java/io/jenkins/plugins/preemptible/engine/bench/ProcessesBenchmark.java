@@ -1,0 +1,79 @@
+package io.jenkins.plugins.preemptible.engine.bench;
+
+import io.jenkins.plugins.preemptible.engine.DumpGuard;
+import io.jenkins.plugins.preemptible.engine.FreezeRequest;
+import io.jenkins.plugins.preemptible.engine.SuspendReport;
+import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
+import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Many small processes, and few that grow: tables 3 and 4 of the Linux-CR paper. */
+final class ProcessesBenchmark implements Benchmark {
+
+    private static final int[] PROCESSES = {10, 100, 1000};
+    private static final double[] MEGABYTES = {1, 10, 100, 1000};
+
+    @Override
+    public String name() {
+        return "processes";
+    }
+
+    @Override
+    public Result run(BenchRig rig) throws Exception {
+        List<Row> rows = new ArrayList<>();
+        for (int count : PROCESSES) {
+            measure(rig, rows, count, 0.0625, count + " processes");
+        }
+        for (double total : MEGABYTES) {
+            measure(rig, rows, 10, total / 10, "10 tasks, " + Math.round(total) + " MB dirty in all");
+        }
+        return new Result(
+                name(),
+                "How long do freeze, dump and restore take with many processes, and with much dirty memory in ten?",
+                rows,
+                List.of(),
+                List.of(
+                        "Linux-CR (2010, a patched kernel) for 10, 100, 1000 processes: checkpoint to file 8, 72, 834 ms; "
+                                + "restart 10, 72, 793 ms. For ten tasks of 1 MB to 1 GB dirty memory, output "
+                                + "discarded: 1.3, 6.4, 58, 337 ms.",
+                        "The dump is compared with `criu dump` of the same program outside of a stage, "
+                                + "the restore with `criu restore` of that."));
+    }
+
+    private static void measure(BenchRig rig, List<Row> rows, int count, double each, String what) throws Exception {
+        StageId id = rig.holding(count, each);
+        try {
+            List<List<Double>> times = new ArrayList<>();
+            for (int k = 0; k < 5; k++) {
+                times.add(new ArrayList<>());
+            }
+            int runs = count >= 1000 || each >= 100 ? Math.max(1, rig.runs / 2) : rig.runs;
+            for (int i = 0; i <= runs; i++) {
+                double frozen = BenchRig.millis(() -> rig.engine.freeze(id, new FreezeRequest(DumpGuard.NONE, 0)));
+                rig.engine.thaw(id);
+                Path archive = rig.archive("processes");
+                Files.deleteIfExists(archive);
+                SuspendReport suspended = rig.engine.suspend(id, archive, rig.key);
+                double restored = BenchRig.millis(() -> rig.engine.resumeHere(id).orElseThrow());
+                double[] raw = rig.rawDumpAndRestore(rig.hold(count, each, rig.folder.resolve("raw-ready")));
+                if (i > 0) {
+                    times.get(0).add(frozen);
+                    times.get(1).add((double) suspended.checkpoint().dumpMillis());
+                    times.get(2).add(restored);
+                    times.get(3).add(raw[0]);
+                    times.get(4).add(raw[1]);
+                }
+            }
+            List<Samples> s = times.stream().map(t -> new Samples("ms", t)).toList();
+            rows.add(new Row(what + ", frozen", s.get(0), s.get(3), null));
+            rows.add(new Row(what + ", dump", s.get(1), s.get(3), null));
+            rows.add(new Row(what + ", resume here", s.get(2), s.get(4), null));
+        } finally {
+            rig.end(id);
+            StageFolder.delete(rig.raw.images());
+        }
+    }
+}

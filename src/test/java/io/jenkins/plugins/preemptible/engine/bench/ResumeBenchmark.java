@@ -1,0 +1,86 @@
+package io.jenkins.plugins.preemptible.engine.bench;
+
+import io.jenkins.plugins.preemptible.engine.DumpGuard;
+import io.jenkins.plugins.preemptible.engine.FreezeRequest;
+import io.jenkins.plugins.preemptible.engine.Tier;
+import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
+import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Going on from each tier, against a plain restore of the same memory. */
+final class ResumeBenchmark implements Benchmark {
+
+    private static final long[] MEGABYTES = {16, 256, 1400};
+
+    @Override
+    public String name() {
+        return "resume";
+    }
+
+    @Override
+    public Result run(BenchRig rig) throws Exception {
+        List<Row> rows = new ArrayList<>();
+        List<Curve> curves = new ArrayList<>();
+        List<List<Double>> medians = List.of(new ArrayList<>(), new ArrayList<>(), new ArrayList<>(), new ArrayList<>());
+        List<Double> sizes = new ArrayList<>();
+        for (long size : MEGABYTES) {
+            List<Samples> each = measure(rig, size);
+            boolean goal = size == 1400;
+            rows.add(new Row(size + " MB, frozen", each.get(0), each.get(3), goal ? 1 / 20.0 : null));
+            rows.add(new Row(size + " MB, local image", each.get(1), each.get(3), goal ? 1.15 : null));
+            rows.add(new Row(size + " MB, archive", each.get(2), each.get(3), null));
+            sizes.add((double) size);
+            for (int i = 0; i < 4; i++) {
+                medians.get(i).add(each.get(i).median());
+            }
+        }
+        String[] names = {"frozen", "local image", "archive", "criu restore"};
+        for (int i = 0; i < 4; i++) {
+            curves.add(new Curve(names[i], sizes, medians.get(i)));
+        }
+        return new Result(
+                name(),
+                "How long until the stage runs again, from each tier, against `criu restore`?",
+                rows,
+                List.of(new Plot("resume", "Resume", "memory (MB)", "ms", true, true, curves)),
+                List.of());
+    }
+
+    private static List<Samples> measure(BenchRig rig, long megabytes) throws Exception {
+        StageId id = rig.holding(1, megabytes);
+        try {
+            List<List<Double>> times =
+                    List.of(new ArrayList<>(), new ArrayList<>(), new ArrayList<>(), new ArrayList<>());
+            for (int i = 0; i <= rig.runsFor(megabytes); i++) {
+                double[] now = new double[4];
+                rig.engine.freeze(id, new FreezeRequest(DumpGuard.NONE, 0));
+                now[0] = BenchRig.millis(() -> require(Tier.FROZEN, rig.engine.resumeHere(id).orElseThrow().tier()));
+                Path archive = rig.archive("resume");
+                rig.engine.suspend(id, archive, rig.key);
+                now[1] = BenchRig.millis(
+                        () -> require(Tier.LOCAL_IMAGE, rig.engine.resumeHere(id).orElseThrow().tier()));
+                rig.engine.suspend(id, archive, rig.key);
+                StageFolder.delete(rig.folder.resolve("home/stages/" + id + "/images"));
+                now[2] = BenchRig.millis(() -> require(Tier.ARCHIVE, rig.engine.resume(archive, rig.key).tier()));
+                now[3] = rig.rawDumpAndRestore(rig.hold(1, megabytes, rig.folder.resolve("raw-ready")))[1];
+                if (i > 0) {
+                    for (int k = 0; k < 4; k++) {
+                        times.get(k).add(now[k]);
+                    }
+                }
+            }
+            return times.stream().map(t -> new Samples("ms", t)).toList();
+        } finally {
+            rig.end(id);
+            rig.raw.clear();
+        }
+    }
+
+    private static void require(Tier wanted, Tier served) {
+        if (wanted != served) {
+            throw new IllegalStateException("served from " + served + " in place of " + wanted);
+        }
+    }
+}
