@@ -148,8 +148,8 @@ class AflCyclesTest {
     }
 
     private static Map<String, Long> more(Map<String, Long> before, Map<String, Long> now) {
-        // Far below one a cycle: the JVM's compilers and collectors come and go, and afl-fuzz maps more as its queue grows.
-        Map<String, Long> slack = Map.of("threads", 6L, "descriptors", 4L, "zombies", 1L, "mappings of afl-fuzz", 20L);
+        // The JVM's compilers and collectors come and go; one mapping more was seen in 300 cycles, cause unknown.
+        Map<String, Long> slack = Map.of("threads", 6L, "descriptors", 4L, "zombies", 1L, "mappings of afl-fuzz", 5L);
         Map<String, Long> more = new TreeMap<>(now);
         more.entrySet().removeIf(e -> e.getValue() <= before.get(e.getKey()) + slack.getOrDefault(e.getKey(), 0L));
         return more;

@@ -49,6 +49,16 @@ final class BenchRig implements AutoCloseable {
                 new CriuSearch().usable().orElseThrow(() -> new IOException("no usable criu; run .ci/setup")).program(),
                 folder.resolve("raw"));
         Files.createDirectory(folder.resolve("raw"));
+        Runtime.getRuntime().addShutdownHook(new Thread(this::closeQuietly));
+    }
+
+    // Interrupted by Ctrl-C or a time limit: a thousand processes must not stay behind.
+    private void closeQuietly() {
+        try {
+            close();
+        } catch (IOException | RuntimeException e) {
+            System.err.println("preempt: not all of the benchmark could be cleared away: " + e + ".");
+        }
     }
 
     /** Fewer runs where each takes long. */
@@ -161,6 +171,12 @@ final class BenchRig implements AutoCloseable {
 
     @Override
     public void close() throws IOException {
+        if (!Files.exists(folder)) {
+            return;
+        }
+        ProcessHandle.allProcesses()
+                .filter(p -> p.info().command().filter(c -> c.startsWith(folder.toString())).isPresent())
+                .forEach(ProcessHandle::destroyForcibly);
         for (StageStatus stage : engine.list()) {
             end(stage.id());
         }
