@@ -25,6 +25,7 @@ import org.junit.jupiter.api.Test;
  * <p>{@link HeldArtifacts} keeps it at that as long as it takes.
  */
 @Tag("acceptance")
+@Tag("soak")
 class RestartInTheMiddleTest extends Restarts {
 
     /** The executors were given away and the images are not sealed yet: that is done after the restart. */

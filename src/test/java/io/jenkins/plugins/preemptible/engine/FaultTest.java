@@ -352,7 +352,7 @@ class FaultTest {
 
     @Test
     void anotherProcessGoesOnWhereOneWasKilled() throws Exception {
-        aCommandIsKilled(1, 2);
+        aCommandIsKilled(1, 1);
     }
 
     @Test
