@@ -253,22 +253,44 @@ class FrozenFirstTest extends OneAgent {
 
     /** The agent's host restarts, or somebody kills what it has frozen: the stage ends, and the build says why. */
     @Test
-    void killedWhileFrozenIsLostAndSaysSo() throws Exception {
+    void killedWhileFrozenGoesOnFromTheImageThatIsOnTheAgent() throws Exception {
+        HeldArtifacts.full();
+        start(Rig.own(Rig.counter(30)));
+        FreeStyleBuild preemptor = preempt("high");
+        Rig.awaitLog(victim, "The image could not be archived", 2);
+        killFrozen(Rig.awaitState(StageState.SUSPENDED));
+        HeldArtifacts.open();
+        ends(preemptor);
+        j.assertBuildStatusSuccess(j.waitForCompletion(victim));
+        assertThat(Rig.log(victim), containsString(FROM_LOCAL));
+        Rig.counted(victim, 30);
+        Rig.assertNothingLeft(agent, low);
+    }
+
+    @Test
+    void killedWhileFrozenAndWithoutAnyImageIsLostAndSaysSo() throws Exception {
         HeldArtifacts.full();
         start(Rig.own(Rig.counter(1000)));
         FreeStyleBuild preemptor = preempt("high");
         Rig.awaitLog(victim, "The image could not be archived", 2);
         StageRecord stage = Rig.awaitState(StageState.SUSPENDED);
-        for (String group : HostProcesses.controlGroups(stage.id())) {
-            Path kill = Path.of(group, "cgroup.kill");
-            assumeTrue(Files.exists(kill), "control groups of version 2 are needed");
-            Files.writeString(kill, "1");
+        for (String folder : List.of("stages/" + stage.id() + "/images", "exchange/" + stage.id())) {
+            agent.getRootPath().child("preemptible").child(folder).deleteRecursive();
         }
+        killFrozen(stage);
         ends(preemptor);
         j.assertBuildStatus(Result.FAILURE, j.waitForCompletion(victim));
         assertThat(
                 Rig.log(victim).replace('\n', ' '),
                 matchesPattern(".*The stage is lost, as a running one would be: its processes were frozen.*"));
         Rig.assertNothingLeft(agent, low);
+    }
+
+    private static void killFrozen(StageRecord stage) throws Exception {
+        for (String group : HostProcesses.controlGroups(stage.id())) {
+            Path kill = Path.of(group, "cgroup.kill");
+            assumeTrue(Files.exists(kill), "control groups of version 2 are needed");
+            Files.writeString(kill, "1");
+        }
     }
 }

@@ -7,6 +7,9 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.extension.BeforeAllCallback;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.api.extension.ExtensionContext;
 import org.jvnet.hudson.test.JenkinsRule;
 
 /**
@@ -19,7 +22,17 @@ import org.jvnet.hudson.test.JenkinsRule;
  *   <li>Every class has a JVM of its own.
  * </ol>
  */
+@ExtendWith(OneAgent.TestClassFirst.class)
 abstract class OneAgent {
+
+    /** A test class sets system properties when it is initialized: before the controller starts, which reads them. */
+    static final class TestClassFirst implements BeforeAllCallback {
+        @Override
+        public void beforeAll(ExtensionContext context) throws ClassNotFoundException {
+            Class<?> tests = context.getRequiredTestClass();
+            Class.forName(tests.getName(), true, tests.getClassLoader());
+        }
+    }
 
     static JenkinsRule j;
     static Rig rig;
