@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.engine.bench;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.SerializationFeature;
+import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -105,7 +106,13 @@ final class Bench implements Callable<Integer> {
                 Text.print(result, System.out);
                 results.add(result);
             }
+            // After each: a run that is cut off keeps what it has.
+            write(machine, results);
         }
+        return 0;
+    }
+
+    private void write(Machine machine, List<Result> results) throws IOException {
         if (json != null) {
             Map<String, Object> all = new LinkedHashMap<>();
             all.put("machine", machine);
@@ -115,7 +122,6 @@ final class Bench implements Callable<Integer> {
         if (docs != null) {
             new Page(docs).write(machine, results);
         }
-        return 0;
     }
 
     private List<Benchmark> chosen() {

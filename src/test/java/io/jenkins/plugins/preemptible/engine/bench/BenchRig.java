@@ -113,7 +113,8 @@ final class BenchRig implements AutoCloseable {
     }
 
     /**
-     * Starts a plain process, dumps it away, and restores it: the milliseconds of both.
+     * Starts a plain process, dumps it away, and restores it: the milliseconds of both; NaN for a restore that its
+     * process ids do not allow.
      *
      * <p>A new one each time: a restored one is nobody's child, and where nobody reaps it its process id stays taken.
      */
@@ -127,8 +128,8 @@ final class BenchRig implements AutoCloseable {
             double dumped = millis(() -> raw.dump(process.pid(), false));
             process.waitFor();
             // What the host's first process has not reaped yet holds its process id.
-            until("dumped processes reaped", () -> taken.stream().noneMatch(Files::exists));
-            double restored = millis(raw::restore);
+            boolean free = within(Duration.ofSeconds(5), () -> taken.stream().noneMatch(Files::exists));
+            double restored = free ? millis(raw::restore) : Double.NaN;
             return new double[] {dumped, restored};
         } finally {
             ProcessHandle.of(process.pid()).ifPresent(p -> {
@@ -149,13 +150,20 @@ final class BenchRig implements AutoCloseable {
     }
 
     static void until(String what, BooleanSupplier condition) throws InterruptedException {
-        long end = System.nanoTime() + LIMIT.toNanos();
+        if (!within(LIMIT, condition)) {
+            throw new IllegalStateException("not within " + LIMIT + ": " + what);
+        }
+    }
+
+    private static boolean within(Duration limit, BooleanSupplier condition) throws InterruptedException {
+        long end = System.nanoTime() + limit.toNanos();
         while (!condition.getAsBoolean()) {
             if (System.nanoTime() - end > 0) {
-                throw new IllegalStateException("not within " + LIMIT + ": " + what);
+                return false;
             }
             Thread.sleep(2);
         }
+        return true;
     }
 
     /** What is timed. */
