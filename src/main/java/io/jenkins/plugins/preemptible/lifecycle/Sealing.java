@@ -1,10 +1,7 @@
 package io.jenkins.plugins.preemptible.lifecycle;
 
-import hudson.AbortException;
-import hudson.FilePath;
 import hudson.model.Result;
 import hudson.model.Run;
-import hudson.model.TaskListener;
 import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
@@ -221,7 +218,7 @@ public final class Sealing {
             return 0;
         }
         try {
-            archive(agent);
+            StageImages.store(live, agent);
         } catch (IOException x) {
             LOGGER.log(Level.WARNING, x, () -> "cannot archive the image of " + stage);
             // First: a disk that the image has filled needs the room before anything can be saved again.
@@ -232,16 +229,6 @@ public final class Sealing {
                     null);
         }
         return commit(agent);
-    }
-
-    private void archive(AgentStage agent) throws IOException, InterruptedException {
-        Run<?, ?> run = live.context().get(Run.class);
-        TaskListener listener = live.context().get(TaskListener.class);
-        if (run == null || listener == null) {
-            throw new AbortException("the build does not answer any more");
-        }
-        FilePath exchange = agent.exchange();
-        StageImages.store(run, live.id(), exchange, listener);
     }
 
     private long commit(AgentStage agent) throws IOException, InterruptedException {

@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.lifecycle;
 
+import hudson.AbortException;
 import hudson.FilePath;
 import hudson.Launcher;
 import hudson.model.Run;
@@ -39,14 +40,22 @@ final class StageImages {
         return FOLDER + "/" + stageId + "/" + AgentStage.IMAGE_FILE;
     }
 
-    static void store(Run<?, ?> run, String stageId, FilePath exchange, TaskListener listener)
-            throws IOException, InterruptedException {
+    /**
+     * @throws IOException when the artifact manager does not take it, or the build is gone
+     */
+    static void store(LiveStage live, AgentStage agent) throws IOException, InterruptedException {
+        Run<?, ?> run = live.context().get(Run.class);
+        TaskListener listener = live.context().get(TaskListener.class);
+        if (run == null || listener == null) {
+            throw new AbortException("the build does not answer any more");
+        }
+        FilePath exchange = agent.exchange();
         run.pickArtifactManager()
                 .archive(
                         exchange,
                         new Launcher.RemoteLauncher(listener, exchange.getChannel(), true),
                         BuildListenerAdapter.wrap(listener),
-                        Map.of(path(stageId), AgentStage.IMAGE_FILE));
+                        Map.of(path(live.id()), AgentStage.IMAGE_FILE));
     }
 
     /**

@@ -1,10 +1,7 @@
 package io.jenkins.plugins.preemptible.lifecycle;
 
-import hudson.AbortException;
-import hudson.FilePath;
 import hudson.model.Executor;
 import hudson.model.Run;
-import hudson.model.TaskListener;
 import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
@@ -189,7 +186,7 @@ public final class Suspension {
             return false;
         }
         try {
-            archive(agent);
+            StageImages.store(live, agent);
         } catch (IOException x) {
             LOGGER.log(Level.WARNING, x, () -> "cannot archive the image of " + stage);
             giveBack(
@@ -211,16 +208,6 @@ public final class Suspension {
 
     private boolean wentOn(int launchesBefore) {
         return live.launches() != launchesBefore || live.ending() || live.aborting();
-    }
-
-    private void archive(AgentStage agent) throws IOException, InterruptedException {
-        Run<?, ?> run = live.context().get(Run.class);
-        TaskListener listener = live.context().get(TaskListener.class);
-        if (run == null || listener == null) {
-            throw new AbortException("the build does not answer any more");
-        }
-        FilePath exchange = agent.exchange();
-        StageImages.store(run, live.id(), exchange, listener);
     }
 
     /** @return whether the executor was given away */

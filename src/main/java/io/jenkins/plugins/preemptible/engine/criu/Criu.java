@@ -8,11 +8,13 @@ import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.stage.Script;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageUser;
-import java.io.File;
 import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -38,6 +40,8 @@ public final class Criu {
     /** As a shell and Java tell the end by SIGKILL. */
     private static final int KILLED = 128 + LibC.SIGKILL;
     private static final String RESTORED = "Restore finished successfully";
+    /** What criu writes after that line is a few lines at most. */
+    private static final int END_BYTES = 8192;
 
     private final Path program;
     private final StageUser user;
@@ -193,14 +197,13 @@ public final class Criu {
         // The line that tells of the end is an informational one.
         command.add("-v3");
         Path words = folder.logs().resolve("restore.out");
-        Process process = start(command, words);
+        Process process = CriuRun.start(command, words);
         boolean restored = false;
         try {
             long end = System.nanoTime() + RESTORE_LIMIT.toNanos();
             while (!restored) {
                 boolean alive = process.isAlive();
-                restored = Files.exists(log)
-                        && Files.readString(log, StandardCharsets.ISO_8859_1).contains(RESTORED);
+                restored = tellsOfItsEnd(log);
                 if (!restored && !alive && process.exitValue() == KILLED) {
                     throw new CriuException(FailureReason.CRIU_KILLED, List.of());
                 }
@@ -238,9 +241,7 @@ public final class Criu {
     public static Optional<HostProcess> finishedRestore(StageFolder folder, Freezer freezer) throws IOException {
         Path log = folder.logs().resolve("restore.log");
         Path pidFile = folder.logs().resolve("restore.pid");
-        if (!Files.exists(pidFile)
-                || !Files.exists(log)
-                || !Files.readString(log, StandardCharsets.ISO_8859_1).contains(RESTORED)) {
+        if (!Files.exists(pidFile) || !tellsOfItsEnd(log)) {
             return Optional.empty();
         }
         long pid = Long.parseLong(Files.readString(pidFile).trim());
@@ -280,14 +281,17 @@ public final class Criu {
         }
     }
 
-    private static Process start(List<String> command, Path words) throws IOException {
-        ProcessBuilder builder = new ProcessBuilder(command)
-                .directory(new File("/"))
-                .redirectInput(new File("/dev/null"))
-                .redirectOutput(words.toFile())
-                .redirectErrorStream(true);
-        CopyingGzip.use(builder.environment(), words.getParent());
-        return builder.start();
+    // Its last lines: of a large tree the log has megabytes, and it is looked at every few milliseconds.
+    private static boolean tellsOfItsEnd(Path log) throws IOException {
+        if (!Files.exists(log)) {
+            return false;
+        }
+        try (FileChannel channel = FileChannel.open(log, StandardOpenOption.READ)) {
+            ByteBuffer end = ByteBuffer.allocate(END_BYTES);
+            long from = Math.max(0, channel.size() - END_BYTES);
+            while (end.hasRemaining() && channel.read(end, from + end.position()) >= 0) {}
+            return new String(end.array(), 0, end.position(), StandardCharsets.ISO_8859_1).contains(RESTORED);
+        }
     }
 
     private static CriuException failure(StageFolder folder, String log, Path words) throws IOException {

@@ -58,13 +58,7 @@ public final class CriuRun {
         command.addAll(List.of(
                 "/bin/sh", "-c", Script.text(CriuRun.class, "dump.sh"), "preemptible-dump", idle ? "idle" : "normal"));
         command.addAll(criu);
-        ProcessBuilder builder = new ProcessBuilder(command)
-                .directory(new File("/"))
-                .redirectInput(new File("/dev/null"))
-                .redirectOutput(words.toFile())
-                .redirectErrorStream(true);
-        CopyingGzip.use(builder.environment(), words.getParent());
-        Process process = builder.start();
+        Process process = start(command, words);
         HostProcess self = HostProcess.of(process.pid()).orElse(null);
         boolean ended = false;
         boolean interrupted = false;
@@ -99,6 +93,17 @@ public final class CriuRun {
             endChildren(self);
         }
         return process.exitValue();
+    }
+
+    /** Starts a dump or a restore, whose words go into a file. */
+    static Process start(List<String> command, Path words) throws IOException {
+        ProcessBuilder builder = new ProcessBuilder(command)
+                .directory(new File("/"))
+                .redirectInput(new File("/dev/null"))
+                .redirectOutput(words.toFile())
+                .redirectErrorStream(true);
+        CopyingGzip.use(builder.environment(), words.getParent());
+        return builder.start();
     }
 
     private static void normalGroupPriority(long pid) {

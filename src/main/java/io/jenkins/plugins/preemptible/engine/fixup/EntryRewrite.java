@@ -3,6 +3,7 @@ package io.jenkins.plugins.preemptible.engine.fixup;
 import com.google.protobuf.UnknownFieldSet;
 import io.jenkins.plugins.preemptible.engine.content.ImageFile;
 import java.io.IOException;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
@@ -11,7 +12,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Changes entries of one image file.
+ * Changes entries of image files.
  *
  * <ol>
  *   <li>Each entry is given to the change, which returns it as it is or a changed one.
@@ -26,6 +27,22 @@ final class EntryRewrite {
     /** What is done to one entry. */
     interface Change {
         UnknownFieldSet of(UnknownFieldSet entry) throws IOException;
+    }
+
+    /** What is done to the entries of one file. */
+    interface ChangeOfFile {
+        Change of(Path file);
+    }
+
+    /** Rewrites every file of a folder whose name fits; returns whether anything changed. */
+    static boolean rewriteAll(Path imageFolder, String names, ChangeOfFile change) throws IOException {
+        boolean changed = false;
+        try (DirectoryStream<Path> files = Files.newDirectoryStream(imageFolder, names)) {
+            for (Path file : files) {
+                changed |= rewrite(file, change.of(file));
+            }
+        }
+        return changed;
     }
 
     /** Returns whether anything changed. */

@@ -8,7 +8,6 @@ import io.jenkins.plugins.preemptible.engine.content.CriuFields.Vma;
 import io.jenkins.plugins.preemptible.engine.content.ImageFile;
 import io.jenkins.plugins.preemptible.engine.content.VmaStatus;
 import java.io.IOException;
-import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -49,14 +48,10 @@ final class HugeReservation implements ImageFixup {
 
     @Override
     public boolean apply(Path imageFolder) throws IOException {
-        boolean changed = false;
-        try (DirectoryStream<Path> files = Files.newDirectoryStream(imageFolder, "mm-*.img")) {
-            for (Path file : files) {
-                changed |= EntryRewrite.rewrite(
-                        file, mm -> reserves(mm) > LIMIT_TIB * TIB ? without(mm, pages(file)) : mm);
-            }
-        }
-        return changed;
+        return EntryRewrite.rewriteAll(
+                imageFolder,
+                "mm-*.img",
+                file -> mm -> reserves(mm) > LIMIT_TIB * TIB ? without(mm, pages(file)) : mm);
     }
 
     private static long reserves(UnknownFieldSet mm) throws IOException {

@@ -7,8 +7,6 @@ import io.jenkins.plugins.preemptible.engine.content.CriuFields.Mm;
 import io.jenkins.plugins.preemptible.engine.content.CriuFields.Vma;
 import io.jenkins.plugins.preemptible.engine.content.VmaStatus;
 import java.io.IOException;
-import java.nio.file.DirectoryStream;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 
@@ -41,13 +39,7 @@ final class MissingVdso implements ImageFixup {
 
     @Override
     public boolean apply(Path imageFolder) throws IOException {
-        boolean changed = false;
-        try (DirectoryStream<Path> files = Files.newDirectoryStream(imageFolder, "mm-*.img")) {
-            for (Path file : files) {
-                changed |= EntryRewrite.rewrite(file, MissingVdso::withoutStrayVvar);
-            }
-        }
-        return changed;
+        return EntryRewrite.rewriteAll(imageFolder, "mm-*.img", file -> MissingVdso::withoutStrayVvar);
     }
 
     private static UnknownFieldSet withoutStrayVvar(UnknownFieldSet mm) throws InvalidProtocolBufferException {
