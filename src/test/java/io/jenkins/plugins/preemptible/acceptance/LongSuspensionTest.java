@@ -30,6 +30,9 @@ class LongSuspensionTest extends OneAgent {
     private static final String HEARTBEAT =
             "org.jenkinsci.plugins.durabletask.BourneShellScript.HEARTBEAT_CHECK_INTERVAL";
 
+    /** Ten seconds: long enough to be still under way when the preemptor comes, on a busy machine in watch mode too. */
+    private static final int STEPS = 100;
+
     static {
         System.setProperty(HEARTBEAT, String.valueOf(HEARTBEAT_SECONDS));
         System.setProperty("io.jenkins.plugins.preemptible.lifecycle.SuspendedSteps.periodMillis", "2000");
@@ -58,7 +61,7 @@ class LongSuspensionTest extends OneAgent {
     }
 
     private void heartbeat() throws Exception {
-        WorkflowJob low = rig.pipeline("low", 5, Rig.own(Rig.counter(30)));
+        WorkflowJob low = rig.pipeline("low", 5, Rig.own(Rig.counter(STEPS)));
         WorkflowRun victim = Rig.start(low);
         Rig.awaitLog(victim, "count-5\n");
         long began = System.nanoTime();
@@ -69,14 +72,14 @@ class LongSuspensionTest extends OneAgent {
         j.assertBuildStatusSuccess(j.waitForCompletion(preemptor));
         assertTrue(TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - began) >= 4 * HEARTBEAT_SECONDS);
         j.assertBuildStatusSuccess(j.waitForCompletion(victim));
-        Rig.counted(victim, 30);
+        Rig.counted(victim, STEPS);
         assertThat(Rig.log(victim), not(containsString("heartbeat")));
         Rig.assertNothingLeft(agent, low);
     }
 
     @Test
     void sweepForLostNodeBlocksSparesSuspendedOnes() throws Exception {
-        WorkflowJob low = rig.pipeline("low", 5, Rig.nested(Rig.counter(30), "sh 'touch after'"));
+        WorkflowJob low = rig.pipeline("low", 5, Rig.nested(Rig.counter(STEPS), "sh 'touch after'"));
         WorkflowRun victim = Rig.start(low);
         Rig.awaitLog(victim, "count-5\n");
         FreeStyleBuild preemptor =
@@ -90,7 +93,7 @@ class LongSuspensionTest extends OneAgent {
         Rig.enough(preemptor);
         j.assertBuildStatusSuccess(j.waitForCompletion(preemptor));
         j.assertBuildStatusSuccess(j.waitForCompletion(victim));
-        Rig.counted(victim, 30);
+        Rig.counted(victim, STEPS);
         assertThat(Rig.log(victim), not(containsString("neither running nor scheduled")));
         Rig.assertNothingLeft(agent, low);
     }

@@ -137,12 +137,12 @@ class PreemptionTest extends OneAgent {
 
     private void abortWhileSuspended(String script) throws Exception {
         WorkflowJob low = rig.pipeline("low", 5, script);
-        WorkflowJob high = rig.pipeline("high", 1, "node('linux') { sh 'sleep 25' }");
+        WorkflowJob high = rig.pipeline("high", 1, "node('linux') { sh 'sleep 300' }");
         WorkflowRun victim = Rig.start(low);
         Rig.awaitLog(victim, "count-3\n");
         WorkflowRun preemptor = Rig.start(high);
         Rig.awaitState(StageState.SUSPENDED);
-        Rig.awaitLog(preemptor, "sleep 25");
+        Rig.awaitLog(preemptor, "sleep 300");
         long began = System.nanoTime();
         victim.getExecutor().interrupt();
         j.assertBuildStatus(Result.ABORTED, j.waitForCompletion(victim));
