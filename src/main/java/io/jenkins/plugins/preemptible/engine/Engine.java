@@ -90,13 +90,8 @@ public class Engine {
      * @param criu the one program to use
      * @param user who owns the stages; each has a home folder of his own
      */
-    public static Engine forUser(Path home, Path criu, StageUser user) throws IOException {
-        return open(
-                home,
-                new CriuSearch(List.of(criu)),
-                FreezerKind.bestGroup(),
-                LocalImages.of(Map.of()),
-                user);
+    public static Engine forUser(Path home, Path criu, StageUser user) {
+        return open(home, new CriuSearch(List.of(criu)), null, LocalImages.of(Map.of()), user);
     }
 
     /** As above, with these criu programs and this kind of freezer only (null for any). */
@@ -148,7 +143,7 @@ public class Engine {
         try {
             folder.create();
             try {
-                freezer = FreezerKind.create(spec.id(), stages.freezers());
+                freezer = stages.newFreezer(spec.id());
             } catch (IOException e) {
                 throw new EngineException(FailureReason.NO_FREEZER, e.getMessage(), List.of(), e);
             }
@@ -326,9 +321,13 @@ public class Engine {
     private void commitOrThaw(StageId id) {
         try {
             commit(id);
-        } catch (SuspendFailedException e) {
-            if (status(id).state() == State.SUSPENDING) {
-                thaw(id);
+        } catch (EngineException e) {
+            try {
+                if (status(id).state() == State.SUSPENDING) {
+                    thaw(id);
+                }
+            } catch (EngineException another) {
+                e.addSuppressed(another);
             }
             throw e;
         }

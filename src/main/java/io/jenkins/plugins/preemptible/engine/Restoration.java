@@ -5,7 +5,6 @@ import io.jenkins.plugins.preemptible.engine.criu.CriuException;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.criu.TaskTraits;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
-import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.host.RootsOwn;
@@ -14,6 +13,7 @@ import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
 import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
+import io.jenkins.plugins.preemptible.engine.stage.StageUser;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
@@ -47,9 +47,11 @@ record Restoration(Stages stages, StageId id, Criu criu) {
         StageFolder folder = stages.folder(id);
         refuseForeignMounts(sealed);
         finishKill(folder);
-        Freezer freezer = FreezerKind.create(id, stages.freezers());
+        Freezer freezer = stages.newFreezer(id);
         try {
             begin(folder, suspended.withState(State.RESUMING).withFreezer(freezer.location()));
+            // Whoever looks at the stage next has it, should this process be killed before it gives them back.
+            TaskTraits.copy(images, folder.path());
             long begun = System.nanoTime();
             long pid;
             try (MountStandIns standIns = MountStandIns.make(sealed.mounts())) {
@@ -57,7 +59,7 @@ record Restoration(Stages stages, StageId id, Criu criu) {
             }
             Optional<HostProcess> init = HostProcess.of(pid);
             refuseExcess(freezer, init.orElse(null));
-            TaskTraits.giveBack(images, pid);
+            TaskTraits.giveBack(folder.path(), pid);
             if (freezer.cgroup().isEmpty()) {
                 freezer.thaw(init.orElse(null));
             }
@@ -107,14 +109,16 @@ record Restoration(Stages stages, StageId id, Criu criu) {
 
     // The kernel stopped criu from giving more than the user has; this would show that it did not.
     private void refuseExcess(Freezer freezer, HostProcess init) throws IOException {
-        if (stages.user() == null || init == null) {
-            return;
-        }
-        Optional<String> excess = stages.user().excess(Proc.tree(init.pid()));
+        Optional<String> excess = init == null ? Optional.empty() : excess(stages.user(), init);
         if (excess.isPresent()) {
             Stages.killWhole(freezer, init);
             throw new ResumeFailedException(FailureReason.OTHER_RIGHTS, excess.get());
         }
+    }
+
+    /** What a restored tree has that its user has not; empty for a tree of this engine's own user. */
+    static Optional<String> excess(StageUser user, HostProcess init) {
+        return user == null ? Optional.empty() : user.excess(Proc.tree(init.pid()));
     }
 
     // A commit or a resume that was cut off may have left frozen or half restored processes.

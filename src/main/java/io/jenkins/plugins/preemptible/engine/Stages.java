@@ -3,6 +3,7 @@ package io.jenkins.plugins.preemptible.engine;
 import io.jenkins.plugins.preemptible.engine.criu.Criu;
 import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import io.jenkins.plugins.preemptible.engine.criu.TaskTraits;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
 import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
@@ -152,7 +153,7 @@ record Stages(Path home, CriuSearch criu, FreezerKind freezers, LocalImages loca
     }
 
     // Whoever resumed it may have died: its criu went on, and either the stage runs now or it is still suspended.
-    private static StageRecord resuming(StageFolder folder, StageRecord seen) throws IOException {
+    private StageRecord resuming(StageFolder folder, StageRecord seen) throws IOException {
         Optional<StageFolder.Held> held = folder.lock();
         if (held.isEmpty()) {
             return seen;
@@ -167,6 +168,13 @@ record Stages(Path home, CriuSearch criu, FreezerKind freezers, LocalImages loca
             if (init.isEmpty()) {
                 return now.withState(State.SUSPENDED);
             }
+            if (Restoration.excess(user, init.get()).isPresent()) {
+                killWhole(freezer, init.get());
+                return folder.change(r -> r.state() != State.RESUMING ? r
+                                : r.withState(State.SUSPENDED).withInit(null).withFreezer(null))
+                        .orElse(now);
+            }
+            TaskTraits.giveBack(folder.path(), init.get().pid());
             freezer.thaw(init.get());
             StageFolder.delete(folder.images());
             return folder.change(r -> r.state() != State.RESUMING ? r : r
@@ -229,6 +237,11 @@ record Stages(Path home, CriuSearch criu, FreezerKind freezers, LocalImages loca
             throw new UncheckedIOException("the lock of " + id + " cannot be taken", e);
         }
         throw new EngineException(FailureReason.STAGE_BUSY, id.value());
+    }
+
+    /** A new one; for another user's stage never by signals. */
+    Freezer newFreezer(StageId id) throws IOException {
+        return user == null ? FreezerKind.create(id, freezers) : FreezerKind.createGroup(id);
     }
 
     static Optional<Freezer> freezer(StageRecord record) {

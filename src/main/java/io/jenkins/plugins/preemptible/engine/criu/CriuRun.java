@@ -102,7 +102,8 @@ public final class CriuRun {
                 .redirectInput(new File("/dev/null"))
                 .redirectOutput(words.toFile())
                 .redirectErrorStream(true);
-        CopyingGzip.use(builder.environment(), words.getParent());
+        // Not beside the words: of another user's stage that folder is given to him, and this PATH is root's.
+        CopyingGzip.use(builder.environment(), words.getParent().resolveSibling("tools"));
         return builder.start();
     }
 

@@ -9,6 +9,7 @@ import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -65,9 +66,19 @@ public final class TaskTraits {
         }
     }
 
-    /** Sets what was kept, on the tree below a restored init. */
-    public static void giveBack(Path imageFolder, long init) throws IOException {
+    /** Takes what was kept over into another folder, in place of what is there. */
+    public static void copy(Path imageFolder, Path folder) throws IOException {
         Path file = imageFolder.resolve(FILE);
+        if (Files.exists(file)) {
+            Files.copy(file, folder.resolve(FILE), StandardCopyOption.REPLACE_EXISTING);
+        } else {
+            Files.deleteIfExists(folder.resolve(FILE));
+        }
+    }
+
+    /** Sets what was kept, on the tree below a restored init. */
+    public static void giveBack(Path folder, long init) throws IOException {
+        Path file = folder.resolve(FILE);
         if (!Files.exists(file)) {
             return;
         }

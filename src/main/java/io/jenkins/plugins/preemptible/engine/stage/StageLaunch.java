@@ -55,7 +55,7 @@ public final class StageLaunch {
                 "private",
                 "--"));
         if (as != null) {
-            command.addAll(as.hiding());
+            command.addAll(as.hiding(folder.path().resolve("launch.mounts")));
         }
         command.addAll(List.of(
                 tool("setsid"),
@@ -65,11 +65,10 @@ public final class StageLaunch {
                 "preemptible-launch",
                 spec.workDir().toString(),
                 freezer.joinFile().map(Path::toString).orElse("")));
-        // To bind the host's folders through is to go where the user's paths lead, with more rights than his.
-        List<PrivateTmp> temporary =
-                PrivateTmp.of(spec, own, home(spec), System.getenv(PrivateTmp.SETTING)).stream()
-                        .filter(t -> as == null || t.through().isEmpty())
-                        .toList();
+        String setting = System.getenv(PrivateTmp.SETTING);
+        List<PrivateTmp> temporary = as == null
+                ? PrivateTmp.of(spec, own, home(spec), setting)
+                : PrivateTmp.ofAnother(spec, own, home(spec), setting);
         command.add(Integer.toString(temporary.size()));
         temporary.forEach(t -> command.addAll(t.words()));
         if (as != null) {
