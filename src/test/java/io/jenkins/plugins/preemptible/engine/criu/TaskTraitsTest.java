@@ -1,7 +1,9 @@
 package io.jenkins.plugins.preemptible.engine.criu;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import java.nio.file.Files;
@@ -27,5 +29,28 @@ class TaskTraitsTest {
         TaskTraits.keep(folder, List.of());
         TaskTraits.giveBack(folder, ProcessHandle.current().pid());
         assertFalse(Files.list(folder).findAny().isPresent(), Proc.kernelRelease());
+    }
+
+    /** As when whoever restored it was killed before he gave them back. */
+    @Test
+    void whatWasKeptIsGivenBackFromWhereItWasCopied(@TempDir Path images, @TempDir Path folder) throws Exception {
+        Process task = new ProcessBuilder("sleep", "1000").start();
+        try {
+            long pid = task.pid();
+            long usual = Proc.timerSlack(pid).orElse(-1L);
+            assumeTrue(usual > 0, "the kernel does not tell the timer slack of others");
+            String kept = "{\"%d\":{\"processors\":\"%s\",\"ioPriority\":-1,\"slackNanos\":%d}}"
+                    .formatted(Proc.innerPid(pid), Proc.allowedProcessors(pid).orElseThrow(), usual + 1000);
+            Files.writeString(images.resolve("task-traits.json"), kept);
+            TaskTraits.copy(images, folder);
+            TaskTraits.giveBack(folder, pid);
+            assertEquals(usual + 1000, Proc.timerSlack(pid).orElse(-1L));
+            // The next restore's image may have none.
+            Files.delete(images.resolve("task-traits.json"));
+            TaskTraits.copy(images, folder);
+            assertFalse(Files.list(folder).findAny().isPresent());
+        } finally {
+            task.destroyForcibly();
+        }
     }
 }
