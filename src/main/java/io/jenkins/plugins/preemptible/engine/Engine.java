@@ -116,7 +116,7 @@ public class Engine {
 
     /** Tries what suspending needs on this host. */
     public HostReport check() {
-        return new HostCheck(stages.criu()).report();
+        return new HostCheck(stages.criu(), stages.user() != null).report();
     }
 
     /**

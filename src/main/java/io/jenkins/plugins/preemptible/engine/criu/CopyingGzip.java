@@ -32,7 +32,7 @@ final class CopyingGzip {
      */
     static void use(Map<String, String> environment, Path folder) throws IOException {
         Path own = Files.createDirectories(folder);
-        // Whoever else runs tar, such as root for another user, has to see the same programs at a dump and at a restore.
+        // Whoever runs tar, which may be another user than the engine's, has to find it at a dump and at a restore.
         Files.setPosixFilePermissions(own, PosixFilePermissions.fromString("rwxr-xr-x"));
         Path gzip = own.resolve("gzip");
         if (!Files.exists(gzip)) {

@@ -52,8 +52,8 @@ public enum FreezerKind {
     }
 
     /**
-     * Makes the best freezer that is a control group: signals are a user's own to send, so they hold no stage of another
-     * user.
+     * Makes the best freezer that is a control group: signals are a user's own to send, so they hold no stage of
+     * another user.
      *
      * @throws IOException when there is none
      */

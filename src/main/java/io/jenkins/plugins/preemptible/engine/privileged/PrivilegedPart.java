@@ -30,8 +30,8 @@ import java.util.concurrent.TimeoutException;
  * <ol>
  *   <li>It is where the administrator put it, or where PREEMPTIBLE_PRIVILEGED says; sudo decides whether it may be called.
  *   <li>A call gives a verb, the id of a stage, and a request on standard input; the answer is a line of JSON.
- *   <li>A refusal arrives as the exception that it was. Without an answer within {@link Verb#limit} the caller is told so
- *       ({@link Unanswered}): a sudo that waits for a dead directory service must not hold his locks for ever.
+ *   <li>A refusal arrives as the exception that it was. Without an answer within {@link Verb#limit} the caller is told
+ *       so ({@link Unanswered}): a sudo that waits for a dead directory service must not hold his locks for ever.
  * </ol>
  *
  * Calls block, an interrupt does not end them: what root began has to be known. Any number may run at a time.
@@ -110,8 +110,8 @@ public record PrivilegedPart(Path program, Path sudo) {
                     .redirectError(words.toFile())
                     .start();
             FutureTask<Optional<JsonNode>> talk = new FutureTask<>(() -> talk(process, request, following));
-            // Its pipes cannot be read with a limit, nor closed meanwhile; and a sudo that is root's already cannot be ended
-            // from here: then the thread stays.
+            // Its pipes cannot be read with a limit, nor closed meanwhile; and a sudo that is root's already cannot be
+            // ended from here: then the thread stays.
             Thread talking = new Thread(talk, "preemptible " + verb.word());
             talking.setDaemon(true);
             talking.start();

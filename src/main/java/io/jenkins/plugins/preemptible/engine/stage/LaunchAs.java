@@ -81,7 +81,7 @@ public record LaunchAs(StageUser user, Path folder, String umask) {
     /**
      * The words in front of a command in a new mount namespace, from which they take what must not be in the stage.
      *
-     * @param stays a file, written here; users decide how many other mounts there are, and of what bytes their paths are
+     * @param stays a file, written here; users decide how many other mounts there are, and what bytes name them
      */
     List<String> hiding(Path stays) throws IOException {
         List<String> points = Proc.self("mountinfo").stream()

@@ -64,8 +64,8 @@ record PrivateTmp(Path at, String size, List<Path> through) {
 
     /**
      * Those that a stage of another user gets, when root starts it. His paths count as they are written: to follow them
-     * would tell him what exists where he may not look, and hang or fail where root may not. So nothing is bound through
-     * either.
+     * would tell him what exists where he may not look, and hang or fail where root may not look. So nothing is bound
+     * through either.
      */
     static List<PrivateTmp> ofAnother(StageSpec spec, Path stageFolder, String home, String setting)
             throws IOException {
@@ -139,7 +139,9 @@ record PrivateTmp(Path at, String size, List<Path> through) {
             return;
         }
         Path program = Path.of(command.get(0)).normalize();
-        if (program.startsWith(at) && (!follow || Files.exists(program)) && through.stream().noneMatch(program::startsWith)) {
+        if (program.startsWith(at)
+                && (!follow || Files.exists(program))
+                && through.stream().noneMatch(program::startsWith)) {
             throw new EngineException(
                     FailureReason.BAD_SPEC,
                     program + " lies in the host's " + at + ", but the stage has a " + at

@@ -47,9 +47,18 @@ class PrivilegedPartTest {
     private PrivilegedPart part(String script) {
         try {
             Path sudo = folder.resolve("sudo");
-            Files.writeString(sudo, "#!/bin/sh\nexport PATH=/usr/bin:/bin\nshift 3\ncat > /dev/null\necho \"$1\" >> '" + calls
-                    + "'\nverb=$1\nstatus() { echo '{\"ok\":{\"id\":\"one\",\"name\":\"one\",\"state\":\"'\"$1\"'\",\"initPid\":0,"
-                    + "\"workDir\":\"/\",\"startedAt\":\"'\"$2\"'\",\"suspensions\":0,\"tier\":null}}'; }\n" + script + "\n");
+            Files.writeString(sudo, """
+                    #!/bin/sh
+                    export PATH=/usr/bin:/bin
+                    verb=$4
+                    cat > /dev/null
+                    echo "$verb" >> '%s'
+                    status() {
+                      echo '{"ok":{"id":"one","name":"one","state":"'"$1"'","initPid":0,"workDir":"/",'\\
+                    '"startedAt":"'"$2"'","suspensions":0,"tier":null}}'
+                    }
+                    %s
+                    """.formatted(calls, script));
             Files.setPosixFilePermissions(sudo, PosixFilePermissions.fromString("rwx------"));
             return new PrivilegedPart(Path.of("/bin/true"), sudo);
         } catch (IOException e) {
