@@ -49,8 +49,9 @@ class PrivilegedFaultTest {
         odd = Files.createDirectory(host.two.home().resolve("odd"));
         PrivilegedHost.root("chown", host.two.name(), odd.toString());
         mount("for each in one two; do mount -t tmpfs $each .; cd \"$1\"; done; mkdir below;"
-                + " mount -t tmpfs three below; mount -t tmpfs four .; cd \"$1\"; for n in 'new\nline' 'back\\040slash' 'two words'"
-                + " \"$(printf 'no\\377text')\" 'end\n'; do mkdir \"$n\"; mount -t tmpfs five \"$n\"; done");
+                + " mount -t tmpfs three below; mount -t tmpfs four .; cd \"$1\";"
+                + " for n in 'new\nline' 'back\\040slash' 'two words' \"$(printf 'no\\377text')\" 'end\n';"
+                + " do mkdir \"$n\"; mount -t tmpfs five \"$n\"; done");
     }
 
     private void mount(String script) {
