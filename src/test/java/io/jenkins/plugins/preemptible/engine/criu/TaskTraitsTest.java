@@ -1,11 +1,14 @@
 package io.jenkins.plugins.preemptible.engine.criu;
 
+import static org.awaitility.Awaitility.await;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.jenkins.plugins.preemptible.engine.host.LibC;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -25,10 +28,39 @@ class TaskTraitsTest {
     }
 
     @Test
-    void aTreeOfOrdinaryTasksLeavesNoFile(@TempDir Path folder) throws Exception {
-        TaskTraits.keep(folder, List.of());
-        TaskTraits.giveBack(folder, ProcessHandle.current().pid());
-        assertFalse(Files.list(folder).findAny().isPresent(), Proc.kernelRelease());
+    void onlyTasksThatDifferFromTheInitAreKept(@TempDir Path folder) throws Exception {
+        Process init = new ProcessBuilder("sh", "-c", "sleep 1000 & wait").start();
+        try {
+            List<Proc.Stat> tree = tree(init);
+            TaskTraits.keep(folder, tree);
+            TaskTraits.giveBack(folder, init.pid());
+            assertEquals(List.of(), list(folder), "ordinary tasks leave no file");
+
+            long child = tree.get(1).pid();
+            int idle = 3 << 13;
+            assumeTrue(LibC.setIoPriority(child, idle), "no I/O priority can be set on this host");
+            TaskTraits.keep(folder, tree);
+            assertEquals(1, list(folder).size());
+            LibC.setIoPriority(child, 2 << 13 | 4);
+            TaskTraits.giveBack(folder, init.pid());
+            assertEquals(idle, LibC.ioPriority(child));
+        } finally {
+            init.descendants().forEach(ProcessHandle::destroyForcibly);
+            init.destroyForcibly();
+        }
+    }
+
+    private static List<Proc.Stat> tree(Process init) {
+        await().until(() -> init.descendants().count() == 1);
+        return List.of(
+                Proc.stat(init.pid()).orElseThrow(),
+                Proc.stat(init.descendants().findFirst().orElseThrow().pid()).orElseThrow());
+    }
+
+    private static List<Path> list(Path folder) throws IOException {
+        try (var files = Files.list(folder)) {
+            return files.toList();
+        }
     }
 
     /** As when whoever restored it was killed before he gave them back. */
