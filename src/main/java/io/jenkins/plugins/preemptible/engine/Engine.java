@@ -25,6 +25,7 @@ import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
 import io.jenkins.plugins.preemptible.engine.stage.StageUser;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
@@ -165,7 +166,7 @@ public class Engine {
                 // As they were before the command could mount anything: that is the stage's own. Another user cannot
                 // mount, and could have written whatever he likes into his folder.
                 List<String> mounts = Mounts.ofHost(
-                        as == null ? Files.readAllLines(folder.path().resolve("mounts")) : Proc.mountInfo(init.pid()));
+                        as == null ? lines(folder.path().resolve("mounts")) : Proc.mountInfo(init.pid()));
                 folder.change(r -> r.withInit(started).withMounts(mounts));
             }
             return status(spec.id());
@@ -176,6 +177,11 @@ public class Engine {
             abandon(folder, freezer, init);
             throw new EngineException(FailureReason.LAUNCH_FAILED, e.getMessage(), List.of(), e);
         }
+    }
+
+    // A mount point may have any bytes in its name.
+    private static List<String> lines(Path file) throws IOException {
+        return new String(Files.readAllBytes(file), StandardCharsets.UTF_8).lines().toList();
     }
 
     private Freezer freezer(StageId id) {
