@@ -6,9 +6,9 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
@@ -35,8 +35,8 @@ record Packing(Path archive, boolean idle, BooleanSupplier cancelled, Duration p
 
     private static final long LOOK_MILLIS = 20;
     private static final Duration PATIENCE = Duration.ofSeconds(10);
-    /** The archives that threads may still write which were left behind. */
-    private static final Set<Path> LEFT = ConcurrentHashMap.newKeySet();
+    /** The archives that threads may still write which were left behind; itself the monitor of all access to it. */
+    private static final Set<Path> LEFT = new HashSet<>();
 
     Packing(Path archive, boolean idle, BooleanSupplier cancelled) {
         this(archive, idle, cancelled, PATIENCE);
@@ -55,10 +55,7 @@ record Packing(Path archive, boolean idle, BooleanSupplier cancelled, Duration p
      * @throws SuspendFailedException {@link FailureReason#STAGE_BUSY} when an earlier one of the same archive still ends
      */
     <T> T run(Task<T> task) throws IOException {
-        if (LEFT.contains(archive)) {
-            throw new SuspendFailedException(
-                    FailureReason.STAGE_BUSY, "the disk still works on what was packed into " + archive + " before");
-        }
+        refuseLeft();
         AtomicBoolean givenUp = new AtomicBoolean();
         AtomicBoolean written = new AtomicBoolean();
         FutureTask<T> future = new FutureTask<>(() -> {
@@ -103,6 +100,15 @@ record Packing(Path archive, boolean idle, BooleanSupplier cancelled, Duration p
         } finally {
             if (interrupted) {
                 Thread.currentThread().interrupt();
+            }
+        }
+    }
+
+    private void refuseLeft() {
+        synchronized (LEFT) {
+            if (LEFT.contains(archive)) {
+                throw new SuspendFailedException(
+                        FailureReason.STAGE_BUSY, "the disk still works on what was packed into " + archive + " before");
             }
         }
     }

@@ -136,7 +136,8 @@ final class Resumption {
             putBack(image, folder.read().map(StageRecord::preserved).orElse(null));
             // The record that is here knows the archive's stamp, unless the stage went on elsewhere meanwhile.
             StageRecord here = folder.read().orElse(sealed);
-            StageRecord suspended = here.withImage(sealed.suspensions() > here.suspensions() ? sealed.image() : here.image())
+            StageRecord.Image last = sealed.suspensions() > here.suspensions() ? sealed.image() : here.image();
+            StageRecord suspended = here.withImage(last)
                     .withState(State.SUSPENDED)
                     .withInit(null)
                     .withFreezer(null)

@@ -193,9 +193,11 @@ record Stages(Path home, CriuSearch criu, FreezerKind freezers, LocalImages loca
                 return now;
             }
             HostProcess init = StageLaunch.find(folder).orElse(null);
-            Optional<Freezer> freezer = freezer(seen);
-            if (freezer.isPresent()) {
-                killWhole(freezer.get(), init, MOMENT);
+            try {
+                killWhole(freezer(seen).orElseThrow(), init, MOMENT);
+            } catch (IOException e) {
+                LOG.log(Level.WARNING, e, () -> "what was started of " + seen.id() + " cannot be killed yet");
+                return seen;
             }
             return note(folder, seen, r -> r.withState(State.FAILED).withFreezer(null));
         }

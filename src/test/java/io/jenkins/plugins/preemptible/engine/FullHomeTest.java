@@ -81,7 +81,7 @@ class FullHomeTest {
     @Test
     void theRecordCannotBeWrittenWhenTheArchiveIsWhole() throws Exception {
         try (StageBench bench = StageBench.open()) {
-            StageId id = bench.start("bash", "-c", "x=$(head -c 40000000 /dev/urandom | base64 -w 0); " + TICKS).id();
+            StageId id = bench.start("bash", "-c", "x=$(head -c 24000000 /dev/urandom | base64 -w 0); " + TICKS).id();
             Path output = bench.engine.status(id).output();
             StageBench.until("output", SOON, () -> StageBench.lines(output) > 2);
             bench.engine.freeze(id, FreezeRequest.plain());
