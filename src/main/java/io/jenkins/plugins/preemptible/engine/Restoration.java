@@ -48,16 +48,16 @@ record Restoration(Stages stages, StageId id, Criu criu) {
         refuseForeignMounts(sealed);
         finishKill(folder);
         Freezer freezer = stages.newFreezer(id);
+        Optional<HostProcess> init = Optional.empty();
         try {
+            TaskTraits.take(images, folder.path());
             begin(folder, suspended.withState(State.RESUMING).withFreezer(freezer.location()));
-            // Whoever looks at the stage next has it, should this process be killed before it gives them back.
-            TaskTraits.copy(images, folder.path());
             long begun = System.nanoTime();
             long pid;
             try (MountStandIns standIns = MountStandIns.make(sealed.mounts())) {
                 pid = criu.restore(images, folder, freezer, sealed.mounts(), sealed.options());
             }
-            Optional<HostProcess> init = HostProcess.of(pid);
+            init = HostProcess.of(pid);
             refuseExcess(freezer, init.orElse(null));
             TaskTraits.giveBack(folder.path(), pid);
             if (freezer.cgroup().isEmpty()) {
@@ -71,18 +71,18 @@ record Restoration(Stages stages, StageId id, Criu criu) {
                             : r)
                     .orElse(suspended);
             if (after.state() != State.RUNNING) {
-                Stages.killWhole(freezer, first);
                 throw new ResumeFailedException(FailureReason.KILLED, id.value());
             }
             deleteQuietly(folder.images());
             return millis;
         } catch (CriuException e) {
-            undo(folder, freezer, suspended);
+            undo(folder, freezer, null, suspended);
             throw new ResumeFailedException(e.reason(), id.value(), e.lines(), e);
-        } catch (IOException | ResumeFailedException e) {
-            undo(folder, freezer, suspended);
+        } catch (IOException | RuntimeException e) {
+            undo(folder, freezer, init.orElse(null), suspended);
             throw e;
         } finally {
+            TaskTraits.dropTaken(folder.path());
             deleteQuietly(folder.root());
         }
     }
@@ -121,18 +121,22 @@ record Restoration(Stages stages, StageId id, Criu criu) {
         return user == null ? Optional.empty() : user.excess(Proc.tree(init.pid()));
     }
 
-    // A commit or a resume that was cut off may have left frozen or half restored processes.
-    private static void finishKill(StageFolder folder) throws IOException {
+    /** Ends the frozen or half restored processes that a commit or a resume left which was cut off. */
+    static void finishKill(StageFolder folder) throws IOException {
         Optional<StageRecord> known = folder.read();
         if (known.isPresent() && known.get().freezer() != null) {
             Stages.killWhole(Stages.freezer(known.get()).orElseThrow(), known.get().init());
         }
     }
 
-    private static void undo(StageFolder folder, Freezer freezer, StageRecord suspended) {
+    private static void undo(StageFolder folder, Freezer freezer, HostProcess init, StageRecord suspended) {
         try {
-            Stages.killWhole(freezer, null);
-            folder.change(r -> r.state() == State.RESUMING ? suspended : r);
+            Stages.killWhole(freezer, init);
+            Optional<StageRecord> after = folder.change(r -> r.state() == State.RESUMING ? suspended : r);
+            if (after.isPresent() && after.get().state() == State.KILLED) {
+                // Whoever killed it found the lock taken.
+                deleteQuietly(folder.images());
+            }
         } catch (IOException e) {
             // The record still says RESUMING with its freezer: the next resume or kill finishes this.
         }

@@ -9,12 +9,13 @@ import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.logging.Level;
+import java.util.logging.Logger;
 
 /**
  * Carries over what CRIU forgets of a task: its CPU affinity, its I/O priority and its timer slack.
@@ -32,6 +33,7 @@ import java.util.Optional;
 public final class TaskTraits {
 
     private static final ObjectMapper JSON = new ObjectMapper();
+    private static final Logger LOG = Logger.getLogger(TaskTraits.class.getName());
     private static final String FILE = "task-traits.json";
 
     private TaskTraits() {}
@@ -66,16 +68,6 @@ public final class TaskTraits {
         }
     }
 
-    /** Takes what was kept over into another folder, in place of what is there. */
-    public static void copy(Path imageFolder, Path folder) throws IOException {
-        Path file = imageFolder.resolve(FILE);
-        if (Files.exists(file)) {
-            Files.copy(file, folder.resolve(FILE), StandardCopyOption.REPLACE_EXISTING);
-        } else {
-            Files.deleteIfExists(folder.resolve(FILE));
-        }
-    }
-
     /** Sets what was kept, on the tree below a restored init. */
     public static void giveBack(Path folder, long init) throws IOException {
         Path file = folder.resolve(FILE);
@@ -90,6 +82,33 @@ public final class TaskTraits {
                     set(task, traits);
                 }
             }
+        }
+    }
+
+    /** Keeps what a restore has to give back where somebody else finds it who has to finish that restore. */
+    public static void take(Path imageFolder, Path folder) throws IOException {
+        Files.deleteIfExists(folder.resolve(FILE));
+        if (Files.exists(imageFolder.resolve(FILE))) {
+            Files.copy(imageFolder.resolve(FILE), folder.resolve(FILE));
+        }
+    }
+
+    /** Sets what {@link #take} kept, as far as it can be read, and removes that. */
+    public static void giveBackTaken(Path folder, long init) {
+        try {
+            giveBack(folder, init);
+            dropTaken(folder);
+        } catch (IOException e) {
+            LOG.log(Level.WARNING, e, () -> "the tasks below process " + init + " keep the traits that criu gave them");
+        }
+    }
+
+    /** Removes what {@link #take} kept; without effect when it kept nothing. */
+    public static void dropTaken(Path folder) {
+        try {
+            Files.deleteIfExists(folder.resolve(FILE));
+        } catch (IOException e) {
+            LOG.log(Level.FINE, e, () -> "left in " + folder + " until the next restore replaces it");
         }
     }
 

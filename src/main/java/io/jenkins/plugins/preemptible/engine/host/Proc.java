@@ -106,7 +106,8 @@ public final class Proc {
         return all().stream().filter(s -> s.session() == leader).toList();
     }
 
-    private static List<Stat> all() {
+    /** Every process of this host. */
+    public static List<Stat> all() {
         List<Stat> all = new ArrayList<>();
         try (var entries = Files.newDirectoryStream(ROOT, "[0-9]*")) {
             for (Path entry : entries) {

@@ -14,6 +14,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.function.Predicate;
 
 /**
@@ -112,10 +113,27 @@ public final class StageLaunch {
             }
             return init;
         } catch (EngineException | IOException e) {
+            // Where there is no control group, the init would outlive the one that waits for it.
+            process.descendants().forEach(ProcessHandle::destroyForcibly);
             freezer.kill(null);
             process.destroyForcibly();
             throw e;
         }
+    }
+
+    /** The init of a stage whose start was cut off before anybody knew it; empty when there is none. */
+    public static Optional<HostProcess> find(StageFolder folder) {
+        return Proc.all().stream()
+                .filter(s -> isInit(Proc.arguments(s.pid()), folder) && Proc.innerPid(s.pid()) == 1)
+                .findFirst()
+                .flatMap(s -> HostProcess.of(s.pid()));
+    }
+
+    private static boolean isInit(List<String> arguments, StageFolder folder) {
+        return arguments.contains(folder.path().toString())
+                && (arguments.contains("preemptible-init")
+                        || arguments.contains("preemptible-settle")
+                        || arguments.contains("preemptible-launch"));
     }
 
     private static String home(StageSpec spec) {

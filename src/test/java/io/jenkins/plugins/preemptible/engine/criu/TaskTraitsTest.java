@@ -74,12 +74,12 @@ class TaskTraitsTest {
             String kept = "{\"%d\":{\"processors\":\"%s\",\"ioPriority\":-1,\"slackNanos\":%d}}"
                     .formatted(Proc.innerPid(pid), Proc.allowedProcessors(pid).orElseThrow(), usual + 1000);
             Files.writeString(images.resolve("task-traits.json"), kept);
-            TaskTraits.copy(images, folder);
+            TaskTraits.take(images, folder);
             TaskTraits.giveBack(folder, pid);
             assertEquals(usual + 1000, Proc.timerSlack(pid).orElse(-1L));
             // The next restore's image may have none.
             Files.delete(images.resolve("task-traits.json"));
-            TaskTraits.copy(images, folder);
+            TaskTraits.take(images, folder);
             assertFalse(Files.list(folder).findAny().isPresent());
         } finally {
             task.destroyForcibly();
