@@ -73,7 +73,12 @@ record Restoration(Stages stages, StageId id, Criu criu) {
             if (after.state() != State.RUNNING) {
                 throw new ResumeFailedException(FailureReason.KILLED, id.value());
             }
-            deleteQuietly(folder.images());
+            if (stages.user() == null) {
+                OldImages.discard(folder.images());
+            } else {
+                // The privileged part ends with this verb.
+                deleteQuietly(folder.images());
+            }
             return millis;
         } catch (CriuException e) {
             undo(folder, freezer, null, suspended);

@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.cli;
 
 import io.jenkins.plugins.preemptible.engine.EngineException;
+import io.jenkins.plugins.preemptible.engine.OldImages;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.image.ImageException;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
@@ -61,7 +62,9 @@ public final class Preempt implements Runnable {
         PrintWriter out = new PrintWriter(System.out, true, Charset.defaultCharset());
         PrintWriter err = new PrintWriter(System.err, true, Charset.defaultCharset());
         Path current = Path.of(System.getProperty("user.dir")).toAbsolutePath();
-        System.exit(run(System.getenv(), current, out, err, args));
+        int status = run(System.getenv(), current, out, err, args);
+        OldImages.finish();
+        System.exit(status);
     }
 
     /** Runs one command and returns its exit status; never throws for anything that a user can do. */

@@ -272,6 +272,12 @@ public final class StageFolder {
             for (Path file : all.sorted(Comparator.reverseOrder()).toList()) {
                 Files.deleteIfExists(file);
             }
+        } catch (UncheckedIOException e) {
+            if (!(e.getCause() instanceof NoSuchFileException)) {
+                throw e.getCause();
+            }
+            // Somebody else deletes there too.
+            delete(folder);
         }
     }
 }
