@@ -35,6 +35,12 @@ public final class AbortedStage {
         }
         live.pendingKill(ordinary);
         live.markAborting();
+        StageRecord now = StageRegistry.get().find(stageId);
+        if (now != null && now.state == StageState.RUNNING) {
+            // It went on meanwhile: whoever let it go on may not have seen the kill yet.
+            live.carryOutKill();
+            return true;
+        }
         live.hold().withdraw(stage);
         endSteps(stageId);
         return true;

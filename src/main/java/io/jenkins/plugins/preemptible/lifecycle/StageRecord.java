@@ -128,7 +128,7 @@ public final class StageRecord implements Cloneable {
         return stage;
     }
 
-    /** Notes what the agent said when the sandbox was opened. Before the record is published only. */
+    /** Notes what the agent said when the sandbox was opened. Before it is published, or for an update. */
     public void opened(@CheckForNull List<String> enter, @CheckForNull String refusal) {
         // A plain list: what Jenkins writes to disk has to be readable by any later Java.
         enterCommand = enter == null ? null : new ArrayList<>(enter);

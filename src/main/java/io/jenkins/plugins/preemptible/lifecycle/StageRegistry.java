@@ -93,6 +93,8 @@ public final class StageRegistry implements Saveable {
 
     /** Adds a stage and saves. */
     public synchronized void add(StageRecord stage) {
+        // What an opening that was cut off left on that agent is removed by this one.
+        leftovers.computeIfPresent(stage.id, (id, left) -> left.node.equals(stage.node) ? null : left);
         publish(stage);
         save();
     }

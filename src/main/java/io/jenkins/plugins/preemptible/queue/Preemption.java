@@ -52,7 +52,7 @@ public final class Preemption {
         if (served || !NEXT_MILLIS.compareAndSet(pending, due)) {
             return;
         }
-        StageThreads.schedule("looking at the queue", delayMillis, () -> {
+        StageThreads.scheduleLook("looking at the queue", delayMillis, () -> {
             NEXT_MILLIS.compareAndSet(due, 0);
             look();
         });

@@ -17,7 +17,8 @@ import java.util.concurrent.TimeUnit;
  *
  * <ol>
  *   <li>Made when a suspension begins, opened when the executor is free, dropped when the one it is for has started,
- *       was cancelled, or has not come within a minute.
+ *       was cancelled, or has not come within a minute. One that was not opened within half an hour, since an agent
+ *       hangs, is dropped as well, so that another victim is looked for.
  *   <li>While it is open, {@link StageDispatcher} keeps everybody else off as many idle executors of that agent as are
  *       reserved.
  *   <li>Whom it is for is a name: the queue item's id, or the stage's id where a stage is to go on.
@@ -30,6 +31,8 @@ import java.util.concurrent.TimeUnit;
 public final class Reservations {
 
     private static final long LONGEST_MILLIS = TimeUnit.MINUTES.toMillis(1);
+
+    private static final long LONGEST_UNOPENED_MILLIS = TimeUnit.MINUTES.toMillis(30);
 
     private final Map<String, Reservation> byHolder = new ConcurrentHashMap<>();
 
@@ -46,7 +49,9 @@ public final class Reservations {
         }
 
         boolean stale(long nowMillis) {
-            return open() && nowMillis - openMillis > LONGEST_MILLIS;
+            return open()
+                    ? nowMillis - openMillis > LONGEST_MILLIS
+                    : nowMillis - sinceMillis > LONGEST_UNOPENED_MILLIS;
         }
     }
 

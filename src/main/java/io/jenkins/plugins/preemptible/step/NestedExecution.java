@@ -58,6 +58,11 @@ final class NestedExecution extends StepExecution {
         if (refusal != null) {
             throw new AbortException(refusal);
         }
+        begin();
+        return false;
+    }
+
+    private void begin() {
         LiveStage live = LiveStage.register(stageId, getContext(), new NestedExecutorHold(stageId));
         StageThreads.submit("starting stage " + stageId, () -> {
             try {
@@ -67,7 +72,6 @@ final class NestedExecution extends StepExecution {
                 getContext().onFailure(x);
             }
         });
-        return false;
     }
 
     private void begin(LiveStage live) throws Exception {
@@ -118,6 +122,11 @@ final class NestedExecution extends StepExecution {
     /** Pipeline has given the node block its executor again by now; a suspended stage gives it away at once. */
     @Override
     public void onResume() {
+        if (body == null) {
+            // The controller died while the stage was being opened: nobody else begins it.
+            begin();
+            return;
+        }
         LiveStage live = LiveStage.register(stageId, getContext(), new NestedExecutorHold(stageId));
         live.body(body);
         StageThreads.submit("taking up stage " + stageId, () -> {

@@ -83,11 +83,19 @@ final class OwnExecutorExecution extends StepExecution {
         }
         refuseUnknownLabel();
         LiveStage.register(stageId, getContext(), new OwnExecutorHold(this, stageId));
-        Queue.Item item = Queue.getInstance().schedule2(firstTask(), 0).getItem();
-        if (item == null) {
-            throw new AbortException("The queue does not take the preemptible stage " + settings.name());
+        boolean queued = false;
+        try {
+            Queue.Item item = Queue.getInstance().schedule2(firstTask(), 0).getItem();
+            if (item == null) {
+                throw new AbortException("The queue does not take the preemptible stage " + settings.name());
+            }
+            getContext().get(FlowNode.class).addAction(new InQueue(item.getId()));
+            queued = true;
+        } finally {
+            if (!queued) {
+                StageBody.ended(stageId, null);
+            }
         }
-        getContext().get(FlowNode.class).addAction(new InQueue(item.getId()));
         return false;
     }
 
@@ -252,7 +260,8 @@ final class OwnExecutorExecution extends StepExecution {
             if (!Queue.getInstance().contains(task)) {
                 Queue.getInstance().schedule2(task, 0);
             }
-        } catch (IOException | InterruptedException x) {
+        } catch (IOException | InterruptedException | RuntimeException x) {
+            StageBody.ended(stageId, null);
             getContext().onFailure(x);
         }
     }

@@ -165,7 +165,7 @@ public final class SudoEngine extends Engine {
 
     @Override
     public Frozen freeze(StageId id, FreezeRequest request) {
-        Frozen frozen = call(Verb.FREEZE, id, new Wire.Freeze(request.memoryFloorBytes()), Frozen.class);
+        Frozen frozen = call(Verb.FREEZE, id, new Wire.Freeze(request.memoryFloorBytes(), request.mustNotRun()), Frozen.class);
         Optional<String> objection;
         try {
             objection = request.guard().objection(id);
