@@ -39,7 +39,8 @@ public final class Resumption {
     static final int MOST_FAILURES = 3;
 
     private static final Logger LOGGER = Logger.getLogger(Resumption.class.getName());
-    private static final long RETRY_MILLIS = TimeUnit.SECONDS.toMillis(10);
+    private static final long RETRY_MILLIS =
+            Long.getLong(Resumption.class.getName() + ".retryMillis", TimeUnit.SECONDS.toMillis(10));
     /** The first pause after an outage; each one is twice the last. */
     private static final long OUTAGE_MILLIS =
             Long.getLong(Resumption.class.getName() + ".outageMillis", TimeUnit.SECONDS.toMillis(10));
@@ -193,6 +194,7 @@ public final class Resumption {
             s.state = StageLifecycle.next(s.state, Event.RESTORE_FAILED);
             s.restoreFailures++;
             s.retryAfterMillis = System.currentTimeMillis() + RETRY_MILLIS * s.restoreFailures;
+            s.imageKept = s.restoreFailures >= MOST_FAILURES && !s.frozen;
         });
         if (stage == null) {
             return Outcome.ENDED;
@@ -201,7 +203,9 @@ public final class Resumption {
         StageLog.refusal(
                 live.context(),
                 "Not resumed. " + refusal.sentence() + (last
-                        ? " This was tried " + MOST_FAILURES + " times: the stage fails, and its image is removed with it."
+                        ? " This was tried " + MOST_FAILURES + " times: the stage fails. Its sealed image stays among the"
+                                + " artifacts (" + StageImages.path(live.id())
+                                + ") and its key with the controller, as long as this build."
                         : " Nothing of it is lost; tried again in " + RETRY_MILLIS * stage.restoreFailures / 1000 + " s."),
                 refusal.criuLines());
         BodyExecution body = live.body();

@@ -98,6 +98,8 @@ public final class StageRecord implements Cloneable {
     long retryAfterMillis;
     /** How often in a row a restore failed. */
     int restoreFailures;
+    /** It failed since it could not be restored: its image and key are kept as long as its build. */
+    boolean imageKept;
 
     /** A stage that begins to run now. */
     public static StageRecord running(
