@@ -46,11 +46,12 @@ public final class Suspension {
      * For whom and why.
      *
      * @param preemptor for people
+     * @param preemptorJob full name of its job, by which it is known who may see that; null when it has none
      * @param stillWanted asked when the image is safe: false gives the executor back to the stage at once
      * @param beforeRelease run right before the executor is free, so that nobody slips in
      */
     public record Request(
-            String preemptor, Reason reason, BooleanSupplier stillWanted, Runnable beforeRelease) {}
+            String preemptor, String preemptorJob, Reason reason, BooleanSupplier stillWanted, Runnable beforeRelease) {}
 
     private final LiveStage live;
     private final Request request;
@@ -260,6 +261,7 @@ public final class Suspension {
             s.suspendedSinceMillis = now;
             s.suspensions++;
             s.preemptor = request.preemptor();
+            s.preemptorJob = request.preemptorJob();
             s.reason = request.reason().sentence();
             s.restoreFailures = 0;
             s.retryAfterMillis = 0;

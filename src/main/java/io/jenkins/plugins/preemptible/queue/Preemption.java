@@ -138,6 +138,7 @@ public final class Preemption {
                         victim.id(),
                         new Suspension.Request(
                                 preemptor.name(),
+                                preemptor.job(),
                                 action.reason(),
                                 preemptor::waits,
                                 () -> Reservations.get().open(action.forItem())));

@@ -43,7 +43,7 @@ public final class Reservations {
      * @param sinceMillis when the decision fell
      * @param openMillis when the executor became free, 0 before
      */
-    record Reservation(String holder, String node, String stageId, String runId, long sinceMillis, long openMillis) {
+    record Reservation(String holder, String node, String stageId, long sinceMillis, long openMillis) {
         boolean open() {
             return openMillis > 0;
         }
@@ -73,7 +73,7 @@ public final class Reservations {
         return byHolder.putIfAbsent(
                         holder,
                         new Reservation(
-                                holder, victim.node(), victim.id(), victim.runId(), System.currentTimeMillis(), 0))
+                                holder, victim.node(), victim.id(), System.currentTimeMillis(), 0))
                 == null;
     }
 
@@ -81,7 +81,7 @@ public final class Reservations {
         byHolder.computeIfPresent(
                 holder,
                 (key, r) -> new Reservation(
-                        r.holder, r.node, r.stageId, r.runId, r.sinceMillis, System.currentTimeMillis()));
+                        r.holder, r.node, r.stageId, r.sinceMillis, System.currentTimeMillis()));
     }
 
     @CheckForNull

@@ -85,7 +85,7 @@ final class NestedExecution extends StepExecution {
         }
         StepContext owner = PlaceholderAccess.context(placeholder);
         StageRecord stage =
-                settings.record(stageId, StageRecord.Form.NESTED, node, workspace, block.getId(), owner);
+                settings.record(stageId, StageRecord.Form.NESTED, node, workspace, owner);
         String problem = owner == null && PlaceholderAccess.problem() == null
                 ? "the executor around it is not that of a node { } block"
                 : PlaceholderAccess.problem();

@@ -172,7 +172,7 @@ final class OwnExecutorExecution extends StepExecution {
             StageLog.line(context, "Running on " + node.getDisplayName() + " in " + lease.path.getRemote());
             String cookie = UUID.randomUUID().toString();
             StageOpening.open(
-                    settings.record(stageId, StageRecord.Form.OWN, node, lease.path, block.getId(), null)
+                    settings.record(stageId, StageRecord.Form.OWN, node, lease.path, null)
                             .withCookie(cookie),
                     settings.closeConnections(),
                     node,
@@ -274,7 +274,7 @@ final class OwnExecutorExecution extends StepExecution {
         }
         return stage.state() == StageState.RUNNING
                 ? "running on " + stage.node()
-                : stage.state() + ", suspended for " + stage.preemptor();
+                : stage.state() + ", suspended for " + stage.shownPreemptor();
     }
 
     /** Links the step to its queue item, as {@code node} does. */
