@@ -39,6 +39,18 @@ public final class Proc {
 
     private Proc() {}
 
+    /** Of the kernel's task flags: the process is on its way out, and may not be a zombie yet. */
+    private static final long PF_EXITING = 0x4;
+
+    /** Whether a process is ending, has ended, or is gone. */
+    public static boolean exiting(long pid) {
+        // The seventh field after the name: proc_pid_stat(5), flags.
+        return read(ROOT.resolve(Long.toString(pid)).resolve("stat"))
+                .map(line -> line.substring(line.lastIndexOf(')') + 2).split(" "))
+                .map(fields -> fields.length < 7 || (Long.parseLong(fields[6]) & PF_EXITING) != 0)
+                .orElse(true);
+    }
+
     /** One process's fields; empty when there is no such process. */
     public static Optional<Stat> stat(long pid) {
         return read(ROOT.resolve(Long.toString(pid)).resolve("stat")).flatMap(Proc::parseStat);

@@ -1,11 +1,14 @@
 package io.jenkins.plugins.preemptible.engine.image;
 
+import com.github.luben.zstd.Zstd;
 import com.github.luben.zstd.ZstdCompressCtx;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.Deque;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 
 /**
  * Compresses a stream in pieces that need nothing of each other, several at a time.
@@ -26,6 +29,8 @@ final class FrameOutput extends OutputStream {
     private final OutputStream out;
     private final Workers.Line<Frame> line;
     private final Deque<byte[]> plain = new ArrayDeque<>();
+    /** Workers take from it. */
+    private final Queue<byte[]> packed = new ConcurrentLinkedQueue<>();
     private byte[] buffer = new byte[ArchiveFormat.CHUNK];
     private int filled;
 
@@ -39,10 +44,12 @@ final class FrameOutput extends OutputStream {
     private void take(Frame frame) throws IOException {
         out.write(frame.bytes, 0, frame.length);
         plain.add(frame.plain);
+        packed.add(frame.bytes);
     }
 
-    private static Frame compress(byte[] plain, int length) {
-        byte[] bytes = new byte[(int) com.github.luben.zstd.Zstd.compressBound(length)];
+    private Frame compress(byte[] plain, int length) {
+        byte[] used = packed.poll();
+        byte[] bytes = used == null ? new byte[(int) Zstd.compressBound(ArchiveFormat.CHUNK)] : used;
         try (ZstdCompressCtx context = new ZstdCompressCtx()) {
             context.setLevel(LEVEL);
             int size = context.compressByteArray(bytes, 0, bytes.length, plain, 0, length);

@@ -165,11 +165,13 @@ final class TreeReader {
                 .orElse(0);
     }
 
-    /** Whether a process is in the control groups of the init or in groups below them; true when it is gone. */
+    /** Whether a process is in the control groups of the init or in groups below them; true when it ends or is gone. */
     private boolean inGroupNow(long pid) {
         Map<String, String> own = groups(init);
         Map<String, String> its = groups(pid);
+        // Version 1 hierarchies show one that is ending in their root (proc_cgroup_show() of the kernel).
         return its.isEmpty()
+                || Proc.exiting(pid)
                 || own.entrySet().stream().allMatch(e -> {
                     String group = its.getOrDefault(e.getKey(), "");
                     return group.equals(e.getValue()) || (group + "/").startsWith(e.getValue() + "/");

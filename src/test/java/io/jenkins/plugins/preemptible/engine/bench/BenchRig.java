@@ -113,30 +113,33 @@ final class BenchRig implements AutoCloseable {
     }
 
     /**
-     * Starts a plain process, dumps it away, and restores it: the milliseconds of both; NaN for a restore that its
-     * process ids do not allow.
+     * Starts a plain process, dumps it away, and restores it: the milliseconds of both.
      *
-     * <p>A new one each time: a restored one is nobody's child, and where nobody reaps it its process id stays taken.
+     * <p>A new one each time: it starts with nothing that a restore has left.
      */
     double[] rawDumpAndRestore(List<String> hold) throws Exception {
         Path ready = Path.of(hold.get(hold.size() - 1));
         Process process = raw.start(hold);
-        try {
-            until("raw memory filled", () -> Files.exists(ready));
-            raw.clear();
-            List<Path> taken = process.descendants().map(p -> Path.of("/proc", Long.toString(p.pid()))).toList();
-            double dumped = millis(() -> raw.dump(process.pid(), false));
-            process.waitFor();
-            // What the host's first process has not reaped yet holds its process id.
-            boolean free = within(Duration.ofSeconds(5), () -> taken.stream().noneMatch(Files::exists));
-            double restored = free ? millis(raw::restore) : Double.NaN;
-            return new double[] {dumped, restored};
-        } finally {
-            ProcessHandle.of(process.pid()).ifPresent(p -> {
-                p.descendants().forEach(ProcessHandle::destroyForcibly);
-                p.destroyForcibly();
-            });
-            raw.clear();
+        List<Long> below = List.of();
+        try (Orphans orphans = Orphans.adopted()) {
+            try {
+                until("raw memory filled", () -> Files.exists(ready));
+                raw.clear();
+                below = process.descendants().map(ProcessHandle::pid).toList();
+                double dumped = millis(() -> raw.dump(process.pid(), false));
+                process.waitFor();
+                orphans.reap(below);
+                return new double[] {dumped, millis(raw::restore)};
+            } finally {
+                ProcessHandle.of(process.pid()).ifPresent(p -> {
+                    p.descendants().forEach(ProcessHandle::destroyForcibly);
+                    p.destroyForcibly();
+                });
+                process.waitFor();
+                orphans.reap(List.of(process.pid()));
+                orphans.reap(below);
+                raw.clear();
+            }
         }
     }
 

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -42,5 +43,21 @@ class ProcTest {
     @ValueSource(longs = {-1, 0, 1, 1L << 33})
     void nobodyElseIsSignalled(long pid) {
         assertThrows(IllegalArgumentException.class, () -> LibC.kill(pid, LibC.SIGCONT));
+    }
+
+    @Test
+    void aZombieIsExitingAndASleeperIsNot() throws Exception {
+        // exec: nobody waits for the first sleep, so that it stays a zombie.
+        Process sleeper = new ProcessBuilder("sh", "-c", "sleep 0.01 & exec sleep 60").start();
+        try {
+            Awaitility.await().until(() -> sleeper.children().anyMatch(c -> Proc.stat(c.pid())
+                    .filter(Proc.Stat::zombie)
+                    .isPresent()));
+            assertTrue(sleeper.children().allMatch(c -> Proc.exiting(c.pid())));
+            assertFalse(Proc.exiting(sleeper.pid()));
+        } finally {
+            sleeper.destroyForcibly().waitFor();
+        }
+        assertTrue(Proc.exiting(sleeper.pid()), "one that is gone");
     }
 }
