@@ -11,6 +11,7 @@ import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.Event;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.view.ResumedStageAction;
 import java.io.IOException;
+import java.nio.channels.ClosedByInterruptException;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.logging.Level;
@@ -109,6 +110,11 @@ public final class Resumption {
         } catch (ImageGoneException x) {
             return failed(live, AgentStage.Refusal.of(x.getMessage()));
         } catch (IOException | RuntimeException x) {
+            if (interrupted(x)) {
+                registry.cutOff(live.id());
+                Sealing.takeUp(live.id());
+                throw (InterruptedException) new InterruptedException().initCause(x);
+            }
             return outage(live, x);
         }
         if (restore == null) {
@@ -121,6 +127,16 @@ public final class Resumption {
         }
         went(live, stage, executor, restore, TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - began));
         return Outcome.RUNS;
+    }
+
+    /** Whether somebody has stopped it in the midst of I/O. */
+    private static boolean interrupted(Throwable failure) {
+        for (Throwable x = failure; x != null; x = x.getCause()) {
+            if (x instanceof InterruptedException || x instanceof ClosedByInterruptException) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /** @return null when nothing is left of a stage that was frozen and had no image yet */

@@ -19,6 +19,7 @@ import io.jenkins.plugins.preemptible.lifecycle.StageThreads;
 import java.io.IOException;
 import java.util.logging.Level;
 import java.util.logging.Logger;
+import jenkins.model.Jenkins;
 import org.jenkinsci.plugins.workflow.graph.FlowNode;
 import org.jenkinsci.plugins.workflow.steps.BodyExecution;
 import org.jenkinsci.plugins.workflow.steps.BodyInvoker;
@@ -68,8 +69,12 @@ final class NestedExecution extends StepExecution {
             try {
                 begin(live);
             } catch (Exception | LinkageError x) {
-                StageBody.ended(live, null);
-                getContext().onFailure(x);
+                // A controller that goes down begins it again when it is back.
+                Jenkins jenkins = Jenkins.getInstanceOrNull();
+                if (jenkins != null && !jenkins.isTerminating()) {
+                    StageBody.ended(live, null);
+                    getContext().onFailure(x);
+                }
             }
         });
     }

@@ -194,7 +194,8 @@ final class OwnExecutorExecution extends StepExecution {
             context.saveState();
             started = true;
         } finally {
-            if (!started) {
+            // A controller that goes down begins it again when it is back.
+            if (!started && !Jenkins.get().isTerminating()) {
                 StageBody.ended(live, run);
             }
         }

@@ -54,11 +54,13 @@ final class OwnExecutorHold implements ExecutorHold {
             }
             owner = executor;
         }
-        Held now = runs(executor, executable) ? new Held(execution) : null;
-        synchronized (this) {
-            held = now;
-            if (now == null) {
-                owner = null;
+        Held now = null;
+        try {
+            now = runs(executor, executable) ? new Held(execution) : null;
+        } finally {
+            synchronized (this) {
+                held = now;
+                owner = now == null ? null : executor;
             }
         }
         if (now == null) {
@@ -79,8 +81,10 @@ final class OwnExecutorHold implements ExecutorHold {
         } catch (InterruptedException x) {
             stopped(executor, executable.getParent().resumes());
         } catch (Exception | LinkageError x) {
-            StageBody.ended(stageId, null);
-            execution.getContext().onFailure(x);
+            if (!Jenkins.get().isTerminating()) {
+                StageBody.ended(stageId, null);
+                execution.getContext().onFailure(x);
+            }
         }
         return false;
     }

@@ -19,6 +19,7 @@ import org.jvnet.hudson.test.TestExtension;
 class OpeningCutOffTest extends Restarts {
 
     private static volatile boolean held;
+    private static volatile boolean reached;
 
     /** Whoever begins a stage asks for this last, and stays here for ever: his controller is gone. */
     @TestExtension
@@ -33,6 +34,7 @@ class OpeningCutOffTest extends Restarts {
             boolean begins = StackWalker.getInstance().walk(frames -> frames.anyMatch(
                     frame -> frame.getMethodName().equals("begin") && frame.getClassName().contains(".preemptible.step.")));
             if (held && begins) {
+                reached = true;
                 new CountDownLatch(1).await();
             }
             return null;
@@ -43,13 +45,14 @@ class OpeningCutOffTest extends Restarts {
     @ValueSource(booleans = {false, true})
     void stageIsBegunAgain(boolean nested) throws Throwable {
         sessions.then(j -> {
+            reached = false;
             held = true;
             Rig rig = new Rig(j);
             rig.inboundAgent(agents);
             Rig.start(rig.pipeline("low", 5, nested ? Rig.nested(Rig.endless(), "sh 'true'") : Rig.own(Rig.endless())));
             await("a sandbox")
                     .atMost(Rig.PATIENCE)
-                    .until(() -> StageRegistry.get().all().stream().anyMatch(stage -> stage.enterCommand() != null));
+                    .until(() -> reached && StageRegistry.get().all().stream().anyMatch(stage -> stage.enterCommand() != null));
         });
         held = false;
         Rig.restart(sessions, agents, j -> {

@@ -10,6 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import hudson.model.Executor;
 import hudson.model.FreeStyleBuild;
+import hudson.model.FreeStyleProject;
 import hudson.model.Result;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.Engine;
@@ -65,7 +66,11 @@ class OutageTest extends OneAgent {
         low = rig.pipeline("low", 5, script);
         victim = Rig.start(low);
         Rig.awaitLog(victim, "count-3\n");
-        return rig.freestyle("high", 1, Rig.untilEnough()).scheduleBuild2(0).waitForStart();
+        FreeStyleProject high = rig.freestyle("high", 1, Rig.untilEnough());
+        high.scheduleBuild2(0);
+        // Not waitForStart, which waits for ever: where the sandbox cannot be opened, it never starts.
+        await("high has started").atMost(Rig.PATIENCE).until(() -> high.getLastBuild() != null);
+        return high.getLastBuild();
     }
 
     private void ends(FreeStyleBuild preemptor) throws Exception {
