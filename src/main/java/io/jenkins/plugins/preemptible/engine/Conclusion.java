@@ -4,6 +4,7 @@ import io.jenkins.plugins.preemptible.engine.criu.CriuRun;
 import io.jenkins.plugins.preemptible.engine.criu.SilentClose;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
+import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
 import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
 import java.io.IOException;
@@ -12,6 +13,8 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.logging.Level;
+import java.util.logging.Logger;
 
 /**
  * The end of a suspension: the frozen tree is killed, or it runs on.
@@ -28,6 +31,8 @@ final class Conclusion {
 
     private static final Duration THAW_LIMIT = Duration.ofSeconds(60);
     private static final Duration DUMPER_LIMIT = Duration.ofSeconds(30);
+    private static final Duration KILL_LIMIT = Duration.ofSeconds(15);
+    private static final Logger LOG = Logger.getLogger(Conclusion.class.getName());
 
     private final Suspension suspension;
     private final StageFolder folder;
@@ -50,21 +55,39 @@ final class Conclusion {
                     .withFreezing(null)
                     .withSuspensions(r.suspensions() + 1));
             if (after.state() == State.KILLED) {
+                StageFolder.delete(folder.images());
                 throw new SuspendFailedException(FailureReason.KILLED, suspension.id().value());
             }
-            if (record.options().tcpEstablished()) {
-                SilentClose.prepare(record.dumped());
-            }
-            Stages.killWhole(tree.freezer(), record.init());
-            if (!suspension.stages().localImages().keeps(folder.images())) {
-                StageFolder.delete(folder.images());
-            }
-            suspension.change(r -> r.state() == State.KILLED
-                    ? r
-                    : r.withInit(null).withFreezer(null).withArchive(r.archive(), null));
+            finish(suspension.stages(), folder, after, KILL_LIMIT);
         } catch (IOException e) {
             throw suspension.failed(e);
         }
+    }
+
+    /**
+     * Kills what a commit has to kill, once the record says SUSPENDED; the caller holds the lock. It can be repeated, by
+     * whoever finds that it was cut off.
+     *
+     * @return the record, which has no freezer any more
+     * @throws IOException when processes are left after {@code limit}; their freezer stays in the record
+     */
+    static StageRecord finish(Stages stages, StageFolder folder, StageRecord record, Duration limit)
+            throws IOException {
+        if (record.options().tcpEstablished() && record.dumped() != null) {
+            SilentClose.prepare(record.dumped());
+        }
+        Stages.killWhole(Stages.freezer(record).orElseThrow(), record.init(), limit);
+        if (!stages.localImages().keeps(folder.images())) {
+            StageFolder.delete(folder.images());
+        }
+        StageRecord end = folder.change(r -> r.state() == State.KILLED
+                        ? r
+                        : r.withInit(null).withFreezer(null).withArchive(r.archive(), null))
+                .orElse(record);
+        if (end.state() == State.KILLED) {
+            StageFolder.delete(folder.images());
+        }
+        return end;
     }
 
     private StageRecord waiting() {
@@ -72,10 +95,19 @@ final class Conclusion {
         if (record.state() != State.SUSPENDING || record.dumped() == null) {
             throw new SuspendFailedException(FailureReason.NO_CHECKPOINT, suspension.id().value());
         }
-        if (!Files.isRegularFile(Path.of(record.archive()))) {
+        Path archive = Path.of(record.archive());
+        if (!Files.isRegularFile(archive)) {
             throw new SuspendFailedException(FailureReason.IMAGE_MISSING, record.archive());
         }
+        // By its size alone: a copy that was fetched back under its name is as good.
+        if (record.image() != null && !sizeOf(Resumption.stamp(archive)).equals(sizeOf(record.image().archiveStamp()))) {
+            throw new SuspendFailedException(FailureReason.IMAGE_MISSING, "another file has its name, " + archive);
+        }
         return record;
+    }
+
+    private static String sizeOf(String stamp) {
+        return String.valueOf(stamp).split(" ")[0];
     }
 
     /** Returns how many processes run on. */
@@ -123,14 +155,36 @@ final class Conclusion {
 
     private void discard(StageRecord record, FrozenTree tree) throws IOException {
         // First: once it has run, nobody may take the image for its last state any more, not after a crash either.
-        suspension.change(r -> r.withArchive(null, null));
+        // Removing needs no room on a full disk, the record does.
+        try {
+            dropImage(folder, record);
+        } catch (IOException e) {
+            suspension.change(r -> r.withArchive(null, null));
+        }
         tree.thaw();
-        suspension.change(r ->
-                r.state() == State.KILLED ? r : r.withState(State.RUNNING).withFreezing(null).withArchive(null, null));
-        StageFolder.delete(folder.images());
-        if (record.archive() != null && record.dumped() != null) {
+        try {
+            suspension.change(r ->
+                    r.state() == State.KILLED ? r : r.withState(State.RUNNING).withFreezing(null).withArchive(null, null));
+        } catch (IOException e) {
+            LOG.log(Level.WARNING, e, () -> suspension.id() + " runs on, which cannot be written down yet");
+        }
+        Restoration.deleteQuietly(folder.images());
+    }
+
+    /** Removes the image of a stage that runs on or is about to, and its archive if no other file has its name by now. */
+    static void dropImage(StageFolder folder, StageRecord record) throws IOException {
+        if (ownsArchive(record)) {
             Files.deleteIfExists(Path.of(record.archive()));
         }
+        StageFolder.delete(folder.images());
+    }
+
+    /** Whether the file under the archive's name is the very one that was sealed, untouched, and waits for the end. */
+    static boolean ownsArchive(StageRecord record) {
+        return record.dumped() != null
+                && record.archive() != null
+                && record.image() != null
+                && Resumption.stamp(Path.of(record.archive())).equals(record.image().archiveStamp());
     }
 
     /** Ends what somebody left who died while it dumped or packed; the caller holds the lock. */
@@ -144,13 +198,18 @@ final class Conclusion {
         }
     }
 
-    /** For a stage that was killed; a dump that is still under way removes its own images when it fails. */
-    static void deleteImages(StageFolder folder) throws IOException {
-        Optional<StageFolder.Held> free = folder.lock();
-        if (free.isPresent()) {
-            try (StageFolder.Held lock = free.get()) {
-                StageFolder.delete(folder.images());
-            }
+    /**
+     * For a stage that was killed: ends a criu that somebody left, and removes the images. Whoever is at the stage still
+     * removes them itself when it finds it killed.
+     *
+     * @param record as it was before
+     */
+    static void clear(Stages stages, StageFolder folder, StageRecord record) throws IOException {
+        try (StageFolder.Held lock = stages.lock(StageId.parse(record.id()))) {
+            endDumper(record);
+            StageFolder.delete(folder.images());
+        } catch (EngineException e) {
+            LOG.log(Level.FINE, e, () -> "somebody else clears away what is left of " + record.id());
         }
     }
 }

@@ -161,17 +161,9 @@ final class Dumping {
                         .withMounts(mounts)
                         .withImage(image)
                         .withSuspensions(record.suspensions() + 1));
-        ImageArchive.Written written = new Packing(idle, this::cancelled)
-                .run(() -> ImageArchive.write(request(record, archive, key, timed, extent)));
-        StageRecord.Image sealed = new StageRecord.Image(image.createdAt(), Resumption.stamp(archive), tree.size());
-        List<Long> pids = tree.stream().map(Proc.Stat::pid).toList();
-        StageRecord after = suspension.change(r -> r.state() != State.SUSPENDING ? r : r
-                .withArchive(archive.toString(), pids)
-                .withImage(sealed));
-        if (after.state() != State.SUSPENDING) {
-            Files.deleteIfExists(archive);
-            throw new SuspendFailedException(FailureReason.KILLED, suspension.id().value());
-        }
+        ImageArchive.Written written = new Packing(archive, idle, this::cancelled).run(givenUp ->
+                ImageArchive.write(request(record, archive, key, timed, extent).unless(givenUp)));
+        seal(archive, new StageRecord.Image(image.createdAt(), Resumption.stamp(archive), tree.size()), tree);
         return new Checkpoint(
                 suspension.id(),
                 record.freezing().millis(),
@@ -183,6 +175,24 @@ final class Dumping {
                 written.imageId(),
                 written.parentId(),
                 written.skipped());
+    }
+
+    private void seal(Path archive, StageRecord.Image sealed, List<Proc.Stat> tree) throws IOException {
+        List<Long> pids = tree.stream().map(Proc.Stat::pid).toList();
+        boolean noted = false;
+        try {
+            StageRecord after = suspension.change(r -> r.state() != State.SUSPENDING ? r : r
+                    .withArchive(archive.toString(), pids)
+                    .withImage(sealed));
+            noted = after.state() == State.SUSPENDING;
+        } finally {
+            if (!noted) {
+                Files.deleteIfExists(archive);
+            }
+        }
+        if (!noted) {
+            throw new SuspendFailedException(FailureReason.KILLED, suspension.id().value());
+        }
     }
 
     private boolean cancelled() {
@@ -247,11 +257,11 @@ final class Dumping {
             }
             suspension.change(r -> r.state() != State.SUSPENDING ? r : r
                     .withState(thaw ? State.RUNNING : State.SUSPENDING)
-                    .withFreezing(thaw ? null : before.freezing())
+                    .withFreezing(thaw ? null : r.freezing())
                     .withArchive(null, null)
                     .withImage(before.image()));
         } catch (IOException | RuntimeException e) {
-            // The state is derived again from the host at the next look.
+            // The next look finds out whether it is frozen.
         }
     }
 }

@@ -25,6 +25,7 @@ import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
 import io.jenkins.plugins.preemptible.engine.stage.StageUser;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
@@ -34,6 +35,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.logging.Level;
+import java.util.logging.Logger;
 
 /**
  * All stages of this host under one home folder: starts, suspends, resumes and ends them.
@@ -53,6 +56,7 @@ import java.util.Optional;
 public class Engine {
 
     private static final int KILLED_BY_SIGNAL = 128 + 9;
+    private static final Logger LOG = Logger.getLogger(Engine.class.getName());
     private static final Duration POLL = Duration.ofMillis(25);
 
     /** One for all engines of this process: agents open an engine for every verb, and {@code criu check} takes its time. */
@@ -90,13 +94,8 @@ public class Engine {
      * @param criu the one program to use
      * @param user who owns the stages; each has a home folder of his own
      */
-    public static Engine forUser(Path home, Path criu, StageUser user) throws IOException {
-        return open(
-                home,
-                new CriuSearch(List.of(criu)),
-                FreezerKind.bestGroup(),
-                LocalImages.of(Map.of()),
-                user);
+    public static Engine forUser(Path home, Path criu, StageUser user) {
+        return open(home, new CriuSearch(List.of(criu)), null, LocalImages.of(Map.of()), user);
     }
 
     /** As above, with these criu programs and this kind of freezer only (null for any). */
@@ -121,7 +120,7 @@ public class Engine {
 
     /** Tries what suspending needs on this host. */
     public HostReport check() {
-        return new HostCheck(stages.criu()).report();
+        return new HostCheck(stages.criu(), stages.user() != null).report();
     }
 
     /**
@@ -145,35 +144,53 @@ public class Engine {
             throw new EngineException(FailureReason.BAD_SPEC, "the working folder " + spec.workDir() + " does not exist");
         }
         Freezer freezer = null;
+        HostProcess init = null;
         try {
             folder.create();
-            try {
-                freezer = FreezerKind.create(spec.id(), stages.freezers());
-            } catch (IOException e) {
-                throw new EngineException(FailureReason.NO_FREEZER, e.getMessage(), List.of(), e);
+        } catch (IOException e) {
+            throw new EngineException(FailureReason.LAUNCH_FAILED, e.getMessage(), List.of(), e);
+        }
+        try {
+            // As long as it is held, whoever finds a record without an init knows that this one still starts it.
+            try (StageFolder.Held lock = stages.lock(spec.id())) {
+                freezer = freezer(spec.id());
+                folder.write(StageRecord.starting(
+                        spec, freezer.location(), Instant.now().toString(), folder.path().toString()));
+                init = StageLaunch.start(spec, folder, freezer, as);
+                HostProcess started = init;
+                // As they were before the command could mount anything: that is the stage's own. Another user cannot
+                // mount, and could have written whatever he likes into his folder.
+                List<String> mounts = Mounts.ofHost(
+                        as == null ? lines(folder.path().resolve("mounts")) : Proc.mountInfo(init.pid()));
+                folder.change(r -> r.withInit(started).withMounts(mounts));
             }
-            folder.write(StageRecord.starting(
-                    spec, freezer.location(), Instant.now().toString(), folder.path().toString()));
-            HostProcess init = StageLaunch.start(spec, folder, freezer, as);
-            // As they were before the command could mount anything: that is the stage's own. Another user cannot mount,
-            // and could have written whatever he likes into his folder.
-            List<String> mounts = Mounts.ofHost(
-                    as == null ? Files.readAllLines(folder.path().resolve("mounts")) : Proc.mountInfo(init.pid()));
-            folder.change(r -> r.withInit(init).withMounts(mounts));
             return status(spec.id());
         } catch (RuntimeException e) {
-            abandon(folder, freezer);
+            abandon(folder, freezer, init);
             throw e;
         } catch (IOException e) {
-            abandon(folder, freezer);
+            abandon(folder, freezer, init);
             throw new EngineException(FailureReason.LAUNCH_FAILED, e.getMessage(), List.of(), e);
         }
     }
 
-    private static void abandon(StageFolder folder, Freezer freezer) {
+    // A mount point may have any bytes in its name.
+    private static List<String> lines(Path file) throws IOException {
+        return new String(Files.readAllBytes(file), StandardCharsets.UTF_8).lines().toList();
+    }
+
+    private Freezer freezer(StageId id) {
+        try {
+            return stages.newFreezer(id);
+        } catch (IOException e) {
+            throw new EngineException(FailureReason.NO_FREEZER, e.getMessage(), List.of(), e);
+        }
+    }
+
+    private static void abandon(StageFolder folder, Freezer freezer, HostProcess init) {
         try {
             if (freezer != null) {
-                Stages.killWhole(freezer, null);
+                Stages.killWhole(freezer, init);
             }
             StageFolder.delete(folder.path());
         } catch (IOException e) {
@@ -326,9 +343,13 @@ public class Engine {
     private void commitOrThaw(StageId id) {
         try {
             commit(id);
-        } catch (SuspendFailedException e) {
-            if (status(id).state() == State.SUSPENDING) {
-                thaw(id);
+        } catch (EngineException e) {
+            try {
+                if (status(id).state() == State.SUSPENDING) {
+                    thaw(id);
+                }
+            } catch (EngineException another) {
+                e.addSuppressed(another);
             }
             throw e;
         }
@@ -364,7 +385,7 @@ public class Engine {
         return stages.status(id);
     }
 
-    /** All stages of this home, by id. */
+    /** All stages of this home, by id; those whose record cannot be read are left out, the log names them. */
     public List<StageStatus> list() {
         List<StageStatus> known = new ArrayList<>();
         for (StageId id : stages.ids()) {
@@ -375,6 +396,8 @@ public class Engine {
                 if (e.reason() != FailureReason.UNKNOWN_STAGE) {
                     throw e;
                 }
+            } catch (UncheckedIOException e) {
+                LOG.log(Level.WARNING, e, () -> "nothing can be told of the stage " + id + "; kill and forget remove it");
             }
         }
         return List.copyOf(known);
@@ -403,47 +426,19 @@ public class Engine {
      * archive stays where it is, but cannot be resumed here any more. Without effect on a stage that ended.
      *
      * @throws EngineException {@link FailureReason#UNKNOWN_STAGE}
+     * @throws UncheckedIOException when processes are left; or none is, and only that cannot be written down
      */
     public void kill(StageId id) {
-        StageRecord record = stages.settle(id);
-        if (record.state() == State.ENDED || record.state() == State.FAILED) {
-            return;
-        }
-        StageFolder folder = stages.folder(id);
-        try {
-            folder.change(r -> r.withState(State.KILLED));
-            Optional<Freezer> freezer = Stages.freezer(record);
-            if (freezer.isPresent()) {
-                Stages.killWhole(freezer.get(), record.init());
-            }
-            Conclusion.deleteImages(folder);
-            folder.change(r ->
-                    r.state() == State.KILLED ? r.withInit(null).withFreezer(null).withFreezing(null) : r);
-        } catch (IOException e) {
-            throw new UncheckedIOException("the stage " + id + " could not be killed", e);
-        }
+        new Ending(stages, id).kill();
     }
 
     /**
-     * Removes the folder of a stage that ended, was killed, or is suspended and goes on elsewhere. Archives stay.
+     * Removes the folder of a stage that ended, was killed, or is suspended and goes on elsewhere. Archives stay. One
+     * whose record cannot be read goes too, if nothing runs in its control group.
      *
      * @throws EngineException {@link FailureReason#STAGE_RUNS} or {@link FailureReason#UNKNOWN_STAGE}
      */
     public void forget(StageId id) {
-        StageRecord record = stages.settle(id);
-        switch (record.state()) {
-            case RUNNING, SUSPENDING, RESUMING:
-                throw new EngineException(FailureReason.STAGE_RUNS, id.value());
-            default:
-        }
-        try {
-            Optional<Freezer> freezer = Stages.freezer(record);
-            if (freezer.isPresent()) {
-                Stages.killWhole(freezer.get(), record.init());
-            }
-            StageFolder.delete(stages.folder(id).path());
-        } catch (IOException e) {
-            throw new UncheckedIOException("the folder of " + id + " cannot be removed", e);
-        }
+        new Ending(stages, id).forget();
     }
 }

@@ -121,7 +121,7 @@ final class Freezing {
             suspension.change(r ->
                     r.state() == State.SUSPENDING ? r.withState(State.RUNNING).withFreezing(null) : r);
         } catch (IOException | RuntimeException e) {
-            // The record says SUSPENDING: a thaw or another freeze finishes this.
+            // The record says SUSPENDING: the next look finds out whether it is frozen, a thaw or a freeze finishes this.
         }
     }
 }

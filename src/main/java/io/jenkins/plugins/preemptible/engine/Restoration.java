@@ -5,7 +5,6 @@ import io.jenkins.plugins.preemptible.engine.criu.CriuException;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.criu.TaskTraits;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
-import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.host.RootsOwn;
@@ -14,6 +13,7 @@ import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
 import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
+import io.jenkins.plugins.preemptible.engine.stage.StageUser;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
@@ -47,17 +47,19 @@ record Restoration(Stages stages, StageId id, Criu criu) {
         StageFolder folder = stages.folder(id);
         refuseForeignMounts(sealed);
         finishKill(folder);
-        Freezer freezer = FreezerKind.create(id, stages.freezers());
+        Freezer freezer = stages.newFreezer(id);
+        Optional<HostProcess> init = Optional.empty();
         try {
+            TaskTraits.take(images, folder.path());
             begin(folder, suspended.withState(State.RESUMING).withFreezer(freezer.location()));
             long begun = System.nanoTime();
             long pid;
             try (MountStandIns standIns = MountStandIns.make(sealed.mounts())) {
                 pid = criu.restore(images, folder, freezer, sealed.mounts(), sealed.options());
             }
-            Optional<HostProcess> init = HostProcess.of(pid);
+            init = HostProcess.of(pid);
             refuseExcess(freezer, init.orElse(null));
-            TaskTraits.giveBack(images, pid);
+            TaskTraits.giveBack(folder.path(), pid);
             if (freezer.cgroup().isEmpty()) {
                 freezer.thaw(init.orElse(null));
             }
@@ -69,18 +71,18 @@ record Restoration(Stages stages, StageId id, Criu criu) {
                             : r)
                     .orElse(suspended);
             if (after.state() != State.RUNNING) {
-                Stages.killWhole(freezer, first);
                 throw new ResumeFailedException(FailureReason.KILLED, id.value());
             }
             deleteQuietly(folder.images());
             return millis;
         } catch (CriuException e) {
-            undo(folder, freezer, suspended);
+            undo(folder, freezer, null, suspended);
             throw new ResumeFailedException(e.reason(), id.value(), e.lines(), e);
-        } catch (IOException | ResumeFailedException e) {
-            undo(folder, freezer, suspended);
+        } catch (IOException | RuntimeException e) {
+            undo(folder, freezer, init.orElse(null), suspended);
             throw e;
         } finally {
+            TaskTraits.dropTaken(folder.path());
             deleteQuietly(folder.root());
         }
     }
@@ -107,28 +109,34 @@ record Restoration(Stages stages, StageId id, Criu criu) {
 
     // The kernel stopped criu from giving more than the user has; this would show that it did not.
     private void refuseExcess(Freezer freezer, HostProcess init) throws IOException {
-        if (stages.user() == null || init == null) {
-            return;
-        }
-        Optional<String> excess = stages.user().excess(Proc.tree(init.pid()));
+        Optional<String> excess = init == null ? Optional.empty() : excess(stages.user(), init);
         if (excess.isPresent()) {
             Stages.killWhole(freezer, init);
             throw new ResumeFailedException(FailureReason.OTHER_RIGHTS, excess.get());
         }
     }
 
-    // A commit or a resume that was cut off may have left frozen or half restored processes.
-    private static void finishKill(StageFolder folder) throws IOException {
+    /** What a restored tree has that its user has not; empty for a tree of this engine's own user. */
+    static Optional<String> excess(StageUser user, HostProcess init) {
+        return user == null ? Optional.empty() : user.excess(Proc.tree(init.pid()));
+    }
+
+    /** Ends the frozen or half restored processes that a commit or a resume left which was cut off. */
+    static void finishKill(StageFolder folder) throws IOException {
         Optional<StageRecord> known = folder.read();
         if (known.isPresent() && known.get().freezer() != null) {
             Stages.killWhole(Stages.freezer(known.get()).orElseThrow(), known.get().init());
         }
     }
 
-    private static void undo(StageFolder folder, Freezer freezer, StageRecord suspended) {
+    private static void undo(StageFolder folder, Freezer freezer, HostProcess init, StageRecord suspended) {
         try {
-            Stages.killWhole(freezer, null);
-            folder.change(r -> r.state() == State.RESUMING ? suspended : r);
+            Stages.killWhole(freezer, init);
+            Optional<StageRecord> after = folder.change(r -> r.state() == State.RESUMING ? suspended : r);
+            if (after.isPresent() && after.get().state() == State.KILLED) {
+                // Whoever killed it found the lock taken.
+                deleteQuietly(folder.images());
+            }
         } catch (IOException e) {
             // The record still says RESUMING with its freezer: the next resume or kill finishes this.
         }

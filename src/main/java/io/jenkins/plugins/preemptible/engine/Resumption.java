@@ -107,19 +107,37 @@ final class Resumption {
         if (!sealed.sandbox() && !folder.path().toString().equals(sealed.folder())) {
             throw new ResumeFailedException(FailureReason.ELSEWHERE, sealed.folder());
         }
-        boolean known = folder.exists();
-        if (known) {
+        if (folder.exists()) {
             stages.settle(id);
-        } else {
+        } else if (!Files.isDirectory(folder.path())) {
+            // One without a record was left by a resume that was cut off.
             folder.create();
         }
         try (StageFolder.Held lock = lock(stages, id)) {
+            return restore(criu, images, image, unpackMillis, folder, sealed);
+        }
+    }
+
+    private ResumeReport restore(
+            Criu criu,
+            Path images,
+            ImageArchive.Unpacked image,
+            long unpackMillis,
+            StageFolder folder,
+            StageRecord sealed)
+            throws IOException {
+        ImageManifest manifest = image.manifest();
+        StageId id = StageId.parse(sealed.id());
+        boolean known = folder.exists();
+        try {
             refuseUnfit(folder, sealed);
             List<String> warnings = compareHosts(criu, manifest);
+            Restoration.finishKill(folder);
             putBack(image, folder.read().map(StageRecord::preserved).orElse(null));
-            // The record that is here knows the archive's stamp.
-            StageRecord suspended = folder.read()
-                    .orElse(sealed)
+            // The record that is here knows the archive's stamp, unless the stage went on elsewhere meanwhile.
+            StageRecord here = folder.read().orElse(sealed);
+            StageRecord.Image last = sealed.suspensions() > here.suspensions() ? sealed.image() : here.image();
+            StageRecord suspended = here.withImage(last)
                     .withState(State.SUSPENDED)
                     .withInit(null)
                     .withFreezer(null)
@@ -190,11 +208,12 @@ final class Resumption {
         }
     }
 
-    // Numbers alone are not enough: a suspension that was given up had the same one.
+    // Numbers alone are not enough: a suspension that was given up had the same one. A higher one is of another host, on
+    // which the stage went on.
     private static boolean outdated(StageRecord known, StageRecord sealed) {
         boolean sameImage = known.image() == null
                 || sealed.image() == null
                 || known.image().createdAt().equals(sealed.image().createdAt());
-        return known.suspensions() != sealed.suspensions() || !sameImage;
+        return known.suspensions() > sealed.suspensions() || (known.suspensions() == sealed.suspensions() && !sameImage);
     }
 }

@@ -3,12 +3,14 @@ package io.jenkins.plugins.preemptible.engine;
 import io.jenkins.plugins.preemptible.engine.criu.Criu;
 import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import io.jenkins.plugins.preemptible.engine.criu.TaskTraits;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
 import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import io.jenkins.plugins.preemptible.engine.stage.StageLaunch;
 import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
 import io.jenkins.plugins.preemptible.engine.stage.StageStatus;
 import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
@@ -24,6 +26,9 @@ import java.time.Instant;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.function.UnaryOperator;
+import java.util.logging.Level;
+import java.util.logging.Logger;
 
 /**
  * The stages under one home folder and what is true of them on this host.
@@ -39,7 +44,10 @@ import java.util.Set;
  */
 record Stages(Path home, CriuSearch criu, FreezerKind freezers, LocalImages localImages, StageUser user) {
 
+    private static final Logger LOG = Logger.getLogger(Stages.class.getName());
     private static final Duration GONE = Duration.ofSeconds(15);
+    /** What a mere look may wait for the end of processes. */
+    private static final Duration MOMENT = Duration.ofSeconds(1);
 
     StageFolder folder(StageId id) {
         return new StageFolder(home.resolve("stages").resolve(id.value()));
@@ -57,14 +65,26 @@ record Stages(Path home, CriuSearch criu, FreezerKind freezers, LocalImages loca
     /** A new folder in there; those of processes that died are removed first. */
     Path unpackingFolder() throws IOException {
         HostProcess self = HostProcess.of(ProcessHandle.current().pid()).orElseThrow();
-        try (var entries = Files.list(incoming())) {
+        incoming();
+        sweepIncoming();
+        return Files.createTempDirectory(incoming(), "image-" + self.pid() + "-" + self.startTicks() + "-");
+    }
+
+    /** Removes what resumes left there whose processes died: it is the plain memory of stages. */
+    void sweepIncoming() {
+        Path incoming = home.resolve("incoming");
+        if (!Files.isDirectory(incoming)) {
+            return;
+        }
+        try (var entries = Files.list(incoming)) {
             for (Path entry : entries.toList()) {
                 if (isOfTheDead(entry.getFileName().toString())) {
                     StageFolder.delete(entry);
                 }
             }
+        } catch (IOException | UncheckedIOException e) {
+            LOG.log(Level.WARNING, e, () -> "what is left in " + incoming + " cannot be removed");
         }
-        return Files.createTempDirectory(incoming(), "image-" + self.pid() + "-" + self.startTicks() + "-");
     }
 
     private static boolean isOfTheDead(String name) {
@@ -92,7 +112,7 @@ record Stages(Path home, CriuSearch criu, FreezerKind freezers, LocalImages loca
     }
 
     /**
-     * The record as the host bears it out.
+     * The record as the host bears it out. What cannot be written down, on a full disk, is told all the same.
      *
      * @throws EngineException {@link FailureReason#UNKNOWN_STAGE}
      */
@@ -101,8 +121,17 @@ record Stages(Path home, CriuSearch criu, FreezerKind freezers, LocalImages loca
         StageRecord record = folder.read().orElseThrow(() -> new EngineException(FailureReason.UNKNOWN_STAGE, id.value()));
         try {
             return switch (record.state()) {
-                case RUNNING, SUSPENDING -> record.init() == null || record.init().alive() ? record : ended(folder, record);
+                case RUNNING, SUSPENDING -> {
+                    if (record.init() == null) {
+                        yield unstarted(folder, record);
+                    }
+                    if (!record.init().alive()) {
+                        yield ended(folder, record);
+                    }
+                    yield runsOn(record) ? thawed(folder, record) : record;
+                }
                 case RESUMING -> resuming(folder, record);
+                case SUSPENDED -> record.freezer() == null ? record : committed(folder, record);
                 default -> record;
             };
         } catch (IOException e) {
@@ -121,38 +150,118 @@ record Stages(Path home, CriuSearch criu, FreezerKind freezers, LocalImages loca
             if (!now.equals(seen)) {
                 return now;
             }
-            freezer(seen).ifPresent(Stages::removeQuietly);
+            boolean gone = freezer(seen).map(Stages::removed).orElse(true);
             if (isSealed(seen)) {
                 // Killed while it was frozen, by a shortage of memory or the host's end: its image has all of it.
-                return folder.change(r -> r.state() == State.KILLED
-                                ? r
-                                : r.withState(State.SUSPENDED)
-                                        .withSuspensions(r.suspensions() + 1)
-                                        .withInit(null)
-                                        .withFreezer(null)
-                                        .withFreezing(null)
-                                        .withArchive(r.archive(), null))
-                        .orElse(seen);
+                return note(folder, seen, r -> r.withState(State.SUSPENDED)
+                        .withSuspensions(r.suspensions() + 1)
+                        .withInit(null)
+                        .withFreezer(gone ? null : r.freezer())
+                        .withFreezing(null)
+                        .withArchive(r.archive(), null));
             }
             StageFolder.delete(folder.images());
             State state = folder.exitCode().isPresent() ? State.ENDED : State.FAILED;
-            return folder.change(r -> r.state() == State.KILLED
-                            ? r
-                            : r.withState(state).withInit(null).withFreezer(null).withFreezing(null).withArchive(null, null))
-                    .orElse(seen);
+            return note(folder, seen, r -> r.withState(state)
+                    .withInit(null)
+                    .withFreezer(gone ? null : r.freezer())
+                    .withFreezing(null)
+                    .withArchive(null, null));
+        }
+    }
+
+    // The record follows the host. A disk that has no room for it hinders nobody: the next look finds the same.
+    private static StageRecord note(StageFolder folder, StageRecord seen, UnaryOperator<StageRecord> next) {
+        UnaryOperator<StageRecord> unlessKilled = r -> r.state() == State.KILLED ? r : next.apply(r);
+        try {
+            return folder.change(unlessKilled).orElse(seen);
+        } catch (IOException e) {
+            LOG.log(Level.WARNING, e, () -> "what became of " + seen.id() + " cannot be written down yet");
+            return unlessKilled.apply(seen);
+        }
+    }
+
+    // A start holds the lock until it knows the init: without either, whoever started it died.
+    private static StageRecord unstarted(StageFolder folder, StageRecord seen) throws IOException {
+        Optional<StageFolder.Held> held = folder.lock();
+        if (held.isEmpty()) {
+            return seen;
+        }
+        try (StageFolder.Held lock = held.get()) {
+            StageRecord now = folder.read().orElse(seen);
+            if (!now.equals(seen)) {
+                return now;
+            }
+            HostProcess init = StageLaunch.find(folder).orElse(null);
+            try {
+                killWhole(freezer(seen).orElseThrow(), init, MOMENT);
+            } catch (IOException e) {
+                LOG.log(Level.WARNING, e, () -> "what was started of " + seen.id() + " cannot be killed yet");
+                return seen;
+            }
+            return note(folder, seen, r -> r.withState(State.FAILED).withFreezer(null));
+        }
+    }
+
+    // Without criu inside, which stops the tree in its own way.
+    private static boolean runsOn(StageRecord record) throws IOException {
+        Optional<Freezer> freezer = freezer(record);
+        boolean dumping = record.freezing() != null
+                && record.freezing().dumper() != null
+                && record.freezing().dumper().alive();
+        return record.state() == State.SUSPENDING
+                && freezer.isPresent()
+                && !dumping
+                && !freezer.get().holds(record.init())
+                && Proc.tracer(record.init().pid()) == 0;
+    }
+
+    // Whoever thawed it, or was about to freeze it, could not write it down any more.
+    private static StageRecord thawed(StageFolder folder, StageRecord seen) throws IOException {
+        Optional<StageFolder.Held> held = folder.lock();
+        if (held.isEmpty()) {
+            return seen;
+        }
+        try (StageFolder.Held lock = held.get()) {
+            StageRecord now = folder.read().orElse(seen);
+            if (!now.equals(seen) || !runsOn(now)) {
+                return now;
+            }
+            try {
+                Conclusion.dropImage(folder, now);
+            } catch (IOException e) {
+                LOG.log(Level.WARNING, e, () -> "the image of " + now.id() + ", which runs on, cannot be removed");
+            }
+            return note(folder, now, r -> r.withState(State.RUNNING).withFreezing(null).withArchive(null, null));
+        }
+    }
+
+    // A commit that was cut off: its archive is safe, but what it has to kill still holds its memory.
+    private StageRecord committed(StageFolder folder, StageRecord seen) throws IOException {
+        Optional<StageFolder.Held> held = folder.lock();
+        if (held.isEmpty()) {
+            return seen;
+        }
+        try (StageFolder.Held lock = held.get()) {
+            StageRecord now = folder.read().orElse(seen);
+            if (now.state() != State.SUSPENDED || now.freezer() == null) {
+                return now;
+            }
+            try {
+                return Conclusion.finish(this, folder, now, MOMENT);
+            } catch (IOException e) {
+                LOG.log(Level.WARNING, e, () -> "the frozen processes of " + now.id() + " cannot be killed yet");
+                return now;
+            }
         }
     }
 
     private static boolean isSealed(StageRecord seen) {
-        return seen.state() == State.SUSPENDING
-                && seen.dumped() != null
-                && seen.archive() != null
-                && seen.image() != null
-                && Resumption.stamp(Path.of(seen.archive())).equals(seen.image().archiveStamp());
+        return seen.state() == State.SUSPENDING && Conclusion.ownsArchive(seen);
     }
 
     // Whoever resumed it may have died: its criu went on, and either the stage runs now or it is still suspended.
-    private static StageRecord resuming(StageFolder folder, StageRecord seen) throws IOException {
+    private StageRecord resuming(StageFolder folder, StageRecord seen) throws IOException {
         Optional<StageFolder.Held> held = folder.lock();
         if (held.isEmpty()) {
             return seen;
@@ -167,13 +276,20 @@ record Stages(Path home, CriuSearch criu, FreezerKind freezers, LocalImages loca
             if (init.isEmpty()) {
                 return now.withState(State.SUSPENDED);
             }
+            Optional<String> excess = Restoration.excess(user, init.get());
+            if (excess.isPresent()) {
+                LOG.warning(() -> now.id() + " was restored with other rights than its user's: " + excess.get());
+                killWhole(freezer, init.get());
+                return note(folder, now, r -> r.withState(State.SUSPENDED).withFreezer(null));
+            }
+            TaskTraits.giveBackTaken(folder.path(), init.get().pid());
             freezer.thaw(init.get());
             StageFolder.delete(folder.images());
-            return folder.change(r -> r.state() != State.RESUMING ? r : r
-                            .withState(State.RUNNING)
-                            .withInit(init.get())
-                            .withArchive(null, null))
-                    .orElse(now);
+            sweepIncoming();
+            return note(folder, now, r -> r.state() != State.RESUMING ? r : r
+                    .withState(State.RUNNING)
+                    .withInit(init.get())
+                    .withArchive(null, null));
         }
     }
 
@@ -231,13 +347,22 @@ record Stages(Path home, CriuSearch criu, FreezerKind freezers, LocalImages loca
         throw new EngineException(FailureReason.STAGE_BUSY, id.value());
     }
 
+    /** A new one; for another user's stage never by signals. */
+    Freezer newFreezer(StageId id) throws IOException {
+        return user == null ? FreezerKind.create(id, freezers) : FreezerKind.createGroup(id);
+    }
+
     static Optional<Freezer> freezer(StageRecord record) {
         return Optional.ofNullable(record.freezer()).map(FreezerKind::at);
     }
 
     /** Kills everything of a stage and waits until it is gone. */
     static void killWhole(Freezer freezer, HostProcess init) throws IOException {
-        long end = System.nanoTime() + GONE.toNanos();
+        killWhole(freezer, init, GONE);
+    }
+
+    static void killWhole(Freezer freezer, HostProcess init, Duration limit) throws IOException {
+        long end = System.nanoTime() + limit.toNanos();
         do {
             freezer.kill(init);
             if ((init == null || !init.alive()) && freezer.pids(init).isEmpty()) {
@@ -254,12 +379,14 @@ record Stages(Path home, CriuSearch criu, FreezerKind freezers, LocalImages loca
         throw new IOException("processes of the stage withstand being killed: " + freezer.pids(init));
     }
 
-    private static void removeQuietly(Freezer freezer) {
+    private static boolean removed(Freezer freezer) {
         try {
             freezer.kill(null);
             freezer.remove();
+            return true;
         } catch (IOException e) {
             // A process that entered from outside and hangs keeps the group; a later kill or forget removes it.
+            return false;
         }
     }
 }

@@ -143,7 +143,7 @@ class EndsWhileSuspendedTest extends OneAgent {
         await().atMost(Rig.PATIENCE)
                 .untilAsserted(() -> assertEquals(List.of(), List.copyOf(StageRegistry.get().all())));
         assertEquals("", Rig.mounts(Path.of(agent.getRemoteFS(), "preemptible")));
-        Rig.assertNothingRuns();
+        StagesSeen.assertNothingRuns();
         stop(preemptor);
     }
 

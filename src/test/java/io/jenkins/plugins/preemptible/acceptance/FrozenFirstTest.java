@@ -243,7 +243,7 @@ class FrozenFirstTest extends OneAgent {
         await("the sealing is under way").atMost(Rig.PATIENCE).until(() -> HeldArtifacts.waiting() == 1);
         victim.getExecutor().interrupt();
         j.assertBuildStatus(Result.ABORTED, j.waitForCompletion(victim));
-        Rig.assertNothingRuns();
+        StagesSeen.assertNothingRuns();
         HeldArtifacts.open();
         Rig.assertNothingLeft(agent, low);
         assertThat(Rig.log(victim), not(containsString("not reached")));

@@ -222,7 +222,7 @@ class RestartTest extends Restarts {
             j.assertLogContains("did not come back after the restart", victim);
             await().atMost(Rig.PATIENCE)
                     .untilAsserted(() -> assertEquals(List.of(), List.copyOf(StageRegistry.get().all())));
-            Rig.assertNothingRuns();
+            StagesSeen.assertNothingRuns();
         });
     }
 }

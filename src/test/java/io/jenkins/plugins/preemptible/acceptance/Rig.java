@@ -26,15 +26,12 @@ import io.jenkins.plugins.preemptible.lifecycle.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
@@ -66,20 +63,18 @@ final class Rig {
     static final String LABEL = "linux";
     static final Duration PATIENCE = Duration.ofSeconds(60);
 
-    /** Ids of the stages that {@link #awaitState} has come across in this test. */
-    private static final Set<String> SEEN = ConcurrentHashMap.newKeySet();
-
     private static HostReport checked;
 
     private final JenkinsRule j;
 
     Rig(JenkinsRule j) {
         this.j = j;
+        StagesSeen.watch();
     }
 
     /** Skips the test, with the reason, where this machine cannot suspend processes. */
     static void assumeSuspendable() throws IOException {
-        SEEN.clear();
+        StagesSeen.forget();
         if (checked == null) {
             checked = Engine.open(Files.createTempDirectory("preemptible-check")).check();
         }
@@ -347,7 +342,6 @@ final class Rig {
                         .filter(known -> known.state() == state)
                         .findFirst()
                         .orElse(null), found -> found != null);
-        SEEN.add(stage.id());
         return stage;
     }
 
@@ -365,7 +359,7 @@ final class Rig {
     /** Nothing of any stage is left on the agent. */
     static void assertNothingLeft(Slave agent, Job<?, ?> job) {
         Path home = Path.of(agent.getRemoteFS(), "preemptible");
-        assertNothingRuns();
+        StagesSeen.assertNothingRuns();
         await("nothing left below " + home).atMost(PATIENCE).untilAsserted(() -> {
             assertEquals(List.of(), StageRegistry.get().all().stream().toList());
             assertEquals(List.of(), List.copyOf(StageRegistry.get().leftovers()));
@@ -385,32 +379,6 @@ final class Rig {
                             List.of(),
                             run.getArtifacts().stream().map(a -> a.relativePath).toList()));
         }
-    }
-
-    /** No stage that was suspended in this test has a process or a cgroup. */
-    static void assertNothingRuns() {
-        await("no process and no cgroup of " + SEEN)
-                .atMost(PATIENCE)
-                .untilAsserted(() -> assertEquals(List.of(), leftovers()));
-    }
-
-    /** Cgroups of the stages that were seen, and processes with such a stage's id in their command. */
-    private static List<String> leftovers() throws IOException {
-        List<String> found = new ArrayList<>();
-        try (var cgroups = Files.walk(Path.of("/sys/fs/cgroup"), 6)) {
-            cgroups.filter(path -> ofStage(path.getFileName().toString())).forEach(path -> found.add(path.toString()));
-        } catch (UncheckedIOException x) {
-            // A cgroup of somebody else went away while it was looked at.
-            found.add(x.toString());
-        }
-        ProcessHandle.allProcesses()
-                .filter(process -> ofStage(process.info().commandLine().orElse("")))
-                .forEach(process -> found.add(process.info().toString()));
-        return found;
-    }
-
-    private static boolean ofStage(String text) {
-        return SEEN.stream().anyMatch(text::contains);
     }
 
     static String mounts(Path home) throws IOException {

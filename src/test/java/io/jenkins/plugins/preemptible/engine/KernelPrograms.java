@@ -22,6 +22,9 @@ import java.util.List;
  */
 record KernelPrograms(Path program) {
 
+    /** There are more; a list that ends early must not look like a small success. */
+    private static final int LEAST = 60;
+
     private static final Path SOURCES = Path.of("src/test/resources/io/jenkins/plugins/preemptible/engine/kernel");
 
     /**
@@ -48,13 +51,18 @@ record KernelPrograms(Path program) {
         return new KernelPrograms(program);
     }
 
+    /** All resources, never none. */
     List<Resource> resources() {
-        return HostTool.run(10, List.of(program.toString(), "--list"))
-                .text()
+        HostTool.Answer answer = HostTool.run(60, List.of(program.toString(), "--list"));
+        List<Resource> resources = answer.text()
                 .lines()
                 .map(l -> l.split("\t", -1))
                 .map(c -> new Resource(c[0], c[1], c[2], c[3], c[4]))
                 .toList();
+        if (!answer.ok() || resources.size() < LEAST) {
+            throw new IllegalStateException("the programs list only " + resources.size() + " resources");
+        }
+        return resources;
     }
 
     static boolean ready(Path folder) {

@@ -25,9 +25,15 @@ final class CopyingGzip {
 
     private CopyingGzip() {}
 
-    /** Puts it in front of a PATH; without effect where no program can be run from the folder. */
+    /**
+     * Puts it in front of a PATH; without effect where no program can be run from the folder.
+     *
+     * @param folder of the engine's own user, who also runs what looks for programs there
+     */
     static void use(Map<String, String> environment, Path folder) throws IOException {
-        Path own = Files.createDirectories(folder.resolve("path"));
+        Path own = Files.createDirectories(folder);
+        // Whoever runs tar, which may be another user than the engine's, has to find it at a dump and at a restore.
+        Files.setPosixFilePermissions(own, PosixFilePermissions.fromString("rwxr-xr-x"));
         Path gzip = own.resolve("gzip");
         if (!Files.exists(gzip)) {
             String real = HostTool.find("gzip").map(Path::toString).orElse("gzip");
@@ -35,7 +41,7 @@ final class CopyingGzip {
             Files.writeString(
                     next,
                     "#!/bin/sh\ncase \"$*\" in *-d*) exec '" + real.replace("'", "'\\''") + "' -dcf ;; esac\nexec cat\n");
-            Files.setPosixFilePermissions(next, PosixFilePermissions.fromString("rwx------"));
+            Files.setPosixFilePermissions(next, PosixFilePermissions.fromString("rwxr-xr-x"));
             Files.move(next, gzip);
         }
         // Not so on file systems that are mounted noexec.

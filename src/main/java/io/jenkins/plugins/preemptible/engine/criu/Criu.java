@@ -199,10 +199,14 @@ public final class Criu {
         Path words = folder.logs().resolve("restore.out");
         Process process = CriuRun.start(command, words);
         boolean restored = false;
+        Optional<HostProcess> root = Optional.empty();
         try {
             long end = System.nanoTime() + RESTORE_LIMIT.toNanos();
             while (!restored) {
                 boolean alive = process.isAlive();
+                if (root.isEmpty() && freezer.cgroup().isEmpty()) {
+                    root = namespaceInit(process);
+                }
                 restored = tellsOfItsEnd(log);
                 if (!restored && !alive && process.exitValue() == KILLED) {
                     throw new CriuException(FailureReason.CRIU_KILLED, List.of());
@@ -228,9 +232,19 @@ public final class Criu {
             throw new CriuException(FailureReason.CRIU_FAILED, List.of("interrupted"));
         } finally {
             if (!restored) {
+                process.descendants().forEach(ProcessHandle::destroyForcibly);
                 process.destroyForcibly();
+                // A criu that was killed is its parent no more, and no control group holds it.
+                root.filter(HostProcess::alive).ifPresent(init -> LibC.kill(init.pid(), LibC.SIGKILL));
             }
         }
+    }
+
+    private static Optional<HostProcess> namespaceInit(Process criu) {
+        return criu.descendants()
+                .filter(child -> Proc.innerPid(child.pid()) == 1)
+                .findFirst()
+                .flatMap(child -> HostProcess.of(child.pid()));
     }
 
     /**

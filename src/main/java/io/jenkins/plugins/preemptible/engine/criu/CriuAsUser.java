@@ -22,7 +22,8 @@ import java.util.stream.Stream;
  *   <li>What it keeps: making namespaces and mounts (CAP_SYS_ADMIN, CAP_SYS_CHROOT), process ids and memory layout
  *       (CAP_CHECKPOINT_RESTORE), looking into processes (CAP_SYS_PTRACE, for Yama), giving up capabilities
  *       (CAP_SETPCAP), moving TCP connections (CAP_NET_ADMIN). The user cannot trace or enter it: it has more than he.
- *   <li>Images and logs lie below folders of root's alone. A private mount namespace shows them to criu.
+ *   <li>Images and logs lie below folders of root's alone. A private mount namespace shows them to criu, and the
+ *       {@link CopyingGzip} that its tar finds.
  * </ol>
  *
  * Sources: criu(8), {@code --unprivileged}; capabilities(7); ptrace(2), "Ptrace access mode checking".
@@ -60,7 +61,8 @@ record CriuAsUser(StageUser user, String setpriv, String unshare) {
                 images.toString(),
                 logs.toString(),
                 verb,
-                join));
+                join,
+                logs.resolveSibling("tools").toString()));
         boolean dumps = verb.equals("dump");
         words.addAll(user.dropKeeping(
                 setpriv, CAPABILITIES, dumps ? List.of(StageUser.FREEZING_GROUP) : List.of()));
@@ -71,7 +73,9 @@ record CriuAsUser(StageUser user, String setpriv, String unshare) {
     void give(Path folder) throws IOException {
         try (Stream<Path> files = Files.walk(folder, 1)) {
             for (Path file : files.toList()) {
-                Files.setAttribute(file, "unix:uid", (int) user.uid(), LinkOption.NOFOLLOW_LINKS);
+                if (file.equals(folder) || Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS)) {
+                    Files.setAttribute(file, "unix:uid", (int) user.uid(), LinkOption.NOFOLLOW_LINKS);
+                }
             }
         }
     }

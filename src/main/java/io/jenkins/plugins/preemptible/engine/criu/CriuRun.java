@@ -31,6 +31,8 @@ import java.util.concurrent.TimeUnit;
 public final class CriuRun {
 
     private static final Duration END_LIMIT = Duration.ofSeconds(30);
+    /** How long the kernel may take for a kill: a process that waits for a dead disk does not end before that answers. */
+    private static final Duration KILL_LIMIT = Duration.ofSeconds(10);
     private static final long LOOK_MILLIS = 10;
 
     private CriuRun() {}
@@ -73,11 +75,14 @@ public final class CriuRun {
         } catch (InterruptedException e) {
             interrupted = true;
         } finally {
-            if (!ended && self != null) {
-                endGently(self, END_LIMIT);
-            }
-            if (interrupted) {
-                Thread.currentThread().interrupt();
+            try {
+                if (!ended && self != null) {
+                    endGently(self, END_LIMIT);
+                }
+            } finally {
+                if (interrupted) {
+                    Thread.currentThread().interrupt();
+                }
             }
         }
         if (interrupted) {
@@ -102,7 +107,8 @@ public final class CriuRun {
                 .redirectInput(new File("/dev/null"))
                 .redirectOutput(words.toFile())
                 .redirectErrorStream(true);
-        CopyingGzip.use(builder.environment(), words.getParent());
+        // Not beside the words: of another user's stage that folder is given to him, and this PATH is root's.
+        CopyingGzip.use(builder.environment(), words.getParent().resolveSibling("tools"));
         return builder.start();
     }
 
@@ -123,8 +129,16 @@ public final class CriuRun {
         }
     }
 
-    /** Lets a dump fail and waits until it is gone; kills it only when it does not go. */
-    public static void endGently(HostProcess criu, Duration limit) {
+    /**
+     * Lets a dump fail and waits until it is gone; kills it only when it does not go.
+     *
+     * @throws IOException when it withstands that, too: it waits inside the kernel
+     */
+    public static void endGently(HostProcess criu, Duration limit) throws IOException {
+        endGently(criu, limit, KILL_LIMIT);
+    }
+
+    static void endGently(HostProcess criu, Duration limit, Duration killLimit) throws IOException {
         boolean interrupted = false;
         boolean killed = false;
         long end = System.nanoTime() + limit.toNanos();
@@ -133,20 +147,27 @@ public final class CriuRun {
             normalGroupPriority(criu.pid());
             LibC.forbidWriting(criu.pid());
         }
-        while (criu.alive()) {
-            if (!killed && System.nanoTime() - end > 0) {
-                LibC.kill(criu.pid(), LibC.SIGKILL);
-                killed = true;
+        try {
+            while (criu.alive()) {
+                if (System.nanoTime() - end > 0) {
+                    if (killed) {
+                        throw new IOException("criu, process " + criu.pid() + ", withstands being killed");
+                    }
+                    LibC.kill(criu.pid(), LibC.SIGKILL);
+                    killed = true;
+                    end = System.nanoTime() + killLimit.toNanos();
+                }
+                try {
+                    Thread.sleep(LOOK_MILLIS);
+                } catch (InterruptedException e) {
+                    interrupted = true;
+                }
             }
-            try {
-                Thread.sleep(LOOK_MILLIS);
-            } catch (InterruptedException e) {
-                interrupted = true;
+            endChildren(criu);
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
             }
-        }
-        endChildren(criu);
-        if (interrupted) {
-            Thread.currentThread().interrupt();
         }
     }
 }

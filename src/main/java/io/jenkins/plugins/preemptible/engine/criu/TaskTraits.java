@@ -14,6 +14,8 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.logging.Level;
+import java.util.logging.Logger;
 
 /**
  * Carries over what CRIU forgets of a task: its CPU affinity, its I/O priority and its timer slack.
@@ -31,6 +33,7 @@ import java.util.Optional;
 public final class TaskTraits {
 
     private static final ObjectMapper JSON = new ObjectMapper();
+    private static final Logger LOG = Logger.getLogger(TaskTraits.class.getName());
     private static final String FILE = "task-traits.json";
 
     private TaskTraits() {}
@@ -66,8 +69,8 @@ public final class TaskTraits {
     }
 
     /** Sets what was kept, on the tree below a restored init. */
-    public static void giveBack(Path imageFolder, long init) throws IOException {
-        Path file = imageFolder.resolve(FILE);
+    public static void giveBack(Path folder, long init) throws IOException {
+        Path file = folder.resolve(FILE);
         if (!Files.exists(file)) {
             return;
         }
@@ -79,6 +82,33 @@ public final class TaskTraits {
                     set(task, traits);
                 }
             }
+        }
+    }
+
+    /** Keeps what a restore has to give back where somebody else finds it who has to finish that restore. */
+    public static void take(Path imageFolder, Path folder) throws IOException {
+        Files.deleteIfExists(folder.resolve(FILE));
+        if (Files.exists(imageFolder.resolve(FILE))) {
+            Files.copy(imageFolder.resolve(FILE), folder.resolve(FILE));
+        }
+    }
+
+    /** Sets what {@link #take} kept, as far as it can be read, and removes that. */
+    public static void giveBackTaken(Path folder, long init) {
+        try {
+            giveBack(folder, init);
+            dropTaken(folder);
+        } catch (IOException e) {
+            LOG.log(Level.WARNING, e, () -> "the tasks below process " + init + " keep the traits that criu gave them");
+        }
+    }
+
+    /** Removes what {@link #take} kept; without effect when it kept nothing. */
+    public static void dropTaken(Path folder) {
+        try {
+            Files.deleteIfExists(folder.resolve(FILE));
+        } catch (IOException e) {
+            LOG.log(Level.FINE, e, () -> "left in " + folder + " until the next restore replaces it");
         }
     }
 

@@ -103,6 +103,17 @@ public final class CgroupFreezer implements Freezer {
         return Files.readString(folder.resolve("freezer.state")).trim().equals("FROZEN");
     }
 
+    // What was asked for: a process that just entered makes the state itself untrue for a moment.
+    @Override
+    public boolean holds(HostProcess init) throws IOException {
+        try {
+            String asked = unified ? "cgroup.freeze" : "freezer.self_freezing";
+            return Files.readString(folder.resolve(asked)).trim().equals("1");
+        } catch (NoSuchFileException e) {
+            return false;
+        }
+    }
+
     private void set(boolean frozen) throws IOException {
         if (unified) {
             write("cgroup.freeze", frozen ? "1" : "0");
@@ -112,8 +123,16 @@ public final class CgroupFreezer implements Freezer {
     }
 
     private void write(String file, String text) throws IOException {
-        // No CREATE: a file that the kernel does not offer must not be asked for.
-        Files.write(folder.resolve(file), text.getBytes(StandardCharsets.US_ASCII), StandardOpenOption.WRITE);
+        // A channel refuses to serve a thread that was interrupted; that one above all has to let the stage run on.
+        boolean interrupted = Thread.interrupted();
+        try {
+            // No CREATE: a file that the kernel does not offer must not be asked for.
+            Files.write(folder.resolve(file), text.getBytes(StandardCharsets.US_ASCII), StandardOpenOption.WRITE);
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
     }
 
     @Override

@@ -16,7 +16,8 @@ import java.util.Optional;
  *   <li>Killing works in every state, frozen or not.
  * </ol>
  *
- * Not safe for several threads at once; the engine's lock of the stage covers it. Source: the kernel's
+ * Freezing and thawing are not safe for several threads at once; the engine's lock of the stage covers them. Killing is,
+ * at any time. Source: the kernel's
  * admin-guide/cgroup-v2 (cgroup.freeze, cgroup.kill) and cgroup-v1/freezer-subsystem.
  */
 public sealed interface Freezer permits CgroupFreezer, SignalFreezer {
@@ -39,6 +40,9 @@ public sealed interface Freezer permits CgroupFreezer, SignalFreezer {
      * @throws IOException when that did not come true within {@code limit}; the stage runs on then
      */
     void freeze(HostProcess init, Duration limit) throws IOException;
+
+    /** Whether the stage is held still, or is about to be: false as soon as it was told to run on. */
+    boolean holds(HostProcess init) throws IOException;
 
     /** Lets everything run on; without effect when nothing is frozen or the stage is gone. */
     void thaw(HostProcess init) throws IOException;

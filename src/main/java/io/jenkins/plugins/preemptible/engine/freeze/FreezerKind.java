@@ -52,24 +52,22 @@ public enum FreezerKind {
     }
 
     /**
-     * The best kind that is a control group: signals are a user's own to send, so they hold no stage of another user.
+     * Makes the best freezer that is a control group: signals are a user's own to send, so they hold no stage of
+     * another user.
      *
      * @throws IOException when there is none
      */
-    public static FreezerKind bestGroup() throws IOException {
-        for (FreezerKind kind : List.of(CGROUP_V2, CGROUP_V1)) {
-            Optional<Freezer> probe = kind.of(StageId.create("probe"), Proc.self("mountinfo"), Proc.self("cgroup"));
-            if (probe.isPresent()) {
-                try {
-                    probe.get().create();
-                    probe.get().remove();
-                    return kind;
-                } catch (IOException e) {
-                    // The next one.
-                }
+    public static Freezer createGroup(StageId id) throws IOException {
+        try {
+            return create(id, CGROUP_V2);
+        } catch (IOException unified) {
+            try {
+                return create(id, CGROUP_V1);
+            } catch (IOException e) {
+                e.addSuppressed(unified);
+                throw e;
             }
         }
-        throw new IOException("neither version of control groups has a freezer here");
     }
 
     /** The freezer that a {@link Freezer#location} names. */

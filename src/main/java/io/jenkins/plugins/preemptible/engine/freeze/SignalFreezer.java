@@ -84,6 +84,11 @@ public final class SignalFreezer implements Freezer {
     }
 
     @Override
+    public boolean holds(HostProcess init) {
+        return init != null && Proc.stat(init.pid()).filter(s -> s.state() == 'T' || s.state() == 't').isPresent();
+    }
+
+    @Override
     public void thaw(HostProcess init) {
         for (long pid : pids(init)) {
             LibC.kill(pid, LibC.SIGCONT);

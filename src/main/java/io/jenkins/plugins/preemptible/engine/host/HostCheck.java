@@ -29,8 +29,14 @@ public final class HostCheck {
 
     private final CriuSearch criu;
 
-    public HostCheck(CriuSearch criu) {
+    private final boolean groupsOnly;
+
+    /**
+     * @param groupsOnly whether stop signals do not count as a freezer: they hold no stage of another user
+     */
+    public HostCheck(CriuSearch criu, boolean groupsOnly) {
         this.criu = criu;
+        this.groupsOnly = groupsOnly;
     }
 
     /** All items, in the order in which they should be mended. */
@@ -96,10 +102,10 @@ public final class HostCheck {
                 isRoot() ? "give this container CAP_SYS_ADMIN, as by docker run --privileged" : AS_ROOT);
     }
 
-    private static Item freezer() {
+    private Item freezer() {
         StageId probe = StageId.create("check");
         try {
-            Freezer freezer = FreezerKind.create(probe, null);
+            Freezer freezer = groupsOnly ? FreezerKind.createGroup(probe) : FreezerKind.create(probe, null);
             freezer.remove();
             String where = freezer.location();
             return item("freezer", true,

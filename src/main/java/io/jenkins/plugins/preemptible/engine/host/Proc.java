@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.engine.host;
 
+import java.io.FileInputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -10,6 +11,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.stream.Stream;
 
 /**
  * What proc(5) tells of the processes of this host.
@@ -104,7 +106,8 @@ public final class Proc {
         return all().stream().filter(s -> s.session() == leader).toList();
     }
 
-    private static List<Stat> all() {
+    /** Every process of this host. */
+    public static List<Stat> all() {
         List<Stat> all = new ArrayList<>();
         try (var entries = Files.newDirectoryStream(ROOT, "[0-9]*")) {
             for (Path entry : entries) {
@@ -197,15 +200,19 @@ public final class Proc {
 
     /** The lines of {@code /proc/PID/mountinfo}; empty when the process is gone. */
     public static List<String> mountInfo(long pid) {
-        return read(ROOT.resolve(Long.toString(pid)).resolve("mountinfo")).map(String::lines).stream()
-                .flatMap(l -> l)
-                .toList();
+        return lines(ROOT.resolve(Long.toString(pid)).resolve("mountinfo"));
     }
 
     /** The lines of {@code /proc/self/mountinfo} and {@code /proc/self/cgroup} and the like. */
     public static List<String> self(String file) {
-        return read(ROOT.resolve("self").resolve(file)).map(String::lines).stream()
-                .flatMap(l -> l)
+        return lines(ROOT.resolve("self").resolve(file));
+    }
+
+    // Not String.lines: the kernel leaves a carriage return in the path of a mount as it is.
+    private static List<String> lines(Path file) {
+        return read(file).stream()
+                .flatMap(text -> Stream.of(text.split("\n")))
+                .filter(l -> !l.isEmpty())
                 .toList();
     }
 
@@ -233,8 +240,9 @@ public final class Proc {
     }
 
     private static Optional<String> read(Path file) {
-        try {
-            return Optional.of(new String(Files.readAllBytes(file), StandardCharsets.UTF_8));
+        // Not by a channel: for a thread that was interrupted every process would be gone.
+        try (FileInputStream in = new FileInputStream(file.toFile())) {
+            return Optional.of(new String(in.readAllBytes(), StandardCharsets.UTF_8));
         } catch (IOException e) {
             // A process that ended meanwhile: proc(5) answers ENOENT or ESRCH.
             return Optional.empty();

@@ -121,6 +121,7 @@ final class ArchiveWriter {
                             scan.files());
             Files.deleteIfExists(partial);
             long archiveBytes = writePartial(manifest);
+            workers.checkCancelled();
             Files.move(partial, archive, StandardCopyOption.ATOMIC_MOVE);
             whole = true;
             forceFolder();

@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -31,6 +32,10 @@ final class SystemCalls {
     private static final int AF_NETLINK = 16;
     private static final int SOCK_RAW_CLOEXEC = 3 | 02000000;
     private static final int NETLINK_SOCK_DIAG = 4;
+    // As asm-generic has them: x86, ARM, RISC-V, s390.
+    private static final int SOL_SOCKET = 1;
+    private static final int SO_RCVTIMEO = 20;
+    private static final Duration ANSWER_LIMIT = Duration.ofSeconds(5);
     private static final short SOCK_DIAG_BY_FAMILY = 20;
     private static final short REQUEST_DUMP = 0x301;
     private static final short NLMSG_ERROR = 2;
@@ -59,6 +64,8 @@ final class SystemCalls {
 
         @ssize_t
         long recv(int socket, byte[] bytes, @size_t long length, int flags);
+
+        int setsockopt(int socket, int level, int name, byte[] value, int length);
 
         int close(int descriptor);
 
@@ -115,11 +122,12 @@ final class SystemCalls {
 
     /** All unix sockets of this process's network namespace with their peers; empty where the kernel does not tell. */
     static Optional<Map<Long, Unix>> unixSockets() {
-        int socket = Bound.C.socket(AF_NETLINK, SOCK_RAW_CLOEXEC, NETLINK_SOCK_DIAG);
+        int socket = diagnosis();
         if (socket < 0) {
             return Optional.empty();
         }
         try {
+            limit(socket, ANSWER_LIMIT);
             ByteBuffer request = ByteBuffer.allocate(HEADER + 24).order(ByteOrder.nativeOrder());
             request.putInt(request.capacity()).putShort(SOCK_DIAG_BY_FAMILY).putShort(REQUEST_DUMP).putInt(1).putInt(0);
             // States: all; no inode; what to show; a cookie that fits every socket.
@@ -132,11 +140,28 @@ final class SystemCalls {
         } catch (IOException e) {
             return Optional.empty();
         } finally {
-            Bound.C.close(socket);
+            close(socket);
         }
     }
 
-    private static Map<Long, Unix> answers(int socket) throws IOException {
+    /** A socket of the kind that {@link #answers} reads from; below 0 where there is none. */
+    static int diagnosis() {
+        return Bound.C.socket(AF_NETLINK, SOCK_RAW_CLOEXEC, NETLINK_SOCK_DIAG);
+    }
+
+    static void close(int socket) {
+        Bound.C.close(socket);
+    }
+
+    /** Lets a recv end without an answer: it is waited for under the stage's lock. */
+    static void limit(int socket, Duration limit) {
+        // struct timeval of 64-bit systems; elsewhere the kernel refuses it, and there is no limit.
+        ByteBuffer time = ByteBuffer.allocate(16).order(ByteOrder.nativeOrder());
+        time.putLong(limit.toSeconds()).putLong(limit.toNanosPart() / 1000);
+        Bound.C.setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, time.array(), time.capacity());
+    }
+
+    static Map<Long, Unix> answers(int socket) throws IOException {
         Map<Long, Unix> all = new HashMap<>();
         byte[] bytes = new byte[64 * 1024];
         while (true) {

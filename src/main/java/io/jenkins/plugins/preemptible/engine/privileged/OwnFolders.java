@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.privileged;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
+import io.jenkins.plugins.preemptible.engine.Tier;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.stage.StageStatus;
@@ -113,11 +114,18 @@ record OwnFolders(Path home) {
             Optional<Integer> code = exitCode();
             State state = seen.state() == State.FAILED && code.isPresent() ? State.ENDED : seen.state();
             boolean sandbox = !Files.exists(path.resolve("output.log"));
+            Path archive = state == State.SUSPENDED ? archive().orElse(null) : null;
+            Tier tier = seen.tier();
+            if (state == State.SUSPENDED && tier != Tier.LOCAL_IMAGE) {
+                // The host's own archive was on its way only: this user's counts.
+                tier = archive != null && Files.isRegularFile(archive) ? Tier.ARCHIVE : null;
+            }
             return seen.with(
                     state,
                     state == State.KILLED ? Integer.valueOf(137) : code.orElse(null),
-                    state == State.SUSPENDED ? archive().orElse(null) : null,
-                    sandbox ? null : path.resolve("output.log"));
+                    archive,
+                    sandbox ? null : path.resolve("output.log"),
+                    tier);
         }
 
         void deleteQuietly() {

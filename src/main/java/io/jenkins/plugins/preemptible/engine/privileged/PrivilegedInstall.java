@@ -21,8 +21,8 @@ import java.util.regex.Pattern;
  * Puts the privileged part on a host, for one user or group, and takes it away again; an administrator's work.
  *
  * <ol>
- *   <li>The engine's jar and CRIU are copied to folders of root's. What the program needs besides (Java and the tools of
- *       the system) has to be root's alone as well, from {@code /} on, or nothing is installed.
+ *   <li>The engine's jar and CRIU are copied to folders of root's. What they are copied from, and what the program needs
+ *       besides (Java and the tools of the system), has to be root's alone, from {@code /} on, or nothing is installed.
  *   <li>A rule of sudo's, looked at by visudo first, lets the user call this one program as root.
  *   <li>Installing again replaces what is there and keeps the stages; {@link #remove} takes the rule away first.
  * </ol>
@@ -72,7 +72,7 @@ public record PrivilegedInstall(Path program, Path library, Path store, Path rul
      * @param who a user, or a group with % in front
      * @param jars the engine and its libraries
      * @param criu a program that works on this host
-     * @throws RefusedInstall when it would not be safe, or this is not root; nothing can be called then
+     * @throws RefusedInstall when it would not be safe, or this is not root; nothing new can be called then
      */
     public void install(String who, List<Path> jars, Path criu) throws RefusedInstall, IOException {
         if (!HostProcess.isRoot()) {
@@ -91,14 +91,20 @@ public record PrivilegedInstall(Path program, Path library, Path store, Path rul
             Path found = HostTool.find(tool).orElseThrow(() -> new RefusedInstall("there is no " + tool));
             requireRoots(found.toRealPath(), tool);
         }
+        // Whoever can change them before they are copied is root as soon as his program is called.
+        for (Path jar : jars) {
+            requireRoots(jar.toRealPath(), "the engine");
+        }
+        Path realCriu = criu.toRealPath();
+        requireRoots(realCriu, "CRIU");
         Files.deleteIfExists(rule);
         StageFolder.delete(library);
         Path engine = folder(library.resolve("engine"), "rwxr-xr-x");
         int number = 0;
         for (Path jar : jars) {
-            put(jar, engine.resolve(number++ + ".jar"), "rw-r--r--");
+            put(jar.toRealPath(), engine.resolve(number++ + ".jar"), "rw-r--r--");
         }
-        put(criu, library.resolve("criu"), "rwxr-xr-x");
+        put(realCriu, library.resolve("criu"), "rwxr-xr-x");
         folder(store, "rwx--x--x");
         folder(store.resolve("view/root"), "rwxr-xr-x");
         folder(store.resolve("view/seen"), "rwxr-xr-x");

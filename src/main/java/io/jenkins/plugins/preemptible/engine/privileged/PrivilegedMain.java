@@ -109,9 +109,13 @@ public final class PrivilegedMain {
 
     // What exactly broke may name files of root's: the caller learns the kind only, the administrator all.
     private static int broken(Verb verb, Exception e) {
-        try (PrintWriter whole = new PrintWriter(
-                Files.newBufferedWriter(setting("preemptible.store").resolve("last-error.txt")))) {
-            e.printStackTrace(whole);
+        try {
+            Path file = setting("preemptible.store").resolve("last-error.txt");
+            Files.deleteIfExists(file);
+            Files.createFile(file, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
+            try (PrintWriter whole = new PrintWriter(Files.newBufferedWriter(file))) {
+                e.printStackTrace(whole);
+            }
         } catch (IOException | IllegalArgumentException unwritten) {
             // The words below are what there is then.
         }

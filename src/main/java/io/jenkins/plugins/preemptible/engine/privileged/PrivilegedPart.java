@@ -14,9 +14,15 @@ import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 
 /**
  * The privileged part of this host as its users reach it: one program, called through sudo.
@@ -24,10 +30,11 @@ import java.util.Optional;
  * <ol>
  *   <li>It is where the administrator put it, or where PREEMPTIBLE_PRIVILEGED says; sudo decides whether it may be called.
  *   <li>A call gives a verb, the id of a stage, and a request on standard input; the answer is a line of JSON.
- *   <li>A refusal arrives as the exception that it was.
+ *   <li>A refusal arrives as the exception that it was. Without an answer within {@link Verb#limit} the caller is told
+ *       so ({@link Unanswered}): a sudo that waits for a dead directory service must not hold his locks for ever.
  * </ol>
  *
- * Calls block; any number may run at a time.
+ * Calls block, an interrupt does not end them: what root began has to be known. Any number may run at a time.
  */
 public record PrivilegedPart(Path program, Path sudo) {
 
@@ -35,6 +42,15 @@ public record PrivilegedPart(Path program, Path sudo) {
     public static final Path USUAL = Path.of("/usr/local/libexec/preemptible");
 
     private static final int LONGEST_LINE = 16 * 1024 * 1024;
+
+    /** There was no answer that is understood: whether root has done it is not known. */
+    static final class Unanswered extends EngineException {
+        private static final long serialVersionUID = 1L;
+
+        Unanswered(String detail, Throwable cause) {
+            super(FailureReason.NO_RIGHTS, detail, List.of(), cause);
+        }
+    }
 
     /** What takes in the bytes that follow an answer. */
     interface Following {
@@ -74,10 +90,14 @@ public record PrivilegedPart(Path program, Path sudo) {
     }
 
     /**
-     * @throws EngineException what the privileged part refused, or {@link FailureReason#NO_RIGHTS} when it could not be
-     *     asked
+     * @throws Unanswered when it could not be asked, or gave no answer
+     * @throws EngineException what the privileged part refused
      */
     JsonNode call(Verb verb, StageId id, Giving request, Following following) {
+        return call(verb, id, request, following, verb.limit());
+    }
+
+    JsonNode call(Verb verb, StageId id, Giving request, Following following, Duration limit) {
         List<String> command = new ArrayList<>(List.of(sudo.toString(), "-n", "--", program.toString(), verb.word()));
         if (id != null) {
             command.add(id.value());
@@ -89,29 +109,68 @@ public record PrivilegedPart(Path program, Path sudo) {
                     .directory(new File("/"))
                     .redirectError(words.toFile())
                     .start();
+            FutureTask<Optional<JsonNode>> talk = new FutureTask<>(() -> talk(process, request, following));
+            // Its pipes cannot be read with a limit, nor closed meanwhile; and a sudo that is root's already cannot be
+            // ended from here: then the thread stays.
+            Thread talking = new Thread(talk, "preemptible " + verb.word());
+            talking.setDaemon(true);
+            talking.start();
+            Optional<JsonNode> answer;
             try {
-                give(process, request);
-                InputStream answers = process.getInputStream();
-                byte[] line = line(answers);
-                if (line.length > 0) {
-                    JsonNode answer = Wire.answer(line);
-                    following.take(answer, answers);
-                    process.waitFor();
-                    return answer;
-                }
-                process.waitFor();
+                answer = within(limit, talk);
             } finally {
-                process.destroy();
+                // Only a signal: Process.destroy also closes the pipes.
+                process.toHandle().destroy();
             }
-            throw new EngineException(FailureReason.NO_RIGHTS, saying(words));
+            if (answer.isEmpty()) {
+                throw new Unanswered(saying(words), null);
+            }
+            return answer.get();
         } catch (IOException e) {
-            throw new EngineException(
-                    FailureReason.NO_RIGHTS, program + " " + verb.word() + ": " + e.getMessage(), List.of(), e);
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw new EngineException(FailureReason.NO_RIGHTS, "interrupted");
+            throw new Unanswered(program + " " + verb.word() + ": " + e.getMessage(), e);
         } finally {
             deleteQuietly(words);
+        }
+    }
+
+    private static Optional<JsonNode> talk(Process process, Giving request, Following following) throws Exception {
+        try {
+            give(process, request);
+            InputStream answers = process.getInputStream();
+            byte[] line = line(answers);
+            Optional<JsonNode> answer = line.length == 0 ? Optional.empty() : Optional.of(Wire.answer(line));
+            if (answer.isPresent()) {
+                following.take(answer.get(), answers);
+            }
+            process.waitFor();
+            return answer;
+        } finally {
+            process.destroy();
+        }
+    }
+
+    private static <T> T within(Duration limit, Future<T> talk) throws IOException {
+        boolean interrupted = false;
+        long end = System.nanoTime() + limit.toNanos();
+        try {
+            while (true) {
+                try {
+                    return talk.get(end - System.nanoTime(), TimeUnit.NANOSECONDS);
+                } catch (InterruptedException e) {
+                    interrupted = true;
+                }
+            }
+        } catch (TimeoutException e) {
+            throw new IOException("no answer within " + limit.toSeconds() + " s", e);
+        } catch (ExecutionException e) {
+            if (e.getCause() instanceof EngineException refused) {
+                throw refused;
+            }
+            throw e.getCause() instanceof IOException failed ? failed : new IOException(e.getCause());
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
         }
     }
 

@@ -26,6 +26,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -107,24 +108,41 @@ public final class SudoEngine extends Engine {
         if (Files.exists(folder.path())) {
             throw new EngineException(FailureReason.BAD_SPEC, "the id " + spec.id() + " is in use already");
         }
+        Instant begun = Instant.now();
         try {
             folder.create();
             Wire.Start request = new Wire.Start(
                     spec.name(),
-                    spec.workDir().toString(),
+                    // As root takes it, which follows no link of a user's.
+                    spec.workDir().toRealPath().toString(),
                     spec.command(),
                     spec.environment() == null ? System.getenv() : spec.environment(),
                     spec.connections().name(),
                     folder.path().toString(),
                     umask());
-            Wire.Status started = Wire.as(part.call(Verb.START, spec.id(), request), Wire.Status.class);
-            return folder.complete(started);
+            return folder.complete(call(Verb.START, spec.id(), request, Wire.Status.class));
         } catch (EngineException e) {
+            if (e instanceof PrivilegedPart.Unanswered) {
+                endStarted(spec.id(), begun, e);
+            }
             folder.deleteQuietly();
             throw e;
         } catch (IOException e) {
             folder.deleteQuietly();
             throw new EngineException(FailureReason.LAUNCH_FAILED, e.getMessage(), List.of(), e);
+        }
+    }
+
+    // It may run all the same. One that was there before is of another home folder of this user.
+    private void endStarted(StageId id, Instant begun, EngineException why) {
+        try {
+            Wire.Status known = call(Verb.STATUS, id, null, Wire.Status.class);
+            if (!Instant.parse(known.startedAt()).isBefore(begun)) {
+                kill(id);
+                part.call(Verb.FORGET, id, null);
+            }
+        } catch (RuntimeException e) {
+            why.addSuppressed(e);
         }
     }
 
@@ -165,7 +183,15 @@ public final class SudoEngine extends Engine {
 
     @Override
     public Frozen freeze(StageId id, FreezeRequest request) {
-        Frozen frozen = call(Verb.FREEZE, id, new Wire.Freeze(request.memoryFloorBytes(), request.mustNotRun()), Frozen.class);
+        Frozen frozen;
+        try {
+            Wire.Freeze wanted = new Wire.Freeze(request.memoryFloorBytes(), request.mustNotRun());
+            frozen = call(Verb.FREEZE, id, wanted, Frozen.class);
+        } catch (PrivilegedPart.Unanswered e) {
+            // It may be frozen all the same.
+            undo(id, request.mustNotRun() ? IfDumpFails.STAY_FROZEN : IfDumpFails.THAW);
+            throw e;
+        }
         Optional<String> objection;
         try {
             objection = request.guard().objection(id);
@@ -213,7 +239,12 @@ public final class SudoEngine extends Engine {
     public void commit(StageId id) {
         OwnFolders.Stage folder = own.stage(id);
         Optional<Path> archive = folder.archive();
-        if (archive.isPresent() && !Files.isRegularFile(archive.get())) {
+        if (archive.isEmpty()) {
+            status(id);
+            // The host may have sealed an image, but nobody took it: its tree is all that there is of the stage.
+            throw new SuspendFailedException(FailureReason.NO_CHECKPOINT, id.value());
+        }
+        if (!Files.isRegularFile(archive.get())) {
             throw new SuspendFailedException(FailureReason.IMAGE_MISSING, archive.get().toString());
         }
         try {
@@ -317,11 +348,8 @@ public final class SudoEngine extends Engine {
         try {
             return Wire.as(part.call(verb, id, request), type);
         } catch (IOException e) {
-            throw new EngineException(
-                    FailureReason.NO_RIGHTS,
-                    "the answer of " + part.program() + " is not understood; it may be of another version",
-                    List.of(),
-                    e);
+            throw new PrivilegedPart.Unanswered(
+                    "the answer of " + part.program() + " is not understood; it may be of another version", e);
         }
     }
 }

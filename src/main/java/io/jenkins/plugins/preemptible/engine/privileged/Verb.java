@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.engine.privileged;
 
+import java.time.Duration;
 import java.util.Locale;
 import java.util.Optional;
 
@@ -34,6 +35,14 @@ enum Verb {
 
     Verb(boolean ofOneStage) {
         this.ofOneStage = ofOneStage;
+    }
+
+    /** How long an answer may take before whoever called gives up: far longer than the engine below ever takes. */
+    Duration limit() {
+        return switch (this) {
+            case DUMP, RESUME, RESUME_HERE -> Duration.ofHours(6);
+            default -> Duration.ofMinutes(5);
+        };
     }
 
     /** How many arguments there are, the verb included. */

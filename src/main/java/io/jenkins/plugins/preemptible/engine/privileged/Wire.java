@@ -98,7 +98,7 @@ final class Wire {
                     s.tier());
         }
 
-        StageStatus with(StageStatus.State trueState, Integer exitCode, Path archive, Path output) {
+        StageStatus with(StageStatus.State trueState, Integer exitCode, Path archive, Path output, Tier trueTier) {
             return new StageStatus(
                     StageId.parse(id),
                     name,
@@ -110,7 +110,7 @@ final class Wire {
                     archive,
                     suspensions,
                     output,
-                    tier);
+                    trueTier);
         }
     }
 

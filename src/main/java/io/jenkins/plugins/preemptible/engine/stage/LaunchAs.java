@@ -37,6 +37,9 @@ public record LaunchAs(StageUser user, Path folder, String umask) {
     private static final Pattern NAME = Pattern.compile("[A-Za-z_][A-Za-z0-9_]*");
     private static final Pattern UMASK = Pattern.compile("0?[0-7]{3}");
 
+    /** What stands for bytes that are no UTF-8. */
+    private static final char NO_CHARACTER = '\uFFFD';
+
     /** What shells keep for themselves: to set these stops some of them. */
     private static final Set<String> SHELLS =
             Set.of("PPID", "UID", "EUID", "SHELLOPTS", "BASHOPTS", "BASH_VERSINFO", "OPTIND", "LINENO");
@@ -75,30 +78,33 @@ public record LaunchAs(StageUser user, Path folder, String umask) {
         }
     }
 
-    /** The words in front of a command in a new mount namespace, from which they take what must not be in the stage. */
-    List<String> hiding() {
-        List<String> foreign = foreign(Proc.self("mountinfo"));
-        List<String> words = new ArrayList<>(List.of(
-                "/bin/sh",
-                "-c",
-                Script.text(LaunchAs.class, "hide.sh"),
-                "preemptible-hide",
-                Integer.toString(foreign.size())));
-        words.addAll(foreign);
-        return words;
+    /**
+     * The words in front of a command in a new mount namespace, from which they take what must not be in the stage.
+     *
+     * @param stays a file, written here; users decide how many other mounts there are, and what bytes name them
+     */
+    List<String> hiding(Path stays) throws IOException {
+        List<String> points = Proc.self("mountinfo").stream()
+                .filter(l -> stays(Mounts.pointOf(l)))
+                .map(Mounts::rawPointOf)
+                .distinct()
+                .toList();
+        Files.write(stays, points);
+        return List.of(
+                "/bin/sh", "-c", Script.text(LaunchAs.class, "hide.sh"), "preemptible-hide", stays.toString());
     }
 
-    private static List<String> foreign(List<String> mountInfo) {
-        return Mounts.ofHost(mountInfo).stream()
-                .filter(p -> !RootsOwn.above(Path.of(p)))
-                .toList();
+    // A path that is no UTF-8 cannot be told to criu.
+    private static boolean stays(String point) {
+        return point.indexOf(NO_CHARACTER) < 0 && RootsOwn.above(Path.of(point));
     }
 
     /**
      * @throws EngineException {@link FailureReason#LAUNCH_FAILED} when a mount is left that had to be taken out
      */
     void refuseForeignMounts(HostProcess init) {
-        List<String> left = foreign(Proc.mountInfo(init.pid()));
+        List<String> left =
+                Mounts.ofHost(Proc.mountInfo(init.pid())).stream().filter(p -> !stays(p)).toList();
         if (!left.isEmpty()) {
             throw new EngineException(
                     FailureReason.LAUNCH_FAILED, "the mount at " + left.get(0) + " cannot be kept out of the stage");

@@ -22,10 +22,19 @@ public final class Mounts {
     public static List<String> ofHost(List<String> mountInfo) {
         return mountInfo.stream()
                 .filter(l -> !l.contains(" - tmpfs " + PrivateTmp.SOURCE + " "))
-                .map(l -> unescape(l.split(" ")[4]))
+                .map(Mounts::pointOf)
                 .filter(p -> !p.equals("/") && !p.equals("/proc"))
                 .distinct()
                 .toList();
+    }
+
+    static String pointOf(String line) {
+        return unescape(rawPointOf(line));
+    }
+
+    /** As the kernel writes it: a word. */
+    static String rawPointOf(String line) {
+        return line.split(" ")[4];
     }
 
     // The kernel writes blank, tab, newline and backslash as three octal digits.

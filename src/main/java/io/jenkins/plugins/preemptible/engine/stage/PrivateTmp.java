@@ -59,6 +59,21 @@ record PrivateTmp(Path at, String size, List<Path> through) {
      *     would not see
      */
     static List<PrivateTmp> of(StageSpec spec, Path stageFolder, String home, String setting) throws IOException {
+        return of(spec, stageFolder, home, setting, true);
+    }
+
+    /**
+     * Those that a stage of another user gets, when root starts it. His paths count as they are written: to follow them
+     * would tell him what exists where he may not look, and hang or fail where root may not look. So nothing is bound
+     * through either.
+     */
+    static List<PrivateTmp> ofAnother(StageSpec spec, Path stageFolder, String home, String setting)
+            throws IOException {
+        return of(spec, stageFolder, home, setting, false);
+    }
+
+    private static List<PrivateTmp> of(StageSpec spec, Path stageFolder, String home, String setting, boolean follow)
+            throws IOException {
         if (KEEP.equals(setting)) {
             return List.of();
         }
@@ -68,40 +83,44 @@ record PrivateTmp(Path at, String size, List<Path> through) {
                     SETTING + " is '" + setting + "'; it takes a size such as 2g or 10%, or 'host'");
         }
         List<PrivateTmp> all = new ArrayList<>();
-        of(Path.of("/tmp"), setting == null ? TMP_SIZE : setting, spec, stageFolder, home).ifPresent(all::add);
-        of(Path.of("/dev/shm"), SHM_SIZE, spec, stageFolder, home).ifPresent(all::add);
+        of(Path.of("/tmp"), setting == null ? TMP_SIZE : setting, spec, stageFolder, home, follow).ifPresent(all::add);
+        of(Path.of("/dev/shm"), SHM_SIZE, spec, stageFolder, home, follow).ifPresent(all::add);
         return List.copyOf(all);
     }
 
-    private static Optional<PrivateTmp> of(Path at, String size, StageSpec spec, Path stageFolder, String home)
-            throws IOException {
+    private static Optional<PrivateTmp> of(
+            Path at, String size, StageSpec spec, Path stageFolder, String home, boolean follow) throws IOException {
         if (!Files.isDirectory(at, LinkOption.NOFOLLOW_LINKS)) {
             // A link: mounting on it would cover a folder that other names lead to as well.
             return Optional.empty();
         }
-        Path work = spec.workDir().toRealPath();
+        Path work = real(spec.workDir(), follow);
         Path above = work.getParent();
         boolean sandbox = spec.command().isEmpty() && above != null;
         List<Path> through = Stream.of(
-                        Optional.of(stageFolder.toRealPath()),
+                        Optional.of(real(stageFolder, follow)),
                         Optional.of(sandbox && work.startsWith(at) ? above : work),
-                        existing(home))
+                        existing(home, follow))
                 .flatMap(Optional::stream)
                 .filter(p -> p.startsWith(at))
                 .toList();
-        if (through.contains(at)) {
+        if (through.contains(at) || (!follow && !through.isEmpty())) {
             return Optional.empty();
         }
         PrivateTmp own = new PrivateTmp(at, size, outermost(through));
-        own.requireProgram(spec.command());
+        own.requireProgram(spec.command(), follow);
         return Optional.of(own);
     }
 
-    private static Optional<Path> existing(String folder) throws IOException {
-        if (folder == null || !folder.startsWith("/") || !Files.isDirectory(Path.of(folder))) {
+    private static Path real(Path path, boolean follow) throws IOException {
+        return follow ? path.toRealPath() : path.normalize();
+    }
+
+    private static Optional<Path> existing(String folder, boolean follow) throws IOException {
+        if (folder == null || !folder.startsWith("/") || (follow && !Files.isDirectory(Path.of(folder)))) {
             return Optional.empty();
         }
-        return Optional.of(Path.of(folder).toRealPath());
+        return Optional.of(real(Path.of(folder), follow));
     }
 
     private static List<Path> outermost(List<Path> paths) {
@@ -115,12 +134,14 @@ record PrivateTmp(Path at, String size, List<Path> through) {
     }
 
     // Else the stage would end at once with 127, and only its output would tell why.
-    private void requireProgram(List<String> command) {
+    private void requireProgram(List<String> command, boolean follow) {
         if (command.isEmpty()) {
             return;
         }
         Path program = Path.of(command.get(0)).normalize();
-        if (program.startsWith(at) && Files.exists(program) && through.stream().noneMatch(program::startsWith)) {
+        if (program.startsWith(at)
+                && (!follow || Files.exists(program))
+                && through.stream().noneMatch(program::startsWith)) {
             throw new EngineException(
                     FailureReason.BAD_SPEC,
                     program + " lies in the host's " + at + ", but the stage has a " + at

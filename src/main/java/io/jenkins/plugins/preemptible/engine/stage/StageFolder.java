@@ -1,8 +1,9 @@
 package io.jenkins.plugins.preemptible.engine.stage;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.FileOutputStream;
 import java.io.IOException;
-import java.nio.ByteBuffer;
+import java.io.UncheckedIOException;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
 import java.nio.channels.OverlappingFileLockException;
@@ -12,6 +13,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
 import java.util.Comparator;
 import java.util.Optional;
 import java.util.Set;
@@ -27,12 +29,14 @@ import java.util.function.UnaryOperator;
  *   <li>Only the owner may read any of it.
  * </ol>
  *
- * Changes of the record are serialized within one JVM; between processes the lock does it.
+ * Changes of the record are serialized by a lock of the record's own, held for a moment only: {@link #change} may be
+ * called by whoever does not hold {@link #lock}, in any process.
  */
 public final class StageFolder {
 
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final Object CHANGES = new Object();
+    private static final Duration CHANGE_LIMIT = Duration.ofSeconds(30);
     /** The lock files that this JVM holds. */
     private static final Set<Path> HELD = ConcurrentHashMap.newKeySet();
 
@@ -60,7 +64,7 @@ public final class StageFolder {
                 Files.deleteIfExists(path.resolve("thaw"));
             }
         } catch (IOException e) {
-            throw new java.io.UncheckedIOException("the stage cannot be asked to go on", e);
+            throw new UncheckedIOException("the stage cannot be asked to go on", e);
         }
     }
 
@@ -101,47 +105,101 @@ public final class StageFolder {
         return Files.isRegularFile(path.resolve("stage.json"));
     }
 
-    /** The record; empty when this is no stage's folder. */
+    /**
+     * The record; empty when this is no stage's folder.
+     *
+     * @throws UncheckedIOException when it is there and cannot be read, or is none
+     */
     public Optional<StageRecord> read() {
+        Path file = path.resolve("stage.json");
         try {
-            return Optional.of(JSON.readValue(Files.readAllBytes(path.resolve("stage.json")), StageRecord.class));
+            StageRecord record = JSON.readValue(Files.readAllBytes(file), StageRecord.class);
+            if (record == null || record.id() == null || record.state() == null) {
+                throw new IOException("it names no stage or no state");
+            }
+            return Optional.of(record);
         } catch (NoSuchFileException e) {
             return Optional.empty();
         } catch (IOException e) {
-            throw new java.io.UncheckedIOException(path.resolve("stage.json") + " cannot be read", e);
+            throw new UncheckedIOException(file + " cannot be read", e);
         }
     }
 
-    /** Replaces the record. */
+    /** Replaces the record, whoever may be changing it: for the first one of a folder. */
     public void write(StageRecord record) throws IOException {
-        synchronized (CHANGES) {
-            Path next = Files.createTempFile(path, "stage", ".tmp");
-            try {
-                try (FileChannel channel = FileChannel.open(next, StandardOpenOption.WRITE)) {
-                    ByteBuffer bytes = ByteBuffer.wrap(JSON.writeValueAsBytes(record));
-                    while (bytes.hasRemaining()) {
-                        channel.write(bytes);
-                    }
-                    // From the seal on the archive is what counts: a crash must not bring an older record back.
-                    if (record.dumped() != null || record.state() == StageStatus.State.SUSPENDED) {
-                        channel.force(true);
-                    }
+        Path next = Files.createTempFile(path, "stage", ".tmp");
+        try {
+            // No channel: a thread that was interrupted has to write down what it leaves behind.
+            try (FileOutputStream out = new FileOutputStream(next.toFile())) {
+                out.write(JSON.writeValueAsBytes(record));
+                // From the seal on the archive is what counts: a crash must not bring an older record back.
+                if (record.dumped() != null || record.state() == StageStatus.State.SUSPENDED) {
+                    out.getFD().sync();
                 }
-                Files.move(next, path.resolve("stage.json"), StandardCopyOption.ATOMIC_MOVE);
-            } finally {
-                Files.deleteIfExists(next);
             }
+            Files.move(next, path.resolve("stage.json"), StandardCopyOption.ATOMIC_MOVE);
+        } finally {
+            Files.deleteIfExists(next);
         }
     }
 
-    /** Changes the record unless it is gone; returns the new one. */
+    /**
+     * Changes the record unless it is gone; returns the new one. Waits for changes of others, in whatever process, which
+     * take no longer than to write it.
+     *
+     * @throws IOException when it cannot be written; it is as before then
+     */
     public Optional<StageRecord> change(UnaryOperator<StageRecord> change) throws IOException {
         synchronized (CHANGES) {
-            Optional<StageRecord> next = read().map(change);
-            if (next.isPresent()) {
-                write(next.get());
+            if (!exists()) {
+                return Optional.empty();
             }
-            return next;
+            // One descriptor at a time, see fcntl(2): the monitor takes care of it.
+            try (FileChannel channel = FileChannel.open(
+                    path.resolve("record.lock"), StandardOpenOption.CREATE, StandardOpenOption.WRITE)) {
+                awaitLock(channel);
+                Optional<StageRecord> next = read().map(change);
+                if (next.isPresent()) {
+                    write(next.get());
+                }
+                return next;
+            } catch (NoSuchFileException e) {
+                if (!Files.exists(path)) {
+                    return Optional.empty();
+                }
+                throw e;
+            }
+        }
+    }
+
+    // Also for a thread that was interrupted: what it has to write down is what it leaves behind.
+    private void awaitLock(FileChannel channel) throws IOException {
+        long end = System.nanoTime() + CHANGE_LIMIT.toNanos();
+        boolean interrupted = false;
+        try {
+            while (!tryLock(channel)) {
+                if (System.nanoTime() - end > 0) {
+                    throw new IOException("the record in " + path + " is being changed by a process that does not end");
+                }
+                try {
+                    Thread.sleep(1);
+                } catch (InterruptedException e) {
+                    interrupted = true;
+                }
+            }
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
+
+    private static boolean tryLock(FileChannel channel) throws IOException {
+        try {
+            return channel.tryLock() != null;
+        } catch (OverlappingFileLockException e) {
+            // The engine was loaded twice into this JVM, and the other one holds it.
+            return false;
         }
     }
 
@@ -198,7 +256,7 @@ public final class StageFolder {
             try {
                 channel.close();
             } catch (IOException e) {
-                throw new java.io.UncheckedIOException("the stage's lock cannot be released", e);
+                throw new UncheckedIOException("the stage's lock cannot be released", e);
             } finally {
                 HELD.remove(file);
             }

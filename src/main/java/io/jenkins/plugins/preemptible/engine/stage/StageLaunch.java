@@ -14,6 +14,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.function.Predicate;
 
 /**
@@ -55,7 +56,7 @@ public final class StageLaunch {
                 "private",
                 "--"));
         if (as != null) {
-            command.addAll(as.hiding());
+            command.addAll(as.hiding(folder.path().resolve("launch.mounts")));
         }
         command.addAll(List.of(
                 tool("setsid"),
@@ -65,11 +66,10 @@ public final class StageLaunch {
                 "preemptible-launch",
                 spec.workDir().toString(),
                 freezer.joinFile().map(Path::toString).orElse("")));
-        // To bind the host's folders through is to go where the user's paths lead, with more rights than his.
-        List<PrivateTmp> temporary =
-                PrivateTmp.of(spec, own, home(spec), System.getenv(PrivateTmp.SETTING)).stream()
-                        .filter(t -> as == null || t.through().isEmpty())
-                        .toList();
+        String setting = System.getenv(PrivateTmp.SETTING);
+        List<PrivateTmp> temporary = as == null
+                ? PrivateTmp.of(spec, own, home(spec), setting)
+                : PrivateTmp.ofAnother(spec, own, home(spec), setting);
         command.add(Integer.toString(temporary.size()));
         temporary.forEach(t -> command.addAll(t.words()));
         if (as != null) {
@@ -113,10 +113,27 @@ public final class StageLaunch {
             }
             return init;
         } catch (EngineException | IOException e) {
+            // Where there is no control group, the init would outlive the one that waits for it.
+            process.descendants().forEach(ProcessHandle::destroyForcibly);
             freezer.kill(null);
             process.destroyForcibly();
             throw e;
         }
+    }
+
+    /** The init of a stage whose start was cut off before anybody knew it; empty when there is none. */
+    public static Optional<HostProcess> find(StageFolder folder) {
+        return Proc.all().stream()
+                .filter(s -> isInit(Proc.arguments(s.pid()), folder) && Proc.innerPid(s.pid()) == 1)
+                .findFirst()
+                .flatMap(s -> HostProcess.of(s.pid()));
+    }
+
+    private static boolean isInit(List<String> arguments, StageFolder folder) {
+        return arguments.contains(folder.path().toString())
+                && (arguments.contains("preemptible-init")
+                        || arguments.contains("preemptible-settle")
+                        || arguments.contains("preemptible-launch"));
     }
 
     private static String home(StageSpec spec) {

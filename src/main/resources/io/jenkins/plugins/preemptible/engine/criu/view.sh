@@ -1,8 +1,8 @@
 # Shows criu the folders that the user whose ids it will have has no way to, in a mount namespace that vanishes with it.
 # Arguments: a folder with the empty folders 'root' and 'seen', images folder, folder for logs, 'restore' or 'dump', cgroup.procs file or '',
-#   criu and its arguments
-view=$1 images=$2 logs=$3 verb=$4 join=$5
-shift 5
+#   folder of programs that go before the system's, criu and its arguments
+view=$1 images=$2 logs=$3 verb=$4 join=$5 tools=$6
+shift 6
 PATH=/usr/sbin:/usr/bin:/sbin:/bin
 if [ "$verb" = restore ]; then
   # This copy becomes the stage's root. Without what is mounted below: criu binds each of the stage's mounts itself,
@@ -11,7 +11,7 @@ if [ "$verb" = restore ]; then
 fi
 view=$view/seen
 mount -t tmpfs -o mode=0755,size=1m,nosuid,nodev,noexec preemptible-view "$view" || exit 1
-mkdir "$view/images" "$view/logs" "$view/kernel" "$view/fs" || exit 1
+mkdir "$view/images" "$view/logs" "$view/tools" "$view/kernel" "$view/fs" || exit 1
 if [ "$verb" = restore ]; then
   # criu sets the limits of a new IPC namespace again, and the kernel lets uid 0 alone do that, whatever the
   # capabilities. Nobody without root can have changed them in the stage, so what is written here may get lost.
@@ -31,7 +31,8 @@ if [ "$verb" = restore ]; then
   mount --bind "$view/kernel" /proc/sys/kernel && mount --bind "$view/fs" /proc/sys/fs || exit 1
 fi
 mount --bind "$images" "$view/images" && mount --bind "$logs" "$view/logs" || exit 1
+mount --bind "$tools" "$view/tools" || exit 1
 # tar, which criu calls for the content of a tmpfs, takes it off the modes of files when it does not run as root.
 umask 0
 if [ -n "$join" ]; then echo 0 > "$join" || exit 1; fi
-exec "$@"
+PATH=$view/tools:$PATH exec "$@"

@@ -120,7 +120,11 @@ final class Bench implements Callable<Integer> {
             new ObjectMapper().enable(SerializationFeature.INDENT_OUTPUT).writeValue(json.toFile(), all);
         }
         if (docs != null) {
-            new Page(docs).write(machine, results);
+            List<String> measured = results.stream().map(Result::name).toList();
+            new Page(docs).write(machine, results, ALL.stream()
+                    .map(Benchmark::name)
+                    .filter(name -> !measured.contains(name))
+                    .toList());
         }
     }
 

@@ -42,7 +42,9 @@ final class LatencyBenchmark implements Benchmark {
                 rows,
                 List.of(new Plot("latency", "Suspend latency", "memory (MB)", "ms", true, true, List.of(
                         new Curve("preemptible: frozen", sizes, ours), new Curve("criu dump", sizes, raws)))),
-                List.of());
+                List.of("Not measured: what the controller and the connection to the agent add, more than one "
+                        + "process, other programs on the machine, an agent short of memory (there the executor "
+                        + "is free only after the seal)."));
     }
 
     private static Samples[] measure(BenchRig rig, long megabytes) throws Exception {

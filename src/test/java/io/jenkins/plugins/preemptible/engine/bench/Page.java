@@ -23,7 +23,8 @@ final class Page {
         this.folder = folder;
     }
 
-    void write(Machine machine, List<Result> results) throws IOException {
+    /** @param missing the names of the benchmarks that this run has left out */
+    void write(Machine machine, List<Result> results, List<String> missing) throws IOException {
         Files.createDirectories(folder.resolve(PLOTS));
         List<String> lines = new ArrayList<>();
         lines.add("# Performance: what suspending and resuming cost");
@@ -52,6 +53,12 @@ final class Page {
                 lines.add("");
                 lines.add("![" + plot.title() + "](" + PLOTS + "/" + file(plot) + ".svg)");
             }
+        }
+        for (String name : missing) {
+            lines.add("");
+            lines.add("## " + name);
+            lines.add("");
+            lines.add("Not measured in this run; `./preempt bench --only " + name + "` does.");
         }
         Files.write(folder.resolve("performance.md"), lines);
     }

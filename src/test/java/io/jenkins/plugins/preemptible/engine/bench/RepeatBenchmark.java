@@ -55,7 +55,8 @@ final class RepeatBenchmark implements Benchmark {
                         new Row("size", new Samples("MB", secondBytes), new Samples("MB", firstBytes), 0.10),
                         new Row("packing time", new Samples("ms", secondMillis), new Samples("ms", firstMillis), null)),
                 List.of(),
-                List.of());
+                List.of("Not measured: other shares than 5 % and other sizes, a third suspension, going on "
+                        + "from the second archive."));
     }
 
     private static void signal(long pid) {

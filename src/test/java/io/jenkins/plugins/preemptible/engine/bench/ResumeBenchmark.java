@@ -45,7 +45,8 @@ final class ResumeBenchmark implements Benchmark {
                 "How long until the stage runs again, from each tier, against `criu restore`?",
                 rows,
                 List.of(new Plot("resume", "Resume", "memory (MB)", "ms", true, true, curves)),
-                List.of());
+                List.of("Not measured: fetching the image from the artifacts, a cold page cache, going on "
+                        + "from an image that is a difference, other programs on the machine."));
     }
 
     private static List<Samples> measure(BenchRig rig, long megabytes) throws Exception {

@@ -31,7 +31,10 @@ final class SealBenchmark implements Benchmark {
                         + "`tar | zstd -1 -T2` (not synced)?",
                 rows,
                 List.of(),
-                List.of("Ours runs at the priority that it has while somebody waits, not at the idle one."));
+                List.of(
+                        "Ours runs at the priority that it has while somebody waits, not at the idle one.",
+                        "Not measured: the idle priority beside a preemptor that works, the way to the controller and its "
+                                + "artifacts, 4096 MB."));
     }
 
     private static void measure(BenchRig rig, long megabytes, List<Row> rows) throws Exception {

@@ -3,7 +3,9 @@ package io.jenkins.plugins.preemptible.engine.freeze;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -45,6 +47,18 @@ class FreezerKindTest {
     void withoutAHierarchyThereIsNone() {
         assertEquals("none", location(FreezerKind.CGROUP_V1, List.of(HYBRID.get(0)), "0::/"));
         assertEquals("none", location(FreezerKind.CGROUP_V2, HYBRID, "6:freezer:/"));
+    }
+
+    @Test
+    void anotherUsersStageGetsAGroupOrNothing() throws Exception {
+        assumeTrue(HostProcess.isRoot(), "only root makes stages of other users");
+        StageId id = StageId.create("group");
+        Freezer freezer = FreezerKind.createGroup(id);
+        try {
+            assertTrue(freezer.cgroup().orElseThrow().endsWith("preemptible-" + id), freezer::location);
+        } finally {
+            freezer.remove();
+        }
     }
 
     @Test

@@ -27,11 +27,15 @@ import net.jqwik.api.Arbitrary;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
+import net.jqwik.api.statistics.Statistics;
+import net.jqwik.api.statistics.StatisticsReport;
+import net.jqwik.api.statistics.StatisticsReport.StatisticsReportMode;
 
 /** What holds for every snapshot, tried on generated ones. */
 class PreemptionPolicyPropertyTest {
 
     private static final long NOW = 100_000;
+    private static final double OFTEN_PERCENT = 10;
     private static final List<String> AGENTS = List.of("a", "b", "c", "d");
 
     @Provide
@@ -99,6 +103,12 @@ class PreemptionPolicyPropertyTest {
                 .toList();
     }
 
+    /** Fails the property when hardly any snapshot has led to what it is about: it would hold for a policy that does nothing. */
+    private static void isOften(String what, boolean seen) {
+        Statistics.label(what).collect(seen);
+        Statistics.label(what).coverage(coverage -> coverage.check(true).percentage(share -> share > OFTEN_PERCENT));
+    }
+
     private static RunningStage victim(Snapshot snapshot, Suspend suspend) {
         return snapshot.running().stream()
                 .filter(stage -> stage.id().equals(suspend.stageId()))
@@ -126,10 +136,13 @@ class PreemptionPolicyPropertyTest {
     }
 
     @Property(tries = 10_000)
+    @StatisticsReport(StatisticsReportMode.OFF)
     void neverForAWorseItemAndForAnEqualOneOnlyAtTheSlicesEnd(@ForAll("snapshots") Snapshot snapshot) {
+        isOften("suspends", !suspends(snapshot).isEmpty());
         for (Suspend suspend : suspends(snapshot)) {
             RunningStage victim = victim(snapshot, suspend);
             int priority = claimants(snapshot).get(suspend.forItem()).priority();
+            isOften("at the slice's end", victim.priority() == priority);
             if (victim.priority() == priority) {
                 assertEquals(Reason.TIME_SLICE_USED_UP, suspend.reason());
                 assertTrue(slice(snapshot, victim) > 0);
@@ -142,7 +155,9 @@ class PreemptionPolicyPropertyTest {
     }
 
     @Property(tries = 10_000)
+    @StatisticsReport(StatisticsReportMode.OFF)
     void oneVictimAClaimAndOneClaimAVictimOnAFittingAgent(@ForAll("snapshots") Snapshot snapshot) {
+        isOften("suspends", !suspends(snapshot).isEmpty());
         Set<String> victims = new HashSet<>();
         Set<String> claims = new HashSet<>();
         for (Suspend suspend : suspends(snapshot)) {
@@ -154,7 +169,9 @@ class PreemptionPolicyPropertyTest {
     }
 
     @Property(tries = 10_000)
+    @StatisticsReport(StatisticsReportMode.OFF)
     void everyProtectionOfAStageIsRespected(@ForAll("snapshots") Snapshot snapshot) {
+        isOften("suspends", !suspends(snapshot).isEmpty());
         Limits limits = snapshot.limits();
         for (Suspend suspend : suspends(snapshot)) {
             RunningStage victim = victim(snapshot, suspend);
@@ -168,7 +185,9 @@ class PreemptionPolicyPropertyTest {
     }
 
     @Property(tries = 10_000)
+    @StatisticsReport(StatisticsReportMode.OFF)
     void noVictimWhileIdleExecutorsCouldServeTheClaimToo(@ForAll("snapshots") Snapshot snapshot) {
+        isOften("suspends", !suspends(snapshot).isEmpty());
         Map<String, Claimant> claimants = claimants(snapshot);
         Map<String, Integer> idle = snapshot.agents().stream()
                 .filter(Agent::accepting)
@@ -225,7 +244,9 @@ class PreemptionPolicyPropertyTest {
     }
 
     @Property(tries = 10_000)
+    @StatisticsReport(StatisticsReportMode.OFF)
     void noBetterVictimWasLeftOut(@ForAll("snapshots") Snapshot snapshot) {
+        isOften("suspends", !suspends(snapshot).isEmpty());
         Set<String> taken = new HashSet<>();
         for (Action action : PreemptionPolicy.decide(snapshot)) {
             if (action instanceof Suspend suspend) {
@@ -260,8 +281,10 @@ class PreemptionPolicyPropertyTest {
     }
 
     @Property(tries = 10_000)
+    @StatisticsReport(StatisticsReportMode.OFF)
     void noMoreStagesGoOnThanExecutorsAreIdleAndNoneBeforeABetterItem(@ForAll("snapshots") Snapshot snapshot) {
         List<Action> actions = PreemptionPolicy.decide(snapshot);
+        isOften("resumes", actions.stream().anyMatch(Action.Resume.class::isInstance));
         Map<String, Long> resumedOn = actions.stream()
                 .filter(Action.Resume.class::isInstance)
                 .map(Action.Resume.class::cast)

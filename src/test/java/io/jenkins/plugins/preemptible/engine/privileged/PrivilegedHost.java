@@ -45,6 +45,10 @@ final class PrivilegedHost implements AutoCloseable {
     final Path base;
     final PrivilegedInstall place;
     final Path jars;
+    /** What was installed, for whom. */
+    final List<Path> source;
+    final Path criu;
+    final String group;
     final User one;
     final User two;
 
@@ -65,8 +69,10 @@ final class PrivilegedHost implements AutoCloseable {
         root("groupadd", "-r", group);
         one = user("pta" + mark, group);
         two = user("ptb" + mark, group);
-        List<Path> classPath = classPath(mark);
-        place.install("%" + group, classPath, new CriuSearch().usable().orElseThrow().program());
+        this.group = group;
+        source = classPath();
+        criu = copy(new CriuSearch().usable().orElseThrow().program(), base.resolve("packed/criu"));
+        place.install("%" + group, source, criu);
         jars = place.library().resolve("engine");
     }
 
@@ -103,27 +109,35 @@ final class PrivilegedHost implements AutoCloseable {
         return words;
     }
 
-    // Folders of classes become jars: a user cannot read a checkout below root's home.
-    private List<Path> classPath(String mark) throws IOException {
+    // Copies in a folder of root's, whoever owns the checkout and Maven's repository; folders of classes become jars.
+    private List<Path> classPath() throws IOException {
         String all = System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"));
         List<Path> files = new ArrayList<>();
         Path packed = Files.createDirectory(base.resolve("packed"));
+        Files.setPosixFilePermissions(packed, PosixFilePermissions.fromString("rwxr-xr-x"));
         for (String entry : all.split(File.pathSeparator)) {
             Path path = Path.of(entry);
             if (Files.isDirectory(path)) {
                 files.add(zip(path, packed.resolve(files.size() + ".jar")));
             } else if (path.toString().matches(
                     ".*/(jackson|tink|protobuf|gson|zstd|commons|jnr|jffi|asm|picocli|error_prone)[^/]*\\.jar")) {
-                files.add(path);
+                files.add(copy(path, packed.resolve(files.size() + ".jar")));
             }
         }
         return files;
+    }
+
+    private static Path copy(Path from, Path to) throws IOException {
+        Files.copy(from, to);
+        Files.setPosixFilePermissions(to, PosixFilePermissions.fromString("rwxr-xr-x"));
+        return to;
     }
 
     private static Path zip(Path folder, Path to) throws IOException {
         try (ZipOutputStream zip = new ZipOutputStream(Files.newOutputStream(to));
                 Stream<Path> all = Files.walk(folder)) {
             zip.setLevel(0);
+            Files.setPosixFilePermissions(to, PosixFilePermissions.fromString("rw-r--r--"));
             for (Path file : (Iterable<Path>) all.filter(Files::isRegularFile)::iterator) {
                 zip.putNextEntry(new ZipEntry(folder.relativize(file).toString()));
                 Files.copy(file, zip);

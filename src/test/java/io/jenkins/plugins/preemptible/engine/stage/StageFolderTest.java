@@ -1,16 +1,21 @@
 package io.jenkins.plugins.preemptible.engine.stage;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The lock of a stage, as the kernel sees it. */
+/** The lock of a stage, as the kernel sees it, and its record, as others change it. */
 class StageFolderTest {
+
+    private static final int CHANGES = 100;
 
     @TempDir
     Path home;
@@ -27,6 +32,55 @@ class StageFolderTest {
         }
         assertEquals(0, kernelLocks(folder));
         folder.lock().orElseThrow().close();
+    }
+
+    /** Another process, which counts in the record of the stage in the folder that is its argument. */
+    public static void main(String[] args) throws IOException {
+        count(new StageFolder(Path.of(args[0])));
+    }
+
+    private static void count(StageFolder folder) throws IOException {
+        for (int i = 0; i < CHANGES; i++) {
+            folder.change(r -> r.withSuspensions(r.suspensions() + 1));
+        }
+    }
+
+    @Test
+    void noChangeOfAnotherProcessIsLost() throws Exception {
+        StageFolder folder = new StageFolder(home.resolve("stages/one"));
+        folder.create();
+        StageSpec spec = new StageSpec(StageId.create("one"), "one", home, List.of("true"), null);
+        folder.write(StageRecord.starting(spec, "signals:", "2026-01-01T00:00:00Z", folder.path().toString()));
+        Process other = new ProcessBuilder(
+                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        "-XX:+UseSerialGC",
+                        "-cp",
+                        System.getProperty("java.class.path"),
+                        StageFolderTest.class.getName(),
+                        folder.path().toString())
+                .inheritIO()
+                .start();
+        int own = 0;
+        // As long as the other one is at it, and also on a thread that was interrupted.
+        while (other.isAlive() || own < CHANGES) {
+            Thread.currentThread().interrupt();
+            folder.change(r -> r.withSuspensions(r.suspensions() + 1));
+            own++;
+            assertTrue(Thread.interrupted());
+        }
+        assertEquals(0, other.waitFor());
+        assertEquals(CHANGES + own, folder.read().orElseThrow().suspensions());
+    }
+
+    @Test
+    void aRecordOfAnEmptyFileIsNone() throws Exception {
+        StageFolder folder = new StageFolder(home.resolve("stages/one"));
+        folder.create();
+        assertTrue(folder.change(r -> r).isEmpty());
+        for (String text : List.of("", "{}", "null", "[")) {
+            Files.writeString(folder.path().resolve("stage.json"), text);
+            assertThrows(UncheckedIOException.class, folder::read, text);
+        }
     }
 
     // Lines such as "1: POSIX  ADVISORY  WRITE 1234 fd:00:5678 0 EOF", see proc(5).

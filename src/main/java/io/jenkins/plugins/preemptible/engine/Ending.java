@@ -1,0 +1,120 @@
+package io.jenkins.plugins.preemptible.engine;
+
+import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
+import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
+import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
+import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
+import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.Optional;
+import java.util.logging.Level;
+import java.util.logging.Logger;
+
+/**
+ * The end of a stage before its command's own, and of what is kept of it.
+ *
+ * <ol>
+ *   <li>The record says KILLED first, so that nobody who is at the stage takes what it sees for success.
+ *   <li>The kill itself depends on no file: it comes on a full disk, and without a record that can be read, too.
+ *   <li>What holds the stage's plain memory goes with it.
+ * </ol>
+ *
+ * Takes the stage's lock only where it is free.
+ */
+record Ending(Stages stages, StageId id) {
+
+    private static final Logger LOG = Logger.getLogger(Ending.class.getName());
+
+    void kill() {
+        StageFolder folder = stages.folder(id);
+        try {
+            if (!readable(folder)) {
+                Stages.killWhole(usualGroup(), null);
+                return;
+            }
+            StageRecord record = stages.settle(id);
+            if (record.state() != State.ENDED && record.state() != State.FAILED) {
+                kill(folder, record);
+            } else if (record.freezer() != null) {
+                // Its group could not be removed when it ended.
+                Stages.killWhole(Stages.freezer(record).orElseThrow(), null);
+                folder.change(r -> r.state() == record.state() ? r.withFreezer(null) : r);
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException("the stage " + id + " could not be killed", e);
+        }
+    }
+
+    private void kill(StageFolder folder, StageRecord record) throws IOException {
+        boolean told = true;
+        try {
+            folder.change(r -> r.withState(State.KILLED));
+        } catch (IOException e) {
+            // The disk may be full, perhaps with what this very stage writes: the kill makes room.
+            told = false;
+        }
+        Optional<Freezer> freezer = Stages.freezer(record);
+        if (freezer.isPresent()) {
+            Stages.killWhole(freezer.get(), record.init());
+        }
+        Conclusion.clear(stages, folder, record);
+        stages.sweepIncoming();
+        boolean known = told;
+        try {
+            folder.change(r -> known && r.state() != State.KILLED
+                    ? r
+                    : r.withState(State.KILLED).withInit(null).withFreezer(null).withFreezing(null));
+        } catch (IOException e) {
+            if (!known && (record.state() != State.RUNNING || record.init() == null)) {
+                // Its image could still be resumed.
+                throw e;
+            }
+            LOG.log(Level.WARNING, e, () -> id + " was killed, which cannot be written down yet");
+        }
+    }
+
+    void forget() {
+        StageFolder folder = stages.folder(id);
+        try {
+            if (readable(folder)) {
+                StageRecord record = stages.settle(id);
+                switch (record.state()) {
+                    case RUNNING, SUSPENDING, RESUMING:
+                        throw new EngineException(FailureReason.STAGE_RUNS, id.value());
+                    default:
+                }
+                Optional<Freezer> freezer = Stages.freezer(record);
+                if (freezer.isPresent()) {
+                    Stages.killWhole(freezer.get(), record.init());
+                }
+            } else {
+                Freezer group = usualGroup();
+                if (!group.pids(null).isEmpty()) {
+                    throw new EngineException(FailureReason.STAGE_RUNS, id.value());
+                }
+                group.remove();
+            }
+            StageFolder.delete(folder.path());
+            stages.sweepIncoming();
+        } catch (IOException e) {
+            throw new UncheckedIOException("the folder of " + id + " cannot be removed", e);
+        }
+    }
+
+    private static boolean readable(StageFolder folder) {
+        try {
+            folder.read();
+            return true;
+        } catch (UncheckedIOException e) {
+            return false;
+        }
+    }
+
+    // Where a stage of this id has its processes when it was started by an engine in the same group as this one.
+    private Freezer usualGroup() throws IOException {
+        return FreezerKind.create(id, stages.freezers());
+    }
+}
