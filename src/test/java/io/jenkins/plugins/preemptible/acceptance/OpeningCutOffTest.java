@@ -6,6 +6,7 @@ import hudson.LauncherDecorator;
 import hudson.model.FreeStyleBuild;
 import hudson.model.Slave;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.jenkinsci.plugins.workflow.steps.DynamicContext;
@@ -50,8 +51,9 @@ class OpeningCutOffTest extends Restarts {
             Rig rig = new Rig(j);
             rig.inboundAgent(agents);
             Rig.start(rig.pipeline("low", 5, nested ? Rig.nested(Rig.endless(), "sh 'true'") : Rig.own(Rig.endless())));
+            // On a busy machine the first agent's classes take their time.
             await("a sandbox")
-                    .atMost(Rig.PATIENCE)
+                    .atMost(Duration.ofMinutes(3))
                     .until(() -> reached && StageRegistry.get().all().stream().anyMatch(stage -> stage.enterCommand() != null));
         });
         held = false;
