@@ -210,7 +210,7 @@ class OutageTest extends OneAgent {
     @Test
     void stageTakesOneExecutor() throws Exception {
         agent.setNumExecutors(2);
-        j.jenkins.updateNode(agent);
+        j.jenkins.setNodes(j.jenkins.getNodes());
         try {
             FreeStyleBuild other = rig.freestyle("other", 1, Rig.untilEnough()).scheduleBuild2(0).waitForStart();
             FreeStyleBuild preemptor = preempted(Rig.own(Rig.endless()));
@@ -237,7 +237,7 @@ class OutageTest extends OneAgent {
             await("both executors are idle").atMost(Rig.PATIENCE).until(() -> agent.toComputer().countIdle() == 2);
         } finally {
             agent.setNumExecutors(1);
-            j.jenkins.updateNode(agent);
+            j.jenkins.setNodes(j.jenkins.getNodes());
         }
     }
 }
