@@ -26,6 +26,9 @@ import java.util.stream.Collectors;
  *       on the controller. (The enter command goes back to the agent it came from.)
  * </ol>
  *
+ * What takes a moment on an agent that works has a limit, after which the agent counts as away ({@link Limited}); what
+ * takes as long as the stage is large has none, but for that of Jenkins' own connections.
+ *
  * Blocking: call it on a thread of {@link io.jenkins.plugins.preemptible.lifecycle.StageThreads} or an executor, never
  * under the queue's lock and never on a Pipeline's own thread.
  */
@@ -59,13 +62,14 @@ public final class AgentStage {
     }
 
     /**
-     * Makes the stage's sandbox, or says why this host cannot.
+     * Makes the stage's sandbox, or says why this host cannot. One of the same id, whose opening a restart of the
+     * controller has cut off, is removed first.
      *
      * @param closeConnections whether its TCP connections to the outside are cut when it is suspended
      */
     public Sandbox open(FilePath workspace, String name, boolean closeConnections)
             throws IOException, InterruptedException {
-        return home.act(new Open(id.value(), name, workspace.getRemote(), closeConnections));
+        return Limited.act(home, new Open(id.value(), name, workspace.getRemote(), closeConnections));
     }
 
     /**
@@ -74,7 +78,7 @@ public final class AgentStage {
      * @return why the rehearsal failed, in words, or null
      */
     public String rehearse() throws IOException, InterruptedException {
-        return home.act(new Rehearsal());
+        return Limited.act(home, new Rehearsal());
     }
 
     /**
@@ -84,7 +88,7 @@ public final class AgentStage {
      */
     @CheckForNull
     public String look() throws IOException, InterruptedException {
-        return home.act(new SuspendVerbs.Look(id.value()));
+        return Limited.act(home, new SuspendVerbs.Look(id.value()));
     }
 
     /**
@@ -96,7 +100,7 @@ public final class AgentStage {
      *     free at once
      */
     public Freeze freeze(List<String> controlFolders, long memoryFloorBytes) throws IOException, InterruptedException {
-        return home.act(new SuspendVerbs.FreezeStage(id.value(), controlFolders, memoryFloorBytes));
+        return Limited.act(home, new SuspendVerbs.FreezeStage(id.value(), controlFolders, memoryFloorBytes));
     }
 
     /**
@@ -116,17 +120,17 @@ public final class AgentStage {
      */
     @CheckForNull
     public String commit() throws IOException, InterruptedException {
-        return home.act(new SuspendVerbs.Commit(id.value()));
+        return Limited.act(home, new SuspendVerbs.Commit(id.value()));
     }
 
     /** Lets the frozen tree go on and drops its image; harmless when it is not frozen. */
     public void thaw() throws IOException, InterruptedException {
-        home.act(new SuspendVerbs.Thaw(id.value()));
+        Limited.act(home, new SuspendVerbs.Thaw(id.value()));
     }
 
     /** Sees to it that the stage, which is to be suspended, does not run; tells what there is of it. */
     public Held hold() throws IOException, InterruptedException {
-        return home.act(new SuspendVerbs.Hold(id.value()));
+        return Limited.act(home, new SuspendVerbs.Hold(id.value()));
     }
 
     /** Makes the exchange folder, readable by the agent's user only. */
@@ -150,7 +154,7 @@ public final class AgentStage {
 
     /** Kills whatever is left of the stage, running or frozen, and forgets it. */
     public void remove() throws IOException, InterruptedException {
-        home.act(new Remove(id.value()));
+        Limited.act(home, new Remove(id.value()));
     }
 
     /** What {@link #open} answers. Exactly one of the two is null. */
@@ -257,6 +261,7 @@ public final class AgentStage {
                 return new Sandbox(null, missing);
             }
             try {
+                remove(engine, stage);
                 engine.start(new StageSpec(
                         stage,
                         name,
@@ -282,10 +287,7 @@ public final class AgentStage {
         @Override
         Void act(Engine engine, StageId stage, Path exchange) throws IOException {
             PrivateFolder.remove(exchange);
-            if (state(engine, stage).isPresent()) {
-                engine.kill(stage);
-                engine.forget(stage);
-            }
+            remove(engine, stage);
             return null;
         }
     }

@@ -10,10 +10,12 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.FileTime;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import jenkins.MasterToSlaveFileCallable;
+import org.apache.commons.codec.digest.DigestUtils;
 
 /**
  * The control folders of the {@code sh} steps that are in flight inside a stage.
@@ -32,6 +34,8 @@ public final class DurableTasks {
 
     private static final Pattern CONTROL_FOLDER = Pattern.compile("(/[^']*?/durable-[0-9a-f]{4,16})(?=[/'\" ]|$)");
     private static final String RESULT = "jenkins-result.txt";
+    private static final String COOKIE = "JENKINS_SERVER_COOKIE";
+    private static final String WORKSPACE_TMP = System.getProperty("hudson.slaves.WorkspaceList", "@") + "tmp";
     private static final String LOG = "jenkins-log.txt";
     /** 128 + SIGTERM, what the shell would report. */
     private static final int TERMINATED = 143;
@@ -55,14 +59,33 @@ public final class DurableTasks {
                 .findFirst();
     }
 
+    /**
+     * Which of these an ordinary kill would end: Durable Task marks the processes of all steps of one workspace alike,
+     * by a digest of its path. All of them when none fits.
+     */
+    public static List<String> meant(List<String> controlFolders, Map<String, String> modelEnvVars) {
+        List<String> meant = controlFolders.stream()
+                .filter(folder -> cookie(folder).equals(modelEnvVars.get(COOKIE)))
+                .toList();
+        return meant.isEmpty() ? controlFolders : meant;
+    }
+
+    private static String cookie(String controlFolder) {
+        String temporary = controlFolder.substring(0, controlFolder.lastIndexOf('/'));
+        String workspace = temporary.endsWith(WORKSPACE_TMP)
+                ? temporary.substring(0, temporary.length() - WORKSPACE_TMP.length())
+                : temporary;
+        return "durable-" + DigestUtils.sha256Hex(workspace);
+    }
+
     /** Touches the logs of the steps that have no result yet. */
     public static void keepAlive(FilePath root, List<String> controlFolders) throws IOException, InterruptedException {
-        root.act(new KeepAlive(controlFolders));
+        Limited.act(root, new KeepAlive(controlFolders));
     }
 
     /** Writes the result of a terminated process for every step that has none. */
     public static void endAborted(FilePath root, List<String> controlFolders) throws IOException, InterruptedException {
-        root.act(new EndAborted(controlFolders));
+        Limited.act(root, new EndAborted(controlFolders));
     }
 
     private static final class KeepAlive extends MasterToSlaveFileCallable<Void> {

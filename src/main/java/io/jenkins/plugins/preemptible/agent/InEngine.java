@@ -51,6 +51,13 @@ abstract class InEngine<T> extends MasterToSlaveFileCallable<T> {
         }
     }
 
+    static void remove(Engine engine, StageId stage) {
+        if (state(engine, stage).isPresent()) {
+            engine.kill(stage);
+            engine.forget(stage);
+        }
+    }
+
     static boolean is(StageStatus.State wanted, Optional<StageStatus.State> state) {
         return state.filter(wanted::equals).isPresent();
     }

@@ -11,7 +11,6 @@ import io.jenkins.plugins.preemptible.engine.FreezeRequest;
 import io.jenkins.plugins.preemptible.engine.Frozen;
 import io.jenkins.plugins.preemptible.engine.Handover;
 import io.jenkins.plugins.preemptible.engine.IfDumpFails;
-import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.preflight.Leak;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
@@ -188,8 +187,6 @@ final class SuspendVerbs {
     /** Sees to it that a stage which the controller has as suspended does not run. */
     static final class Hold extends InEngine<Held> {
         private static final long serialVersionUID = 1L;
-        private static final FreezeRequest AS_IT_IS = new FreezeRequest(DumpGuard.NONE, 0);
-
         Hold(String id) {
             super(id);
         }
@@ -204,30 +201,16 @@ final class SuspendVerbs {
                     case RESUMING:
                         return Held.BUSY;
                     case RUNNING:
-                        engine.freeze(stage, AS_IT_IS);
-                        return Held.FROZEN;
                     case SUSPENDING:
-                        return frozenAgain(engine, stage);
+                        // Also when a dump came to its end and its answer did not arrive: it has to be made anew.
+                        engine.freeze(stage, FreezeRequest.ofSuspended());
+                        return Held.FROZEN;
                     default:
                         return Held.GONE;
                 }
             } catch (EngineException x) {
                 return Held.BUSY;
             }
-        }
-
-        /** A dump that came to its end, but whose answer did not arrive, has to be made anew. */
-        private static Held frozenAgain(Engine engine, StageId stage) {
-            try {
-                engine.freeze(stage, AS_IT_IS);
-            } catch (EngineException x) {
-                if (x.reason() != FailureReason.STAGE_BUSY) {
-                    throw x;
-                }
-                engine.thaw(stage);
-                engine.freeze(stage, AS_IT_IS);
-            }
-            return Held.FROZEN;
         }
     }
 }

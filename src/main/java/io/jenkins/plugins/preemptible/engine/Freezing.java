@@ -41,7 +41,8 @@ final class Freezing {
         try (StageFolder.Held lock = suspension.lock()) {
             StageRecord record = suspension.record();
             FailureReason refusal = Suspension.refusal(record.state());
-            if (refusal == null && (record.init() == null || record.freezer() == null || record.dumped() != null)) {
+            boolean dumped = record.dumped() != null && !request.mustNotRun();
+            if (refusal == null && (record.init() == null || record.freezer() == null || dumped)) {
                 refusal = FailureReason.STAGE_BUSY;
             }
             if (refusal != null) {
@@ -52,7 +53,7 @@ final class Freezing {
             try {
                 return look(record, request);
             } catch (SuspendFailedException e) {
-                if (record.state() == State.SUSPENDING) {
+                if (record.state() == State.SUSPENDING && !request.mustNotRun()) {
                     // Taken over frozen from somebody who died, and refused: it runs on, as is promised.
                     undo(suspension.tree(record));
                 }
@@ -64,7 +65,9 @@ final class Freezing {
     }
 
     private Frozen look(StageRecord record, FreezeRequest request) throws IOException {
-        suspension.usableCriu();
+        if (!request.mustNotRun()) {
+            suspension.usableCriu();
+        }
         Conclusion.endDumper(record);
         long begun = System.nanoTime();
         PreflightReport seen = preflight.apply(record);
@@ -72,7 +75,8 @@ final class Freezing {
         Optional<Leak> leak = seen.leaks().stream()
                 .filter(l -> l.reason() != FailureReason.ENTERING)
                 .findFirst();
-        if (leak.isPresent()) {
+        // The dump of a stage that must not run finds it as well, and leaves the stage frozen.
+        if (leak.isPresent() && !request.mustNotRun()) {
             throw new SuspendFailedException(leak.get().reason(), leak.get().words());
         }
         return freeze(record.withOptions(seen.options()), request, Suspension.millis(begun, System.nanoTime()));
@@ -91,7 +95,9 @@ final class Freezing {
             if (objection.isPresent()) {
                 throw new SuspendFailedException(FailureReason.OBJECTION, objection.get());
             }
-            FrozenTree.refuseTraced(processes);
+            if (!request.mustNotRun()) {
+                FrozenTree.refuseTraced(processes);
+            }
             suspension.refuseExcess(processes);
             MemoryGuard.Decision decision = MemoryGuard.decide(HostMemory.now(), request.memoryFloorBytes());
             LOG.info(() -> suspension.id() + " is frozen. " + decision.sentence());
@@ -101,7 +107,10 @@ final class Freezing {
             return new Frozen(
                     suspension.id(), preflightMillis, millis, processes.size(), resident, decision.handover());
         } catch (IOException | RuntimeException e) {
-            undo(tree);
+            boolean ofOthers = e instanceof SuspendFailedException s && s.reason() == FailureReason.OTHER_RIGHTS;
+            if (!request.mustNotRun() || ofOthers) {
+                undo(tree);
+            }
             throw suspension.failed(e);
         }
     }

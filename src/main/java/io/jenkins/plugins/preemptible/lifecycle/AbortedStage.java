@@ -5,6 +5,8 @@ import hudson.model.Computer;
 import hudson.model.Node;
 import io.jenkins.plugins.preemptible.agent.DurableTasks;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import java.util.List;
+import java.util.Map;
 import jenkins.model.Jenkins;
 
 /**
@@ -12,7 +14,8 @@ import jenkins.model.Jenkins;
  *
  * <ol>
  *   <li>The Pipeline's thread asks our launcher to kill; that thread must not wait, so only a flag is set there.
- *   <li>Off that thread, every step in flight gets the result that a terminated process leaves.
+ *   <li>Off that thread, every step in flight that an ordinary kill would end, which are those of one workspace, gets
+ *       the result that a terminated process leaves.
  *   <li>The steps end at their next look, the body ends, and {@link Ending} removes what is left.
  * </ol>
  */
@@ -23,29 +26,50 @@ public final class AbortedStage {
     /**
      * Takes over a kill when the stage has no running processes.
      *
+     * @param modelEnvVars which processes are meant
      * @param ordinary what would be right if it ran; carried out when the stage runs after all, because the suspension
      *     failed or a restore was under way
      * @return false when it runs: then the ordinary kill is right
      */
-    public static boolean kill(String stageId, StageThreads.Work ordinary) {
+    public static boolean kill(String stageId, Map<String, String> modelEnvVars, StageThreads.Work ordinary) {
         StageRecord stage = StageRegistry.get().find(stageId);
         LiveStage live = LiveStage.find(stageId);
         if (stage == null || live == null || stage.state == StageState.RUNNING) {
             return false;
         }
+        List<String> meant = DurableTasks.meant(stage.controlFolders(), modelEnvVars);
+        boolean whole = meant.size() == stage.controlFolders().size();
         live.pendingKill(ordinary);
-        live.markAborting();
-        live.hold().withdraw(stage);
-        endSteps(stageId);
+        if (whole) {
+            live.markAborting();
+        }
+        StageRecord now = StageRegistry.get().find(stageId);
+        if (now != null && now.state == StageState.RUNNING) {
+            // It went on meanwhile: whoever let it go on may not have seen the kill yet.
+            live.carryOutKill();
+            return true;
+        }
+        if (whole) {
+            live.hold().withdraw(stage);
+        }
+        endSteps(stageId, meant);
         return true;
     }
 
+    /** Every step in flight. */
     static void endSteps(String stageId) {
+        StageRecord stage = StageRegistry.get().find(stageId);
+        if (stage != null) {
+            endSteps(stageId, stage.controlFolders());
+        }
+    }
+
+    private static void endSteps(String stageId, List<String> controlFolders) {
         StageThreads.soon("ending the steps of stage " + stageId, () -> {
             StageRecord stage = StageRegistry.get().find(stageId);
             FilePath root = stage == null ? null : rootOf(stage.node);
             if (root != null) {
-                DurableTasks.endAborted(root, stage.controlFolders());
+                DurableTasks.endAborted(root, controlFolders);
             }
         });
     }

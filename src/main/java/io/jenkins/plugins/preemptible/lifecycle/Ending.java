@@ -22,7 +22,7 @@ import java.util.logging.Logger;
  * <ol>
  *   <li>{@link #of} is called once, when the stage's body has ended; it marks the stage and returns at once.
  *   <li>Off that thread it waits for a suspension or restore in progress, removes image and key, kills what is left on
- *       the agent, and only then drops the record.
+ *       the agent, and only then drops the record. Image and key of a stage that could not be restored are kept.
  *   <li>An agent that is away is cleaned when it is back, also by the next process of the controller: the stage's record
  *       is among the registry's leftovers until then, for a week where the agent was removed. It is never waited for.
  * </ol>
@@ -67,7 +67,7 @@ public final class Ending {
                 if (last.suspended()) {
                     StageMarks.resumed(live.context(), List.of());
                 }
-                if (run != null) {
+                if (run != null && !last.imageKept) {
                     StageImages.delete(run, last.id);
                 }
                 StageRegistry.get().ended(last.id);

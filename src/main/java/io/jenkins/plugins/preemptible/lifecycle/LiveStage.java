@@ -6,10 +6,11 @@ import hudson.slaves.WorkspaceList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
+import java.util.Queue;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jenkinsci.plugins.workflow.steps.BodyExecution;
 import org.jenkinsci.plugins.workflow.steps.StepContext;
@@ -42,13 +43,14 @@ public final class LiveStage {
     private volatile boolean ending;
     /** Set when an abort reached a stage that has no running process. */
     private volatile boolean aborting;
-    /** The ordinary kill that was asked for while no process of the stage could take it; see {@link AbortedStage}. */
-    private final AtomicReference<StageThreads.Work> pendingKill = new AtomicReference<>();
+    /** The ordinary kills that were asked for while no process of the stage could take them; see {@link AbortedStage}. */
+    private final Queue<StageThreads.Work> pendingKills = new ConcurrentLinkedQueue<>();
     /** A suspension failed or came at the wrong moment: not tried again before, in milliseconds since 1970. */
     private volatile long retryAfterMillis;
     /** Held by whoever makes the image of a stage whose executor is gone; see {@link Sealing}. */
     private final AtomicBoolean sealing = new AtomicBoolean();
     private volatile boolean sealingFailed;
+    private final AtomicInteger outages = new AtomicInteger();
     /** Set when the stage may have its executor again, cleared when it has it or has lost it. */
     private volatile boolean granted;
 
@@ -146,15 +148,16 @@ public final class LiveStage {
     }
 
     void pendingKill(StageThreads.Work kill) {
-        pendingKill.set(kill);
+        pendingKills.add(kill);
     }
 
-    /** Carries out a kill that came while the stage had no running process, now that it has. */
+    /** Carries out the kills that came while the stage had no running process, now that it has. */
     void carryOutKill() {
-        StageThreads.Work kill = pendingKill.getAndSet(null);
-        if (kill != null && !ending) {
+        StageThreads.Work kill = pendingKills.poll();
+        while (kill != null && !ending) {
             aborting = false;
             StageThreads.soon("killing a step of stage " + id, kill);
+            kill = pendingKills.poll();
         }
     }
 
@@ -189,6 +192,15 @@ public final class LiveStage {
         boolean failed = sealingFailed;
         sealingFailed = false;
         return failed;
+    }
+
+    /** Another attempt to resume it found the agent or the archive away. @return how many did in a row before */
+    int outage() {
+        return outages.getAndIncrement();
+    }
+
+    void outageOver() {
+        outages.set(0);
     }
 
     public boolean granted() {

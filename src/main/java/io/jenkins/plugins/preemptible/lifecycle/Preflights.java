@@ -7,6 +7,8 @@ import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import java.io.IOException;
 import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.logging.Level;
 import java.util.logging.Logger;
@@ -29,10 +31,13 @@ public final class Preflights extends PeriodicWork {
     /** A step's program is there after the first; what it sets up, after the second. */
     private static final long[] AFTER_START_MILLIS = {1_000, 4_000};
 
+    /** Stages whose agents have not answered yet: they are not asked again meanwhile. */
+    private static final Set<String> ASKED = ConcurrentHashMap.newKeySet();
+
     /** A step is being started in the stage. Returns at once. */
     public static void afterStart(String stageId) {
         for (long delayMillis : AFTER_START_MILLIS) {
-            StageThreads.schedule("looking at stage " + stageId, delayMillis, () -> look(stageId));
+            StageThreads.ask("looking at stage " + stageId, delayMillis, () -> look(stageId));
         }
     }
 
@@ -44,9 +49,9 @@ public final class Preflights extends PeriodicWork {
     @Override
     protected void doRun() {
         for (StageRecord stage : StageRegistry.get().all()) {
-            if (looksAt(stage)) {
+            if (looksAt(stage) && !ASKED.contains(stage.id)) {
                 // Each on its own: an agent that hangs must not keep the others from being asked.
-                StageThreads.soon("looking at " + stage, () -> look(stage.id));
+                StageThreads.ask("looking at " + stage, () -> look(stage.id));
             }
         }
     }
@@ -66,6 +71,9 @@ public final class Preflights extends PeriodicWork {
         if (!looksAt(stage) || live == null || AbortedStage.rootOf(stage.node) == null) {
             return;
         }
+        if (!ASKED.add(stageId)) {
+            return;
+        }
         Node node = AbortedStage.nodeOf(stage.node);
         String leak;
         try {
@@ -73,6 +81,8 @@ public final class Preflights extends PeriodicWork {
         } catch (IOException | RuntimeException x) {
             LOGGER.log(Level.FINE, x, () -> "cannot look at " + stage);
             return;
+        } finally {
+            ASKED.remove(stageId);
         }
         StageRecord now = StageRegistry.get().find(stageId);
         if (!looksAt(now) || Objects.equals(now.leak, leak)) {

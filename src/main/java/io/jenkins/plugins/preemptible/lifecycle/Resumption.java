@@ -1,7 +1,6 @@
 package io.jenkins.plugins.preemptible.lifecycle;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
-import hudson.AbortException;
 import hudson.model.Computer;
 import hudson.model.Executor;
 import hudson.model.Result;
@@ -12,6 +11,7 @@ import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.Event;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.view.ResumedStageAction;
 import java.io.IOException;
+import java.nio.channels.ClosedByInterruptException;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.logging.Level;
@@ -28,8 +28,9 @@ import org.jenkinsci.plugins.workflow.steps.FlowInterruptedException;
  *   <li>Saves the state; takes the best of what there is: the tree that is still frozen on the agent, CRIU's files that
  *       stayed there, or the sealed image, which is brought to the agent; saves the state again.
  *   <li>Then the image is not needed any more: its key is dropped with the state, its file where that can be done.
- *   <li>A restore that fails keeps image and key, gives the executor back, and is tried again, {@value #MOST_FAILURES}
- *       times in all; then the stage fails with the reason.
+ *   <li>A restore that the engine refuses keeps image and key, gives the executor back, and is tried again,
+ *       {@value #MOST_FAILURES} times in all; then the stage fails with the reason. An agent or an archive that does not
+ *       answer is no refusal: the stage waits for it without a limit, with growing pauses.
  * </ol>
  *
  * Runs on an executor's thread or on {@link StageThreads}; holds the stage's {@code operation} lock all along.
@@ -39,7 +40,13 @@ public final class Resumption {
     static final int MOST_FAILURES = 3;
 
     private static final Logger LOGGER = Logger.getLogger(Resumption.class.getName());
-    private static final long RETRY_MILLIS = TimeUnit.SECONDS.toMillis(10);
+    private static final long RETRY_MILLIS =
+            Long.getLong(Resumption.class.getName() + ".retryMillis", TimeUnit.SECONDS.toMillis(10));
+    /** The first pause after an outage; each one is twice the last. */
+    private static final long OUTAGE_MILLIS =
+            Long.getLong(Resumption.class.getName() + ".outageMillis", TimeUnit.SECONDS.toMillis(10));
+    /** The longest one: ten minutes by default. */
+    private static final int MOST_DOUBLINGS = 6;
 
     private Resumption() {}
 
@@ -64,9 +71,12 @@ public final class Resumption {
             live.granted(false);
             return resume(live, executor);
         } catch (RuntimeException x) {
-            LOGGER.log(Level.WARNING, x, () -> "cannot resume stage " + live.id());
-            StageRecord left = StageRegistry.get().cutOff(live.id());
-            return left != null && left.state == StageState.RUNNING ? Outcome.RUNS : Outcome.STAYS_SUSPENDED;
+            StageRecord left = StageRegistry.get().find(live.id());
+            if (left != null && !left.suspended()) {
+                LOGGER.log(Level.WARNING, x, () -> "while resuming stage " + live.id());
+                return Outcome.RUNS;
+            }
+            return outage(live, x);
         } finally {
             live.operation.unlock();
         }
@@ -78,7 +88,8 @@ public final class Resumption {
         if (stage == null || live.ending() || live.aborting()) {
             return Outcome.ENDED;
         }
-        if (stage.state == StageState.RUNNING) {
+        if (!stage.suspended()) {
+            // It has this executor. One that is SUSPENDING is being thawed, by FrozenStage, until that succeeds.
             return Outcome.RUNS;
         }
         if (stage.state == StageState.SUSPENDED) {
@@ -92,24 +103,40 @@ public final class Resumption {
         try {
             restore = restore(live, stage, executor);
         } catch (InterruptedException x) {
-            // Whatever came of it on the agent is found there by the next attempt.
+            // Whatever came of it on the agent is found there.
             registry.cutOff(live.id());
+            Sealing.takeUp(live.id());
             throw x;
+        } catch (ImageGoneException x) {
+            return failed(live, AgentStage.Refusal.of(x.getMessage()));
         } catch (IOException | RuntimeException x) {
-            LOGGER.log(Level.WARNING, x, () -> "cannot resume stage " + live.id());
-            restore = AgentStage.Restore.refused(
-                    AgentStage.Refusal.of(x.getMessage() == null ? x.toString() : x.getMessage()));
+            if (interrupted(x)) {
+                registry.cutOff(live.id());
+                Sealing.takeUp(live.id());
+                throw (InterruptedException) new InterruptedException().initCause(x);
+            }
+            return outage(live, x);
         }
         if (restore == null) {
             registry.cutOff(live.id());
             Sealing.lost(live);
-            return Outcome.STAYS_SUSPENDED;
+            return Outcome.ENDED;
         }
         if (restore.refusal() != null) {
             return failed(live, restore.refusal());
         }
         went(live, stage, executor, restore, TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - began));
         return Outcome.RUNS;
+    }
+
+    /** Whether somebody has stopped it in the midst of I/O. */
+    private static boolean interrupted(Throwable failure) {
+        for (Throwable x = failure; x != null; x = x.getCause()) {
+            if (x instanceof InterruptedException || x instanceof ClosedByInterruptException) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /** @return null when nothing is left of a stage that was frozen and had no image yet */
@@ -124,7 +151,7 @@ public final class Resumption {
         }
         Run<?, ?> run = live.context().get(Run.class);
         if (stage.imageKey == null || run == null) {
-            throw new AbortException("the image's key is gone");
+            throw new ImageGoneException("the image's key is gone");
         }
         StageImages.fetch(run, stage.id, agent.prepareExchange());
         return agent.restore(stage.imageKey.getPlainText());
@@ -144,6 +171,7 @@ public final class Resumption {
             s.restoreFailures = 0;
             s.resumedFrom = from.words();
         });
+        live.outageOver();
         if (live.takeSealingFailed()) {
             live.retryAfter(Suspension.REFUSED_RETRY_MILLIS);
         }
@@ -182,6 +210,7 @@ public final class Resumption {
             s.state = StageLifecycle.next(s.state, Event.RESTORE_FAILED);
             s.restoreFailures++;
             s.retryAfterMillis = System.currentTimeMillis() + RETRY_MILLIS * s.restoreFailures;
+            s.imageKept = s.restoreFailures >= MOST_FAILURES && !s.frozen;
         });
         if (stage == null) {
             return Outcome.ENDED;
@@ -190,7 +219,9 @@ public final class Resumption {
         StageLog.refusal(
                 live.context(),
                 "Not resumed. " + refusal.sentence() + (last
-                        ? " This was tried " + MOST_FAILURES + " times: the stage fails, and its image is removed with it."
+                        ? " This was tried " + MOST_FAILURES + " times: the stage fails. Its sealed image stays among the"
+                                + " artifacts (" + StageImages.path(live.id())
+                                + ") and its key with the controller, as long as this build."
                         : " Nothing of it is lost; tried again in " + RETRY_MILLIS * stage.restoreFailures / 1000 + " s."),
                 refusal.criuLines());
         BodyExecution body = live.body();
@@ -198,8 +229,43 @@ public final class Resumption {
             live.markAborting();
             AbortedStage.endSteps(live.id());
             body.cancel(new FlowInterruptedException(Result.FAILURE, false, new NotRestored(refusal.sentence())));
+            return Outcome.ENDED;
         }
         return Outcome.STAYS_SUSPENDED;
+    }
+
+    /**
+     * The agent, the archive or the controller's own disk did not do their part, which says nothing of the stage. It may
+     * even run, when only the agent's answer was lost: {@link Sealing} finds that out, and freezes it again.
+     */
+    private static Outcome outage(LiveStage live, Exception why) {
+        LOGGER.log(Level.WARNING, why, () -> "cannot resume stage " + live.id() + " yet");
+        long pause = OUTAGE_MILLIS << Math.min(live.outage(), MOST_DOUBLINGS);
+        StageRecord stage = StageRegistry.get().settle(live.id(), s -> {
+            if (s.state == StageState.RESUMING) {
+                s.state = StageLifecycle.next(s.state, Event.RESTORE_FAILED);
+            }
+            s.retryAfterMillis = System.currentTimeMillis() + pause;
+        });
+        if (stage == null) {
+            return Outcome.ENDED;
+        }
+        StageLog.line(
+                live.context(),
+                "Not resumed, since the agent or the archive of artifacts does not do its part: "
+                        + (why.getMessage() == null ? why.toString() : why.getMessage())
+                        + ". The stage waits, nothing of it is lost; tried again in " + StageLog.time(pause) + ".");
+        Sealing.takeUp(live.id());
+        return Outcome.STAYS_SUSPENDED;
+    }
+
+    /** The image cannot come back by waiting. */
+    static final class ImageGoneException extends IOException {
+        private static final long serialVersionUID = 1L;
+
+        ImageGoneException(String message) {
+            super(message);
+        }
     }
 
     /** Why a stage whose image could not be restored ended. */

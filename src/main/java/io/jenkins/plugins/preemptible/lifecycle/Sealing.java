@@ -1,7 +1,7 @@
 package io.jenkins.plugins.preemptible.lifecycle;
 
 import hudson.model.Result;
-import hudson.model.Run;
+import hudson.remoting.RequestAbortedException;
 import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
@@ -43,6 +43,9 @@ public final class Sealing {
     /** Between two looks whether an agent that was away, or busy, can be asked again. */
     private static final long LOOK_MILLIS = TimeUnit.SECONDS.toMillis(5);
 
+    /** The longest pause is five minutes. */
+    private static final int MOST_DOUBLINGS = 6;
+
     /** The stage is not what this side takes it for, or somebody else is at it. */
     private static final Set<String> UNEXPECTED = Set.of(
             FailureReason.UNKNOWN_STAGE.name(),
@@ -59,6 +62,8 @@ public final class Sealing {
     private final int suspension;
     private final long began = System.nanoTime();
     private int attempts;
+    /** How many attempts came to nothing for a reason that nobody expects. */
+    private int faults;
     /** Set when the agent or the controller was away: what there is of the stage has to be found out first. */
     private boolean uncertain;
     /** What the agent has sealed; null before. */
@@ -88,11 +93,12 @@ public final class Sealing {
     }
 
     private static void start(Sealing sealing) {
-        if (!sealing.live.beginSealing()) {
-            LOGGER.log(Level.WARNING, "the image of stage {0} is being made already", sealing.live.id());
-            return;
+        if (sealing.live.beginSealing()) {
+            sealing.again(0);
+        } else if (sealing.wanted() != null) {
+            // The last one is still at it, or has just seen that it is not wanted any more.
+            StageThreads.schedule("sealing the image of stage " + sealing.live.id(), LOOK_MILLIS, () -> start(sealing));
         }
-        sealing.again(0);
     }
 
     private void again(long delayMillis) {
@@ -133,12 +139,25 @@ public final class Sealing {
                 stage = wanted();
             }
             return stage == null ? 0 : seal(stage, agent);
-        } catch (IOException | RuntimeException x) {
+        } catch (IOException x) {
+            // The agent is away, and that shows elsewhere.
             LOGGER.log(Level.FINE, x, () -> "cannot seal the image of stage " + live.id() + " yet");
-            uncertain = true;
-            dump = null;
-            return LOOK_MILLIS;
+            return fromTheStart(LOOK_MILLIS);
+        } catch (RequestAbortedException x) {
+            LOGGER.log(Level.FINE, x, () -> "the connection was lost while the image of " + live.id() + " was sealed");
+            return fromTheStart(LOOK_MILLIS);
+        } catch (RuntimeException x) {
+            long pause = LOOK_MILLIS << Math.min(faults++, MOST_DOUBLINGS);
+            LOGGER.log(Level.WARNING, x, () -> "cannot seal the image of stage " + live.id() + " yet; tried again in "
+                    + StageLog.time(pause));
+            return fromTheStart(pause);
         }
+    }
+
+    private long fromTheStart(long pause) {
+        uncertain = true;
+        dump = null;
+        return pause;
     }
 
     /** The stage, as long as this is what it needs; null when it goes on, has ended, or has its image. */
@@ -219,7 +238,7 @@ public final class Sealing {
         }
         try {
             StageImages.store(live, agent);
-        } catch (IOException x) {
+        } catch (IOException | RuntimeException x) {
             LOGGER.log(Level.WARNING, x, () -> "cannot archive the image of " + stage);
             // First: a disk that the image has filled needs the room before anything can be saved again.
             discard();
@@ -295,14 +314,7 @@ public final class Sealing {
 
     /** Removes what this has put among the artifacts and nobody knows of. */
     private void discard() throws InterruptedException {
-        try {
-            Run<?, ?> run = live.context().get(Run.class);
-            if (run != null) {
-                StageImages.delete(run, live.id());
-            }
-        } catch (IOException x) {
-            LOGGER.log(Level.FINE, x, () -> "the build of stage " + live.id() + " is gone, its artifacts with it");
-        }
+        StageImages.discard(live);
     }
 
     /** Ends a stage of which neither processes nor an image are left. */

@@ -23,7 +23,7 @@ public final class ShownStages implements SuspendedStages {
     public List<View> of(Run<?, ?> run) {
         return StageRegistry.get().suspendedOf(run.getExternalizableId()).stream()
                 .map(stage -> new View(
-                        stage.name(), stage.preemptor(), stage.suspendedSinceMillis(), stage.frozen(),
+                        stage.name(), stage.shownPreemptor(), stage.suspendedSinceMillis(), stage.frozen(),
                         stage.archiveBytes()))
                 .collect(Collectors.toList());
     }

@@ -59,16 +59,29 @@ final class StageImages {
     }
 
     /**
-     * @throws IOException when the image is not there any more or does not arrive whole
+     * @throws Resumption.ImageGoneException when the image is not there any more
+     * @throws IOException when it does not arrive whole
      */
     static void fetch(Run<?, ?> run, String stageId, FilePath exchange) throws IOException, InterruptedException {
         VirtualFile image = run.getArtifactManager().root().child(path(stageId));
         if (!image.isFile()) {
-            throw new IOException("the image " + path(stageId) + " is no longer among the artifacts of "
+            throw new Resumption.ImageGoneException("the image " + path(stageId) + " is no longer among the artifacts of "
                     + run.getFullDisplayName());
         }
         try (InputStream stored = image.open()) {
             exchange.child(AgentStage.IMAGE_FILE).copyFrom(stored);
+        }
+    }
+
+    /** Removes an image that nobody will need; whatever fails, nothing depends on it. */
+    static void discard(LiveStage live) throws InterruptedException {
+        try {
+            Run<?, ?> run = live.context().get(Run.class);
+            if (run != null) {
+                delete(run, live.id());
+            }
+        } catch (IOException | RuntimeException x) {
+            LOGGER.log(Level.FINE, x, () -> "the build of stage " + live.id() + " is gone, its artifacts with it");
         }
     }
 
@@ -93,7 +106,7 @@ final class StageImages {
                 LOGGER.log(Level.FINER, "another image is still there", x);
             }
             return true;
-        } catch (IOException x) {
+        } catch (IOException | RuntimeException x) {
             LOGGER.log(Level.WARNING, x, () -> "cannot remove the image of stage " + stageId + " from " + run
                     + "; it stays there, sealed with a key that nobody has any more");
             return false;

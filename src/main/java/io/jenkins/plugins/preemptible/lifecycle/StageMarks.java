@@ -52,6 +52,7 @@ final class StageMarks {
                 stage.state().name(),
                 stage.suspendedSinceMillis(),
                 stage.preemptor(),
+                stage.preemptorJob,
                 stage.reason(),
                 stage.frozen(),
                 stage.archiveBytes());

@@ -3,6 +3,7 @@ package io.jenkins.plugins.preemptible.lifecycle;
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.view.ShownName;
 import java.util.ArrayList;
 import java.util.List;
 import org.jenkinsci.plugins.workflow.steps.StepContext;
@@ -34,8 +35,6 @@ public final class StageRecord implements Cloneable {
     Form form;
     /** {@link hudson.model.Run#getExternalizableId}. */
     String runId;
-    /** Id of the FlowNode of our step in that run. */
-    String blockNodeId;
     /** For people, and the folder of the image among the build's artifacts. */
     String name;
     /** Node name, empty for the built-in node. */
@@ -72,6 +71,9 @@ public final class StageRecord implements Cloneable {
     /** Who the stage was last suspended for and why, for people. */
     @CheckForNull
     String preemptor;
+    /** Full name of the preemptor's job; null when it has none. */
+    @CheckForNull
+    String preemptorJob;
 
     @CheckForNull
     String reason;
@@ -98,13 +100,14 @@ public final class StageRecord implements Cloneable {
     long retryAfterMillis;
     /** How often in a row a restore failed. */
     int restoreFailures;
+    /** It failed since it could not be restored: its image and key are kept as long as its build. */
+    boolean imageKept;
 
     /** A stage that begins to run now. */
     public static StageRecord running(
             String id,
             Form form,
             String runId,
-            String blockNodeId,
             String name,
             String node,
             String workspace,
@@ -115,7 +118,6 @@ public final class StageRecord implements Cloneable {
         stage.id = id;
         stage.form = form;
         stage.runId = runId;
-        stage.blockNodeId = blockNodeId;
         stage.name = name;
         stage.node = node;
         stage.workspace = workspace;
@@ -128,7 +130,7 @@ public final class StageRecord implements Cloneable {
         return stage;
     }
 
-    /** Notes what the agent said when the sandbox was opened. Before the record is published only. */
+    /** Notes what the agent said when the sandbox was opened. Before it is published, or for an update. */
     public void opened(@CheckForNull List<String> enter, @CheckForNull String refusal) {
         // A plain list: what Jenkins writes to disk has to be readable by any later Java.
         enterCommand = enter == null ? null : new ArrayList<>(enter);
@@ -173,13 +175,14 @@ public final class StageRecord implements Cloneable {
         return runId;
     }
 
+    /** Full name of the build's job. */
+    public String job() {
+        return runId.substring(0, runId.lastIndexOf('#'));
+    }
+
     /** The build as people know it, without loading it. */
     public String build() {
         return runId.replace("#", " #");
-    }
-
-    public String blockNodeId() {
-        return blockNodeId;
     }
 
     public String name() {
@@ -244,6 +247,12 @@ public final class StageRecord implements Cloneable {
     @CheckForNull
     public String preemptor() {
         return preemptor;
+    }
+
+    /** The same, for the user who looks. */
+    @CheckForNull
+    public String shownPreemptor() {
+        return ShownName.of(preemptor, preemptorJob);
     }
 
     @CheckForNull

@@ -6,7 +6,10 @@ import hudson.ExtensionList;
 import hudson.XmlFile;
 import hudson.init.InitMilestone;
 import hudson.init.Initializer;
+import hudson.model.Run;
 import hudson.model.Saveable;
+import hudson.model.listeners.RunListener;
+import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.Event;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
@@ -45,6 +48,8 @@ public final class StageRegistry implements Saveable {
     private final Map<String, StageRecord> stages = new ConcurrentHashMap<>();
     private final Map<StepContext, String> placeholders = new ConcurrentHashMap<>();
     private final Map<String, StageRecord> leftovers = new ConcurrentHashMap<>();
+    /** Ended stages whose images and keys are kept, since they could not be restored. */
+    private final Map<String, StageRecord> kept = new ConcurrentHashMap<>();
     /**
      * Stages from before the controller's restart that nobody may be dispatched ahead of: suspended nested ones until
      * their first turn, those with an executor of their own until their workspace is leased again.
@@ -62,6 +67,9 @@ public final class StageRegistry implements Saveable {
             Stored stored = (Stored) file.read();
             for (StageRecord stage : stored.leftovers == null ? new StageRecord[0] : stored.leftovers) {
                 leftovers.put(stage.id, stage);
+            }
+            for (StageRecord stage : stored.kept == null ? new StageRecord[0] : stored.kept) {
+                kept.put(stage.id, stage);
             }
             for (StageRecord stage : stored.stages) {
                 publish(stage);
@@ -93,6 +101,8 @@ public final class StageRegistry implements Saveable {
 
     /** Adds a stage and saves. */
     public synchronized void add(StageRecord stage) {
+        // What an opening that was cut off left on that agent is removed by this one.
+        leftovers.computeIfPresent(stage.id, (id, left) -> left.node.equals(stage.node) ? null : left);
         publish(stage);
         save();
     }
@@ -149,7 +159,7 @@ public final class StageRegistry implements Saveable {
 
     /**
      * Takes an ended stage out, drops its key, and remembers until {@link #cleaned} that its agent has to be cleaned of
-     * it.
+     * it. The key of an image that is kept goes to {@link #keptKey}.
      */
     public synchronized void ended(String id) {
         StageRecord stage = stages.remove(id);
@@ -162,8 +172,11 @@ public final class StageRegistry implements Saveable {
         }
         StageRecord left = stage.clone();
         left.state = StageState.ENDED;
-        left.imageKey = null;
         left.placeholder = null;
+        if (left.imageKept) {
+            kept.put(id, left.clone());
+        }
+        left.imageKey = null;
         leftovers.put(id, left);
         saveOrWarn();
     }
@@ -172,6 +185,32 @@ public final class StageRegistry implements Saveable {
     public synchronized void cleaned(String id) {
         if (leftovers.remove(id) != null) {
             saveOrWarn();
+        }
+    }
+
+    /**
+     * The key of a stage that could not be restored, whose image is still among its build's artifacts; null when there
+     * is none. For administrators, who read it in the script console; no page shows it.
+     */
+    @CheckForNull
+    public Secret keptKey(String id) {
+        StageRecord stage = kept.get(id);
+        return stage == null ? null : stage.imageKey;
+    }
+
+    /** The build is gone, and its artifacts with it. */
+    private synchronized void dropKept(String runId) {
+        if (kept.values().removeIf(stage -> stage.runId.equals(runId))) {
+            saveOrWarn();
+        }
+    }
+
+    /** Drops keys with the images that they belong to. */
+    @Extension
+    public static final class OfDeletedBuilds extends RunListener<Run<?, ?>> {
+        @Override
+        public void onDeleted(Run<?, ?> run) {
+            get().dropKept(run.getExternalizableId());
         }
     }
 
@@ -241,6 +280,7 @@ public final class StageRegistry implements Saveable {
         Stored stored = new Stored();
         stored.stages = List.copyOf(all).toArray(new StageRecord[0]);
         stored.leftovers = List.copyOf(left).toArray(new StageRecord[0]);
+        stored.kept = kept.values().toArray(new StageRecord[0]);
         try {
             file().write(stored);
         } catch (IOException x) {
@@ -256,5 +296,6 @@ public final class StageRegistry implements Saveable {
     private static final class Stored {
         StageRecord[] stages = {};
         StageRecord[] leftovers = {};
+        StageRecord[] kept = {};
     }
 }

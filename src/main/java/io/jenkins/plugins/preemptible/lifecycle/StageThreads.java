@@ -17,8 +17,9 @@ import jenkins.util.Timer;
  * The threads on which stages are suspended, resumed and ended.
  *
  * <ol>
- *   <li>Pools of its own, so that a slow agent never holds Jenkins' timer or a Pipeline's thread; one for what takes
- *       long, one for what others wait for.
+ *   <li>Pools of its own, so that a slow agent never holds Jenkins' timer or a Pipeline's thread: one for what takes
+ *       long, one for what others wait for, one for questions that nobody waits for. Looks at the queue, which ask no
+ *       agent, have a thread to themselves.
  *   <li>Runs as SYSTEM: the stage's owner need not be allowed to schedule what the plugin schedules for it.
  *   <li>What escapes from a task is logged, never lost.
  * </ol>
@@ -34,6 +35,11 @@ public final class StageThreads {
 
     private static final ExecutorService LONG = pool(MOST_AT_ONCE, "preemptible stages");
     private static final ExecutorService SHORT = pool(MOST_SHORT_AT_ONCE, "preemptible stages, short work");
+
+    /** An agent that hangs must not keep the others from being asked what others wait for. */
+    private static final ExecutorService ASKING = pool(MOST_SHORT_AT_ONCE, "preemptible stages, questions");
+
+    private static final ExecutorService QUEUE = pool(1, "preemptible stages, looks at the queue");
 
     /** Images are made while their stages' executors are somebody else's: nobody waits for them. */
     private static final ExecutorService SEALING = pool(MOST_AT_ONCE, "preemptible stages, sealing");
@@ -76,6 +82,21 @@ public final class StageThreads {
     /** Runs short work after a delay. */
     public static void schedule(String what, long delayMillis, Work work) {
         Timer.get().schedule(() -> soon(what, work), delayMillis, TimeUnit.MILLISECONDS);
+    }
+
+    /** Asks an agent something that nobody waits for. */
+    static void ask(String what, Work work) {
+        run(ASKING, what, work);
+    }
+
+    /** The same after a delay. */
+    static void ask(String what, long delayMillis, Work work) {
+        Timer.get().schedule(() -> ask(what, work), delayMillis, TimeUnit.MILLISECONDS);
+    }
+
+    /** Runs a look at the queue after a delay, one at a time; it must not ask any agent. */
+    public static void scheduleLook(String what, long delayMillis, Work work) {
+        Timer.get().schedule(() -> run(QUEUE, what, work), delayMillis, TimeUnit.MILLISECONDS);
     }
 
     private static void run(ExecutorService pool, String what, Work work) {

@@ -50,7 +50,7 @@ public final class SuspendedSteps extends AsyncPeriodicWork {
             FilePath root = stage.state == StageState.RUNNING ? null : AbortedStage.rootOf(stage.node);
             if (root != null) {
                 // Each on its own: an agent that hangs must not keep the others' steps from being kept alive.
-                StageThreads.soon("touching the logs of " + stage, () -> {
+                StageThreads.ask("touching the logs of " + stage, () -> {
                     try {
                         DurableTasks.keepAlive(root, stage.controlFolders());
                     } catch (IOException | RuntimeException x) {

@@ -1,7 +1,6 @@
 package io.jenkins.plugins.preemptible.lifecycle;
 
 import hudson.model.Executor;
-import hudson.model.Run;
 import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
@@ -47,11 +46,12 @@ public final class Suspension {
      * For whom and why.
      *
      * @param preemptor for people
+     * @param preemptorJob full name of its job, by which it is known who may see that; null when it has none
      * @param stillWanted asked when the image is safe: false gives the executor back to the stage at once
      * @param beforeRelease run right before the executor is free, so that nobody slips in
      */
     public record Request(
-            String preemptor, Reason reason, BooleanSupplier stillWanted, Runnable beforeRelease) {}
+            String preemptor, String preemptorJob, Reason reason, BooleanSupplier stillWanted, Runnable beforeRelease) {}
 
     private final LiveStage live;
     private final Request request;
@@ -187,7 +187,7 @@ public final class Suspension {
         }
         try {
             StageImages.store(live, agent);
-        } catch (IOException x) {
+        } catch (IOException | RuntimeException x) {
             LOGGER.log(Level.WARNING, x, () -> "cannot archive the image of " + stage);
             giveBack(
                     "Not suspended, the image could not be archived: " + x.getMessage()
@@ -261,6 +261,7 @@ public final class Suspension {
             s.suspendedSinceMillis = now;
             s.suspensions++;
             s.preemptor = request.preemptor();
+            s.preemptorJob = request.preemptorJob();
             s.reason = request.reason().sentence();
             s.restoreFailures = 0;
             s.retryAfterMillis = 0;
@@ -290,7 +291,7 @@ public final class Suspension {
     }
 
     /** A process entered at the last moment: the engine has let the tree go on, in place of killing it. */
-    private void runsAfterAll(String refusal) throws IOException, InterruptedException {
+    private void runsAfterAll(String refusal) throws InterruptedException {
         deleteImage();
         StageRegistry.get().settle(live.id(), s -> {
             s.state = StageLifecycle.next(StageLifecycle.next(s.state, Event.RESUME_REQUESTED), Event.RESTORED);
@@ -316,7 +317,7 @@ public final class Suspension {
         live.carryOutKill();
     }
 
-    private void giveBack(String why, long retryMillis) throws IOException, InterruptedException {
+    private void giveBack(String why, long retryMillis) throws InterruptedException {
         // First: a disk that the image has filled needs the room before anything can be saved again.
         deleteImage();
         live.retryAfter(retryMillis);
@@ -324,10 +325,7 @@ public final class Suspension {
         FrozenStage.thaw(live.id());
     }
 
-    private void deleteImage() throws IOException, InterruptedException {
-        Run<?, ?> run = live.context().get(Run.class);
-        if (run != null) {
-            StageImages.delete(run, live.id());
-        }
+    private void deleteImage() throws InterruptedException {
+        StageImages.discard(live);
     }
 }

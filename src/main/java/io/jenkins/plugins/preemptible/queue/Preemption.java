@@ -52,7 +52,7 @@ public final class Preemption {
         if (served || !NEXT_MILLIS.compareAndSet(pending, due)) {
             return;
         }
-        StageThreads.schedule("looking at the queue", delayMillis, () -> {
+        StageThreads.scheduleLook("looking at the queue", delayMillis, () -> {
             NEXT_MILLIS.compareAndSet(due, 0);
             look();
         });
@@ -138,6 +138,7 @@ public final class Preemption {
                         victim.id(),
                         new Suspension.Request(
                                 preemptor.name(),
+                                preemptor.job(),
                                 action.reason(),
                                 preemptor::waits,
                                 () -> Reservations.get().open(action.forItem())));

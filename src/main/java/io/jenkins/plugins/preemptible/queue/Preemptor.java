@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.queue;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import edu.umd.cs.findbugs.annotations.Nullable;
+import hudson.model.Item;
 import hudson.model.Queue;
 import hudson.model.Run;
 import io.jenkins.plugins.preemptible.engine.policy.Reason;
@@ -59,10 +60,22 @@ final class Preemptor {
         return name;
     }
 
+    /** Full name of its job; null when it has none. */
+    @CheckForNull
+    String job() {
+        if (item == null) {
+            StageRecord stage = StageRegistry.get().find(holder);
+            return stage == null ? null : stage.job();
+        }
+        Queue.Task owner = item.task.getOwnerTask();
+        return owner instanceof Item ? ((Item) owner).getFullName() : null;
+    }
+
     void chosen(StageRecord victim, Reason reason) {
         if (item != null) {
             item.addOrReplaceAction(new PreemptorAction(
                     victim.build(),
+                    victim.job(),
                     victim.name(),
                     victim.node().isEmpty() ? "built-in node" : victim.node(),
                     reason.sentence(),

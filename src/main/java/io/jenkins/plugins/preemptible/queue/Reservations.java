@@ -17,7 +17,8 @@ import java.util.concurrent.TimeUnit;
  *
  * <ol>
  *   <li>Made when a suspension begins, opened when the executor is free, dropped when the one it is for has started,
- *       was cancelled, or has not come within a minute.
+ *       was cancelled, or has not come within a minute. One that was not opened within half an hour, since an agent
+ *       hangs, is dropped as well, so that another victim is looked for.
  *   <li>While it is open, {@link StageDispatcher} keeps everybody else off as many idle executors of that agent as are
  *       reserved.
  *   <li>Whom it is for is a name: the queue item's id, or the stage's id where a stage is to go on.
@@ -31,6 +32,8 @@ public final class Reservations {
 
     private static final long LONGEST_MILLIS = TimeUnit.MINUTES.toMillis(1);
 
+    private static final long LONGEST_UNOPENED_MILLIS = TimeUnit.MINUTES.toMillis(30);
+
     private final Map<String, Reservation> byHolder = new ConcurrentHashMap<>();
 
     /**
@@ -40,13 +43,15 @@ public final class Reservations {
      * @param sinceMillis when the decision fell
      * @param openMillis when the executor became free, 0 before
      */
-    record Reservation(String holder, String node, String stageId, String runId, long sinceMillis, long openMillis) {
+    record Reservation(String holder, String node, String stageId, long sinceMillis, long openMillis) {
         boolean open() {
             return openMillis > 0;
         }
 
         boolean stale(long nowMillis) {
-            return open() && nowMillis - openMillis > LONGEST_MILLIS;
+            return open()
+                    ? nowMillis - openMillis > LONGEST_MILLIS
+                    : nowMillis - sinceMillis > LONGEST_UNOPENED_MILLIS;
         }
     }
 
@@ -68,7 +73,7 @@ public final class Reservations {
         return byHolder.putIfAbsent(
                         holder,
                         new Reservation(
-                                holder, victim.node(), victim.id(), victim.runId(), System.currentTimeMillis(), 0))
+                                holder, victim.node(), victim.id(), System.currentTimeMillis(), 0))
                 == null;
     }
 
@@ -76,7 +81,7 @@ public final class Reservations {
         byHolder.computeIfPresent(
                 holder,
                 (key, r) -> new Reservation(
-                        r.holder, r.node, r.stageId, r.runId, r.sinceMillis, System.currentTimeMillis()));
+                        r.holder, r.node, r.stageId, r.sinceMillis, System.currentTimeMillis()));
     }
 
     @CheckForNull

@@ -69,7 +69,11 @@ final class SnapshotReader {
                 if (!stages.awaitsFirstTurn(stage.id())
                         && stage.retryAfterMillis() <= System.currentTimeMillis()
                         && !live.aborting()) {
-                    suspended.add(suspended(stage, live));
+                    Snapshot.SuspendedStage seen = suspended(stage, live);
+                    // In this order: an item that has left the queue since is on its executor by now.
+                    if (seen.requested() || live.hold().executor(stage) == null) {
+                        suspended.add(seen);
+                    }
                 }
             } else if (stage.state() == StageState.RUNNING) {
                 running.add(running(stage, live));

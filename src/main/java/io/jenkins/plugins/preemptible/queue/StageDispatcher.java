@@ -63,7 +63,6 @@ public final class StageDispatcher extends QueueTaskDispatcher {
         if (live != null && live.granted()) {
             return null;
         }
-        return CauseOfBlockage.fromMessage(
-                Messages._StageDispatcher_suspended(stage.name(), String.valueOf(stage.preemptor()), stage.reason()));
+        return new SuspendedFor(stage);
     }
 }

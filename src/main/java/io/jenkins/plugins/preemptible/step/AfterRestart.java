@@ -60,7 +60,7 @@ final class AfterRestart {
                 // Before the agent is back: by then those who waited for its executors before must find this item.
                 queue(stage);
             }
-        } catch (IOException x) {
+        } catch (IOException | RuntimeException x) {
             giveUp(stage, x);
             return;
         }

@@ -19,6 +19,7 @@ import io.jenkins.plugins.preemptible.lifecycle.StageThreads;
 import java.io.IOException;
 import java.util.logging.Level;
 import java.util.logging.Logger;
+import jenkins.model.Jenkins;
 import org.jenkinsci.plugins.workflow.graph.FlowNode;
 import org.jenkinsci.plugins.workflow.steps.BodyExecution;
 import org.jenkinsci.plugins.workflow.steps.BodyInvoker;
@@ -58,16 +59,24 @@ final class NestedExecution extends StepExecution {
         if (refusal != null) {
             throw new AbortException(refusal);
         }
+        begin();
+        return false;
+    }
+
+    private void begin() {
         LiveStage live = LiveStage.register(stageId, getContext(), new NestedExecutorHold(stageId));
         StageThreads.submit("starting stage " + stageId, () -> {
             try {
                 begin(live);
             } catch (Exception | LinkageError x) {
-                StageBody.ended(live, null);
-                getContext().onFailure(x);
+                // A controller that goes down begins it again when it is back.
+                Jenkins jenkins = Jenkins.getInstanceOrNull();
+                if (jenkins != null && !jenkins.isTerminating()) {
+                    StageBody.ended(live, null);
+                    getContext().onFailure(x);
+                }
             }
         });
-        return false;
     }
 
     private void begin(LiveStage live) throws Exception {
@@ -81,7 +90,7 @@ final class NestedExecution extends StepExecution {
         }
         StepContext owner = PlaceholderAccess.context(placeholder);
         StageRecord stage =
-                settings.record(stageId, StageRecord.Form.NESTED, node, workspace, block.getId(), owner);
+                settings.record(stageId, StageRecord.Form.NESTED, node, workspace, owner);
         String problem = owner == null && PlaceholderAccess.problem() == null
                 ? "the executor around it is not that of a node { } block"
                 : PlaceholderAccess.problem();
@@ -118,6 +127,11 @@ final class NestedExecution extends StepExecution {
     /** Pipeline has given the node block its executor again by now; a suspended stage gives it away at once. */
     @Override
     public void onResume() {
+        if (body == null) {
+            // The controller died while the stage was being opened: nobody else begins it.
+            begin();
+            return;
+        }
         LiveStage live = LiveStage.register(stageId, getContext(), new NestedExecutorHold(stageId));
         live.body(body);
         StageThreads.submit("taking up stage " + stageId, () -> {

@@ -83,11 +83,19 @@ final class OwnExecutorExecution extends StepExecution {
         }
         refuseUnknownLabel();
         LiveStage.register(stageId, getContext(), new OwnExecutorHold(this, stageId));
-        Queue.Item item = Queue.getInstance().schedule2(firstTask(), 0).getItem();
-        if (item == null) {
-            throw new AbortException("The queue does not take the preemptible stage " + settings.name());
+        boolean queued = false;
+        try {
+            Queue.Item item = Queue.getInstance().schedule2(firstTask(), 0).getItem();
+            if (item == null) {
+                throw new AbortException("The queue does not take the preemptible stage " + settings.name());
+            }
+            getContext().get(FlowNode.class).addAction(new InQueue(item.getId()));
+            queued = true;
+        } finally {
+            if (!queued) {
+                StageBody.ended(stageId, null);
+            }
         }
-        getContext().get(FlowNode.class).addAction(new InQueue(item.getId()));
         return false;
     }
 
@@ -164,7 +172,7 @@ final class OwnExecutorExecution extends StepExecution {
             StageLog.line(context, "Running on " + node.getDisplayName() + " in " + lease.path.getRemote());
             String cookie = UUID.randomUUID().toString();
             StageOpening.open(
-                    settings.record(stageId, StageRecord.Form.OWN, node, lease.path, block.getId(), null)
+                    settings.record(stageId, StageRecord.Form.OWN, node, lease.path, null)
                             .withCookie(cookie),
                     settings.closeConnections(),
                     node,
@@ -186,7 +194,8 @@ final class OwnExecutorExecution extends StepExecution {
             context.saveState();
             started = true;
         } finally {
-            if (!started) {
+            // A controller that goes down begins it again when it is back.
+            if (!started && !Jenkins.get().isTerminating()) {
                 StageBody.ended(live, run);
             }
         }
@@ -252,7 +261,8 @@ final class OwnExecutorExecution extends StepExecution {
             if (!Queue.getInstance().contains(task)) {
                 Queue.getInstance().schedule2(task, 0);
             }
-        } catch (IOException | InterruptedException x) {
+        } catch (IOException | InterruptedException | RuntimeException x) {
+            StageBody.ended(stageId, null);
             getContext().onFailure(x);
         }
     }
@@ -265,7 +275,7 @@ final class OwnExecutorExecution extends StepExecution {
         }
         return stage.state() == StageState.RUNNING
                 ? "running on " + stage.node()
-                : stage.state() + ", suspended for " + stage.preemptor();
+                : stage.state() + ", suspended for " + stage.shownPreemptor();
     }
 
     /** Links the step to its queue item, as {@code node} does. */

@@ -37,6 +37,9 @@ final class OwnExecutorHold implements ExecutorHold {
 
     @CheckForNull
     private Held held;
+    /** From its arrival until it is given back: a second one, which nobody could free, must not take its place. */
+    @CheckForNull
+    private Executor owner;
 
     OwnExecutorHold(OwnExecutorExecution execution, String stageId) {
         this.execution = execution;
@@ -45,29 +48,23 @@ final class OwnExecutorHold implements ExecutorHold {
 
     /** On the executor's own thread. */
     void taken(Executor executor, StageTask.StageExecutable executable) throws AsynchronousExecution {
-        try {
-            switch (begin(executor, executable)) {
-                case RUNS:
-                    break;
-                case STAYS_SUSPENDED:
-                case ENDED:
-                    return;
-                default:
-                    throw new IllegalStateException();
-            }
-        } catch (InterruptedException x) {
-            if (!executable.getParent().resumes() && !Jenkins.get().isTerminating()) {
-                execution.getContext().onFailure(new FlowInterruptedException(
-                        Result.ABORTED, true, executor.getCausesOfInterruption().toArray(new CauseOfInterruption[0])));
-            }
-            return;
-        } catch (Exception | LinkageError x) {
-            execution.getContext().onFailure(x);
-            return;
-        }
-        Held now = new Held(execution);
         synchronized (this) {
-            held = now;
+            if (owner != null) {
+                return;
+            }
+            owner = executor;
+        }
+        Held now = null;
+        try {
+            now = runs(executor, executable) ? new Held(execution) : null;
+        } finally {
+            synchronized (this) {
+                held = now;
+                owner = now == null ? null : executor;
+            }
+        }
+        if (now == null) {
+            return;
         }
         LiveStage live = LiveStage.find(stageId);
         if (live == null || live.ending()) {
@@ -75,6 +72,35 @@ final class OwnExecutorHold implements ExecutorHold {
             free();
         }
         throw now;
+    }
+
+    /** @return false when the executor is not needed */
+    private boolean runs(Executor executor, StageTask.StageExecutable executable) {
+        try {
+            return begin(executor, executable) == Resumption.Outcome.RUNS;
+        } catch (InterruptedException x) {
+            stopped(executor, executable.getParent().resumes());
+        } catch (Exception | LinkageError x) {
+            if (!Jenkins.get().isTerminating()) {
+                StageBody.ended(stageId, null);
+                execution.getContext().onFailure(x);
+            }
+        }
+        return false;
+    }
+
+    /** Somebody pressed the executor's stop button, or the controller goes down. */
+    private void stopped(Executor executor, boolean resumes) {
+        if (Jenkins.get().isTerminating()) {
+            return;
+        }
+        if (resumes) {
+            execution.interrupted(executor);
+        } else {
+            StageBody.ended(stageId, null);
+            execution.getContext().onFailure(new FlowInterruptedException(
+                    Result.ABORTED, true, executor.getCausesOfInterruption().toArray(new CauseOfInterruption[0])));
+        }
     }
 
     private Resumption.Outcome begin(Executor executor, StageTask.StageExecutable executable) throws Exception {
@@ -112,6 +138,9 @@ final class OwnExecutorHold implements ExecutorHold {
         synchronized (this) {
             last = held;
             held = null;
+            if (last != null) {
+                owner = null;
+            }
         }
         if (last != null) {
             // Off this thread, and never behind a dump.

@@ -19,6 +19,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.TimeUnit;
 import jenkins.tasks.filters.EnvVarsFilterableBuilder;
 
 /**
@@ -31,11 +32,13 @@ import jenkins.tasks.filters.EnvVarsFilterableBuilder;
  *   <li>A kill that finds the stage suspended is taken over by {@link AbortedStage}.
  * </ol>
  *
- * Called on the Pipeline's own thread: nothing here may wait for an agent longer than the launch itself does.
+ * Called on the Pipeline's own thread: nothing here may wait for an agent longer than the launch itself does. The one
+ * exception is a launch that comes while the stage's restore is being concluded, which would fail the build otherwise.
  */
 final class SandboxDecorator extends LauncherDecorator implements Serializable {
 
     private static final long serialVersionUID = 1L;
+    private static final long LONGEST_WAIT_SECONDS = 60;
 
     private final String stageId;
 
@@ -60,7 +63,7 @@ final class SandboxDecorator extends LauncherDecorator implements Serializable {
         public Proc launch(ProcStarter starter) throws IOException {
             refuseContainers(starter.cmds());
             Optional<String> controlFolder = DurableTasks.controlFolder(starter.cmds());
-            StageRecord stage = StageRegistry.get().find(stageId);
+            StageRecord stage = controlFolder.isEmpty() ? StageRegistry.get().find(stageId) : resumed();
             List<String> enter = stage == null ? null : stage.enterCommand();
             if (enter == null || controlFolder.isEmpty()) {
                 return getInner().launch(starter);
@@ -77,6 +80,29 @@ final class SandboxDecorator extends LauncherDecorator implements Serializable {
             StageLaunches.note(stageId, controlFolder.get());
             Preflights.afterStart(stageId);
             return getInner().launch(inSandbox(starter, enter));
+        }
+
+        /**
+         * The tree runs, and its step may end, before the agent has answered and the stage counts as running: it does so
+         * in a moment, and has another enter command then.
+         */
+        private StageRecord resumed() throws IOException {
+            long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(LONGEST_WAIT_SECONDS);
+            StageRecord stage = StageRegistry.get().find(stageId);
+            while (stage != null && stage.state() == StageState.RESUMING && System.nanoTime() - end < 0) {
+                LiveStage live = LiveStage.find(stageId);
+                if (live == null || live.aborting() || live.ending()) {
+                    break;
+                }
+                try {
+                    Thread.sleep(20);
+                } catch (InterruptedException x) {
+                    Thread.currentThread().interrupt();
+                    throw new IOException("interrupted", x);
+                }
+                stage = StageRegistry.get().find(stageId);
+            }
+            return stage;
         }
 
         private static ProcStarter inSandbox(ProcStarter starter, List<String> enter) {
@@ -108,7 +134,7 @@ final class SandboxDecorator extends LauncherDecorator implements Serializable {
 
         @Override
         public void kill(Map<String, String> modelEnvVars) throws IOException, InterruptedException {
-            if (!AbortedStage.kill(stageId, () -> getInner().kill(modelEnvVars))) {
+            if (!AbortedStage.kill(stageId, modelEnvVars, () -> getInner().kill(modelEnvVars))) {
                 getInner().kill(modelEnvVars);
             }
         }

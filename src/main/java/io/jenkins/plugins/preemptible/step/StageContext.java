@@ -50,10 +50,6 @@ final class StageContext implements Serializable {
         this.workspace = workspace;
     }
 
-    String stageId() {
-        return stageId;
-    }
-
     /** Before everything in Pipeline's own plugins; see the class comment. */
     private static final double FIRST = 110;
 

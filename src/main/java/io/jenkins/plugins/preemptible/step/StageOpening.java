@@ -21,7 +21,8 @@ import org.jenkinsci.plugins.workflow.steps.StepContext;
  *       agent rehearses a suspension, so that the first preemptor does not wait for classes.
  *   <li>An agent that cannot is no error: the stage runs as under {@code node}, and the build log says why it will not
  *       be suspended.
- *   <li>Either way the stage's record is published and saved.
+ *   <li>The stage's record is saved before its sandbox is made, so that one which a restart of the controller leaves
+ *       behind is found and removed: by the next opening on the same agent, or as a leftover of another one.
  * </ol>
  */
 final class StageOpening {
@@ -33,23 +34,37 @@ final class StageOpening {
     static void open(
             StageRecord stage, boolean closeConnections, Node node, FilePath workspace, StepContext context)
             throws InterruptedException {
-        AgentStage.Sandbox sandbox;
-        try {
-            workspace.mkdirs();
-            AgentStage agent = AgentStage.on(node, stage.id());
-            sandbox = agent.open(workspace, stage.name(), closeConnections);
-            if (sandbox.refusal() == null) {
-                StageThreads.submit("rehearsing on " + node.getDisplayName(), () -> rehearse(agent, node));
-            }
-        } catch (IOException | RuntimeException x) {
-            sandbox = new AgentStage.Sandbox(null, x.toString());
+        StageRegistry registry = StageRegistry.get();
+        StageRecord cutOff = registry.find(stage.id());
+        if (cutOff != null && !cutOff.node().equals(stage.node())) {
+            registry.ended(stage.id());
         }
-        stage.opened(sandbox.enterCommand(), sandbox.refusal());
-        StageRegistry.get().add(stage);
+        stage.opened(null, "its sandbox is just being made");
+        registry.add(stage);
+        AgentStage.Sandbox sandbox = make(stage, closeConnections, node, workspace);
+        if (registry.update(stage.id(), s -> s.opened(sandbox.enterCommand(), sandbox.refusal())) == null) {
+            // Aborted meanwhile, and cleaned perhaps before the sandbox was there: the caller ends it once more.
+            registry.add(stage);
+        }
         if (sandbox.refusal() != null) {
             StageLog.line(
                     context,
                     "This stage runs, but cannot be suspended on " + node.getDisplayName() + ": " + sandbox.refusal());
+        }
+    }
+
+    private static AgentStage.Sandbox make(
+            StageRecord stage, boolean closeConnections, Node node, FilePath workspace) throws InterruptedException {
+        try {
+            workspace.mkdirs();
+            AgentStage agent = AgentStage.on(node, stage.id());
+            AgentStage.Sandbox sandbox = agent.open(workspace, stage.name(), closeConnections);
+            if (sandbox.refusal() == null) {
+                StageThreads.submit("rehearsing on " + node.getDisplayName(), () -> rehearse(agent, node));
+            }
+            return sandbox;
+        } catch (IOException | RuntimeException x) {
+            return new AgentStage.Sandbox(null, x.toString());
         }
     }
 

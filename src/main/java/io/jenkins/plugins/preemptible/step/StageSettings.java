@@ -90,10 +90,9 @@ record StageSettings(
             StageRecord.Form form,
             Node node,
             FilePath workspace,
-            String blockNodeId,
             @CheckForNull StepContext placeholder) {
         return StageRecord.running(
-                stageId, form, runId, blockNodeId, name, node.getNodeName(), workspace.getRemote(), placeholder,
+                stageId, form, runId, name, node.getNodeName(), workspace.getRemote(), placeholder,
                 priority, timeSliceMillis);
     }
 }

@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.view;
 
+import edu.umd.cs.findbugs.annotations.CheckForNull;
 import edu.umd.cs.findbugs.annotations.NonNull;
 import hudson.Util;
 import hudson.model.InvisibleAction;
@@ -24,6 +25,7 @@ import org.kohsuke.stapler.export.ExportedBean;
 public final class PreemptorAction extends InvisibleAction {
 
     private final String victim;
+    private final String victimJob;
     private final String stage;
     private final String agent;
     private final String reason;
@@ -33,6 +35,7 @@ public final class PreemptorAction extends InvisibleAction {
 
     /**
      * @param victim full display name of the build that gave way
+     * @param victimJob full name of its job, whose readers are told which build it was; null when everybody is
      * @param stage name of its stage
      * @param agent display name of the agent
      * @param reason one sentence
@@ -40,15 +43,27 @@ public final class PreemptorAction extends InvisibleAction {
      */
     public PreemptorAction(
             @NonNull String victim,
+            @CheckForNull String victimJob,
             @NonNull String stage,
             @NonNull String agent,
             @NonNull String reason,
             long requestedMillis) {
         this.victim = Objects.requireNonNull(victim, "victim");
+        this.victimJob = victimJob;
         this.stage = Objects.requireNonNull(stage, "stage");
         this.agent = Objects.requireNonNull(agent, "agent");
         this.reason = Objects.requireNonNull(reason, "reason");
         this.requestedMillis = requestedMillis;
+    }
+
+    /** As above, of a build whose name everybody may see. */
+    public PreemptorAction(
+            @NonNull String victim,
+            @NonNull String stage,
+            @NonNull String agent,
+            @NonNull String reason,
+            long requestedMillis) {
+        this(victim, null, stage, agent, reason, requestedMillis);
     }
 
     /** The stage has given its executor away. @param millis since 1970 */
@@ -61,9 +76,10 @@ public final class PreemptorAction extends InvisibleAction {
         startedMillis = millis;
     }
 
+    /** As far as the looking user may know. */
     @Exported
     public String getVictim() {
-        return victim;
+        return ShownName.of(victim, victimJob);
     }
 
     @Exported
@@ -105,13 +121,14 @@ public final class PreemptorAction extends InvisibleAction {
         long atSuspended = suspendedMillis;
         long atStarted = startedMillis;
         if (atSuspended == 0) {
-            return Messages.PreemptorAction_Requested(stage, victim, agent, reason);
+            return Messages.PreemptorAction_Requested(stage, getVictim(), agent, reason);
         }
         String took = span(requestedMillis, atSuspended);
         if (atStarted == 0) {
-            return Messages.PreemptorAction_Suspended(stage, victim, agent, reason, took);
+            return Messages.PreemptorAction_Suspended(stage, getVictim(), agent, reason, took);
         }
-        return Messages.PreemptorAction_Started(stage, victim, agent, reason, took, span(requestedMillis, atStarted));
+        return Messages.PreemptorAction_Started(
+                stage, getVictim(), agent, reason, took, span(requestedMillis, atStarted));
     }
 
     private static String span(long from, long to) {

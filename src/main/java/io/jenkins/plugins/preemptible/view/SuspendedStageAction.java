@@ -26,6 +26,7 @@ public final class SuspendedStageAction extends InvisibleAction implements Persi
     private final String state;
     private final long since;
     private final String preemptor;
+    private final String preemptorJob;
     private final String reason;
     private final boolean frozen;
     private final long size;
@@ -36,6 +37,7 @@ public final class SuspendedStageAction extends InvisibleAction implements Persi
      * @param since when it entered that state, in milliseconds since 1970
      * @param preemptor for whom, as people see it: the full display name of a build or the name of a queue's task;
      *     null when for nobody in particular
+     * @param preemptorJob full name of the preemptor's job, whose readers are told who it is; null when it has none
      * @param reason one sentence
      * @param frozen whether its processes are still in its agent's memory and no sealed image exists yet
      * @param size of the image, in bytes; 0 when there is none
@@ -46,6 +48,7 @@ public final class SuspendedStageAction extends InvisibleAction implements Persi
             @NonNull String state,
             long since,
             @CheckForNull String preemptor,
+            @CheckForNull String preemptorJob,
             @CheckForNull String reason,
             boolean frozen,
             long size) {
@@ -56,9 +59,22 @@ public final class SuspendedStageAction extends InvisibleAction implements Persi
         this.state = Objects.requireNonNull(state, "state");
         this.since = since;
         this.preemptor = preemptor;
+        this.preemptorJob = preemptorJob;
         this.reason = reason;
         this.frozen = frozen;
         this.size = size;
+    }
+
+    /** As above, for nobody whose name somebody may not see. */
+    public SuspendedStageAction(
+            @NonNull String stage,
+            @NonNull String state,
+            long since,
+            @CheckForNull String preemptor,
+            @CheckForNull String reason,
+            boolean frozen,
+            long size) {
+        this(stage, state, since, preemptor, null, reason, frozen, size);
     }
 
     /** The stage's name. */
@@ -85,11 +101,11 @@ public final class SuspendedStageAction extends InvisibleAction implements Persi
         return since;
     }
 
-    /** For whom; null when for nobody in particular. */
+    /** For whom, as far as the looking user may know; null when for nobody in particular. */
     @Exported
     @CheckForNull
     public String getPreemptor() {
-        return preemptor;
+        return ShownName.of(preemptor, preemptorJob);
     }
 
     /** Why, in one sentence. */

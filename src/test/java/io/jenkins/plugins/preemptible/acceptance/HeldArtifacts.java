@@ -19,7 +19,8 @@ import jenkins.util.VirtualFile;
  * <ol>
  *   <li>While it is {@link #shut}, whoever archives or fetches an image waits: so a test is in the middle of a sealing
  *       or of a restore as long as it likes.
- *   <li>While it is {@link #full}, archiving one fails.
+ *   <li>While it is {@link #full}, archiving one fails; while it is {@link #broken}, whatever is asked of it does, as
+ *       the libraries of a store that is away do.
  *   <li>{@link #open} ends both, and what waited goes on; {@link #install} ends both too, and what waited, in a controller
  *       that is gone, is given up.
  * </ol>
@@ -31,6 +32,7 @@ public final class HeldArtifacts extends ArtifactManagerFactory {
     private static boolean shut;
     private static int generation;
     private static volatile boolean full;
+    private static volatile boolean broken;
 
     /** Takes the place of the standard archive for the builds that begin from now on. */
     static void install() {
@@ -53,8 +55,21 @@ public final class HeldArtifacts extends ArtifactManagerFactory {
         full = true;
     }
 
+    static void broken() {
+        broken = true;
+    }
+
+    /** Opens the door only: what fails, fails on. */
+    static void letIn() {
+        synchronized (DOOR) {
+            shut = false;
+            DOOR.notifyAll();
+        }
+    }
+
     static void open() {
         full = false;
+        broken = false;
         synchronized (DOOR) {
             shut = false;
             DOOR.notifyAll();
@@ -103,6 +118,7 @@ public final class HeldArtifacts extends ArtifactManagerFactory {
                     throw new IOException("the archive of this test is full");
                 }
                 pass();
+                refuseIfBroken();
             }
             super.archive(workspace, launcher, listener, artifacts);
         }
@@ -117,7 +133,14 @@ public final class HeldArtifacts extends ArtifactManagerFactory {
                     throw new IllegalStateException(x);
                 }
             }
+            refuseIfBroken();
             return super.root();
+        }
+
+        private static void refuseIfBroken() {
+            if (broken) {
+                throw new IllegalStateException("the store of this test is away");
+            }
         }
 
         private static boolean fetching() {

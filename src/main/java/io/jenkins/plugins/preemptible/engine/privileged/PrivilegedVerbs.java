@@ -97,7 +97,7 @@ record PrivilegedVerbs(StageUser user, Engine engine, HostSeal seal) {
 
     private Frozen freeze(StageId id, Wire.Freeze request) throws IOException {
         seal.sweep();
-        Frozen frozen = engine.freeze(id, new FreezeRequest(DumpGuard.NONE, request.memoryFloorBytes()));
+        Frozen frozen = engine.freeze(id, new FreezeRequest(DumpGuard.NONE, request.memoryFloorBytes(), request.mustNotRun()));
         seal.drop(id);
         return frozen;
     }

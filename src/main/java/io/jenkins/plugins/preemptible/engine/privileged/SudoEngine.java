@@ -185,10 +185,11 @@ public final class SudoEngine extends Engine {
     public Frozen freeze(StageId id, FreezeRequest request) {
         Frozen frozen;
         try {
-            frozen = call(Verb.FREEZE, id, new Wire.Freeze(request.memoryFloorBytes()), Frozen.class);
+            Wire.Freeze wanted = new Wire.Freeze(request.memoryFloorBytes(), request.mustNotRun());
+            frozen = call(Verb.FREEZE, id, wanted, Frozen.class);
         } catch (PrivilegedPart.Unanswered e) {
             // It may be frozen all the same.
-            undo(id, IfDumpFails.THAW);
+            undo(id, request.mustNotRun() ? IfDumpFails.STAY_FROZEN : IfDumpFails.THAW);
             throw e;
         }
         Optional<String> objection;

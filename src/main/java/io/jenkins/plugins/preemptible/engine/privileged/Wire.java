@@ -71,7 +71,7 @@ final class Wire {
         }
     }
 
-    record Freeze(long memoryFloorBytes) {}
+    record Freeze(long memoryFloorBytes, boolean mustNotRun) {}
 
     record Dump(IfDumpFails ifDumpFails) {}
 

@@ -1,0 +1,37 @@
+package io.jenkins.plugins.preemptible.view;
+
+import edu.umd.cs.findbugs.annotations.CheckForNull;
+import jenkins.model.Jenkins;
+import org.springframework.security.access.AccessDeniedException;
+
+/**
+ * The name of a build, or of an item of the queue, for whoever looks.
+ *
+ * <ol>
+ *   <li>Pages and REST of one job tell of another one, which the looking user may not be allowed to see.
+ *   <li>Its name is shown to those who may read its job; others learn that there is somebody.
+ *   <li>The look-up is in memory. What the plugin itself does as SYSTEM, such as writing build logs, sees every name.
+ * </ol>
+ */
+public final class ShownName {
+
+    private ShownName() {}
+
+    /**
+     * @param name null for nobody
+     * @param job full name of the job that it is of; null when it is of none, and then it is shown
+     */
+    @CheckForNull
+    public static String of(@CheckForNull String name, @CheckForNull String job) {
+        return name == null || job == null || readable(job) ? name : Messages.ShownName_hidden();
+    }
+
+    private static boolean readable(String job) {
+        try {
+            return Jenkins.get().getItemByFullName(job) != null;
+        } catch (AccessDeniedException x) {
+            // He may know that there is such a job, and no more.
+            return false;
+        }
+    }
+}

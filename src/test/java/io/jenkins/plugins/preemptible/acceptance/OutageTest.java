@@ -1,0 +1,243 @@
+package io.jenkins.plugins.preemptible.acceptance;
+
+import static org.awaitility.Awaitility.await;
+import static org.hamcrest.MatcherAssert.assertThat;
+import static org.hamcrest.Matchers.containsString;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import hudson.model.Executor;
+import hudson.model.FreeStyleBuild;
+import hudson.model.FreeStyleProject;
+import hudson.model.Result;
+import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
+import io.jenkins.plugins.preemptible.engine.Engine;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
+import io.jenkins.plugins.preemptible.lifecycle.HeldStage;
+import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import io.jenkins.plugins.preemptible.queue.Preemption;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.concurrent.TimeUnit;
+import org.jenkinsci.plugins.workflow.job.WorkflowJob;
+import org.jenkinsci.plugins.workflow.job.WorkflowRun;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
+
+/** The archive of artifacts, the agent's answer or the executor fail a stage: nothing of it is lost, nothing leaks. */
+@WithJenkins
+@Tag("acceptance")
+class OutageTest extends OneAgent {
+
+    static {
+        System.setProperty("io.jenkins.plugins.preemptible.lifecycle.Resumption.outageMillis", "10");
+        System.setProperty("io.jenkins.plugins.preemptible.lifecycle.Resumption.retryMillis", "100");
+        System.setProperty("io.jenkins.plugins.preemptible.lifecycle.Sealing.retryMillis", "500");
+    }
+
+    private static final String OUTAGE = "Not resumed, since the agent or the archive of artifacts does not do its part";
+
+    private WorkflowJob low;
+    private WorkflowRun victim;
+
+    @BeforeEach
+    void door() {
+        HeldArtifacts.install();
+        PreemptibleConfiguration.get().setMemoryFloorMegabytes(0);
+    }
+
+    @AfterEach
+    void openDoor() {
+        HeldArtifacts.open();
+    }
+
+    private FreeStyleBuild preempted(String script) throws Exception {
+        low = rig.pipeline("low", 5, script);
+        victim = Rig.start(low);
+        Rig.awaitLog(victim, "count-3\n");
+        FreeStyleProject high = rig.freestyle("high", 1, Rig.untilEnough());
+        high.scheduleBuild2(0);
+        // Not waitForStart, which waits for ever: where the sandbox cannot be opened, it never starts.
+        await("high has started").atMost(Rig.PATIENCE).until(() -> high.getLastBuild() != null);
+        return high.getLastBuild();
+    }
+
+    private void ends(FreeStyleBuild preemptor) throws Exception {
+        Rig.enough(preemptor);
+        j.assertBuildStatusSuccess(j.waitForCompletion(preemptor));
+    }
+
+    private void endsWell() throws Exception {
+        Rig.awaitCounting(victim);
+        Rig.enough(victim);
+        j.assertBuildStatusSuccess(j.waitForCompletion(victim));
+        Rig.countedAtLeast(victim, 4);
+        Rig.assertNothingLeft(agent, low);
+        await("the executor is idle").atMost(Rig.PATIENCE).until(() -> agent.toComputer().countIdle() == 1);
+    }
+
+    /** The stage's own image on the agent is put out of the way: its archive is needed. */
+    private Path withoutLocalImage(StageRecord stage) throws Exception {
+        Rig.awaitSealed(victim, 1);
+        Path images = Path.of(agent.getRemoteFS(), "preemptible", "stages", stage.id(), "images");
+        await().atMost(Rig.PATIENCE).until(() -> HostProcesses.controlGroups(stage.id()).isEmpty());
+        return Files.move(images, images.resolveSibling("images-aside"));
+    }
+
+    /** Longer than any number of failures that would end the stage. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void archiveThatIsAwayIsWaitedFor(boolean nested) throws Exception {
+        FreeStyleBuild preemptor = preempted(nested ? Rig.nested(Rig.endless(), "sh 'true'") : Rig.own(Rig.endless()));
+        withoutLocalImage(Rig.awaitState(StageState.SUSPENDED));
+        HeldArtifacts.broken();
+        ends(preemptor);
+        Rig.awaitLog(victim, OUTAGE, 4);
+        assertThat(Rig.log(victim), containsString("the store of this test is away"));
+        HeldArtifacts.open();
+        Rig.awaitLog(victim, "from the sealed image in the build's archive");
+        endsWell();
+    }
+
+    /** A library of the archive fails in a way that nobody expects: that counts, and is said, as any other failure. */
+    @Test
+    void archiveThatBreaksDownIsSaidAndCounted() throws Exception {
+        HeldArtifacts.broken();
+        FreeStyleBuild preemptor = preempted(Rig.own(Rig.endless()));
+        Rig.awaitLog(victim, "The image could not be archived: the store of this test is away", 2);
+        assertTrue(Rig.awaitState(StageState.SUSPENDED).frozen());
+        ends(preemptor);
+        Rig.awaitLog(victim, "from the processes that were still frozen");
+        HeldArtifacts.open();
+        endsWell();
+    }
+
+    /** The image that has to come first cannot be archived, and what was archived not be removed: the stage runs on. */
+    @Test
+    void stageRunsOnWhenTheArchiveBreaksDown() throws Exception {
+        PreemptibleConfiguration.get().setMemoryFloorMegabytes(1_048_576);
+        HeldArtifacts.broken();
+        low = rig.pipeline("low", 5, Rig.own(Rig.endless()));
+        victim = Rig.start(low);
+        Rig.awaitLog(victim, "count-3\n");
+        var waiting = rig.freestyle("high", 1, "true").scheduleBuild2(0);
+        Rig.awaitLog(victim, "Not suspended, the image could not be archived: the store of this test is away");
+        Rig.awaitState(StageState.RUNNING);
+        HeldArtifacts.open();
+        Rig.awaitCounting(victim);
+        Rig.enough(victim);
+        j.assertBuildStatusSuccess(j.waitForCompletion(victim));
+        j.assertBuildStatusSuccess(waiting);
+        Rig.assertNothingLeft(agent, low);
+    }
+
+    /** The agent has let the stage go on, but nobody heard it: without an executor it must not run. */
+    @Test
+    void stageThatRunsUnheardIsFrozenAgain() throws Exception {
+        FreeStyleBuild preemptor = preempted(Rig.own(Rig.endless()));
+        StageRecord stage = Rig.awaitState(StageState.SUSPENDED);
+        Path aside = withoutLocalImage(stage);
+        HeldArtifacts.shut();
+        ends(preemptor);
+        await().atMost(Rig.PATIENCE).until(() -> HeldArtifacts.waiting() == 1);
+        Files.move(aside, aside.resolveSibling("images"));
+        Engine engine = Engine.open(Path.of(agent.getRemoteFS(), "preemptible"));
+        engine.resumeHere(StageId.parse(stage.id())).orElseThrow();
+        assertEquals(State.RUNNING, engine.status(StageId.parse(stage.id())).state());
+        agent.toComputer().setTemporarilyOffline(true);
+        HeldArtifacts.broken();
+        HeldArtifacts.letIn();
+        Rig.awaitLog(victim, OUTAGE);
+        await("the stage is held")
+                .atMost(Rig.PATIENCE)
+                .until(() -> engine.status(StageId.parse(stage.id())).state() != State.RUNNING);
+        HeldArtifacts.open();
+        agent.toComputer().setTemporarilyOffline(false);
+        endsWell();
+    }
+
+    /** What the engine refuses for good fails the stage, and what follows it in its node block has the executor. */
+    @Test
+    void imageThatCannotBeRestoredIsKept() throws Exception {
+        FreeStyleBuild preemptor = preempted("node('linux') { catchError { preemptible { sh '''set +x\n" + Rig.endless()
+                + "\n''' } }\nsh 'echo it follows; while [ ! -e enough ]; do sleep 0.1; done' }");
+        StageRecord stage = Rig.awaitState(StageState.SUSPENDED);
+        withoutLocalImage(stage);
+        Path image = victim.getArtifactsDir().toPath().resolve("preemptible/" + stage.id() + "/image.preempt");
+        Files.write(image, "no image".getBytes());
+        ends(preemptor);
+        Rig.awaitLog(victim, "it follows\n");
+        assertThat(Rig.log(victim), containsString("This was tried 3 times: the stage fails"));
+        assertEquals(1, agent.toComputer().countBusy(), "what follows runs on the block's executor");
+        await().atMost(Rig.PATIENCE).until(() -> StageRegistry.get().all().isEmpty());
+        assertTrue(Files.exists(image));
+        assertNotNull(StageRegistry.get().keptKey(stage.id()));
+        agent.getRootPath().child("workspace/low/enough").touch(System.currentTimeMillis());
+        j.assertBuildStatus(Result.FAILURE, j.waitForCompletion(victim));
+        victim.delete();
+        assertNull(StageRegistry.get().keptKey(stage.id()));
+    }
+
+    /** The stop button of the executor on which a stage is just being restored. */
+    @Test
+    void restoreIsStopped() throws Exception {
+        FreeStyleBuild preemptor = preempted(Rig.own(Rig.endless()));
+        StageRecord stage = Rig.awaitState(StageState.SUSPENDED);
+        withoutLocalImage(stage);
+        HeldArtifacts.shut();
+        ends(preemptor);
+        await().atMost(Rig.PATIENCE).until(() -> HeldArtifacts.waiting() == 1);
+        for (Executor executor : agent.toComputer().getExecutors()) {
+            executor.interrupt();
+        }
+        j.assertBuildStatus(Result.ABORTED, j.waitForCompletion(victim));
+        HeldArtifacts.open();
+        Rig.assertNothingLeft(agent, low);
+    }
+
+    /** A stage that has got its executor and waits for somebody who is still at it does not ask for another one. */
+    @Test
+    void stageTakesOneExecutor() throws Exception {
+        agent.setNumExecutors(2);
+        j.jenkins.setNodes(j.jenkins.getNodes());
+        try {
+            FreeStyleBuild other = rig.freestyle("other", 1, Rig.untilEnough()).scheduleBuild2(0).waitForStart();
+            FreeStyleBuild preemptor = preempted(Rig.own(Rig.endless()));
+            StageRecord stage = Rig.awaitState(StageState.SUSPENDED);
+            Rig.awaitSealed(victim, 1);
+            try (HeldStage held = new HeldStage(stage.id())) {
+                ends(preemptor);
+                await().atMost(Rig.PATIENCE)
+                        .until(() -> LiveStage.find(stage.id())
+                                        .hold()
+                                        .executor(stage)
+                                != null);
+                ends(other);
+                for (int i = 0; i < 10; i++) {
+                    Preemption.soon(0);
+                    TimeUnit.MILLISECONDS.sleep(100);
+                    assertTrue(agent.toComputer().countBusy() <= 1, "the stage has two executors");
+                }
+            }
+            Rig.awaitLog(victim, "Resumed on worker");
+            Rig.awaitCounting(victim);
+            Rig.enough(victim);
+            j.assertBuildStatusSuccess(j.waitForCompletion(victim));
+            await("both executors are idle").atMost(Rig.PATIENCE).until(() -> agent.toComputer().countIdle() == 2);
+        } finally {
+            agent.setNumExecutors(1);
+            j.jenkins.setNodes(j.jenkins.getNodes());
+        }
+    }
+}
