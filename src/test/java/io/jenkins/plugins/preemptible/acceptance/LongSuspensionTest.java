@@ -25,7 +25,7 @@ import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 class LongSuspensionTest extends OneAgent {
 
     /** Two checks of an untouched log end a step, so this is for the default 300 s what the periods below are. */
-    private static final int HEARTBEAT_SECONDS = 10;
+    private static final int HEARTBEAT_SECONDS = 6;
 
     private static final String HEARTBEAT =
             "org.jenkinsci.plugins.durabletask.BourneShellScript.HEARTBEAT_CHECK_INTERVAL";

@@ -121,7 +121,7 @@ final class Bench implements Callable<Integer> {
         }
         if (docs != null) {
             List<String> measured = results.stream().map(Result::name).toList();
-            new Page(docs).write(machine, results, ALL.stream()
+            new Page(docs, runs).write(machine, results, ALL.stream()
                     .map(Benchmark::name)
                     .filter(name -> !measured.contains(name))
                     .toList());

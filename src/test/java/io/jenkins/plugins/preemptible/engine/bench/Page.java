@@ -19,8 +19,11 @@ final class Page {
 
     private final Path folder;
 
-    Page(Path folder) {
+    private final int runs;
+
+    Page(Path folder, int runs) {
         this.folder = folder;
+        this.runs = runs;
     }
 
     /** @param missing the names of the benchmarks that this run has left out */
@@ -31,6 +34,8 @@ final class Page {
         lines.add("");
         lines.add("Written by `./preempt bench --docs docs` in one run; every line compares two things that ran in turns in");
         lines.add("it. Median (least–most). Machine: " + machine.sentence() + ".");
+        lines.add("");
+        lines.add("Runs of each: " + runs + ", fewer with 1 GB and more, after one that warms up: too few for small differences.");
         for (Result result : results) {
             lines.add("");
             lines.add("## " + result.name());
