@@ -139,14 +139,25 @@ record Stages(Path home, CriuSearch criu, FreezerKind freezers, LocalImages loca
         }
     }
 
-    // Between the look at the record and the one at the process a suspension may have ended: then the record changed.
-    private StageRecord ended(StageFolder folder, StageRecord seen) throws IOException {
+    /** What is found and done once nobody else changes the stage. */
+    private interface Look {
+        StageRecord at(StageRecord now) throws IOException;
+    }
+
+    // Whoever holds the lock does his own part: then what was seen stands for now.
+    private static StageRecord underLock(StageFolder folder, StageRecord seen, Look look) throws IOException {
         Optional<StageFolder.Held> held = folder.lock();
         if (held.isEmpty()) {
             return seen;
         }
         try (StageFolder.Held lock = held.get()) {
-            StageRecord now = folder.read().orElse(seen);
+            return look.at(folder.read().orElse(seen));
+        }
+    }
+
+    // Between the look at the record and the one at the process a suspension may have ended: then the record changed.
+    private StageRecord ended(StageFolder folder, StageRecord seen) throws IOException {
+        return underLock(folder, seen, now -> {
             if (!now.equals(seen)) {
                 return now;
             }
@@ -167,7 +178,7 @@ record Stages(Path home, CriuSearch criu, FreezerKind freezers, LocalImages loca
                     .withFreezer(gone ? null : r.freezer())
                     .withFreezing(null)
                     .withArchive(null, null));
-        }
+        });
     }
 
     // The record follows the host. A disk that has no room for it hinders nobody: the next look finds the same.
@@ -183,12 +194,7 @@ record Stages(Path home, CriuSearch criu, FreezerKind freezers, LocalImages loca
 
     // A start holds the lock until it knows the init: without either, whoever started it died.
     private static StageRecord unstarted(StageFolder folder, StageRecord seen) throws IOException {
-        Optional<StageFolder.Held> held = folder.lock();
-        if (held.isEmpty()) {
-            return seen;
-        }
-        try (StageFolder.Held lock = held.get()) {
-            StageRecord now = folder.read().orElse(seen);
+        return underLock(folder, seen, now -> {
             if (!now.equals(seen)) {
                 return now;
             }
@@ -200,7 +206,7 @@ record Stages(Path home, CriuSearch criu, FreezerKind freezers, LocalImages loca
                 return seen;
             }
             return note(folder, seen, r -> r.withState(State.FAILED).withFreezer(null));
-        }
+        });
     }
 
     // Without criu inside, which stops the tree in its own way.
@@ -218,12 +224,7 @@ record Stages(Path home, CriuSearch criu, FreezerKind freezers, LocalImages loca
 
     // Whoever thawed it, or was about to freeze it, could not write it down any more.
     private static StageRecord thawed(StageFolder folder, StageRecord seen) throws IOException {
-        Optional<StageFolder.Held> held = folder.lock();
-        if (held.isEmpty()) {
-            return seen;
-        }
-        try (StageFolder.Held lock = held.get()) {
-            StageRecord now = folder.read().orElse(seen);
+        return underLock(folder, seen, now -> {
             if (!now.equals(seen) || !runsOn(now)) {
                 return now;
             }
@@ -233,17 +234,12 @@ record Stages(Path home, CriuSearch criu, FreezerKind freezers, LocalImages loca
                 LOG.log(Level.WARNING, e, () -> "the image of " + now.id() + ", which runs on, cannot be removed");
             }
             return note(folder, now, r -> r.withState(State.RUNNING).withFreezing(null).withArchive(null, null));
-        }
+        });
     }
 
     // A commit that was cut off: its archive is safe, but what it has to kill still holds its memory.
     private StageRecord committed(StageFolder folder, StageRecord seen) throws IOException {
-        Optional<StageFolder.Held> held = folder.lock();
-        if (held.isEmpty()) {
-            return seen;
-        }
-        try (StageFolder.Held lock = held.get()) {
-            StageRecord now = folder.read().orElse(seen);
+        return underLock(folder, seen, now -> {
             if (now.state() != State.SUSPENDED || now.freezer() == null) {
                 return now;
             }
@@ -253,7 +249,7 @@ record Stages(Path home, CriuSearch criu, FreezerKind freezers, LocalImages loca
                 LOG.log(Level.WARNING, e, () -> "the frozen processes of " + now.id() + " cannot be killed yet");
                 return now;
             }
-        }
+        });
     }
 
     private static boolean isSealed(StageRecord seen) {
@@ -262,12 +258,7 @@ record Stages(Path home, CriuSearch criu, FreezerKind freezers, LocalImages loca
 
     // Whoever resumed it may have died: its criu went on, and either the stage runs now or it is still suspended.
     private StageRecord resuming(StageFolder folder, StageRecord seen) throws IOException {
-        Optional<StageFolder.Held> held = folder.lock();
-        if (held.isEmpty()) {
-            return seen;
-        }
-        try (StageFolder.Held lock = held.get()) {
-            StageRecord now = folder.read().orElse(seen);
+        return underLock(folder, seen, now -> {
             if (now.state() != State.RESUMING || now.freezer() == null) {
                 return now;
             }
@@ -290,7 +281,7 @@ record Stages(Path home, CriuSearch criu, FreezerKind freezers, LocalImages loca
                     .withState(State.RUNNING)
                     .withInit(init.get())
                     .withArchive(null, null));
-        }
+        });
     }
 
     StageStatus status(StageId id) {

@@ -26,10 +26,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
-import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -39,7 +36,7 @@ import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 /** The executor goes to the preemptor at the freeze; what becomes of the stage while its image is made, and after. */
 @WithJenkins
 @Tag("acceptance")
-class FrozenFirstTest extends OneAgent {
+class FrozenFirstTest extends OneHeldArchive {
 
     static {
         System.setProperty("io.jenkins.plugins.preemptible.lifecycle.Sealing.retryMillis", "1000");
@@ -47,22 +44,6 @@ class FrozenFirstTest extends OneAgent {
 
     private static final String FROM_FROZEN = "from the processes that were still frozen in the agent's memory";
     private static final String FROM_LOCAL = "from the image that was kept on the agent";
-    private static final String FROM_ARCHIVE = "from the sealed image in the build's archive";
-
-    private WorkflowJob low;
-    private WorkflowRun victim;
-
-    @BeforeEach
-    void door() {
-        HeldArtifacts.install();
-        // Whatever else runs on this machine has no say.
-        PreemptibleConfiguration.get().setMemoryFloorMegabytes(0);
-    }
-
-    @AfterEach
-    void openDoor() {
-        HeldArtifacts.open();
-    }
 
     /** A stage that holds 60 MB besides, which takes time to dump. */
     private static String large() {

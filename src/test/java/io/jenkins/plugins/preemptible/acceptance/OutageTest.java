@@ -25,10 +25,6 @@ import io.jenkins.plugins.preemptible.queue.Preemption;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.TimeUnit;
-import org.jenkinsci.plugins.workflow.job.WorkflowJob;
-import org.jenkinsci.plugins.workflow.job.WorkflowRun;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -38,7 +34,7 @@ import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 /** The archive of artifacts, the agent's answer or the executor fail a stage: nothing of it is lost, nothing leaks. */
 @WithJenkins
 @Tag("acceptance")
-class OutageTest extends OneAgent {
+class OutageTest extends OneHeldArchive {
 
     static {
         System.setProperty("io.jenkins.plugins.preemptible.lifecycle.Resumption.outageMillis", "10");
@@ -47,20 +43,6 @@ class OutageTest extends OneAgent {
     }
 
     private static final String OUTAGE = "Not resumed, since the agent or the archive of artifacts does not do its part";
-
-    private WorkflowJob low;
-    private WorkflowRun victim;
-
-    @BeforeEach
-    void door() {
-        HeldArtifacts.install();
-        PreemptibleConfiguration.get().setMemoryFloorMegabytes(0);
-    }
-
-    @AfterEach
-    void openDoor() {
-        HeldArtifacts.open();
-    }
 
     private FreeStyleBuild preempted(String script) throws Exception {
         low = rig.pipeline("low", 5, script);
@@ -106,7 +88,7 @@ class OutageTest extends OneAgent {
         Rig.awaitLog(victim, OUTAGE, 4);
         assertThat(Rig.log(victim), containsString("the store of this test is away"));
         HeldArtifacts.open();
-        Rig.awaitLog(victim, "from the sealed image in the build's archive");
+        Rig.awaitLog(victim, FROM_ARCHIVE);
         endsWell();
     }
 

@@ -235,8 +235,10 @@ class CutOffTest {
         Path real = new CriuSearch().usable().map(c -> c.program()).orElse(Path.of("/bin/false"));
         String mark = Long.toString(4_000_000 + ProcessHandle.current().pid());
         Files.writeString(criu, "#!/bin/sh\nif [ \"$1\" = restore ]; then\n"
-                + "unshare --pid --fork sleep " + mark + " & sleep 0.5; kill -9 $$\nfi\nexec '" + real + "' \"$@\"\n");
+                + "unshare --pid --fork sh -c 'rm \"$0.made\"; exec sleep " + mark + "' \"$0\" &\n"
+                + "while [ -e \"$0.made\" ]; do sleep 0.05; done; sleep 0.2; kill -9 $$\nfi\nexec '" + real + "' \"$@\"\n");
         assertTrue(criu.toFile().setExecutable(true));
+        Files.createFile(Path.of(criu + ".made"));
         try (StageBench bench = StageBench.open(FreezerKind.SIGNALS, null)) {
             StageId id = bench.script(TICKS).id();
             bench.engine.suspend(id, bench.archive(id), bench.key);
