@@ -143,6 +143,7 @@ public class Engine {
         if (as == null && !Files.isDirectory(spec.workDir())) {
             throw new EngineException(FailureReason.BAD_SPEC, "the working folder " + spec.workDir() + " does not exist");
         }
+        requireOutside(spec.preserved());
         Freezer freezer = null;
         HostProcess init = null;
         try {
@@ -171,6 +172,17 @@ public class Engine {
         } catch (IOException e) {
             abandon(folder, freezer, init);
             throw new EngineException(FailureReason.LAUNCH_FAILED, e.getMessage(), List.of(), e);
+        }
+    }
+
+    // Put back, the records would be those of an earlier time.
+    private void requireOutside(List<Path> preserved) {
+        for (Path path : preserved) {
+            if (stages.home().toAbsolutePath().normalize().startsWith(path.normalize())) {
+                throw new EngineException(
+                        FailureReason.BAD_SPEC,
+                        "the preserved path " + path + " holds the stages' own folder " + stages.home());
+            }
         }
     }
 

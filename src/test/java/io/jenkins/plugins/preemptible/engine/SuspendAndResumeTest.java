@@ -15,6 +15,7 @@ import io.jenkins.plugins.preemptible.engine.stage.StageSpec;
 import io.jenkins.plugins.preemptible.engine.stage.StageStatus;
 import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -24,6 +25,7 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -101,6 +103,22 @@ class SuspendAndResumeTest {
     /** What 19 cycles must not make more of. Processes are counted by kind, since sleeps come and go. */
     private record Leftovers(List<String> processes, List<String> groups, long mounts, List<String> files) {
         static Leftovers now(Path folder, StageId id) throws IOException {
+            // A resume does not wait for that.
+            Path stage = folder.resolve("home/stages").resolve(id.value());
+            StageBench.until("old images to be deleted", SOON, () -> Stream.of(stage.toFile().list())
+                    .noneMatch(name -> name.startsWith("images.old")));
+            for (int look = 0; look < 20; look++) {
+                try {
+                    return seen(folder, id);
+                } catch (UncheckedIOException e) {
+                    // A group of another stage went away while the groups were looked at.
+                    Thread.yield();
+                }
+            }
+            throw new IOException("the groups of this host do not stand still");
+        }
+
+        private static Leftovers seen(Path folder, StageId id) throws IOException {
             List<String> processes = new ArrayList<>();
             // Other stages of this host come and go: what counts is below this JVM.
             for (Proc.Stat s : Proc.tree(ProcessHandle.current().pid())) {

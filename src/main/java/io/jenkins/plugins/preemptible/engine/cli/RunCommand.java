@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.engine.cli;
 
+import io.jenkins.plugins.preemptible.engine.criu.Connections;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.stage.StageSpec;
 import java.io.File;
@@ -32,6 +33,18 @@ final class RunCommand implements Callable<Integer> {
     @Option(names = "--dir", paramLabel = "WORKDIR", description = "Where it runs; by default the current folder.")
     private Path dir;
 
+    @Option(
+            names = "--preserve",
+            paramLabel = "PATH",
+            description = "A file or folder of the stage's that is packed into its image, as it is while the stage is frozen,"
+                    + " and put back at a resume. May be repeated.")
+    private List<Path> preserved = List.of();
+
+    @Option(
+            names = "--close-connections",
+            description = "A suspension cuts its TCP connections to the outside; without this, they stop it.")
+    private boolean closeConnections;
+
     @Parameters(arity = "1..*", paramLabel = "CMD", description = "The command and its arguments, best after --.")
     private List<String> command;
 
@@ -47,7 +60,13 @@ final class RunCommand implements Callable<Integer> {
         }
         requireCommand(workDir);
         String shown = name == null ? new File(command.get(0)).getName() : name;
-        StageSpec spec = new StageSpec(StageId.create(shown), shown, workDir, command, null);
+        List<Path> paths = preserved.stream().map(context::resolve).toList();
+        paths.stream().filter(path -> !Files.exists(path)).findFirst().ifPresent(path -> {
+            throw new RefusedException("There is no " + path + ", so no stage was started; give an existing path by --preserve");
+        });
+        StageSpec spec = new StageSpec(
+                StageId.create(shown), shown, workDir, command, null,
+                closeConnections ? Connections.CLOSE : Connections.REFUSE, paths);
         context.out().println(context.engine().start(spec).id());
         return ExitStatus.OK;
     }

@@ -11,7 +11,6 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
 import java.util.regex.Pattern;
-import java.util.stream.Stream;
 
 /**
  * A stage's own /tmp and /dev/shm, which travel with its image.
@@ -97,10 +96,15 @@ record PrivateTmp(Path at, String size, List<Path> through) {
         Path work = real(spec.workDir(), follow);
         Path above = work.getParent();
         boolean sandbox = spec.command().isEmpty() && above != null;
-        List<Path> through = Stream.of(
-                        Optional.of(real(stageFolder, follow)),
-                        Optional.of(sandbox && work.startsWith(at) ? above : work),
-                        existing(home, follow))
+        List<Optional<Path>> seen = new ArrayList<>(List.of(
+                Optional.of(real(stageFolder, follow)),
+                Optional.of(sandbox && work.startsWith(at) ? above : work),
+                existing(home, follow)));
+        // Folders: a file alone cannot be let through, since a program that replaces it replaces its name.
+        for (Path preserved : spec.preserved()) {
+            seen.add(existing(preserved.toString(), follow));
+        }
+        List<Path> through = seen.stream()
                 .flatMap(Optional::stream)
                 .filter(p -> p.startsWith(at))
                 .toList();

@@ -227,6 +227,47 @@ class PreemptLiveTest {
     }
 
     @Test
+    void preservedPathsComeBackWithTheStage() throws Exception {
+        Path notes = Files.createDirectory(folder.resolve("notes"));
+        String counting = "i=0; while :; do i=$((i+1)); echo $i >> \"$0\"; sleep 0.02; done";
+        Path count = notes.resolve("count");
+        call("run", "--preserve", folder.resolve("none").toString(), "--", "true").refuses("none", "--preserve");
+        call("run", "--preserve", folder.toString(), "--", "true").refuses(folder.toString(), home.toString());
+        String id = call("run", "--preserve", notes.toString(), "--", "sh", "-c", counting, count.toString())
+                .exits(0)
+                .out()
+                .strip();
+        Awaitility.await().atMost(Duration.ofSeconds(30)).until(() -> Files.exists(count));
+        String image = folder.resolve("stage.image").toString();
+        call("suspend", id, "--to", image).exits(0);
+        List<String> counted = Files.readAllLines(count);
+        Files.writeString(count, "spoilt");
+        call("resume", id).exits(0);
+        Awaitility.await().atMost(Duration.ofSeconds(30)).until(() -> Files.readAllLines(count).size() > counted.size());
+        List<String> now = Files.readAllLines(count);
+        assertEquals(IntStream.rangeClosed(1, now.size()).mapToObj(Integer::toString).toList(), now);
+    }
+
+    @Test
+    void connectionsToTheOutsideAreCutOnlyWhereThatWasAskedFor() throws Exception {
+        try (java.net.ServerSocket server = new java.net.ServerSocket(0, 5, java.net.InetAddress.getLoopbackAddress())) {
+            String bash = "exec 7<>/dev/tcp/127.0.0.1/$0; touch connected; read -u 7 line; touch cut; sleep 1000";
+            String id = call("run", "--dir", folder.toString(), "--close-connections", "--", "bash", "-c", bash,
+                            Integer.toString(server.getLocalPort()))
+                    .exits(0)
+                    .out()
+                    .strip();
+            try (java.net.Socket peer = server.accept()) {
+                Awaitility.await().atMost(Duration.ofSeconds(30)).until(() -> Files.exists(folder.resolve("connected")));
+                call("suspend", id, "--to", folder.resolve("stage.image").toString()).exits(0);
+                assertFalse(Files.exists(folder.resolve("cut")));
+                call("resume", id).exits(0);
+                Awaitility.await().atMost(Duration.ofSeconds(30)).until(() -> Files.exists(folder.resolve("cut")));
+            }
+        }
+    }
+
+    @Test
     void onlyAnImageOfTheSameStageIsReplaced() throws Exception {
         String id = startCounter(5000, 0);
         Path notes = Files.writeString(folder.resolve("notes.txt"), "my notes");
