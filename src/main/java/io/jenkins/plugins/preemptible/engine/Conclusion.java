@@ -31,7 +31,6 @@ final class Conclusion {
 
     private static final Duration THAW_LIMIT = Duration.ofSeconds(60);
     private static final Duration DUMPER_LIMIT = Duration.ofSeconds(30);
-    private static final Duration KILL_LIMIT = Duration.ofSeconds(15);
     private static final Logger LOG = Logger.getLogger(Conclusion.class.getName());
 
     private final Suspension suspension;
@@ -58,7 +57,7 @@ final class Conclusion {
                 StageFolder.delete(folder.images());
                 throw new SuspendFailedException(FailureReason.KILLED, suspension.id().value());
             }
-            finish(suspension.stages(), folder, after, KILL_LIMIT);
+            finish(suspension.stages(), folder, after, Stages.GONE);
         } catch (IOException e) {
             throw suspension.failed(e);
         }

@@ -45,7 +45,8 @@ import java.util.logging.Logger;
 record Stages(Path home, CriuSearch criu, FreezerKind freezers, LocalImages localImages, StageUser user) {
 
     private static final Logger LOG = Logger.getLogger(Stages.class.getName());
-    private static final Duration GONE = Duration.ofSeconds(15);
+    /** What a verb waits for the end of processes that it kills. */
+    static final Duration GONE = Duration.ofSeconds(15);
     /** What a mere look may wait for the end of processes. */
     private static final Duration MOMENT = Duration.ofSeconds(1);
 

@@ -50,29 +50,6 @@ class FrozenFirstTest extends OneHeldArchive {
         return "m=$(head -c 60000000 /dev/zero | tr '\\\\0' x); echo has ${#m}\n" + Rig.endless();
     }
 
-    private FreeStyleBuild preempt(String name) throws Exception {
-        return rig.freestyle(name, 1, Rig.untilEnough()).scheduleBuild2(0).waitForStart();
-    }
-
-    private void start(String script) throws Exception {
-        low = rig.pipeline("low", 5, script);
-        victim = Rig.start(low);
-        Rig.awaitLog(victim, "count-3\n");
-    }
-
-    private void ends(FreeStyleBuild preemptor) throws Exception {
-        Rig.enough(preemptor);
-        j.assertBuildStatusSuccess(j.waitForCompletion(preemptor));
-    }
-
-    private void endsWell() throws Exception {
-        Rig.awaitCounting(victim);
-        Rig.enough(victim);
-        j.assertBuildStatusSuccess(j.waitForCompletion(victim));
-        Rig.countedAtLeast(victim, 4);
-        Rig.assertNothingLeft(agent, low);
-    }
-
     /** The order of events: executor given away, preemptor runs, image archived, processes gone. */
     @Test
     void preemptorRunsBeforeTheImageIsSealed() throws Exception {

@@ -10,7 +10,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import hudson.model.Executor;
 import hudson.model.FreeStyleBuild;
-import hudson.model.FreeStyleProject;
 import hudson.model.Result;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.Engine;
@@ -45,27 +44,13 @@ class OutageTest extends OneHeldArchive {
     private static final String OUTAGE = "Not resumed, since the agent or the archive of artifacts does not do its part";
 
     private FreeStyleBuild preempted(String script) throws Exception {
-        low = rig.pipeline("low", 5, script);
-        victim = Rig.start(low);
-        Rig.awaitLog(victim, "count-3\n");
-        FreeStyleProject high = rig.freestyle("high", 1, Rig.untilEnough());
-        high.scheduleBuild2(0);
-        // Not waitForStart, which waits for ever: where the sandbox cannot be opened, it never starts.
-        await("high has started").atMost(Rig.PATIENCE).until(() -> high.getLastBuild() != null);
-        return high.getLastBuild();
+        start(script);
+        return preempt("high");
     }
 
-    private void ends(FreeStyleBuild preemptor) throws Exception {
-        Rig.enough(preemptor);
-        j.assertBuildStatusSuccess(j.waitForCompletion(preemptor));
-    }
-
-    private void endsWell() throws Exception {
-        Rig.awaitCounting(victim);
-        Rig.enough(victim);
-        j.assertBuildStatusSuccess(j.waitForCompletion(victim));
-        Rig.countedAtLeast(victim, 4);
-        Rig.assertNothingLeft(agent, low);
+    @Override
+    void endsWell() throws Exception {
+        super.endsWell();
         await("the executor is idle").atMost(Rig.PATIENCE).until(() -> agent.toComputer().countIdle() == 1);
     }
 

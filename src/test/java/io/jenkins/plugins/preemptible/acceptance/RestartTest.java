@@ -21,7 +21,6 @@ import java.io.File;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
 import jenkins.security.QueueItemAuthenticator;
 import jenkins.security.QueueItemAuthenticatorProvider;
 import org.jenkinsci.plugins.workflow.job.WorkflowJob;
@@ -29,6 +28,7 @@ import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
+import org.jvnet.hudson.test.JenkinsRule;
 import org.jvnet.hudson.test.TestExtension;
 import org.jvnet.hudson.test.junit.jupiter.JenkinsSessionExtension;
 import org.springframework.security.authentication.UsernamePasswordAuthenticationToken;
@@ -126,9 +126,7 @@ class RestartTest extends Restarts {
             Rig.awaitLog(victim, "count-5\n");
             FreeStyleBuild preemptor = high.scheduleBuild2(0).waitForStart();
             Rig.awaitState(StageState.SUSPENDED);
-            j.jenkins.doQuietDown();
-            Rig.enough(preemptor);
-            j.assertBuildStatusSuccess(j.waitForCompletion(preemptor));
+            endsInQuietDown(j, preemptor);
             Slave agent = (Slave) j.jenkins.getNode("worker");
             await().atMost(Rig.PATIENCE).until(() -> agent.toComputer().countIdle() == 1);
             // Long enough for the plugin to want the stage back, and to be held off.
@@ -141,6 +139,13 @@ class RestartTest extends Restarts {
             goneOn(j, build(j, "low"), "worker");
             nothingLeft(j, build(j, "low"), "worker");
         });
+    }
+
+    /** The preemptor ends when nothing is dispatched any more: the stage stays suspended. */
+    private static void endsInQuietDown(JenkinsRule j, FreeStyleBuild preemptor) throws Exception {
+        j.jenkins.doQuietDown();
+        Rig.enough(preemptor);
+        j.assertBuildStatusSuccess(j.waitForCompletion(preemptor));
     }
 
     /** Another build of the job waits already when the controller comes up, and there is an executor for it. */
@@ -158,9 +163,7 @@ class RestartTest extends Restarts {
             Rig.awaitState(StageState.SUSPENDED);
             Rig.awaitLog(Rig.start(low), "[Pipeline] node");
             await().atMost(Rig.PATIENCE).until(() -> j.jenkins.getQueue().getBuildableItems().size() == 1);
-            j.jenkins.doQuietDown();
-            Rig.enough(preemptor);
-            j.assertBuildStatusSuccess(j.waitForCompletion(preemptor));
+            endsInQuietDown(j, preemptor);
             agent.setNumExecutors(2);
             agent.save();
         });
@@ -185,15 +188,19 @@ class RestartTest extends Restarts {
             rig.inboundAgent(agents);
             WorkflowRun victim = Rig.start(rig.pipeline("low", 5, Rig.own(Rig.endless())));
             Rig.awaitLog(victim, "count-5\n");
-            rig.freestyle("high", 1, "sleep 5").scheduleBuild2(0).waitForStart();
+            FreeStyleBuild preemptor =
+                    rig.freestyle("high", 1, Rig.untilEnough()).scheduleBuild2(0).waitForStart();
             Rig.awaitState(StageState.SUSPENDED);
+            endsInQuietDown(j, preemptor);
         });
         Util.deleteRecursive(new File(sessions.getHome(), "jobs/low"));
         Rig.restart(sessions, agents, j -> {
-            j.assertBuildStatusSuccess(j.jenkins
+            FreeStyleBuild next = j.jenkins
                     .getItemByFullName("high", FreeStyleProject.class)
                     .scheduleBuild2(0)
-                    .get(60, TimeUnit.SECONDS));
+                    .waitForStart();
+            Rig.enough(next);
+            j.assertBuildStatusSuccess(j.waitForCompletion(next));
             assertEquals(List.of(), List.copyOf(StageRegistry.get().all()));
             Slave agent = (Slave) j.jenkins.getNode("worker");
             await().atMost(Rig.PATIENCE)
@@ -211,9 +218,11 @@ class RestartTest extends Restarts {
             rig.inboundAgent(agents);
             WorkflowRun victim = Rig.start(rig.pipeline("low", 5, Rig.own(Rig.endless())));
             Rig.awaitLog(victim, "count-5\n");
-            rig.freestyle("high", 1, "sleep 5").scheduleBuild2(0).waitForStart();
+            FreeStyleBuild preemptor =
+                    rig.freestyle("high", 1, Rig.untilEnough()).scheduleBuild2(0).waitForStart();
             Rig.awaitState(StageState.SUSPENDED);
             Rig.awaitSealed(victim, 1);
+            endsInQuietDown(j, preemptor);
         });
         Util.deleteRecursive(new File(sessions.getHome(), "nodes/worker"));
         sessions.then(j -> {
