@@ -6,7 +6,7 @@ import hudson.ExtensionList;
 import hudson.model.PersistentDescriptor;
 import hudson.util.FormValidation;
 import io.jenkins.plugins.preemptible.engine.FreezeRequest;
-import io.jenkins.plugins.preemptible.engine.policy.Snapshot.Limits;
+import io.jenkins.plugins.preemptible.engine.policy.Limits;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.concurrent.TimeUnit;

@@ -74,8 +74,8 @@ public final class Preemption {
             for (Action action : PreemptionPolicy.decide(reader.read())) {
                 LOGGER.log(Level.FINE, "decided: {0}", action);
                 try {
-                    if (action instanceof Action.Suspend) {
-                        suspend((Action.Suspend) action, reader);
+                    if (action instanceof Action.Freeing) {
+                        suspend((Action.Freeing) action, reader);
                     } else if (action instanceof Action.Resume) {
                         resume((Action.Resume) action);
                     }
@@ -124,7 +124,7 @@ public final class Preemption {
         }
     }
 
-    private static void suspend(Action.Suspend action, SnapshotReader reader) {
+    private static void suspend(Action.Freeing action, SnapshotReader reader) {
         StageRecord victim = StageRegistry.get().find(action.stageId());
         Preemptor preemptor = Preemptor.of(action.forItem(), reader);
         if (victim == null || preemptor == null || !Reservations.get().begin(action.forItem(), victim)) {

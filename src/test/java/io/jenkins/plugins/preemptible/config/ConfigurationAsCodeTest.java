@@ -13,7 +13,7 @@ import io.jenkins.plugins.casc.misc.JenkinsConfiguredWithCodeRule;
 import io.jenkins.plugins.casc.misc.Util;
 import io.jenkins.plugins.casc.misc.junit.jupiter.WithJenkinsConfiguredWithCode;
 import io.jenkins.plugins.casc.model.Mapping;
-import io.jenkins.plugins.preemptible.engine.policy.Snapshot.Limits;
+import io.jenkins.plugins.preemptible.engine.policy.Limits;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;

@@ -7,7 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import hudson.security.AuthorizationStrategy;
 import hudson.security.SecurityRealm;
 import hudson.util.FormValidation;
-import io.jenkins.plugins.preemptible.engine.policy.Snapshot.Limits;
+import io.jenkins.plugins.preemptible.engine.policy.Limits;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import jenkins.model.Jenkins;

@@ -1,5 +1,7 @@
 package io.jenkins.plugins.preemptible.engine;
 
+import static com.tngtech.archunit.core.domain.JavaCall.Predicates.target;
+import static com.tngtech.archunit.core.domain.properties.HasName.Predicates.nameMatching;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 
@@ -53,7 +55,7 @@ class WallTest {
             .resideInAPackage(ENGINE + ".policy..")
             .should()
             .onlyDependOnClassesThat()
-            .resideInAnyPackage(ENGINE + ".policy..", "java.lang", "java.lang.invoke", "java.lang.runtime", "java.util..");
+            .resideInAnyPackage(ENGINE + ".policy..", "java.lang", "java.lang.invoke", "java.lang.runtime", "java.time", "java.util..");
 
     @ArchTest
     static final ArchRule thePolicyHasNoClockAndNoChance = noClasses()
@@ -72,7 +74,12 @@ class WallTest {
             .haveFullyQualifiedName("java.util.Random")
             .orShould()
             .dependOnClassesThat()
-            .haveFullyQualifiedName("java.util.Date");
+            .haveFullyQualifiedName("java.util.Date")
+            .orShould()
+            .dependOnClassesThat()
+            .haveFullyQualifiedName("java.time.Clock")
+            .orShould()
+            .callMethodWhere(target(nameMatching("now|systemDefault")));
 
     @ArchTest
     static final ArchRule theImageKnowsNothingOfStagesAndCriu = noClasses()

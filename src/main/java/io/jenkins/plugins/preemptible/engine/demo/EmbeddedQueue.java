@@ -6,6 +6,7 @@ import io.jenkins.plugins.preemptible.engine.ResumeReport;
 import io.jenkins.plugins.preemptible.engine.SuspendReport;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.policy.Action;
+import io.jenkins.plugins.preemptible.engine.policy.Limits;
 import io.jenkins.plugins.preemptible.engine.policy.PreemptionPolicy;
 import io.jenkins.plugins.preemptible.engine.policy.Reason;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot;
@@ -33,7 +34,7 @@ import java.util.Set;
 final class EmbeddedQueue {
 
     private static final String AGENT = "this-host";
-    private static final Snapshot.Limits LIMITS = new Snapshot.Limits(true, 0, 0, 0);
+    private static final Limits LIMITS = new Limits(true, 0, 0, 0);
 
     /** One job of the queue: what it runs, and what became of it; times are those of the timeline, 0 = not yet. */
     static final class Job {
@@ -160,7 +161,7 @@ final class EmbeddedQueue {
             resume(jobs.get(resume.stageId()), resume.reason());
             return true;
         }
-        Job job = jobs.get(((Action.Keep) action).itemOrStageId());
+        Job job = jobs.get(action.claimant());
         boolean mayStart =
                 action.reason() == Reason.EXECUTOR_FREE_ALREADY || action.reason() == Reason.EXECUTOR_RESERVED;
         if (mayStart && running == null && waiting.contains(job)) {

@@ -4,8 +4,9 @@ package io.jenkins.plugins.preemptible.engine.policy;
  * One thing that the policy wants done, or explains.
  *
  * <ol>
- *   <li>{@link Suspend} and {@link Resume} are to be carried out, each on its own.
- *   <li>{@link Keep} says of one that waits why nothing happens for it.
+ *   <li>{@link Suspend}, {@link EndSlice} and {@link Rerun} free an executor for somebody; {@link Resume} gives one to a
+ *       suspended stage; {@link Reserve} keeps the next one for it. Each is carried out on its own.
+ *   <li>{@link Wait} says of one that waits why nothing happens for it.
  *   <li>Whoever carries them out looks again first: the snapshot may be old by then.
  * </ol>
  */
@@ -13,12 +14,73 @@ public sealed interface Action {
 
     Reason reason();
 
-    /** Suspend a running stage, so that its executor on that agent goes to that item. */
-    record Suspend(String stageId, String forItem, String agent, Reason reason) implements Action {}
+    /** The waiting item or suspended stage that it is about or for; null for {@link Suspend} of a drained agent. */
+    String claimant();
+
+    /** An executor on that agent is taken from a running stage and kept for the claimant. */
+    sealed interface Freeing extends Action {
+        String stageId();
+
+        String forItem();
+
+        String agent();
+
+        @Override
+        default String claimant() {
+            return forItem();
+        }
+    }
+
+    /**
+     * Suspend a running stage, so that its executor goes to that item.
+     *
+     * @param forItem null when the agent is drained: the executor is for nobody
+     * @param sealAfterMillis how long it stays frozen in its agent's memory before it is dumped: what the preemptor is
+     *     expected to need, where memory and limits allow; 0 = dumped at once
+     */
+    record Suspend(String stageId, String forItem, String agent, long sealAfterMillis, Reason reason)
+            implements Freeing {
+
+        /** Dumped at once. */
+        public Suspend(String stageId, String forItem, String agent, Reason reason) {
+            this(stageId, forItem, agent, 0, reason);
+        }
+    }
+
+    /** The same, for one of equal priority, at the end of the stage's time slice. */
+    record EndSlice(String stageId, String forItem, String agent, long sealAfterMillis, Reason reason)
+            implements Freeing {
+
+        /** Dumped at once. */
+        public EndSlice(String stageId, String forItem, String agent, Reason reason) {
+            this(stageId, forItem, agent, 0, reason);
+        }
+    }
+
+    /** End a running stage that allows it, and run it again from its beginning later. */
+    record Rerun(String stageId, String forItem, String agent, Reason reason) implements Freeing {}
 
     /** Let a suspended stage go on, on that agent. */
-    record Resume(String stageId, String agent, Reason reason) implements Action {}
+    record Resume(String stageId, String agent, Reason reason) implements Action {
+        @Override
+        public String claimant() {
+            return stageId;
+        }
+    }
+
+    /** Keep the next executor of that agent that becomes idle for a suspended stage. */
+    record Reserve(String stageId, String agent, Reason reason) implements Action {
+        @Override
+        public String claimant() {
+            return stageId;
+        }
+    }
 
     /** Nothing happens for this waiting item or suspended stage, and why. */
-    record Keep(String itemOrStageId, Reason reason) implements Action {}
+    record Wait(String itemOrStageId, Reason reason) implements Action {
+        @Override
+        public String claimant() {
+            return itemOrStageId;
+        }
+    }
 }

@@ -3,57 +3,84 @@ package io.jenkins.plugins.preemptible.engine.policy;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.SuspendedStage;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.WaitingItem;
 import java.util.Comparator;
-import java.util.Set;
-import java.util.TreeSet;
 
 /**
  * A wish for one executor, of a waiting item or of a suspended stage.
  *
  * <ol>
- *   <li>Better priority goes first, then who waits longer.
+ *   <li>Better priority goes first, a stage's raised by the time that it has waited; then whose owner has had less
+ *       executor time; then who waits longer.
  *   <li>Of two that wait equally long the stage goes first: it has begun already; then the id decides.
- *   <li>Only agents that accept builds are among its agents, in the order of their names.
+ *   <li>Whether somebody may be suspended for it goes by its own priority, which does not age.
  * </ol>
+ *
+ * @param rank its priority with its age
+ * @param reserved number of the agent where an executor is kept for it, -1 when nowhere
  */
 record Claim(
         String id,
         boolean isStage,
         int priority,
+        long rank,
+        String owner,
+        long usedMillis,
         long sinceMillis,
-        TreeSet<String> agents,
-        String reservedAgent,
-        boolean requested) {
+        Fit fit,
+        int reserved,
+        boolean requested,
+        long expectedMillis) {
 
-    static final Comparator<Claim> BEST_FIRST = Comparator.comparingInt(Claim::priority)
+    static final Comparator<Claim> BEST_FIRST = Comparator.comparingLong(Claim::rank)
+            .thenComparingLong(Claim::usedMillis)
             .thenComparingLong(Claim::sinceMillis)
             .thenComparing(claim -> !claim.isStage)
             .thenComparing(Claim::id);
 
-    static Claim of(WaitingItem item, Set<String> accepting) {
+    static Claim of(WaitingItem item, Snapshot snapshot, Fit.Table fits) {
+        Fit fit = fits.of(item.agents());
         return new Claim(
                 item.id(),
                 false,
                 item.priority(),
+                item.priority(),
+                item.owner(),
+                snapshot.usedMillis().getOrDefault(item.owner(), 0L),
                 item.sinceMillis(),
-                among(item.agents(), accepting),
-                item.reservedAgent(),
-                false);
+                fit,
+                reserved(item.reservedAgent(), fit, fits),
+                false,
+                item.expectedMillis());
     }
 
-    static Claim of(SuspendedStage stage, Set<String> accepting) {
+    static Claim of(SuspendedStage stage, Snapshot snapshot, Fit.Table fits) {
+        Fit fit = fits.of(stage.agents());
+        long ageing = snapshot.limits().ageingMillis();
+        long age = Math.max(0, snapshot.nowMillis() - stage.sinceMillis());
         return new Claim(
                 stage.id(),
                 true,
                 stage.priority(),
+                stage.priority() - (ageing == 0 ? 0 : age / ageing),
+                stage.owner(),
+                snapshot.usedMillis().getOrDefault(stage.owner(), 0L),
                 stage.sinceMillis(),
-                among(stage.agents(), accepting),
-                stage.reservedAgent(),
-                stage.requested());
+                fit,
+                reserved(stage.reservedAgent(), fit, fits),
+                stage.requested(),
+                0);
     }
 
-    private static TreeSet<String> among(Set<String> agents, Set<String> accepting) {
-        TreeSet<String> both = new TreeSet<>(agents);
-        both.retainAll(accepting);
-        return both;
+    // A reservation on an agent that went away is void: else its item would wait for ever.
+    private static int reserved(String agent, Fit fit, Fit.Table fits) {
+        int number = agent == null ? -1 : fits.number(agent);
+        return number >= 0 && fit.contains(number) ? number : -1;
+    }
+
+    boolean isReserved() {
+        return reserved >= 0;
+    }
+
+    boolean aged() {
+        return rank < priority;
     }
 }

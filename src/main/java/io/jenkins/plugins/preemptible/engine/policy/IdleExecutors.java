@@ -1,13 +1,11 @@
 package io.jenkins.plugins.preemptible.engine.policy;
 
 import java.util.ArrayDeque;
-import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
-import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
-import java.util.Set;
-import java.util.SortedMap;
-import java.util.TreeMap;
 
 /**
  * The idle executors of all agents, and to whom each is promised.
@@ -18,79 +16,117 @@ import java.util.TreeMap;
  *   <li>A claim that found no path closes the agents that it saw: no later claim can find one through them.
  * </ol>
  *
- * The work is linear in the number of (claim, agent) pairs, since an agent is closed once. Source: Kuhn's algorithm.
+ * Claims of the same {@link Fit} are alike, so paths are looked for between these sets, not between claims. Source: Kuhn's
+ * algorithm.
  */
 final class IdleExecutors {
 
-    private final SortedMap<String, Integer> free;
-    private final Map<String, ArrayList<Claim>> holders = new TreeMap<>();
-    private final Map<Claim, String> agentOf = new HashMap<>();
-    private final Set<String> closed = new HashSet<>();
-    private final Map<String, Integer> reservedIdle = new HashMap<>();
+    private final int[] free;
+    private final int[] reservedIdle;
+    private final boolean[] closed;
+    /** How many executors of an agent are promised to claims of each set. */
+    private final List<Map<Fit, Integer>> held;
 
-    IdleExecutors(SortedMap<String, Integer> free) {
-        this.free = free;
+    IdleExecutors(List<Snapshot.Agent> agents) {
+        free = agents.stream().mapToInt(Snapshot.Agent::idleExecutors).toArray();
+        reservedIdle = new int[free.length];
+        closed = new boolean[free.length];
+        held = agents.stream().map(agent -> (Map<Fit, Integer>) new LinkedHashMap<Fit, Integer>()).toList();
     }
 
     /** Sets one executor aside for a claim with a reservation on that agent; it may not be idle yet. */
-    void takeOne(String agent) {
-        if (free.getOrDefault(agent, 0) > 0) {
-            free.merge(agent, -1, Integer::sum);
-            reservedIdle.merge(agent, 1, Integer::sum);
+    void takeOne(int agent) {
+        if (free[agent] > 0) {
+            free[agent]--;
+            reservedIdle[agent]++;
         }
     }
 
-    /** The agent when an executor that was set aside there is idle and given out to the asker now, else null. */
-    String reservedIdle(String agent) {
-        if (reservedIdle.getOrDefault(agent, 0) == 0) {
-            return null;
+    /** Whether an executor that was set aside there is idle; it is given out to the asker now. */
+    boolean giveReserved(int agent) {
+        if (reservedIdle[agent] == 0) {
+            return false;
         }
-        reservedIdle.merge(agent, -1, Integer::sum);
-        return agent;
+        reservedIdle[agent]--;
+        return true;
     }
 
-    /** Promises an executor to a claim, when that can be done beside all promises made before. */
-    void claim(Claim claim) {
-        Map<String, Claim> reachedThrough = new HashMap<>();
-        ArrayDeque<String> open = new ArrayDeque<>();
-        reach(claim, reachedThrough, open);
+    /** Promises an executor to a claim of that set, when that can be done beside all promises made before. */
+    boolean claim(Fit fit) {
+        if (fit.noIdle) {
+            return false;
+        }
+        for (; fit.firstIdle < fit.agents.length; fit.firstIdle++) {
+            int agent = fit.agents[fit.firstIdle];
+            if (free[agent] > 0) {
+                free[agent]--;
+                held.get(agent).merge(fit, 1, Integer::sum);
+                return true;
+            }
+        }
+        return augment(fit);
+    }
+
+    private boolean augment(Fit start) {
+        Fit[] reachedBy = new Fit[free.length];
+        // Where the holder stands that would move on; null for the claim itself.
+        Map<Fit, Integer> standsOn = new HashMap<>();
+        ArrayDeque<Integer> open = new ArrayDeque<>();
+        standsOn.put(start, null);
+        reach(start, reachedBy, open);
         while (!open.isEmpty()) {
-            String agent = open.poll();
-            if (free.getOrDefault(agent, 0) > 0) {
-                augment(agent, reachedThrough);
-                return;
+            int agent = open.poll();
+            if (free[agent] > 0) {
+                move(agent, reachedBy, standsOn);
+                return true;
             }
-            for (Claim holder : holders.getOrDefault(agent, new ArrayList<>())) {
-                reach(holder, reachedThrough, open);
-            }
+            held.get(agent).forEach((holder, count) -> {
+                if (count > 0 && !standsOn.containsKey(holder)) {
+                    standsOn.put(holder, agent);
+                    reach(holder, reachedBy, open);
+                }
+            });
         }
-        closed.addAll(reachedThrough.keySet());
+        for (int agent = 0; agent < free.length; agent++) {
+            closed[agent] |= reachedBy[agent] != null;
+        }
+        standsOn.keySet().forEach(fit -> fit.noIdle = true);
+        return false;
     }
 
-    private void reach(Claim claim, Map<String, Claim> reachedThrough, ArrayDeque<String> open) {
-        for (String agent : claim.agents()) {
-            if (!closed.contains(agent) && reachedThrough.putIfAbsent(agent, claim) == null) {
+    private void reach(Fit fit, Fit[] reachedBy, ArrayDeque<Integer> open) {
+        for (int agent : fit.agents) {
+            if (!closed[agent] && reachedBy[agent] == null) {
+                reachedBy[agent] = fit;
                 open.add(agent);
             }
         }
     }
 
-    private void augment(String end, Map<String, Claim> reachedThrough) {
-        free.merge(end, -1, Integer::sum);
-        String agent = end;
-        while (agent != null) {
-            Claim mover = reachedThrough.get(agent);
-            String before = agentOf.put(mover, agent);
-            holders.computeIfAbsent(agent, name -> new ArrayList<>()).add(mover);
-            if (before != null) {
-                holders.get(before).remove(mover);
+    private void move(int end, Fit[] reachedBy, Map<Fit, Integer> standsOn) {
+        free[end]--;
+        int agent = end;
+        while (true) {
+            Fit mover = reachedBy[agent];
+            held.get(agent).merge(mover, 1, Integer::sum);
+            Integer before = standsOn.get(mover);
+            if (before == null) {
+                return;
             }
+            held.get(before).merge(mover, -1, Integer::sum);
             agent = before;
         }
     }
 
-    /** Where the executor is that was promised to a claim; null when none was. Final once all claims were made. */
-    String agentOf(Claim claim) {
-        return agentOf.get(claim);
+    /** The agents of the executors that were promised to each set, the best first. Once all claims were made. */
+    Map<Fit, ArrayDeque<Integer>> promised() {
+        Map<Fit, ArrayDeque<Integer>> promised = new HashMap<>();
+        for (int agent = 0; agent < held.size(); agent++) {
+            for (Map.Entry<Fit, Integer> holder : held.get(agent).entrySet()) {
+                ArrayDeque<Integer> places = promised.computeIfAbsent(holder.getKey(), fit -> new ArrayDeque<>());
+                places.addAll(Collections.nCopies(holder.getValue(), agent));
+            }
+        }
+        return promised;
     }
 }

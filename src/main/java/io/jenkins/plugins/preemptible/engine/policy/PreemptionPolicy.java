@@ -1,31 +1,37 @@
 package io.jenkins.plugins.preemptible.engine.policy;
 
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.Agent;
+import io.jenkins.plugins.preemptible.engine.policy.Snapshot.AgentState;
+import io.jenkins.plugins.preemptible.engine.policy.Snapshot.RunningStage;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.SuspendedStage;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.WaitingItem;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.HashSet;
+import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
-import java.util.TreeMap;
+import java.util.stream.Collectors;
 
 /**
  * Decides who is suspended, who goes on, and why.
  *
  * <ol>
- *   <li>Waiting items and suspended stages claim executors together: best priority first, then who waits longest.
+ *   <li>Waiting items and suspended stages claim executors together, in the order of {@link Claim#BEST_FIRST}.
  *   <li>Idle executors go to the first of them that fit, none of which could be served by another idle one in its
  *       stead.
- *   <li>Whoever got none may have one running stage suspended: one of worse priority, or of equal priority whose time
- *       slice is used up; the worst priority first, then the one that started last.
+ *   <li>Whoever got none may have one running stage give way, see {@link Victims}; a suspended stage that has waited so
+ *       long that nobody's claim on its agent is better has the next executor kept for it.
  * </ol>
  *
  * A suspended stage has the same claim as an item: else of two stages of equal priority the second would never give
- * the executor back at the end of its slice. {@link Action.Suspend#forItem} then names that stage.
+ * the executor back at the end of its slice. {@link Action.Freeing#forItem} then names that stage.
  *
  * <p>Pure: no clock, no input or output, no state; the same snapshot gives the same list. Safe for any thread. Sources:
  * preemptive priority scheduling with round robin among equals; for the idle executors the greedy algorithm on a
- * transversal matroid (Edmonds, Fulkerson 1965), which never serves a worse claim in place of a better one.
+ * transversal matroid (Edmonds, Fulkerson 1965), which never serves a worse claim in place of a better one; for the
+ * choice between waiting, suspending and running again by cost, Li et al., Middleware 2015.
  */
 public final class PreemptionPolicy {
 
@@ -34,7 +40,8 @@ public final class PreemptionPolicy {
     /**
      * Decides.
      *
-     * @return one action for every waiting item and every suspended stage, in the order of their claims
+     * @return one action for every stage of a drained agent that can be suspended, then one for every waiting item and
+     *     every suspended stage, in the order of their claims, last for those that were suspended by hand
      */
     public static List<Action> decide(Snapshot snapshot) {
         return new Decision(snapshot).actions();
@@ -42,94 +49,152 @@ public final class PreemptionPolicy {
 
     private static final class Decision {
         private final Snapshot snapshot;
-        private final Set<String> accepting = new HashSet<>();
+        private final Fit.Table fits;
         private final IdleExecutors idle;
         private final Victims victims;
+        private final Map<Claim, Integer> promised = new HashMap<>();
+        /** Agents that a claim fits which gets no executor now. */
+        private final boolean[] wanted;
 
         Decision(Snapshot snapshot) {
             this.snapshot = snapshot;
-            TreeMap<String, Integer> free = new TreeMap<>();
-            for (Agent agent : snapshot.agents()) {
-                if (agent.accepting()) {
-                    accepting.add(agent.name());
-                    free.put(agent.name(), agent.idleExecutors());
-                }
-            }
-            this.idle = new IdleExecutors(free);
-            this.victims = new Victims(snapshot, accepting);
+            this.fits = new Fit.Table(snapshot.agents());
+            this.idle = new IdleExecutors(fits.agents);
+            this.victims = new Victims(snapshot, fits);
+            this.wanted = new boolean[fits.agents.size()];
         }
 
         List<Action> actions() {
+            List<Action> actions = new ArrayList<>(drained());
             List<Claim> claims = claims();
-            claims.stream().filter(this::isReserved).forEach(claim -> idle.takeOne(claim.reservedAgent()));
-            claims.stream().filter(claim -> !isReserved(claim)).forEach(idle::claim);
-            List<Action> actions = new ArrayList<>();
+            promiseIdle(claims);
             for (Claim claim : claims) {
-                actions.add(claim.isStage() ? forStage(claim) : forItem(claim));
+                Action action = claim.isStage() ? forStage(claim) : forItem(claim);
+                if (action instanceof Action.Wait || action instanceof Action.Reserve) {
+                    isWanted(claim.fit());
+                }
+                actions.add(action);
             }
+            snapshot.suspended().stream()
+                    .filter(SuspendedStage::byHand)
+                    .forEach(stage -> actions.add(new Action.Wait(stage.id(), Reason.SUSPENDED_BY_HAND)));
             return List.copyOf(actions);
+        }
+
+        private List<Action> drained() {
+            Set<String> drained = snapshot.agents().stream()
+                    .filter(agent -> agent.state() == AgentState.DRAINED)
+                    .map(Agent::name)
+                    .collect(Collectors.toSet());
+            return snapshot.running().stream()
+                    .filter(stage -> drained.contains(stage.agent()))
+                    .filter(stage -> stage.whyNotPreemptible() == null && !stage.neverPreempt())
+                    .filter(stage -> snapshot.nowMillis() >= stage.retryAfterMillis())
+                    .sorted(Comparator.comparing(RunningStage::id))
+                    .<Action>map(stage ->
+                            new Action.Suspend(stage.id(), null, stage.agent(), Reason.AGENT_IS_DRAINED))
+                    .toList();
         }
 
         private List<Claim> claims() {
             List<Claim> claims = new ArrayList<>();
             for (WaitingItem item : snapshot.waiting()) {
-                claims.add(Claim.of(item, accepting));
+                claims.add(Claim.of(item, snapshot, fits));
             }
             for (SuspendedStage stage : snapshot.suspended()) {
-                claims.add(Claim.of(stage, accepting));
+                if (!stage.byHand()) {
+                    claims.add(Claim.of(stage, snapshot, fits));
+                }
             }
             claims.sort(Claim.BEST_FIRST);
             return claims;
         }
 
-        // A reservation on an agent that went away is void: else its item would wait for ever.
-        private boolean isReserved(Claim claim) {
-            return claim.reservedAgent() != null && claim.agents().contains(claim.reservedAgent());
+        private void promiseIdle(List<Claim> claims) {
+            claims.stream().filter(Claim::isReserved).forEach(claim -> idle.takeOne(claim.reserved()));
+            List<Claim> served = claims.stream()
+                    .filter(claim -> !claim.isReserved() && idle.claim(claim.fit()))
+                    .toList();
+            Map<Fit, ArrayDeque<Integer>> agents = idle.promised();
+            served.forEach(claim -> promised.put(claim, agents.get(claim.fit()).poll()));
         }
 
         private Action forItem(Claim item) {
-            if (isReserved(item)) {
-                return new Action.Keep(item.id(), Reason.EXECUTOR_RESERVED);
+            if (item.isReserved()) {
+                return new Action.Wait(item.id(), Reason.EXECUTOR_RESERVED);
             }
-            if (idle.agentOf(item) != null) {
-                return new Action.Keep(item.id(), Reason.EXECUTOR_FREE_ALREADY);
+            Integer agent = promised.get(item);
+            if (agent != null) {
+                boolean there = fits.agents.get(agent).state() == AgentState.THERE;
+                return new Action.Wait(item.id(), there ? Reason.EXECUTOR_FREE_ALREADY : Reason.AGENT_ON_ITS_WAY);
             }
-            return suspendFor(item);
+            return freeFor(item);
         }
 
         private Action forStage(Claim stage) {
-            String agent = isReserved(stage) ? idle.reservedIdle(stage.reservedAgent()) : idle.agentOf(stage);
-            if (stage.requested() && (agent != null || isReserved(stage))) {
-                return new Action.Keep(stage.id(), Reason.RESTORE_REQUESTED_ALREADY);
+            Integer agent = promised.get(stage);
+            if (stage.isReserved() && idle.giveReserved(stage.reserved())) {
+                agent = stage.reserved();
+            }
+            if (stage.requested() && (agent != null || stage.isReserved())) {
+                return new Action.Wait(stage.id(), Reason.RESTORE_REQUESTED_ALREADY);
             }
             if (agent != null) {
-                return new Action.Resume(stage.id(), agent, Reason.EXECUTOR_IDLE);
+                return new Action.Resume(stage.id(), fits.agents.get(agent).name(), Reason.EXECUTOR_IDLE);
             }
-            if (isReserved(stage)) {
-                return new Action.Keep(stage.id(), Reason.EXECUTOR_RESERVED);
+            if (stage.isReserved()) {
+                return new Action.Wait(stage.id(), Reason.EXECUTOR_RESERVED);
             }
-            Action action = suspendFor(stage);
-            if (action instanceof Action.Keep keep && keep.reason() != Reason.AGENT_NOT_ACCEPTING) {
-                return new Action.Keep(stage.id(), whyNotResumed(stage));
+            int first = stage.aged() && !stage.requested() ? unwanted(stage.fit()) : -1;
+            Action action = freeFor(stage);
+            if (!(action instanceof Action.Wait wait) || wait.reason() == Reason.AGENT_NOT_ACCEPTING) {
+                return action;
             }
-            return action;
+            if (first >= 0) {
+                return new Action.Reserve(stage.id(), fits.agents.get(first).name(), Reason.WAITED_LONG);
+            }
+            return new Action.Wait(stage.id(), whyNotResumed(stage, wait.reason()));
         }
 
-        private Reason whyNotResumed(Claim stage) {
+        private void isWanted(Fit fit) {
+            if (!fit.wanted) {
+                fit.wanted = true;
+                for (int agent : fit.agents) {
+                    wanted[agent] = true;
+                }
+            }
+        }
+
+        // By no claim before this one, which are all better.
+        private int unwanted(Fit fit) {
+            for (int agent : fit.agents) {
+                if (!wanted[agent]) {
+                    return agent;
+                }
+            }
+            return -1;
+        }
+
+        private Reason whyNotResumed(Claim stage, Reason obstacle) {
             if (stage.requested()) {
                 return Reason.RESTORE_REQUESTED_ALREADY;
             }
-            boolean someIdle = snapshot.agents().stream()
-                    .anyMatch(agent -> agent.idleExecutors() > 0 && stage.agents().contains(agent.name()));
+            if (obstacle == Reason.OWNER_HAD_MORE || obstacle == Reason.ENDS_SOON) {
+                return obstacle;
+            }
+            boolean someIdle = false;
+            for (int agent : stage.fit().agents) {
+                someIdle |= fits.agents.get(agent).idleExecutors() > 0;
+            }
             return someIdle ? Reason.BETTER_ITEM_WAITS : Reason.NO_IDLE_EXECUTOR;
         }
 
-        private Action suspendFor(Claim claim) {
-            if (claim.agents().isEmpty()) {
-                return new Action.Keep(claim.id(), Reason.AGENT_NOT_ACCEPTING);
+        private Action freeFor(Claim claim) {
+            if (claim.fit().agents.length == 0) {
+                return new Action.Wait(claim.id(), Reason.AGENT_NOT_ACCEPTING);
             }
             if (!snapshot.limits().enabled()) {
-                return new Action.Keep(claim.id(), Reason.SWITCHED_OFF);
+                return new Action.Wait(claim.id(), Reason.SWITCHED_OFF);
             }
             return victims.takeFor(claim);
         }

@@ -12,38 +12,62 @@ package io.jenkins.plugins.preemptible.engine.policy;
 public enum Reason {
     /** Suspend. */
     HIGHER_PRIORITY_WAITS("An item of higher priority waits, and no fitting executor is idle."),
+    /** End a slice. */
+    TIME_SLICE_USED_UP("The stage used up its time slice, and somebody of equal priority waits."),
     /** Suspend. */
-    TIME_SLICE_USED_UP("The stage used up its time slice, and an item of equal priority waits."),
+    AGENT_IS_DRAINED("The agent is being drained: everything preemptible there is suspended."),
+    /** Rerun. */
+    CHEAPER_TO_RUN_AGAIN("The stage allows it and has just begun: running it again costs less than suspending it."),
+    /** Rerun. */
+    CANNOT_BE_DUMPED("The stage cannot be dumped, and allows to be run again."),
     /** Resume. */
     EXECUTOR_IDLE("A fitting executor is idle, and no better item waits for it."),
+    /** Reserve. */
+    WAITED_LONG("The stage has waited so long that its claim is the best for this agent by now."),
     /** Keep a suspended stage. */
-    BETTER_ITEM_WAITS("An item with a better claim waits for the executor."),
+    BETTER_ITEM_WAITS("Somebody with a better claim waits for the executor."),
     /** Keep a suspended stage. */
     NO_IDLE_EXECUTOR("No executor that the stage may use is idle."),
     /** Keep a suspended stage. */
     RESTORE_REQUESTED_ALREADY("The stage is in the queue already, to be resumed."),
+    /** Keep a suspended stage. */
+    SUSPENDED_BY_HAND("Somebody suspended the stage by hand; it goes on when somebody says so."),
     /** Keep. */
     AGENT_NOT_ACCEPTING("No fitting agent is online and accepts builds."),
-    /** Keep a waiting item. */
-    EXECUTOR_FREE_ALREADY("An idle executor fits: nothing has to be suspended."),
     /** Keep. */
-    EXECUTOR_RESERVED("An executor was freed for the item already, and is kept for it."),
-    /** Keep a waiting item: nothing preemptible runs where it fits. */
+    EXECUTOR_FREE_ALREADY("An idle executor fits: nothing has to be suspended."),
+    /** Keep a waiting item. */
+    AGENT_ON_ITS_WAY("An agent that fits is just being started: nothing has to be suspended."),
+    /** Keep. */
+    EXECUTOR_RESERVED("An executor is kept for it already."),
+    /** Keep: nothing preemptible runs where it fits. */
     NO_FITTING_STAGE("No preemptible stage runs on an agent that fits."),
-    /** Keep a waiting item. */
-    NO_LOWER_PRIORITY("Every preemptible stage that runs where the item fits has the same priority or a higher one."),
-    /** Keep a waiting item. */
+    /** Keep. */
+    NO_LOWER_PRIORITY("Every preemptible stage that runs where it fits has the same priority or a higher one."),
+    /** Keep. */
     TIME_SLICE_NOT_USED_UP("The stages of equal priority have not used up their time slices yet."),
-    /** Keep a waiting item. */
+    /** Keep. */
+    OWNER_HAD_MORE("Its owner has had more executor time than the owners of the stages of equal priority."),
+    /** Keep. */
     EXEMPT_TIME("The stages that could be suspended have not run undisturbed for the shortest time yet."),
-    /** Keep a waiting item. */
+    /** Keep. */
+    UNDISTURBED_HOURS("At this hour long stages are not suspended."),
+    /** Keep. */
+    ENDS_SOON("A stage that could be suspended is expected to end sooner than a suspension would pay."),
+    /** Keep. */
     MOST_SUSPENSIONS_REACHED("The stages that could be suspended were suspended as often as is allowed."),
-    /** Keep a waiting item. */
+    /** Keep. */
+    TOO_MANY_SUSPENDED("As many stages are suspended as is allowed, on the agent or in all."),
+    /** Keep. */
+    IMAGE_TOO_LARGE("The stages that could be suspended have more memory than an image may have."),
+    /** Keep. */
     NOT_CHECKPOINTABLE("The stages that could be suspended cannot be checkpointed."),
-    /** Keep a waiting item. */
+    /** Keep. */
+    NEVER_PREEMPT("Somebody said that the builds of the stages that could be suspended are never preempted."),
+    /** Keep. */
     SUSPEND_FAILED_LATELY("A suspension of the stage failed lately; it is not tried again yet."),
-    /** Keep a waiting item. */
-    VICTIM_TAKEN("The stages that could be suspended are suspended for other items already."),
+    /** Keep. */
+    VICTIM_TAKEN("The stages that could be suspended are suspended for others already."),
     /** Keep. */
     SWITCHED_OFF("Preemption is switched off in the global configuration.");
 

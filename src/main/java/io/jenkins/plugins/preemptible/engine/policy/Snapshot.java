@@ -1,6 +1,8 @@
 package io.jenkins.plugins.preemptible.engine.policy;
 
+import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 
 /**
@@ -13,6 +15,8 @@ import java.util.Set;
  * </ol>
  *
  * @param nowMillis the moment at which it was taken
+ * @param usedMillis the executor time that each owner has had, see {@link FairShares}; an owner that is missing has had
+ *     none
  * @throws IllegalArgumentException when two stages, items or agents have the same name, or a number is negative
  *     where none may be
  */
@@ -22,9 +26,11 @@ public record Snapshot(
         List<Agent> agents,
         List<RunningStage> running,
         List<SuspendedStage> suspended,
-        List<WaitingItem> waiting) {
+        List<WaitingItem> waiting,
+        Map<String, Long> usedMillis) {
 
     public Snapshot {
+        usedMillis = Map.copyOf(usedMillis);
         agents = List.copyOf(agents);
         running = List.copyOf(running);
         suspended = List.copyOf(suspended);
@@ -35,86 +41,162 @@ public record Snapshot(
         distinct("waiting item", waiting.stream().map(WaitingItem::id).toList());
     }
 
-    private static void distinct(String what, List<String> names) {
-        if (Set.copyOf(names).size() != names.size()) {
-            throw new IllegalArgumentException("A snapshot names a " + what + " twice: " + names);
-        }
+    /** Nobody's executor time is known. */
+    public Snapshot(
+            long nowMillis,
+            Limits limits,
+            List<Agent> agents,
+            List<RunningStage> running,
+            List<SuspendedStage> suspended,
+            List<WaitingItem> waiting) {
+        this(nowMillis, limits, agents, running, suspended, waiting, Map.of());
     }
 
-    /**
-     * What the administrator allows.
-     *
-     * @param enabled false: nothing is suspended; what is suspended may still go on
-     * @param timeSliceMillis after that long since its start or last resume a stage gives way to its equals; 0 = never
-     * @param exemptMillis shortest undisturbed run after a start or a resume
-     * @param mostSuspensions of one stage; 0 = no limit
-     */
-    public record Limits(boolean enabled, long timeSliceMillis, long exemptMillis, int mostSuspensions) {
-        public Limits {
-            notNegative("time slice", timeSliceMillis);
-            notNegative("shortest undisturbed run", exemptMillis);
-            notNegative("most suspensions", mostSuspensions);
+    private static void distinct(String what, List<String> names) {
+        Set<String> seen = new HashSet<>();
+        for (String name : names) {
+            if (!seen.add(name)) {
+                throw new IllegalArgumentException("A snapshot names a " + what + " twice: " + name);
+            }
         }
     }
 
     /**
      * A machine with executors.
      *
-     * @param idleExecutors executors that run nothing, those that are reserved for an item included
-     * @param accepting it is online and not being drained
+     * @param labels that it carries
+     * @param idleExecutors executors that run nothing, those that are reserved for somebody included
+     * @param accepting it is online and takes builds
+     * @param state what it is about to do
+     * @param freeBytes free memory; -1 = unknown
+     * @param dumpBytesPerSecond how fast it made images lately; 0 = unknown
+     * @param restoreBytesPerSecond how fast it restored them; 0 = unknown
+     * @param suspended stages whose memory or image it holds
      */
-    public record Agent(String name, int idleExecutors, boolean accepting) {
+    public record Agent(
+            String name,
+            Set<String> labels,
+            int idleExecutors,
+            boolean accepting,
+            AgentState state,
+            long freeBytes,
+            long dumpBytesPerSecond,
+            long restoreBytesPerSecond,
+            int suspended) {
         public Agent {
+            labels = Set.copyOf(labels);
             notNegative("number of idle executors", idleExecutors);
+            notNegative("rate of dumps", dumpBytesPerSecond);
+            notNegative("rate of restores", restoreBytesPerSecond);
+            notNegative("number of suspended stages", suspended);
         }
+
+        /** An agent of which no more is known. */
+        public Agent(String name, int idleExecutors, boolean accepting) {
+            this(name, Set.of(), idleExecutors, accepting, AgentState.THERE, -1, 0, 0, 0);
+        }
+    }
+
+    /** What an agent is about to do. */
+    public enum AgentState {
+        /** Nothing in particular. */
+        THERE,
+        /** A cloud is just starting it: its executors count as idle, but nothing of it can be used yet. */
+        ON_ITS_WAY,
+        /** Somebody drains it: everything preemptible is suspended, and nothing goes on there. */
+        DRAINED
     }
 
     /**
      * A preemptible stage that has an executor.
      *
+     * @param owner among whose equals the executor time is shared; empty = nobody's
      * @param startedMillis when it began
      * @param runningSinceMillis when it began or was last resumed
      * @param suspensions so far
      * @param timeSliceMillis its own, 0 = that of the limits
-     * @param whyNotPreemptible null when it may be suspended
+     * @param whyNotPreemptible why it cannot be dumped as it is now; null when it can
      * @param retryAfterMillis not to be suspended before, since a dump failed; 0 = at any time
+     * @param residentBytes its memory; -1 = unknown
+     * @param growthBytesPerSecond by how much that grew lately; 0 when it did not
+     * @param expectedEndMillis when it will end, by what its earlier runs took; 0 = unknown
+     * @param rerun it may be ended and run again from its beginning
+     * @param neverPreempt somebody said so of its build, or the limits do for stages like it
      */
     public record RunningStage(
             String id,
             String agent,
             int priority,
+            String owner,
             long startedMillis,
             long runningSinceMillis,
             int suspensions,
             long timeSliceMillis,
             String whyNotPreemptible,
-            long retryAfterMillis) {
+            long retryAfterMillis,
+            long residentBytes,
+            long growthBytesPerSecond,
+            long expectedEndMillis,
+            boolean rerun,
+            boolean neverPreempt) {
         public RunningStage {
             notNegative("number of suspensions", suspensions);
             notNegative("time slice", timeSliceMillis);
+            notNegative("growth", growthBytesPerSecond);
+        }
+
+        /** A stage of which no more is known. */
+        public RunningStage(
+                String id,
+                String agent,
+                int priority,
+                long startedMillis,
+                long runningSinceMillis,
+                int suspensions,
+                long timeSliceMillis,
+                String whyNotPreemptible,
+                long retryAfterMillis) {
+            this(
+                    id, agent, priority, "", startedMillis, runningSinceMillis, suspensions, timeSliceMillis,
+                    whyNotPreemptible, retryAfterMillis, -1, 0, 0, false, false);
         }
     }
 
     /**
-     * A stage that has an image and no executor.
+     * A stage that has no executor: its memory is frozen, or it has an image.
      *
      * @param agents where it may go on
+     * @param owner as of a running stage
      * @param sinceMillis when it was suspended
      * @param preemptorItem for whom; null when for nobody in particular
      * @param requested it is in the queue already, to be resumed
-     * @param reservedAgent where a stage was suspended, or is just being suspended, so that this one may go on; null
-     *     when nowhere
+     * @param reservedAgent where an executor is kept, or just being freed, for it; null when nowhere
+     * @param byHand somebody suspended it, and it goes on only when somebody says so
      */
     public record SuspendedStage(
             String id,
             Set<String> agents,
             int priority,
+            String owner,
             long sinceMillis,
             String preemptorItem,
             boolean requested,
-            String reservedAgent) {
+            String reservedAgent,
+            boolean byHand) {
         public SuspendedStage {
             agents = Set.copyOf(agents);
+        }
+
+        /** A suspended stage of nobody's. */
+        public SuspendedStage(
+                String id,
+                Set<String> agents,
+                int priority,
+                long sinceMillis,
+                String preemptorItem,
+                boolean requested,
+                String reservedAgent) {
+            this(id, agents, priority, "", sinceMillis, preemptorItem, requested, reservedAgent, false);
         }
 
         /** A suspended stage for which no executor was freed. */
@@ -132,17 +214,33 @@ public record Snapshot(
     /**
      * An item of the queue that could run if it had an executor.
      *
+     * @param owner as of a running stage
      * @param sinceMillis when it became buildable
-     * @param agents where it may run
+     * @param agents where it may run; items that fit the same agents had better share one set, which the decision
+     *     then looks at once
      * @param reservedAgent where an executor was freed for it, or is just being freed; null when nowhere
+     * @param expectedMillis how long it will run, by what its earlier runs took; 0 = unknown
      */
-    public record WaitingItem(String id, int priority, long sinceMillis, Set<String> agents, String reservedAgent) {
+    public record WaitingItem(
+            String id,
+            int priority,
+            String owner,
+            long sinceMillis,
+            Set<String> agents,
+            String reservedAgent,
+            long expectedMillis) {
         public WaitingItem {
             agents = Set.copyOf(agents);
+            notNegative("expected duration", expectedMillis);
+        }
+
+        /** An item of nobody's of which no more is known. */
+        public WaitingItem(String id, int priority, long sinceMillis, Set<String> agents, String reservedAgent) {
+            this(id, priority, "", sinceMillis, agents, reservedAgent, 0);
         }
     }
 
-    private static void notNegative(String what, long value) {
+    static void notNegative(String what, long value) {
         if (value < 0) {
             throw new IllegalArgumentException("The " + what + " must not be negative, but is " + value);
         }

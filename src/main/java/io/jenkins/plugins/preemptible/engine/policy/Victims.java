@@ -1,97 +1,220 @@
 package io.jenkins.plugins.preemptible.engine.policy;
 
-import io.jenkins.plugins.preemptible.engine.policy.Snapshot.Limits;
+import io.jenkins.plugins.preemptible.engine.policy.Snapshot.Agent;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.RunningStage;
+import java.util.ArrayList;
 import java.util.Comparator;
-import java.util.HashSet;
+import java.util.HashMap;
 import java.util.List;
-import java.util.Set;
+import java.util.Map;
+import java.util.function.Predicate;
 
 /**
- * The running stages that may be suspended, each at most once.
+ * The running stages that may have to give way, each at most once.
  *
  * <ol>
- *   <li>They are looked at worst priority first, then the one that started last.
- *   <li>A stage is taken when it must give way to the claim and nothing protects it.
- *   <li>When none is, the most hopeful of the obstacles is the answer: first those that time removes.
+ *   <li>Of worse priority: the worst first, then what costs least for the executor time that it wins, then the one that
+ *       started last.
+ *   <li>Of equal priority: only those whose slice is used up, first those of the owner that had most executor time.
+ *   <li>When none is left, the most hopeful of the obstacles is the answer: first those that time removes.
  * </ol>
+ *
+ * Each list is walked once per {@link Fit} and priority: what was passed over is not looked at again.
  */
 final class Victims {
 
-    private static final Comparator<RunningStage> WORST_FIRST = Comparator.comparingInt(RunningStage::priority)
-            .thenComparingLong(RunningStage::startedMillis)
-            .reversed()
-            .thenComparing(RunningStage::id);
+    /** A preemptor that is expected to need no longer than this lets its victim stay frozen in memory. */
+    static final long FREEZE_ONLY_MILLIS = 120_000;
 
     private static final List<Reason> MOST_HOPEFUL_FIRST = List.of(
             Reason.VICTIM_TAKEN,
             Reason.EXEMPT_TIME,
             Reason.SUSPEND_FAILED_LATELY,
             Reason.TIME_SLICE_NOT_USED_UP,
+            Reason.TOO_MANY_SUSPENDED,
+            Reason.UNDISTURBED_HOURS,
             Reason.MOST_SUSPENSIONS_REACHED,
+            Reason.IMAGE_TOO_LARGE,
             Reason.NOT_CHECKPOINTABLE,
+            Reason.NEVER_PREEMPT,
             Reason.NO_LOWER_PRIORITY,
             Reason.NO_FITTING_STAGE);
 
-    private final long now;
-    private final Limits limits;
-    private final List<RunningStage> worstFirst;
-    private final Set<String> taken = new HashSet<>();
+    private static final Comparator<Candidate> MOST_SERVED_FIRST = Comparator.comparing(
+                    (Candidate candidate) -> candidate.usedMillis, Comparator.reverseOrder())
+            .thenComparing(candidate -> candidate.stage.runningSinceMillis())
+            .thenComparing(candidate -> candidate.stage.id());
 
-    Victims(Snapshot snapshot, Set<String> accepting) {
-        this.now = snapshot.nowMillis();
-        this.limits = snapshot.limits();
-        this.worstFirst = snapshot.running().stream()
-                .filter(stage -> accepting.contains(stage.agent()))
-                .sorted(WORST_FIRST)
-                .toList();
+    /** Candidates in an order, and how far they are used up. */
+    private static final class Walk {
+        final List<Candidate> order;
+        int next;
+
+        Walk(List<Candidate> order) {
+            this.order = order;
+        }
+
+        /** The first that still can be had; what cannot is passed over for good. */
+        Candidate first(Predicate<Candidate> available) {
+            while (next < order.size() && !available.test(order.get(next))) {
+                next++;
+            }
+            return next < order.size() ? order.get(next) : null;
+        }
     }
 
-    /** Suspends one stage for the claim, or says why none. */
-    Action takeFor(Claim claim) {
-        Reason obstacle = Reason.NO_FITTING_STAGE;
-        for (RunningStage stage : worstFirst) {
-            if (claim.agents().contains(stage.agent())) {
-                Reason reason = obstacleBetween(claim, stage);
-                if (reason == null) {
-                    taken.add(stage.id());
-                    return new Action.Suspend(stage.id(), claim.id(), stage.agent(), cause(claim, stage));
-                }
-                obstacle = moreHopeful(obstacle, reason);
+    private record FitAndPriority(Fit fit, int priority) {}
+
+    private final Snapshot snapshot;
+    private final List<Agent> agents;
+    private final List<List<Candidate>> byAgent = new ArrayList<>();
+    private final int[] suspendedOn;
+    private int suspended;
+    private final Map<Fit, Walk> worse = new HashMap<>();
+    private final Map<Fit, Walk> ending = new HashMap<>();
+    private final Map<FitAndPriority, Walk> equals = new HashMap<>();
+    private final Map<FitAndPriority, Reason> obstacles = new HashMap<>();
+
+    Victims(Snapshot snapshot, Fit.Table fits) {
+        this.snapshot = snapshot;
+        this.agents = fits.agents;
+        this.suspendedOn = agents.stream().mapToInt(Agent::suspended).toArray();
+        this.suspended = snapshot.agents().stream().mapToInt(Agent::suspended).sum();
+        agents.forEach(agent -> byAgent.add(new ArrayList<>()));
+        for (RunningStage stage : snapshot.running()) {
+            int agent = fits.number(stage.agent());
+            if (agent >= 0) {
+                byAgent.get(agent).add(new Candidate(stage, agent, agents.get(agent), snapshot));
             }
         }
-        return new Action.Keep(claim.id(), obstacle);
     }
 
-    private static Reason cause(Claim claim, RunningStage stage) {
-        return stage.priority() > claim.priority() ? Reason.HIGHER_PRIORITY_WAITS : Reason.TIME_SLICE_USED_UP;
+    /** Frees an executor for the claim, or says why none can be freed. */
+    Action takeFor(Claim claim) {
+        Candidate victim = worse.computeIfAbsent(claim.fit(), this::worstFirst).first(this::available);
+        boolean ofEqual = false;
+        if (victim == null || victim.stage.priority() <= claim.priority()) {
+            victim = equals.computeIfAbsent(new FitAndPriority(claim.fit(), claim.priority()), this::mostServedFirst)
+                    .first(this::available);
+            ofEqual = victim != null;
+            // An owner's own stages take turns whatever it had.
+            if (ofEqual && claim.usedMillis() > victim.usedMillis) {
+                return new Action.Wait(claim.id(), Reason.OWNER_HAD_MORE);
+            }
+        }
+        if (victim == null) {
+            return new Action.Wait(claim.id(), obstacle(claim));
+        }
+        return endsSoon(claim, victim.cost.totalMillis())
+                ? new Action.Wait(claim.id(), Reason.ENDS_SOON)
+                : take(claim, victim, ofEqual);
     }
 
-    private static Reason moreHopeful(Reason one, Reason other) {
-        return MOST_HOPEFUL_FIRST.indexOf(one) <= MOST_HOPEFUL_FIRST.indexOf(other) ? one : other;
+    private Action take(Claim claim, Candidate victim, boolean ofEqual) {
+        victim.taken = true;
+        String stage = victim.stage.id();
+        if (victim.rerun != null) {
+            return new Action.Rerun(stage, claim.id(), victim.stage.agent(), victim.rerun);
+        }
+        suspended++;
+        suspendedOn[victim.agent]++;
+        long sealAfter = sealAfterMillis(claim, agents.get(victim.agent));
+        return ofEqual
+                ? new Action.EndSlice(stage, claim.id(), victim.stage.agent(), sealAfter, Reason.TIME_SLICE_USED_UP)
+                : new Action.Suspend(stage, claim.id(), victim.stage.agent(), sealAfter, Reason.HIGHER_PRIORITY_WAITS);
     }
 
-    private Reason obstacleBetween(Claim claim, RunningStage stage) {
-        long slice = stage.timeSliceMillis() > 0 ? stage.timeSliceMillis() : limits.timeSliceMillis();
-        long undisturbed = now - stage.runningSinceMillis();
-        if (stage.priority() < claim.priority() || (stage.priority() == claim.priority() && slice == 0)) {
+    // Twice what it is expected to need: so most are through before the dump begins.
+    private long sealAfterMillis(Claim claim, Agent agent) {
+        boolean brief = claim.expectedMillis() > 0 && claim.expectedMillis() <= FREEZE_ONLY_MILLIS;
+        boolean room = agent.freeBytes() >= 0
+                && agent.freeBytes() >= snapshot.limits().memoryFloorBytes();
+        return brief && room ? 2 * claim.expectedMillis() : 0;
+    }
+
+    private boolean endsSoon(Claim claim, long millis) {
+        Walk walk = ending.computeIfAbsent(claim.fit(), this::endingFirst);
+        Candidate first = walk.first(candidate -> !candidate.taken && !candidate.awaited);
+        if (first == null || !first.endsWithin(millis, snapshot.nowMillis())) {
+            return false;
+        }
+        first.awaited = true;
+        return true;
+    }
+
+    private boolean available(Candidate candidate) {
+        return !candidate.taken && !candidate.awaited && (candidate.rerun != null || roomFor(candidate));
+    }
+
+    private boolean roomFor(Candidate candidate) {
+        Limits limits = snapshot.limits();
+        boolean onAgent = limits.mostSuspendedPerAgent() == 0
+                || suspendedOn[candidate.agent] < limits.mostSuspendedPerAgent();
+        return onAgent && (limits.mostSuspended() == 0 || suspended < limits.mostSuspended());
+    }
+
+    private List<Candidate> on(Fit fit, Predicate<Candidate> which, Comparator<Candidate> order) {
+        List<Candidate> candidates = new ArrayList<>();
+        for (int agent : fit.agents) {
+            for (Candidate candidate : byAgent.get(agent)) {
+                if (which.test(candidate)) {
+                    candidates.add(candidate);
+                }
+            }
+        }
+        candidates.sort(order);
+        return candidates;
+    }
+
+    private Walk worstFirst(Fit fit) {
+        return new Walk(on(fit, candidate -> candidate.protection == null, Candidate.WORST_FIRST));
+    }
+
+    private Walk mostServedFirst(FitAndPriority key) {
+        return new Walk(on(
+                key.fit,
+                candidate -> candidate.protection == null
+                        && candidate.hadItsSlice
+                        && candidate.stage.priority() == key.priority,
+                MOST_SERVED_FIRST));
+    }
+
+    private Walk endingFirst(Fit fit) {
+        long now = snapshot.nowMillis();
+        return new Walk(on(
+                fit,
+                candidate -> candidate.stage.expectedEndMillis() > 0,
+                Comparator.comparing((Candidate candidate) -> Math.abs(candidate.stage.expectedEndMillis() - now))
+                        .thenComparing(candidate -> candidate.stage.id())));
+    }
+
+    private Reason obstacle(Claim claim) {
+        return obstacles.computeIfAbsent(new FitAndPriority(claim.fit(), claim.priority()), key -> {
+            int best = MOST_HOPEFUL_FIRST.indexOf(Reason.NO_FITTING_STAGE);
+            for (int agent : key.fit.agents) {
+                for (Candidate candidate : byAgent.get(agent)) {
+                    best = Math.min(best, MOST_HOPEFUL_FIRST.indexOf(obstacleBetween(key.priority, candidate)));
+                }
+            }
+            return MOST_HOPEFUL_FIRST.get(best);
+        });
+    }
+
+    private Reason obstacleBetween(int priority, Candidate candidate) {
+        int other = candidate.stage.priority();
+        if (other < priority || (other == priority && candidate.withoutSlice)) {
             return Reason.NO_LOWER_PRIORITY;
         }
-        if (stage.whyNotPreemptible() != null) {
-            return Reason.NOT_CHECKPOINTABLE;
+        if (candidate.protection != null && candidate.protection != Reason.EXEMPT_TIME
+                && candidate.protection != Reason.SUSPEND_FAILED_LATELY) {
+            return candidate.protection;
         }
-        if (limits.mostSuspensions() > 0 && stage.suspensions() >= limits.mostSuspensions()) {
-            return Reason.MOST_SUSPENSIONS_REACHED;
-        }
-        if (stage.priority() == claim.priority() && undisturbed < slice) {
+        if (other == priority && !candidate.hadItsSlice) {
             return Reason.TIME_SLICE_NOT_USED_UP;
         }
-        if (undisturbed < limits.exemptMillis()) {
-            return Reason.EXEMPT_TIME;
+        if (candidate.protection != null) {
+            return candidate.protection;
         }
-        if (now < stage.retryAfterMillis()) {
-            return Reason.SUSPEND_FAILED_LATELY;
-        }
-        return taken.contains(stage.id()) ? Reason.VICTIM_TAKEN : null;
+        return candidate.taken || candidate.awaited ? Reason.VICTIM_TAKEN : Reason.TOO_MANY_SUSPENDED;
     }
 }

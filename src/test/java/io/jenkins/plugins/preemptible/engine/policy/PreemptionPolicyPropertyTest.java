@@ -6,9 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.jenkins.plugins.preemptible.engine.policy.Action.Suspend;
+import io.jenkins.plugins.preemptible.engine.policy.Action.Freeing;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.Agent;
-import io.jenkins.plugins.preemptible.engine.policy.Snapshot.Limits;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.RunningStage;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.SuspendedStage;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.WaitingItem;
@@ -96,10 +95,10 @@ class PreemptionPolicyPropertyTest {
         return random.nextInt(6) == 0 && !fitting.isEmpty() ? fitting.iterator().next() : null;
     }
 
-    private static List<Suspend> suspends(Snapshot snapshot) {
+    private static List<Freeing> suspends(Snapshot snapshot) {
         return PreemptionPolicy.decide(snapshot).stream()
-                .filter(Suspend.class::isInstance)
-                .map(Suspend.class::cast)
+                .filter(Freeing.class::isInstance)
+                .map(Freeing.class::cast)
                 .toList();
     }
 
@@ -109,7 +108,7 @@ class PreemptionPolicyPropertyTest {
         Statistics.label(what).coverage(coverage -> coverage.check(true).percentage(share -> share > OFTEN_PERCENT));
     }
 
-    private static RunningStage victim(Snapshot snapshot, Suspend suspend) {
+    private static RunningStage victim(Snapshot snapshot, Freeing suspend) {
         return snapshot.running().stream()
                 .filter(stage -> stage.id().equals(suspend.stageId()))
                 .findFirst()
@@ -130,16 +129,16 @@ class PreemptionPolicyPropertyTest {
     }
 
     private static long slice(Snapshot snapshot, RunningStage stage) {
-        return stage.timeSliceMillis() > 0
-                ? stage.timeSliceMillis()
-                : snapshot.limits().timeSliceMillis();
+        return snapshot.limits()
+                .slices()
+                .of(agent(snapshot, stage.agent()).labels(), stage.priority(), stage.timeSliceMillis());
     }
 
     @Property(tries = 10_000)
     @StatisticsReport(StatisticsReportMode.OFF)
     void neverForAWorseItemAndForAnEqualOneOnlyAtTheSlicesEnd(@ForAll("snapshots") Snapshot snapshot) {
         isOften("suspends", !suspends(snapshot).isEmpty());
-        for (Suspend suspend : suspends(snapshot)) {
+        for (Freeing suspend : suspends(snapshot)) {
             RunningStage victim = victim(snapshot, suspend);
             int priority = claimants(snapshot).get(suspend.forItem()).priority();
             isOften("at the slice's end", victim.priority() == priority);
@@ -160,7 +159,7 @@ class PreemptionPolicyPropertyTest {
         isOften("suspends", !suspends(snapshot).isEmpty());
         Set<String> victims = new HashSet<>();
         Set<String> claims = new HashSet<>();
-        for (Suspend suspend : suspends(snapshot)) {
+        for (Freeing suspend : suspends(snapshot)) {
             assertTrue(victims.add(suspend.stageId()));
             assertTrue(claims.add(suspend.forItem()));
             assertEquals(victim(snapshot, suspend).agent(), suspend.agent());
@@ -173,7 +172,7 @@ class PreemptionPolicyPropertyTest {
     void everyProtectionOfAStageIsRespected(@ForAll("snapshots") Snapshot snapshot) {
         isOften("suspends", !suspends(snapshot).isEmpty());
         Limits limits = snapshot.limits();
-        for (Suspend suspend : suspends(snapshot)) {
+        for (Freeing suspend : suspends(snapshot)) {
             RunningStage victim = victim(snapshot, suspend);
             assertTrue(limits.enabled());
             assertNull(victim.whyNotPreemptible());
@@ -206,7 +205,7 @@ class PreemptionPolicyPropertyTest {
                 served.add(claimant.agents());
             }
         }
-        for (Suspend suspend : suspends(snapshot)) {
+        for (Freeing suspend : suspends(snapshot)) {
             List<Set<String>> withIt = new ArrayList<>(served);
             withIt.add(claimants.get(suspend.forItem()).agents());
             assertFalse(canAllBeServed(withIt, idle), () -> suspend + " was needless in " + snapshot);
@@ -249,14 +248,17 @@ class PreemptionPolicyPropertyTest {
         isOften("suspends", !suspends(snapshot).isEmpty());
         Set<String> taken = new HashSet<>();
         for (Action action : PreemptionPolicy.decide(snapshot)) {
-            if (action instanceof Suspend suspend) {
+            if (action instanceof Freeing suspend) {
                 RunningStage victim = victim(snapshot, suspend);
                 Set<String> fitting = claimants(snapshot).get(suspend.forItem()).agents();
                 int priority = claimants(snapshot).get(suspend.forItem()).priority();
                 for (RunningStage other : snapshot.running()) {
-                    boolean worse = other.priority() > victim.priority()
-                            || (other.priority() == victim.priority()
-                                    && other.startedMillis() > victim.startedMillis());
+                    // Among those of worse priority the last one to start; among equals the one that runs longest.
+                    boolean sooner = victim.priority() > priority
+                            ? other.startedMillis() > victim.startedMillis()
+                            : other.runningSinceMillis() < victim.runningSinceMillis();
+                    boolean worse =
+                            other.priority() > victim.priority() || (other.priority() == victim.priority() && sooner);
                     boolean keepsItsTurn = other.priority() == priority
                             && (slice(snapshot, other) == 0
                                     || NOW - other.runningSinceMillis() < slice(snapshot, other));
@@ -346,9 +348,6 @@ class PreemptionPolicyPropertyTest {
     }
 
     private static String id(Action action) {
-        if (action instanceof Suspend suspend) {
-            return suspend.forItem();
-        }
-        return action instanceof Action.Resume resume ? resume.stageId() : ((Action.Keep) action).itemOrStageId();
+        return action.claimant();
     }
 }

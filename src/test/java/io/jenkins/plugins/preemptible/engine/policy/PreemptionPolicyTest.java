@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.Agent;
-import io.jenkins.plugins.preemptible.engine.policy.Snapshot.Limits;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.RunningStage;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.SuspendedStage;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.WaitingItem;
@@ -52,11 +51,13 @@ class PreemptionPolicyTest {
     }
 
     private static Action suspend(String stage, String item, String agent, Reason reason) {
-        return new Action.Suspend(stage, item, agent, reason);
+        return reason == Reason.TIME_SLICE_USED_UP
+                ? new Action.EndSlice(stage, item, agent, reason)
+                : new Action.Suspend(stage, item, agent, reason);
     }
 
     private static Action keep(String id, Reason reason) {
-        return new Action.Keep(id, reason);
+        return new Action.Wait(id, reason);
     }
 
     private static Action resume(String stage, String agent) {
