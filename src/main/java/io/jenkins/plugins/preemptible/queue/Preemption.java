@@ -5,6 +5,7 @@ import hudson.model.Executor;
 import hudson.model.Queue;
 import io.jenkins.plugins.preemptible.engine.policy.Action;
 import io.jenkins.plugins.preemptible.engine.policy.PreemptionPolicy;
+import io.jenkins.plugins.preemptible.engine.policy.Snapshot;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
@@ -12,6 +13,7 @@ import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
 import io.jenkins.plugins.preemptible.lifecycle.StageThreads;
 import io.jenkins.plugins.preemptible.lifecycle.Suspension;
 import java.io.IOException;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.logging.Level;
 import java.util.logging.Logger;
@@ -66,12 +68,16 @@ public final class Preemption {
             }
             Reservations.get().sweep();
             if (StageRegistry.get().all().isEmpty()) {
+                LastDecision.none();
                 return;
             }
             withdrawLateRequests(jenkins);
             takeUpForgotten();
             SnapshotReader reader = new SnapshotReader();
-            for (Action action : PreemptionPolicy.decide(reader.read())) {
+            Snapshot snapshot = reader.read();
+            List<Action> actions = PreemptionPolicy.decide(snapshot);
+            LastDecision.is(snapshot, actions);
+            for (Action action : actions) {
                 LOGGER.log(Level.FINE, "decided: {0}", action);
                 try {
                     if (action instanceof Action.Freeing) {

@@ -16,6 +16,8 @@ public enum Reason {
     TIME_SLICE_USED_UP("The stage used up its time slice, and somebody of equal priority waits."),
     /** Suspend. */
     AGENT_IS_DRAINED("The agent is being drained: everything preemptible there is suspended."),
+    /** Not decided by the policy: somebody suspends, or lets go on, a stage himself. */
+    ASKED_BY_HAND("Somebody asked for it by hand."),
     /** Rerun. */
     CHEAPER_TO_RUN_AGAIN("The stage allows it and has just begun: running it again costs less than suspending it."),
     /** Rerun. */
