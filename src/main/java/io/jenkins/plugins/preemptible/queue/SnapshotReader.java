@@ -7,7 +7,10 @@ import hudson.model.Queue;
 import hudson.model.queue.QueueTaskDispatcher;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot;
+import io.jenkins.plugins.preemptible.engine.policy.Snapshot.AgentState;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.hand.DrainedAgents;
+import io.jenkins.plugins.preemptible.hand.NeverPreemptAction;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.PlaceholderAccess;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
@@ -53,7 +56,16 @@ final class SnapshotReader {
                 continue;
             }
             boolean accepting = computer.isOnline() && computer.isAcceptingTasks() && node.isAcceptingTasks();
-            agents.add(new Snapshot.Agent(node.getNodeName(), computer.countIdle(), accepting));
+            agents.add(new Snapshot.Agent(
+                    node.getNodeName(),
+                    Set.of(),
+                    computer.countIdle(),
+                    accepting,
+                    DrainedAgents.get().contains(node.getNodeName()) ? AgentState.DRAINED : AgentState.THERE,
+                    -1,
+                    0,
+                    0,
+                    0));
             if (accepting) {
                 online.add(node.getNodeName());
             }
@@ -98,12 +110,18 @@ final class SnapshotReader {
                 stage.id(),
                 stage.node(),
                 stage.priority(),
+                "",
                 stage.startedMillis(),
                 stage.runningSinceMillis(),
                 stage.suspensions(),
                 stage.timeSliceMillis(),
-                stage.enterCommand() == null ? String.valueOf(stage.hostRefusal()) : stage.leak(),
-                live.retryAfterMillis());
+                stage.whyNotSuspendable(),
+                live.retryAfterMillis(),
+                -1,
+                0,
+                0,
+                false,
+                NeverPreemptAction.holds(stage.runId()));
     }
 
     private Snapshot.SuspendedStage suspended(StageRecord stage, LiveStage live) {
@@ -112,10 +130,12 @@ final class SnapshotReader {
                 stage.id(),
                 Set.of(stage.node()),
                 stage.priority(),
+                "",
                 stage.suspendedSinceMillis(),
                 stage.preemptor(),
                 live.hold().requested(stage),
-                reservation == null ? null : reservation.node());
+                reservation == null ? null : reservation.node(),
+                stage.byHand());
     }
 
     private List<Snapshot.WaitingItem> waiting(Set<String> online) {
