@@ -63,6 +63,8 @@ public final class StageRecord implements Cloneable {
     long runningSinceMillis;
     long suspendedSinceMillis;
     int suspensions;
+    /** For how long it had no executor, over all suspensions that are over. */
+    long withoutExecutorMillis;
 
     /** Argument prefix that puts a process into the sandbox; null when the host cannot make one. */
     @CheckForNull
@@ -255,6 +257,11 @@ public final class StageRecord implements Cloneable {
 
     public int suspensions() {
         return suspensions;
+    }
+
+    /** For how long it had no executor, over all suspensions that are over. */
+    public long withoutExecutorMillis() {
+        return withoutExecutorMillis;
     }
 
     @CheckForNull
