@@ -52,6 +52,11 @@ public final class StageRecord implements Cloneable {
     int priority;
     /** Own time slice in milliseconds, 0 for the global one. */
     long timeSliceMillis;
+    /** It may be ended and run again from its beginning. */
+    boolean rerun;
+    /** Among whose equals executor time is shared; null in the records of versions that knew no such thing. */
+    @CheckForNull
+    String owner;
 
     StageState state;
     long startedMillis;
@@ -145,6 +150,18 @@ public final class StageRecord implements Cloneable {
         return this;
     }
 
+    /** Before the record is published only. */
+    public StageRecord withRerun(boolean value) {
+        rerun = value;
+        return this;
+    }
+
+    /** Before the record is published only. */
+    public StageRecord withOwner(@CheckForNull String value) {
+        owner = value;
+        return this;
+    }
+
     /** Adds a control folder, keeping the newest ones only. For {@link StageRegistry#update}. */
     public void launched(String controlFolder, int most) {
         controlFolders.remove(controlFolder);
@@ -210,6 +227,16 @@ public final class StageRecord implements Cloneable {
 
     public long timeSliceMillis() {
         return timeSliceMillis;
+    }
+
+    /** Whether it may be ended and run again from its beginning. */
+    public boolean rerun() {
+        return rerun;
+    }
+
+    /** Among whose equals executor time is shared; empty = nobody's. */
+    public String owner() {
+        return owner == null ? "" : owner;
     }
 
     public StageState state() {
