@@ -52,12 +52,19 @@ public final class StageRecord implements Cloneable {
     int priority;
     /** Own time slice in milliseconds, 0 for the global one. */
     long timeSliceMillis;
+    /** It may be ended and run again from its beginning. */
+    boolean rerun;
+    /** Among whose equals executor time is shared; null in the records of versions that knew no such thing. */
+    @CheckForNull
+    String owner;
 
     StageState state;
     long startedMillis;
     long runningSinceMillis;
     long suspendedSinceMillis;
     int suspensions;
+    /** For how long it had no executor, over all suspensions that are over. */
+    long withoutExecutorMillis;
 
     /** Argument prefix that puts a process into the sandbox; null when the host cannot make one. */
     @CheckForNull
@@ -148,6 +155,18 @@ public final class StageRecord implements Cloneable {
         return this;
     }
 
+    /** Before the record is published only. */
+    public StageRecord withRerun(boolean value) {
+        rerun = value;
+        return this;
+    }
+
+    /** Before the record is published only. */
+    public StageRecord withOwner(@CheckForNull String value) {
+        owner = value;
+        return this;
+    }
+
     /** Adds a control folder, keeping the newest ones only. For {@link StageRegistry#update}. */
     public void launched(String controlFolder, int most) {
         controlFolders.remove(controlFolder);
@@ -220,6 +239,16 @@ public final class StageRecord implements Cloneable {
         return timeSliceMillis;
     }
 
+    /** Whether it may be ended and run again from its beginning. */
+    public boolean rerun() {
+        return rerun;
+    }
+
+    /** Among whose equals executor time is shared; empty = nobody's. */
+    public String owner() {
+        return owner == null ? "" : owner;
+    }
+
     public StageState state() {
         return state;
     }
@@ -238,6 +267,11 @@ public final class StageRecord implements Cloneable {
 
     public int suspensions() {
         return suspensions;
+    }
+
+    /** For how long it had no executor, over all suspensions that are over. */
+    public long withoutExecutorMillis() {
+        return withoutExecutorMillis;
     }
 
     @CheckForNull

@@ -50,13 +50,26 @@ public final class Suspension {
      * @param preemptorJob full name of its job, by which it is known who may see that; null when it has none
      * @param stillWanted asked when the image is safe: false gives the executor back to the stage at once
      * @param beforeRelease run right before the executor is free, so that nobody slips in
+     * @param sealAfterMillis how long it may stay frozen before its image is made; 0 = it is made at once
      */
     public record Request(
             @CheckForNull String preemptor,
             @CheckForNull String preemptorJob,
             Reason reason,
             BooleanSupplier stillWanted,
-            Runnable beforeRelease) {}
+            Runnable beforeRelease,
+            long sealAfterMillis) {
+
+        /** Its image is made at once. */
+        public Request(
+                @CheckForNull String preemptor,
+                @CheckForNull String preemptorJob,
+                Reason reason,
+                BooleanSupplier stillWanted,
+                Runnable beforeRelease) {
+            this(preemptor, preemptorJob, reason, stillWanted, beforeRelease, 0);
+        }
+    }
 
     private final LiveStage live;
     private final Request request;
@@ -65,6 +78,23 @@ public final class Suspension {
     private Suspension(LiveStage live, Request request) {
         this.live = live;
         this.request = request;
+    }
+
+    /**
+     * Nobody needs the executor any more: a suspension that is still making its image is given up, and the stage runs
+     * on. One that has given the executor away is not changed.
+     */
+    public static void cancel(String stageId) throws InterruptedException {
+        StageRecord stage = StageRegistry.get().find(stageId);
+        if (stage == null || stage.state != StageState.SUSPENDING) {
+            return;
+        }
+        try {
+            // The engine gives the dump up, and whoever waits for it finds that the stage runs.
+            AgentStage.on(AbortedStage.nodeOf(stage.node), stageId).thaw();
+        } catch (IOException | RuntimeException x) {
+            LOGGER.log(Level.FINE, x, () -> "cannot give the suspension of " + stage + " up; it comes to its end");
+        }
     }
 
     /**
@@ -137,6 +167,7 @@ public final class Suspension {
             refused(frozen.refusal());
             return false;
         }
+        live.memory().seen(System.currentTimeMillis(), frozen.residentBytes());
         // A step whose result was read before the freeze has ended by now, and its next one has no process yet.
         if (wentOn(launchesBefore) || !steps.equals(StepsInFlight.of(live.context()))) {
             giveBack("Not suspended: the stage went on to its next step. It runs on.", BUSY_RETRY_MILLIS);
@@ -170,9 +201,13 @@ public final class Suspension {
                 "Executor " + slot(executor) + goes() + " after " + elapsed() + ": "
                         + frozen.processes() + " processes with " + StageLog.size(frozen.residentBytes())
                         + " are frozen in the agent's memory (preflight " + frozen.preflightMillis() + " ms, freeze "
-                        + frozen.freezeMillis() + " ms), and the image is being sealed meanwhile.");
+                        + frozen.freezeMillis() + " ms), and " + (request.sealAfterMillis() == 0
+                                ? "the image is being sealed meanwhile."
+                                : "stay there: " + request.preemptor() + " is expected to need less than "
+                                        + StageLog.time(request.sealAfterMillis())
+                                        + ", and no image is made before that."));
         StageMarks.suspended(live.context(), stage, steps.external());
-        Sealing.begin(live, stage);
+        Sealing.begin(live, stage, request.sealAfterMillis());
         return true;
     }
 
@@ -249,6 +284,7 @@ public final class Suspension {
         if (!release(stage, executor)) {
             return false;
         }
+        Measured.of(stage.node).dumped(dump.imageBytes(), dump.dumpMillis() + dump.archiveMillis());
         StageLog.line(
                 live.context(),
                 "Suspended in " + elapsed() + " (freeze " + frozen.freezeMillis() + " ms, dump " + dump.dumpMillis()

@@ -12,9 +12,11 @@ import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.hand.DrainedAgents;
 import io.jenkins.plugins.preemptible.hand.NeverPreemptAction;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.Measured;
 import io.jenkins.plugins.preemptible.lifecycle.PlaceholderAccess;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import io.jenkins.plugins.preemptible.lifecycle.StageTimes;
 import io.jenkins.plugins.preemptible.step.StageTask;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -24,6 +26,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.logging.Level;
 import java.util.logging.Logger;
+import java.util.stream.Collectors;
 import jenkins.model.Jenkins;
 
 /**
@@ -44,11 +47,24 @@ final class SnapshotReader {
     private final Jenkins jenkins = Jenkins.get();
     private final StageRegistry stages = StageRegistry.get();
     private final Reservations reservations = Reservations.get();
+    private final OwnerTimes ownerTimes;
     /** Queue items of this snapshot by the names that the policy knows them by. */
     private final Map<String, Queue.BuildableItem> items = new HashMap<>();
+    private final Map<Set<String>, Set<String>> sets = new HashMap<>();
+    private final Arrivals arrivals = new Arrivals(jenkins);
+
+    SnapshotReader(OwnerTimes ownerTimes) {
+        this.ownerTimes = ownerTimes;
+    }
 
     Snapshot read() {
-        List<Snapshot.Agent> agents = new ArrayList<>();
+        List<Snapshot.Agent> agents = new ArrayList<>(arrivals.agents());
+        Map<String, Integer> held = new HashMap<>();
+        for (StageRecord stage : stages.all()) {
+            if (stage.state() != StageState.RUNNING) {
+                held.merge(stage.node(), 1, Integer::sum);
+            }
+        }
         Set<String> online = new HashSet<>();
         for (Computer computer : jenkins.getComputers()) {
             Node node = computer.getNode();
@@ -56,16 +72,7 @@ final class SnapshotReader {
                 continue;
             }
             boolean accepting = computer.isOnline() && computer.isAcceptingTasks() && node.isAcceptingTasks();
-            agents.add(new Snapshot.Agent(
-                    node.getNodeName(),
-                    Set.of(),
-                    computer.countIdle(),
-                    accepting,
-                    DrainedAgents.get().contains(node.getNodeName()) ? AgentState.DRAINED : AgentState.THERE,
-                    -1,
-                    0,
-                    0,
-                    0));
+            agents.add(agent(node, computer.countIdle(), accepting, held.getOrDefault(node.getNodeName(), 0)));
             if (accepting) {
                 online.add(node.getNodeName());
             }
@@ -91,18 +98,35 @@ final class SnapshotReader {
                 running.add(running(stage, live));
             }
         }
+        List<Snapshot.WaitingItem> waiting = waiting(online);
+        long now = System.currentTimeMillis();
         return new Snapshot(
-                System.currentTimeMillis(),
+                now,
                 PreemptibleConfiguration.get().limits(),
                 agents,
                 running,
                 suspended,
-                waiting(online));
+                waiting,
+                ownerTimes.at(now, running, suspended, waiting));
     }
 
     /** The item that the policy calls by this name. */
     Queue.BuildableItem item(String name) {
         return items.get(name);
+    }
+
+    private static Snapshot.Agent agent(Node node, int idle, boolean accepting, int suspended) {
+        Measured measured = Measured.of(node.getNodeName());
+        return new Snapshot.Agent(
+                node.getNodeName(),
+                node.getAssignedLabels().stream().map(Label::getName).collect(Collectors.toSet()),
+                idle,
+                accepting,
+                DrainedAgents.get().contains(node.getNodeName()) ? AgentState.DRAINED : AgentState.THERE,
+                measured.freeBytes(),
+                measured.dumpBytesPerSecond(),
+                measured.restoreBytesPerSecond(),
+                suspended);
     }
 
     private Snapshot.RunningStage running(StageRecord stage, LiveStage live) {
@@ -117,9 +141,9 @@ final class SnapshotReader {
                 stage.timeSliceMillis(),
                 stage.whyNotSuspendable(),
                 live.retryAfterMillis(),
-                -1,
-                0,
-                0,
+                live.memory().residentBytes(),
+                live.memory().growthBytesPerSecond(),
+                StageTimes.get().expectedEndMillis(stage),
                 false,
                 NeverPreemptAction.holds(stage.runId()));
     }
@@ -164,9 +188,11 @@ final class SnapshotReader {
         Snapshot.WaitingItem waiting = new Snapshot.WaitingItem(
                 name,
                 priorities.ofItem(item),
+                "",
                 item.buildableStartMilliseconds,
-                fitting(item, online),
-                reservation == null ? null : reservation.node());
+                shared(fitting(item, online)),
+                reservation == null ? null : reservation.node(),
+                Durations.of(item));
         items.put(name, item);
         return waiting;
     }
@@ -177,9 +203,14 @@ final class SnapshotReader {
                 || stages.ofPlaceholder(PlaceholderAccess.context(item.task)) != null;
     }
 
+    /** The decision looks at all items with one set at once. */
+    private Set<String> shared(Set<String> fitting) {
+        return sets.computeIfAbsent(fitting, Set::copyOf);
+    }
+
     private Set<String> fitting(Queue.BuildableItem item, Set<String> online) {
         Label label = item.getAssignedLabel();
-        Set<String> fitting = new HashSet<>();
+        Set<String> fitting = new HashSet<>(arrivals.fitting(item));
         for (String name : online) {
             Node node = name.isEmpty() ? jenkins : jenkins.getNode(name);
             if (node != null

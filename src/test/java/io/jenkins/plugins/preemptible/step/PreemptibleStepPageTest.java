@@ -22,7 +22,7 @@ import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 @WithJenkins
 class PreemptibleStepPageTest {
 
-    private static final List<String> FIELDS = List.of("label", "priority", "timeSliceMinutes", "tcp", "name");
+    private static final List<String> FIELDS = List.of("label", "priority", "timeSliceMinutes", "tcp", "rerun", "name");
 
     private static JenkinsRule jenkins;
 
@@ -58,14 +58,16 @@ class PreemptibleStepPageTest {
     @Test
     void fieldsLeftEmptyAreLeftOut() throws Exception {
         assertEquals(
-                "preemptible { // some block }", snippet("'label':'','priority':'','timeSliceMinutes':'','tcp':'refuse','name':''"));
+                "preemptible { // some block }",
+                snippet("'label':'','priority':'','timeSliceMinutes':'','tcp':'refuse','rerun':false,'name':''"));
     }
 
     @Test
     void fieldsFilledInAreGiven() throws Exception {
         assertEquals(
-                "preemptible(label: 'linux && criu', name: 'fuzz', priority: 4, tcp: 'close', timeSliceMinutes: 30) { // some block }",
-                snippet("'label':'linux && criu','priority':'4','timeSliceMinutes':'30','tcp':'close','name':'fuzz'"));
+                "preemptible(label: 'linux && criu', name: 'fuzz', priority: 4, rerun: true, tcp: 'close', timeSliceMinutes: 30) { // some block }",
+                snippet("'label':'linux && criu','priority':'4','timeSliceMinutes':'30','tcp':'close','rerun':true,"
+                        + "'name':'fuzz'"));
     }
 
     @Test
