@@ -15,6 +15,7 @@ import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.queue.LastDecision;
 import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
@@ -23,6 +24,12 @@ import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 @WithJenkins
 @Tag("acceptance")
 class HandTest extends OneAgent {
+
+    @AfterEach
+    void works() {
+        // Fails when nobody drains the agent, which is well.
+        new CLICommandInvoker(j, "preemptible-drain").invokeWithArgs("worker", "--undo");
+    }
 
     @Test
     void aStageStaysSuspendedUntilSomebodySaysSo() throws Exception {
