@@ -11,6 +11,8 @@ import io.jenkins.plugins.preemptible.engine.policy.Snapshot;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.AgentState;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.engine.policy.UndumpableStages;
+import io.jenkins.plugins.preemptible.hand.DrainedAgents;
+import io.jenkins.plugins.preemptible.hand.NeverPreemptAction;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.Measured;
 import io.jenkins.plugins.preemptible.lifecycle.PlaceholderAccess;
@@ -125,7 +127,7 @@ final class SnapshotReader {
                 node.getAssignedLabels().stream().map(Label::getName).collect(Collectors.toSet()),
                 idle,
                 accepting,
-                AgentState.THERE,
+                DrainedAgents.get().contains(node.getNodeName()) ? AgentState.DRAINED : AgentState.THERE,
                 measured.freeBytes(),
                 measured.dumpBytesPerSecond(),
                 measured.restoreBytesPerSecond(),
@@ -142,13 +144,13 @@ final class SnapshotReader {
                 stage.runningSinceMillis(),
                 stage.suspensions(),
                 stage.timeSliceMillis(),
-                stage.enterCommand() == null ? String.valueOf(stage.hostRefusal()) : stage.leak(),
+                stage.whyNotSuspendable(),
                 live.retryAfterMillis(),
                 live.memory().residentBytes(),
                 live.memory().growthBytesPerSecond(),
                 StageTimes.get().expectedEndMillis(stage),
                 stage.rerun() && live.hold().canRunAgain(),
-                neverAgain && stage.everUndumpable());
+                (neverAgain && stage.everUndumpable()) || NeverPreemptAction.holds(stage.runId()));
     }
 
     private Snapshot.SuspendedStage suspended(StageRecord stage, LiveStage live) {
