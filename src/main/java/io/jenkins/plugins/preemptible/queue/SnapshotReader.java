@@ -164,7 +164,7 @@ final class SnapshotReader {
                 stage.preemptor(),
                 live.hold().requested(stage),
                 reservation == null ? null : reservation.node(),
-                false);
+                stage.byHand());
     }
 
     private List<Snapshot.WaitingItem> waiting(Set<String> online) {
