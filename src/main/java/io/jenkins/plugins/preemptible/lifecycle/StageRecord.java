@@ -100,6 +100,8 @@ public final class StageRecord implements Cloneable {
     /** Why it can never be suspended as it is now, in words; null when nothing is known that stands against it. */
     @CheckForNull
     String leak;
+    /** Something of it could not be dumped at some time. */
+    boolean everUndumpable;
     /** From what it was last resumed, in words; null before. */
     @CheckForNull
     String resumedFrom;
@@ -318,6 +320,11 @@ public final class StageRecord implements Cloneable {
     @CheckForNull
     public String leak() {
         return leak;
+    }
+
+    /** Whether something of it could not be dumped at some time. */
+    public boolean everUndumpable() {
+        return everUndumpable;
     }
 
     /** From what it was last resumed, in words; null before. */

@@ -229,6 +229,11 @@ public final class Suspension {
         try {
             StageImages.store(live, agent);
         } catch (IOException | RuntimeException x) {
+            if (!request.stillWanted().getAsBoolean()) {
+                // It was given up meanwhile, and took the image with it.
+                giveBack(notWanted(), 0);
+                return false;
+            }
             LOGGER.log(Level.WARNING, x, () -> "cannot archive the image of " + stage);
             giveBack(
                     "Not suspended, the image could not be archived: " + x.getMessage()
