@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.hand;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import edu.umd.cs.findbugs.annotations.NonNull;
+import hudson.model.Failure;
 import hudson.security.AccessDeniedException3;
 import jakarta.servlet.ServletException;
 import jakarta.servlet.http.HttpServletResponse;
@@ -23,7 +24,8 @@ import org.kohsuke.stapler.StaplerResponse2;
  * <ol>
  *   <li>A status as HTTP has them, one sentence for people, and what became of each stage that was meant.
  *   <li>Programs get it as JSON: {@code {"ok":true,"message":…,"stages":[…]}}.
- *   <li>Browsers, which say that they want a page, are led back to where the button was, or see the sentence.
+ *   <li>Browsers, which say that they want a page, are led back to where the button was, or see the sentence on Jenkins'
+ *       own page for errors, which has the status 400.
  * </ol>
  *
  * Made and used by one thread.
@@ -123,9 +125,7 @@ final class Answer implements HttpResponse {
         } else if (ok()) {
             response.sendRedirect(request.getContextPath() + "/" + page);
         } else {
-            response.setStatus(status);
-            request.setAttribute("message", message);
-            request.getView(Jenkins.get(), "error").forward(request, response);
+            new Failure(message).generateResponse(request, response, Jenkins.get());
         }
     }
 
