@@ -66,10 +66,26 @@ public final class BuildByHandAction implements Action {
 
     /** Whether the build's page has anything of ours. */
     public boolean isShown() {
-        return run.isBuilding() && (isNeverPreempted() || !getButtons().isEmpty());
+        return run.isBuilding() && !(getSentences().isEmpty() && getButtons().isEmpty());
     }
 
-    public boolean isNeverPreempted() {
+    /** What was done by hand and still holds. */
+    public List<String> getSentences() {
+        List<String> sentences = new ArrayList<>();
+        if (isNeverPreempted()) {
+            sentences.add(Messages.BuildByHandAction_NeverPreempted());
+        }
+        for (StageRecord stage : StageVerbs.stagesOf(run)) {
+            if (stage.byHand()) {
+                sentences.add(Messages.BuildByHandAction_ByHand(stage.name()));
+            } else if (stage.suspended() && DrainedAgents.get().contains(stage.node())) {
+                sentences.add(Messages.BuildByHandAction_Drained(stage.name(), AgentVerbs.shown(stage.node())));
+            }
+        }
+        return sentences;
+    }
+
+    private boolean isNeverPreempted() {
         return NeverPreemptAction.of(run);
     }
 

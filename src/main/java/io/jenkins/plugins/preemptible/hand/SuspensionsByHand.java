@@ -36,14 +36,14 @@ public final class SuspensionsByHand {
     public static void carryOut() {
         for (StageRecord stage : StageRegistry.get().all()) {
             if (stage.byHand() && stage.state() == StageState.RUNNING && stage.whyNotSuspendable() == null) {
-                begin(stage.id(), Reason.ASKED_BY_HAND, () -> wanted(stage.id()));
+                begin(stage.id(), stage.node(), Reason.ASKED_BY_HAND, () -> wanted(stage.id()));
             }
         }
     }
 
     /** Begins to suspend one stage of a drained agent. */
     public static void drain(String stageId, String agent, Reason reason) {
-        begin(stageId, reason, () -> DrainedAgents.get().contains(agent));
+        begin(stageId, agent, reason, () -> DrainedAgents.get().contains(agent));
     }
 
     private static boolean wanted(String stageId) {
@@ -51,7 +51,7 @@ public final class SuspensionsByHand {
         return stage != null && stage.byHand();
     }
 
-    private static void begin(String stageId, Reason reason, BooleanSupplier wanted) {
+    private static void begin(String stageId, String agent, Reason reason, BooleanSupplier wanted) {
         LiveStage live = LiveStage.find(stageId);
         if (live == null
                 || live.ending()
@@ -59,7 +59,7 @@ public final class SuspensionsByHand {
                 || !UNDERWAY.add(stageId)) {
             return;
         }
-        StageThreads.submit("suspending stage " + stageId + " by hand", () -> {
+        StageThreads.submitOn(agent, "suspending stage " + stageId + " by hand", () -> {
             boolean freed = false;
             try {
                 freed = wanted.getAsBoolean()

@@ -62,8 +62,8 @@ public final class Suspension {
 
         /** Its image is made at once. */
         public Request(
-                String preemptor,
-                String preemptorJob,
+                @CheckForNull String preemptor,
+                @CheckForNull String preemptorJob,
                 Reason reason,
                 BooleanSupplier stillWanted,
                 Runnable beforeRelease) {

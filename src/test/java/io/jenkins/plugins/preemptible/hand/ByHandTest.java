@@ -3,6 +3,7 @@ package io.jenkins.plugins.preemptible.hand;
 import static org.awaitility.Awaitility.await;
 import static org.hamcrest.MatcherAssert.assertThat;
 import static org.hamcrest.Matchers.containsString;
+import static org.hamcrest.Matchers.endsWith;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -17,6 +18,8 @@ import hudson.slaves.DumbSlave;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
 import java.net.URL;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
@@ -120,13 +123,11 @@ class ByHandTest {
     void eachMaySuspendWhatHeMay() throws Exception {
         for (String user : USERS) {
             boolean may = MAY_SUSPEND.contains(user);
-            for (String verb : new String[] {"suspend", "suspend?stage=tests", "suspend?stage=" + stage().id()}) {
-                answers(may ? 200 : 403, may ? "is being suspended" : "is missing the Preemptible/Suspend permission",
-                        post(user, onBuild(verb)));
-                assertEquals(may, stage().byHand(), user);
-                answers(may ? 200 : 403, may ? "goes on as soon as" : "is missing", post(user, onBuild("resume")));
-                assertFalse(stage().byHand(), user);
-            }
+            answers(may ? 200 : 403, may ? "is being suspended" : "is missing the Preemptible/Suspend permission",
+                    post(user, onBuild("suspend?stage=tests")));
+            assertEquals(may, stage().byHand(), user);
+            answers(may ? 200 : 403, may ? "goes on as soon as" : "is missing", post(user, onBuild("resume")));
+            assertFalse(stage().byHand(), user);
             assertEquals(may ? 0 : 6, command("suspend", user, "job", "1", "tests").returnCode(), user);
             assertEquals(may, stage().byHand(), user);
             assertEquals(may ? 0 : 6, command("resume", user, "job", "1").returnCode(), user);
@@ -134,6 +135,18 @@ class ByHandTest {
         }
         assertThat(JenkinsRule.getLog(run), containsString("[preemptible] owner wants this stage suspended"));
         assertThat(JenkinsRule.getLog(run), containsString("[preemptible] suspender lets this stage go on."));
+    }
+
+    @Test
+    void aStageIsMeantByItsNameOrItsIdOrWithAllOthers() throws Exception {
+        for (String verb : new String[] {"suspend", "suspend?stage=tests", "suspend?stage=" + stage().id()}) {
+            WebResponse suspended = post("suspender", onBuild(verb));
+            answers(200, "is being suspended", suspended);
+            JSONObject json = JSONObject.fromObject(suspended.getContentAsString());
+            assertEquals(stage().id(), only(json.getJSONArray("stages"), "stage", "tests").getString("id"));
+            assertTrue(stage().byHand(), verb);
+            answers(200, "goes on as soon as", post("suspender", onBuild("resume")));
+        }
     }
 
     @Test
@@ -234,48 +247,90 @@ class ByHandTest {
 
     @Test
     void theBuildsPageHasAButtonForWhatOneMayDo() throws Exception {
-        assertEquals(0, forms("reader").size());
-        HtmlForm suspend = forms("owner").get(0);
-        assertEquals(1, forms("owner").size());
-        HtmlPage back = j.submit(suspend);
-        assertThat(back.getUrl().toString(), containsString(run.getUrl()));
+        assertEquals(List.of(), buttons("reader"));
+        assertEquals(List.of("suspend"), buttons("owner"));
+        assertEquals(List.of("suspend", "never"), buttons("manager"));
+        press("owner", "suspend");
         assertTrue(stage().byHand());
-        assertEquals(2, forms("manager").size());
-        j.submit(forms("manager").get(1));
+        press("manager", "never");
         assertTrue(NeverPreemptAction.of(run));
-        JenkinsRule.WebClient client = j.createWebClient().login("reader");
-        assertThat(client.getPage(run).asNormalizedText(), containsString("never suspended for others"));
-        j.submit(forms("manager").get(1));
+        assertThat(page("reader", run.getUrl()).asNormalizedText(), containsString("never suspended for others"));
+        assertThat(page("reader", run.getUrl()).asNormalizedText(), containsString("was suspended by hand"));
+        assertEquals(List.of("resume", "preempt-again"), buttons("manager"));
+        press("manager", "preempt-again");
         assertFalse(NeverPreemptAction.of(run));
-        j.submit(forms("owner").get(0));
+        press("owner", "resume");
         assertFalse(stage().byHand());
     }
 
-    private static List<HtmlForm> forms(String user) throws Exception {
-        return j.createWebClient().login(user).getPage(run).getForms().stream()
-                .filter(form -> form.getActionAttribute().contains("/preemptible/"))
+    /** The verbs of the forms on the build's page. */
+    private static List<String> buttons(String user) throws Exception {
+        return page(user, run.getUrl()).getForms().stream()
+                .map(HtmlForm::getActionAttribute)
+                .filter(action -> action.contains("/preemptible/"))
+                .map(action -> action.substring(action.lastIndexOf('/') + 1))
                 .toList();
+    }
+
+    /** What a browser sends for a button of the build's page, and that it is back on that page then. */
+    private static void press(String user, String verb) throws Exception {
+        HtmlForm form = form(page(user, run.getUrl()), "/preemptible/" + verb);
+        JenkinsRule.WebClient client = browser(user);
+        WebRequest request = form.getWebRequest(null);
+        client.addCrumb(request);
+        WebResponse back = client.loadWebResponse(request);
+        assertEquals(200, back.getStatusCode());
+        assertThat(back.getWebRequest().getUrl().toString(), endsWith(run.getUrl()));
+    }
+
+    @Test
+    void aBrowserIsShownTheSentence() throws Exception {
+        JenkinsRule.WebClient client = browser("owner");
+        WebRequest request = new WebRequest(new URL(j.getURL(), onBuild("resume")), HttpMethod.POST);
+        WebResponse refused = client.loadWebResponse(client.addCrumb(request));
+        assertEquals(409, refused.getStatusCode());
+        assertThat(refused.getContentType(), containsString("text/html"));
+        assertThat(refused.getContentAsString(), containsString("is not suspended"));
+    }
+
+    @Test
+    void whatWasAskedForIsSaved() throws Exception {
+        post("manager", onBuild("suspend"));
+        post("manager", onBuild("never"));
+        Path home = j.jenkins.getRootDir().toPath();
+        assertThat(Files.readString(home.resolve("preemptible-stages.xml")), containsString("<byHand>true</byHand>"));
+        assertThat(
+                Files.readString(run.getRootDir().toPath().resolve("build.xml")),
+                containsString(NeverPreemptAction.class.getName()));
     }
 
     @Test
     void theAgentsPageDrains() throws Exception {
         String address = agent.toComputer().getUrl() + "preemptible/";
-        HtmlPage page = j.createWebClient().login("manager").goTo(address);
+        // A real browser, scripts and all: once is enough.
+        HtmlPage page = j.createWebClient().withBasicCredentials("manager").goTo(address);
         assertThat(page.asNormalizedText(), containsString("job #1"));
-        HtmlForm drain = form(page, "/preemptible/drain");
-        page = j.submit(drain);
+        page = j.submit(form(page, "/preemptible/drain"));
         assertTrue(DrainedAgents.get().contains(agent.getNodeName()));
         assertThat(page.asNormalizedText(), containsString("manager has been draining this agent"));
-        j.submit(form(page, "/preemptible/undrain"));
-        assertFalse(DrainedAgents.get().contains(agent.getNodeName()));
+        form(page, "/preemptible/undrain");
+        assertThat(page("manager", agent.toComputer().getUrl()).asNormalizedText(), containsString("Preemptible stages"));
 
-        HtmlPage blind = j.createWebClient().login("blind").goTo(address);
+        HtmlPage blind = page("blind", address);
         assertThat(blind.asNormalizedText(), containsString("a build that you may not see"));
         assertFalse(blind.asNormalizedText().contains("job #1"));
         assertTrue(blind.getForms().stream().noneMatch(form -> form.getActionAttribute().contains("drain")));
-        assertThat(
-                j.createWebClient().login("manager").goTo(agent.toComputer().getUrl()).asNormalizedText(),
-                containsString("Preemptible stages"));
+    }
+
+    private static JenkinsRule.WebClient browser(String user) {
+        JenkinsRule.WebClient client = j.createWebClient().withThrowExceptionOnFailingStatusCode(false);
+        client.getOptions().setJavaScriptEnabled(false);
+        client.addRequestHeader("Accept", "text/html,*/*");
+        return client.withBasicCredentials(user);
+    }
+
+    private static HtmlPage page(String user, String address) throws Exception {
+        return browser(user).goTo(address);
     }
 
     private static HtmlForm form(HtmlPage page, String action) {
