@@ -57,9 +57,13 @@ final class OwnExecutorExecution extends StepExecution {
 
     private static final long serialVersionUID = 1L;
 
+    private static final int MOST_RERUNS = 3;
+
     private final StageSettings settings;
     /** Another one each time that the body is run from its beginning. */
     private String stageId;
+    /** How often the body was run from its beginning again. */
+    private int reruns;
     /** Set when the body started. */
     @CheckForNull
     private BodyExecution body;
@@ -104,6 +108,11 @@ final class OwnExecutorExecution extends StepExecution {
         }
     }
 
+    /** Work that is thrown away over and over would never be done. */
+    boolean mayRunAgain() {
+        return body != null && reruns < MOST_RERUNS;
+    }
+
     /** Ends the body, for {@link #again}. */
     void endToRunAgain(String why) {
         BodyExecution running = body;
@@ -116,6 +125,7 @@ final class OwnExecutorExecution extends StepExecution {
     /** The body has ended, was cleaned up, and begins anew as another stage of the same name. */
     void again() {
         body = null;
+        reruns++;
         stageId = StageId.create(settings.name()).value();
         try {
             enqueue();

@@ -174,7 +174,7 @@ final class OwnExecutorHold implements ExecutorHold {
 
     @Override
     public boolean canRunAgain() {
-        return true;
+        return execution.mayRunAgain();
     }
 
     @Override
