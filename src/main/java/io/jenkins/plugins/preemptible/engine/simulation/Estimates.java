@@ -1,0 +1,39 @@
+package io.jenkins.plugins.preemptible.engine.simulation;
+
+import java.util.ArrayDeque;
+import java.util.HashMap;
+import java.util.Map;
+
+/**
+ * How long a run will take, by what earlier runs of the same name took in the simulation.
+ *
+ * <ol>
+ *   <li>Only runs that ended before count: nobody looks into the future.
+ *   <li>The mean of the last three, as Jenkins estimates.
+ *   <li>A name that has not been through yet is unknown, as is a job without a name.
+ * </ol>
+ */
+final class Estimates {
+
+    private static final int RUNS = 3;
+
+    private final Map<String, ArrayDeque<Long>> last = new HashMap<>();
+
+    void ended(SimJob job) {
+        if (!job.name().isEmpty()) {
+            ArrayDeque<Long> runs = last.computeIfAbsent(job.name(), name -> new ArrayDeque<>());
+            runs.add(job.durationMillis());
+            if (runs.size() > RUNS) {
+                runs.remove();
+            }
+        }
+    }
+
+    /** Milliseconds, 0 = unknown. */
+    long of(SimJob job) {
+        ArrayDeque<Long> runs = last.get(job.name());
+        return runs == null
+                ? 0
+                : Math.round(runs.stream().mapToLong(Long::longValue).average().orElse(0));
+    }
+}
