@@ -26,10 +26,15 @@ final class Course {
         ENDED
     }
 
+    /** So that all ids have the same length. */
+    private static final int FIRST_NUMBER = 10_000_000;
+
     final SimJob job;
     /** Sorts as the number does. */
     final String id;
     final int priority;
+    /** Among whose equals executor time is shared; empty where it is not. */
+    final String owner;
     final Set<String> fitting;
 
     State state = State.TO_COME;
@@ -62,10 +67,11 @@ final class Course {
     long lostMillis;
     long overheadMillis;
 
-    Course(int number, SimJob job, int priority, Set<String> fitting) {
+    Course(int number, SimJob job, Discipline discipline, Set<String> fitting) {
         this.job = job;
-        this.id = String.format("job-%08d", number);
-        this.priority = priority;
+        this.id = "job-" + (FIRST_NUMBER + number);
+        this.priority = discipline.priority(job);
+        this.owner = discipline.shares() ? job.owner() : "";
         this.fitting = fitting;
     }
 

@@ -18,6 +18,7 @@ final class Estimates {
     private static final int RUNS = 3;
 
     private final Map<String, ArrayDeque<Long>> last = new HashMap<>();
+    private final Map<String, Long> means = new HashMap<>();
 
     void ended(SimJob job) {
         if (!job.name().isEmpty()) {
@@ -26,14 +27,12 @@ final class Estimates {
             if (runs.size() > RUNS) {
                 runs.remove();
             }
+            means.put(job.name(), runs.stream().mapToLong(Long::longValue).sum() / runs.size());
         }
     }
 
     /** Milliseconds, 0 = unknown. */
     long of(SimJob job) {
-        ArrayDeque<Long> runs = last.get(job.name());
-        return runs == null
-                ? 0
-                : Math.round(runs.stream().mapToLong(Long::longValue).average().orElse(0));
+        return means.getOrDefault(job.name(), 0L);
     }
 }

@@ -67,6 +67,8 @@ final class Simulation {
     private int idle;
     private long now;
     private long nextLook = Long.MAX_VALUE;
+    /** Something happened since the last decision that may lead to another. */
+    private boolean changed;
 
     private Simulation(Workload workload, Limits ours, Rates rates, Discipline discipline) {
         this.workload = workload;
@@ -80,10 +82,7 @@ final class Simulation {
         Map<String, Set<String>> fitting = new HashMap<>();
         for (SimJob job : workload.jobs()) {
             Course course = new Course(
-                    courses.size(),
-                    job,
-                    discipline.priority(job),
-                    fitting.computeIfAbsent(job.label(), this::fitting));
+                    courses.size(), job, discipline, fitting.computeIfAbsent(job.label(), this::fitting));
             courses.add(course);
             coursesById.put(course.id, course);
             plan(job.arrivalMillis(), What.ARRIVES, course);
@@ -135,7 +134,7 @@ final class Simulation {
         busy.add(now, millis, workload.executors() - idle);
         if (discipline.shares()) {
             Set<String> wanting = new TreeSet<>(waiting.owners());
-            suspended.forEach(course -> wanting.add(course.job.owner()));
+            suspended.forEach(course -> wanting.add(course.owner));
             shares.advance(millis - now, held, wanting);
         }
         now = millis;
@@ -153,7 +152,10 @@ final class Simulation {
             case YIELDED -> yielded(course);
             case DUMPED -> dumped(course);
             case RESTORED -> runs(course);
-            case LOOK -> nextLook = Long.MAX_VALUE;
+            case LOOK -> {
+                nextLook = Long.MAX_VALUE;
+                changed = true;
+            }
         }
     }
 
@@ -161,11 +163,18 @@ final class Simulation {
         course.state = Course.State.WAITING;
         course.sinceMillis = since;
         waiting.add(course);
+        changed = true;
     }
 
     private void runs(Course course) {
         course.runs(now);
+        isCandidate(course);
         plan(now + course.remainingMillis(), What.ENDS, course);
+    }
+
+    // Under an exempt time it becomes one later, and the clock says so.
+    private void isCandidate(Course course) {
+        changed |= course.job.preemptible() && limits.exemptMillis() == 0;
     }
 
     private void ends(Course course) {
@@ -230,7 +239,7 @@ final class Simulation {
     private void release(Course course, Course heir) {
         course.host.release(course);
         idle++;
-        held.computeIfPresent(course.job.owner(), (owner, count) -> count == 1 ? null : count - 1);
+        held.computeIfPresent(course.owner, (owner, count) -> count == 1 ? null : count - 1);
         if (heir != null && heir.reserved == course.host) {
             heir.reserved = null;
             if (heir.waits()) {
@@ -245,6 +254,7 @@ final class Simulation {
         waiting.remove(course);
         takesExecutor(course);
         course.startsOn(host, now);
+        isCandidate(course);
         plan(now + course.remainingMillis(), What.ENDS, course);
     }
 
@@ -270,18 +280,19 @@ final class Simulation {
 
     private void takesExecutor(Course course) {
         idle--;
-        held.merge(course.job.owner(), 1, Integer::sum);
+        held.merge(course.owner, 1, Integer::sum);
     }
 
     private boolean canMatter() {
         boolean somebodyWants = !waiting.isEmpty() || !suspended.isEmpty();
-        return somebodyWants && (idle > 0 || limits.enabled());
+        return somebodyWants && (idle > 0 || (limits.enabled() && changed));
     }
 
     private void decide() {
+        changed = false;
         Map<String, Long> used = discipline.shares() ? shares.usedMillis() : Map.of();
-        int most = limits.enabled() ? workload.executors() : idle;
-        Snapshot snapshot = look.at(now, hosts, suspended, waiting.shown(most, used), used);
+        List<Course> shown = waiting.shown(this::couldBeServed, used);
+        Snapshot snapshot = look.at(now, hosts, suspended, shown, used);
         List<Action> actions = PreemptionPolicy.decide(snapshot);
         Map<Course, Host> reserved = new LinkedHashMap<>();
         actions.forEach(action -> carryOut(action, reserved));
@@ -293,6 +304,22 @@ final class Simulation {
             }
         }
         lookAgain();
+    }
+
+    /** How many claims of that priority could get an executor at best. */
+    private int couldBeServed(int priority) {
+        int most = idle;
+        if (limits.enabled()) {
+            for (Host host : hosts) {
+                for (Course course : host.holders) {
+                    // Equals too: they may have slices.
+                    if (course.isRunningStage() && course.priority >= priority) {
+                        most++;
+                    }
+                }
+            }
+        }
+        return most;
     }
 
     private void carryOut(Action action, Map<Course, Host> reserved) {
