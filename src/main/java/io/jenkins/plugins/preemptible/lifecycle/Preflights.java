@@ -91,7 +91,10 @@ public final class Preflights extends PeriodicWork {
         if (!looksAt(now) || Objects.equals(now.leak, leak)) {
             return;
         }
-        StageRegistry.get().settle(stageId, s -> s.leak = leak);
+        StageRegistry.get().settle(stageId, s -> {
+            s.leak = leak;
+            s.everUndumpable |= leak != null;
+        });
         if (leak == null) {
             StageLog.line(live.context(), "This stage can be suspended again: what stood against it is gone.");
         } else if (now.leak == null) {

@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.lifecycle;
 
+import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.model.Executor;
 import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
@@ -45,15 +46,15 @@ public final class Suspension {
     /**
      * For whom and why.
      *
-     * @param preemptor for people
+     * @param preemptor for people; null when the executor is for nobody in particular
      * @param preemptorJob full name of its job, by which it is known who may see that; null when it has none
      * @param stillWanted asked when the image is safe: false gives the executor back to the stage at once
      * @param beforeRelease run right before the executor is free, so that nobody slips in
      * @param sealAfterMillis how long it may stay frozen before its image is made; 0 = it is made at once
      */
     public record Request(
-            String preemptor,
-            String preemptorJob,
+            @CheckForNull String preemptor,
+            @CheckForNull String preemptorJob,
             Reason reason,
             BooleanSupplier stillWanted,
             Runnable beforeRelease,
@@ -61,8 +62,8 @@ public final class Suspension {
 
         /** Its image is made at once. */
         public Request(
-                String preemptor,
-                String preemptorJob,
+                @CheckForNull String preemptor,
+                @CheckForNull String preemptorJob,
                 Reason reason,
                 BooleanSupplier stillWanted,
                 Runnable beforeRelease) {
@@ -141,7 +142,8 @@ public final class Suspension {
         StageRegistry.get().update(stage.id, s -> s.state = StageLifecycle.next(s.state, Event.SUSPEND_REQUESTED));
         StageLog.line(
                 live.context(),
-                "Suspending this stage for " + request.preemptor() + ": " + request.reason().sentence());
+                "Suspending this stage" + (request.preemptor() == null ? "" : " for " + request.preemptor()) + ": "
+                        + request.reason().sentence());
         try {
             return freeze(stage, agent, executor, key, steps, launchesBefore);
         } catch (Exception | LinkageError x) {
@@ -172,7 +174,7 @@ public final class Suspension {
             return false;
         }
         if (!request.stillWanted().getAsBoolean()) {
-            giveBack(request.preemptor() + " does not wait any more. The stage runs on.", 0);
+            giveBack(notWanted(), 0);
             return false;
         }
         if (frozen.handOver()) {
@@ -196,7 +198,7 @@ public final class Suspension {
         }
         StageLog.line(
                 live.context(),
-                "Executor " + slot(executor) + " goes to " + request.preemptor() + " after " + elapsed() + ": "
+                "Executor " + slot(executor) + goes() + " after " + elapsed() + ": "
                         + frozen.processes() + " processes with " + StageLog.size(frozen.residentBytes())
                         + " are frozen in the agent's memory (preflight " + frozen.preflightMillis() + " ms, freeze "
                         + frozen.freezeMillis() + " ms), and " + (request.sealAfterMillis() == 0
@@ -227,6 +229,11 @@ public final class Suspension {
         try {
             StageImages.store(live, agent);
         } catch (IOException | RuntimeException x) {
+            if (!request.stillWanted().getAsBoolean()) {
+                // It was given up meanwhile, and took the image with it.
+                giveBack(notWanted(), 0);
+                return false;
+            }
             LOGGER.log(Level.WARNING, x, () -> "cannot archive the image of " + stage);
             giveBack(
                     "Not suspended, the image could not be archived: " + x.getMessage()
@@ -239,7 +246,7 @@ public final class Suspension {
             return false;
         }
         if (!request.stillWanted().getAsBoolean()) {
-            giveBack(request.preemptor() + " does not wait any more. The stage runs on.", 0);
+            giveBack(notWanted(), 0);
             return false;
         }
         return commit(stage, agent, executor, key, frozen, dump, steps);
@@ -288,8 +295,7 @@ public final class Suspension {
                 "Suspended in " + elapsed() + " (freeze " + frozen.freezeMillis() + " ms, dump " + dump.dumpMillis()
                         + " ms, seal " + dump.archiveMillis() + " ms): " + dump.processes() + " processes, "
                         + StageLog.size(dump.imageBytes()) + " of memory and state, sealed into "
-                        + StageLog.size(dump.archiveBytes()) + ". Executor " + slot(executor) + " goes to "
-                        + request.preemptor() + ".");
+                        + StageLog.size(dump.archiveBytes()) + ". Executor " + slot(executor) + goes() + ".");
         StageMarks.suspended(live.context(), stage, steps.external());
         return true;
     }
@@ -322,6 +328,16 @@ public final class Suspension {
         }
     }
 
+    private String goes() {
+        return request.preemptor() == null ? " is free" : " goes to " + request.preemptor();
+    }
+
+    private String notWanted() {
+        return request.preemptor() == null
+                ? "That is not wanted any more. The stage runs on."
+                : request.preemptor() + " does not wait any more. The stage runs on.";
+    }
+
     private static String slot(Executor executor) {
         return executor.getOwner().getDisplayName() + " #" + executor.getNumber();
     }
@@ -352,7 +368,8 @@ public final class Suspension {
         }
         StageLog.refusal(
                 live.context(),
-                "Not suspended. " + refusal.sentence() + " The stage runs on, " + request.preemptor() + " waits.",
+                "Not suspended. " + refusal.sentence() + " The stage runs on"
+                        + (request.preemptor() == null ? "." : ", " + request.preemptor() + " waits."),
                 refusal.criuLines());
         live.carryOutKill();
     }

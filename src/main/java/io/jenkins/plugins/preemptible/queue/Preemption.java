@@ -7,6 +7,8 @@ import io.jenkins.plugins.preemptible.engine.policy.Action;
 import io.jenkins.plugins.preemptible.engine.policy.PreemptionPolicy;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.hand.DrainedAgents;
+import io.jenkins.plugins.preemptible.hand.SuspensionsByHand;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
@@ -78,6 +80,7 @@ public final class Preemption {
             }
             withdrawLateRequests(jenkins);
             takeUpForgotten();
+            SuspensionsByHand.carryOut();
             SnapshotReader reader = new SnapshotReader(OWNER_TIMES);
             Snapshot snapshot = reader.read();
             List<Action> actions = PreemptionPolicy.decide(snapshot);
@@ -141,16 +144,23 @@ public final class Preemption {
      */
     private static void withdrawLateRequests(Jenkins jenkins) {
         for (StageRecord stage : StageRegistry.get().all()) {
+            if (stage.byHand()) {
+                Reservations.get().drop(stage.id());
+            }
             LiveStage live = LiveStage.find(stage.id());
             Computer computer = jenkins.getComputer(stage.node());
             if (live != null
                     && stage.state() == StageState.SUSPENDED
                     && live.hold().requested(stage)
-                    && (computer == null || computer.countIdle() == 0)
+                    && (computer == null || computer.countIdle() == 0 || held(stage))
                     && live.hold().executor(stage) == null) {
                 live.hold().withdraw(stage);
             }
         }
+    }
+
+    private static boolean held(StageRecord stage) {
+        return stage.byHand() || DrainedAgents.get().contains(stage.node());
     }
 
     /** A suspended stage that has its executor, since somebody failed half-way, goes on: nobody else can use it. */
@@ -174,6 +184,10 @@ public final class Preemption {
     }
 
     private static void suspend(Action.Freeing action, SnapshotReader reader) {
+        if (action.forItem() == null) {
+            SuspensionsByHand.drain(action.stageId(), action.agent(), action.reason());
+            return;
+        }
         StageRecord victim = StageRegistry.get().find(action.stageId());
         Preemptor preemptor = Preemptor.of(action.forItem(), reader);
         if (victim == null || preemptor == null || !Reservations.get().begin(action.forItem(), victim)) {

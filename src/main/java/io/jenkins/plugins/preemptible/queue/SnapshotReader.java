@@ -5,10 +5,14 @@ import hudson.model.Label;
 import hudson.model.Node;
 import hudson.model.Queue;
 import hudson.model.queue.QueueTaskDispatcher;
+import io.jenkins.plugins.preemptible.config.Owners;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.AgentState;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.engine.policy.UndumpableStages;
+import io.jenkins.plugins.preemptible.hand.DrainedAgents;
+import io.jenkins.plugins.preemptible.hand.NeverPreemptAction;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.Measured;
 import io.jenkins.plugins.preemptible.lifecycle.PlaceholderAccess;
@@ -49,6 +53,9 @@ final class SnapshotReader {
     /** Queue items of this snapshot by the names that the policy knows them by. */
     private final Map<String, Queue.BuildableItem> items = new HashMap<>();
     private final Map<Set<String>, Set<String>> sets = new HashMap<>();
+    private final Owners owners = Owners.get();
+    private final boolean neverAgain =
+            PreemptibleConfiguration.get().limits().undumpable() == UndumpableStages.NEVER_PREEMPT;
     private final Arrivals arrivals = new Arrivals(jenkins);
 
     SnapshotReader(OwnerTimes ownerTimes) {
@@ -120,7 +127,7 @@ final class SnapshotReader {
                 node.getAssignedLabels().stream().map(Label::getName).collect(Collectors.toSet()),
                 idle,
                 accepting,
-                AgentState.THERE,
+                DrainedAgents.get().contains(node.getNodeName()) ? AgentState.DRAINED : AgentState.THERE,
                 measured.freeBytes(),
                 measured.dumpBytesPerSecond(),
                 measured.restoreBytesPerSecond(),
@@ -132,18 +139,18 @@ final class SnapshotReader {
                 stage.id(),
                 stage.node(),
                 stage.priority(),
-                "",
+                stage.owner(),
                 stage.startedMillis(),
                 stage.runningSinceMillis(),
                 stage.suspensions(),
                 stage.timeSliceMillis(),
-                stage.enterCommand() == null ? String.valueOf(stage.hostRefusal()) : stage.leak(),
+                stage.whyNotSuspendable(),
                 live.retryAfterMillis(),
                 live.memory().residentBytes(),
                 live.memory().growthBytesPerSecond(),
                 StageTimes.get().expectedEndMillis(stage),
-                false,
-                false);
+                stage.rerun() && live.hold().canRunAgain(),
+                (neverAgain && stage.everUndumpable()) || NeverPreemptAction.holds(stage.runId()));
     }
 
     private Snapshot.SuspendedStage suspended(StageRecord stage, LiveStage live) {
@@ -152,12 +159,12 @@ final class SnapshotReader {
                 stage.id(),
                 Set.of(stage.node()),
                 stage.priority(),
-                "",
+                stage.owner(),
                 stage.suspendedSinceMillis(),
                 stage.preemptor(),
                 live.hold().requested(stage),
                 reservation == null ? null : reservation.node(),
-                false);
+                stage.byHand());
     }
 
     private List<Snapshot.WaitingItem> waiting(Set<String> online) {
@@ -186,7 +193,7 @@ final class SnapshotReader {
         Snapshot.WaitingItem waiting = new Snapshot.WaitingItem(
                 name,
                 priorities.ofItem(item),
-                "",
+                owners.ofItem(item),
                 item.buildableStartMilliseconds,
                 shared(fitting(item, online)),
                 reservation == null ? null : reservation.node(),

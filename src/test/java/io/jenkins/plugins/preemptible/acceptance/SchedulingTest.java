@@ -19,7 +19,7 @@ import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.policy.Action;
 import io.jenkins.plugins.preemptible.engine.policy.Reason;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
-import io.jenkins.plugins.preemptible.lifecycle.Ageing;
+import io.jenkins.plugins.preemptible.lifecycle.Pretended;
 import io.jenkins.plugins.preemptible.queue.LastDecision;
 import io.jenkins.plugins.preemptible.view.WaitReasonAction;
 import java.io.IOException;
@@ -75,6 +75,7 @@ class SchedulingTest extends OneHeldArchive {
     void asBefore() {
         vetoed = null;
         PreemptibleConfiguration.get().setMemoryFloorMegabytes(0);
+        PreemptibleConfiguration.get().setUndumpable("wait");
     }
 
     private static Queue.Item queued(FreeStyleProject job) {
@@ -180,7 +181,7 @@ class SchedulingTest extends OneHeldArchive {
         start(Rig.own(Rig.endless()));
         FreeStyleBuild first = preempt("first");
         Rig.awaitState(StageState.SUSPENDED);
-        Ageing.of(victim.getExternalizableId(), 3_600_000);
+        Pretended.suspendedEarlier(victim.getExternalizableId(), 3_600_000);
         FreeStyleProject next = rig.freestyle("next", 1, Rig.untilEnough());
         next.scheduleBuild2(0);
         Queue.Item item = queued(next);
@@ -196,5 +197,22 @@ class SchedulingTest extends OneHeldArchive {
         await("it is preempted again").atMost(Rig.PATIENCE).until(() -> next.getLastBuild() != null);
         ends(next.getLastBuild());
         endsWell();
+    }
+
+    /** A stage that cannot be dumped, and allows it, is ended for a better item and run again from its beginning. */
+    @Test
+    void aStageThatAllowsItIsRunAgain() throws Exception {
+        PreemptibleConfiguration.get().setUndumpable("rerun");
+        start("preemptible(label: 'linux', rerun: true) { sh '''set +x\n" + Rig.endless() + "\n''' }");
+        Pretended.cannotBeDumped(victim.getExternalizableId());
+        FreeStyleBuild preemptor = preempt("high");
+        Rig.awaitLog(victim, Reason.CANNOT_BE_DUMPED.sentence());
+        ends(preemptor);
+        Rig.awaitLog(victim, "count-1\n", 2);
+        Rig.awaitCounting(victim);
+        Rig.enough(victim);
+        j.assertBuildStatusSuccess(j.waitForCompletion(victim));
+        assertThat(Rig.log(victim), not(containsString("Resumed")));
+        Rig.assertNothingLeft(agent, low);
     }
 }
