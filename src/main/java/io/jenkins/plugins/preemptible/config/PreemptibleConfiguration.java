@@ -104,10 +104,8 @@ public final class PreemptibleConfiguration extends GlobalConfiguration implemen
     @DataBoundSetter
     public void setSliceRules(@CheckForNull List<SliceRule> sliceRules) {
         // A plain list: what Jenkins writes to disk has to be readable by any later Java.
-        List<SliceRule> checked = new ArrayList<>();
-        for (SliceRule rule : sliceRules == null ? List.<SliceRule>of() : sliceRules) {
-            checked.add(rule.checked());
-        }
+        List<SliceRule> checked = sliceRules == null ? new ArrayList<>() : new ArrayList<>(sliceRules);
+        checked.forEach(SliceRule::checked);
         this.sliceRules = checked;
         save();
     }
@@ -189,7 +187,7 @@ public final class PreemptibleConfiguration extends GlobalConfiguration implemen
 
     /** The same in bytes. */
     public long memoryFloorBytes() {
-        return bytes(memoryFloorMegabytes);
+        return (long) memoryFloorMegabytes << 20;
     }
 
     /** A stage with more megabytes (of 2^20 bytes) of resident memory is not suspended; 0 = no limit. */
@@ -212,8 +210,8 @@ public final class PreemptibleConfiguration extends GlobalConfiguration implemen
     /** @throws IllegalArgumentException when it is another word */
     @DataBoundSetter
     public void setUndumpable(String undumpable) {
-        this.undumpable = Choice.of(
-                UndumpableStages.class, Messages.PreemptibleConfiguration_Undumpable(), undumpable);
+        this.undumpable =
+                Choice.of(UndumpableStages.class, Messages.PreemptibleConfiguration_Undumpable(), undumpable);
         save();
     }
 
@@ -259,7 +257,7 @@ public final class PreemptibleConfiguration extends GlobalConfiguration implemen
                 mostSuspendedPerAgent,
                 mostSuspended,
                 TimeUnit.MINUTES.toMillis(ageingMinutes),
-                bytes(imageLimitMegabytes),
+                (long) imageLimitMegabytes << 20,
                 memoryFloorBytes(),
                 undumpable,
                 hours == null ? null : hours.undisturbed());
@@ -282,17 +280,10 @@ public final class PreemptibleConfiguration extends GlobalConfiguration implemen
     /** Takes over the page's values, all of them or, when one is out of its range, none. */
     @Override
     public boolean configure(StaplerRequest2 req, JSONObject json) throws FormException {
-        PreemptibleConfiguration asked = new PreemptibleConfiguration();
-        asked.take(this);
+        PreemptibleConfiguration asked = with(req, json);
         // The page leaves an empty list and a part that is switched off out of what it sends.
-        asked.sliceRules = new ArrayList<>();
-        asked.undisturbedHours = null;
-        // Each setter saves; leaving the change without a commit writes nothing.
-        try (BulkChange unsaved = new BulkChange(asked)) {
-            req.bindJSON(asked, json);
-        } catch (RuntimeException refused) {
-            throw new FormException(sentenceOf(refused), refused, "preemptible");
-        }
+        asked.sliceRules = json.has("sliceRules") ? asked.sliceRules : new ArrayList<>();
+        asked.undisturbedHours = json.has("undisturbedHours") ? asked.undisturbedHours : null;
         try (BulkChange change = new BulkChange(this)) {
             take(asked);
             save();
@@ -301,6 +292,23 @@ public final class PreemptibleConfiguration extends GlobalConfiguration implemen
             throw new UncheckedIOException(e);
         }
         return true;
+    }
+
+    /**
+     * A copy with other values, which is not saved.
+     *
+     * @throws FormException when one is out of its range
+     */
+    PreemptibleConfiguration with(StaplerRequest2 req, JSONObject json) throws FormException {
+        PreemptibleConfiguration asked = new PreemptibleConfiguration();
+        asked.take(this);
+        // Each setter saves; leaving the change without a commit writes nothing.
+        try (BulkChange unsaved = new BulkChange(asked)) {
+            req.bindJSON(asked, json);
+        } catch (RuntimeException refused) {
+            throw new FormException(sentenceOf(refused), refused, "preemptible");
+        }
+        return asked;
     }
 
     private void take(PreemptibleConfiguration other) {
@@ -375,10 +383,6 @@ public final class PreemptibleConfiguration extends GlobalConfiguration implemen
             case FOLDER -> Messages.PreemptibleConfiguration_OwnerBy_Folder();
             case JOB -> Messages.PreemptibleConfiguration_OwnerBy_Job();
         });
-    }
-
-    private static long bytes(int megabytes) {
-        return (long) megabytes << 20;
     }
 
     /** Stapler wraps what a setter throws; the sentence for people is the innermost. */

@@ -28,7 +28,8 @@ enum Range {
     /** Priority Sorter lets administrators have as many priorities as they like; nobody needs more than these. */
     HIGHEST_PRIORITY(Messages::SliceRule_HighestPriority, 1, Range.LOWEST_PRIORITY_OF_ALL),
     LOWEST_PRIORITY(Messages::SliceRule_LowestPriority, 1, Range.LOWEST_PRIORITY_OF_ALL),
-    LONG_STAGE(Messages::UndisturbedHours_LongMinutes, 0, Range.WEEK_IN_MINUTES);
+    LONG_STAGE(Messages::UndisturbedHours_LongMinutes, 0, Range.WEEK_IN_MINUTES),
+    TRIAL_DAYS(Messages::Trial_Days, 1, 365);
 
     static final int LOWEST_PRIORITY_OF_ALL = 1_000;
 

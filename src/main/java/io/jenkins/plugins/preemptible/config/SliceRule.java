@@ -88,7 +88,7 @@ public final class SliceRule implements Describable<SliceRule> {
     }
 
     /**
-     * Gives the rule back; the setters cannot do this, since they are called in any order.
+     * Gives the rule back. The setters cannot check this, since they are called in any order.
      *
      * @throws IllegalArgumentException when its priorities are the wrong way round
      */

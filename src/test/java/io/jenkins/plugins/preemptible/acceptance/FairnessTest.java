@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.acceptance;
 
+import static org.awaitility.Awaitility.await;
 import static org.hamcrest.MatcherAssert.assertThat;
 import static org.hamcrest.Matchers.containsString;
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -84,6 +85,15 @@ class FairnessTest extends OneAgent {
                 runs.add(Rig.start(job));
             }
         }
+        // Who comes later has no claim to what the others have had before.
+        await("every stage has begun").atMost(Duration.ofMinutes(3)).until(() -> {
+            boolean all = true;
+            for (WorkflowRun run : runs) {
+                TimeSlices.set(run.getExternalizableId(), SLICE_MILLIS);
+                all &= Rig.log(run).contains("count-1\n");
+            }
+            return all;
+        });
         Map<String, Long> had = new TreeMap<>();
         Map<String, Long> since = new HashMap<>();
         long begun = System.nanoTime();
@@ -91,9 +101,6 @@ class FairnessTest extends OneAgent {
         while (System.nanoTime() - begun < SIX_MINUTES.toNanos()) {
             long now = System.nanoTime();
             for (StageRecord stage : StageRegistry.get().all()) {
-                if (stage.timeSliceMillis() == 0) {
-                    TimeSlices.set(stage.runId(), SLICE_MILLIS);
-                }
                 if (stage.state().name().equals("RUNNING")) {
                     had.merge(stage.job(), now - since.getOrDefault("", now), Long::sum);
                 }

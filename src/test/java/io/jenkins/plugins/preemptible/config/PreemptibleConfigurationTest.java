@@ -314,7 +314,9 @@ class PreemptibleConfigurationTest {
 
         List<String> methods = new ArrayList<>(List.of(
                 configuration.getDescriptorUrl() + "/fillOwnerByItems",
-                configuration.getDescriptorUrl() + "/fillUndumpableItems"));
+                configuration.getDescriptorUrl() + "/fillUndumpableItems",
+                jenkins.jenkins.getDescriptorOrDie(Trial.class).getDescriptorUrl() + "/checkDays",
+                jenkins.jenkins.getDescriptorOrDie(Trial.class).getDescriptorUrl() + "/try"));
         for (String setting : NUMBERS) {
             methods.add(configuration.getDescriptorUrl() + "/check" + Character.toUpperCase(setting.charAt(0)) + setting.substring(1));
         }
@@ -357,6 +359,7 @@ class PreemptibleConfigurationTest {
         for (String field : List.of("from", "to", "zone", "longMinutes")) {
             fields.add(hours + "/help/" + field);
         }
+        fields.add(jenkins.jenkins.getDescriptorOrDie(Trial.class).getDescriptorUrl() + "/help/days");
         for (String field : fields) {
             String help = jenkins.createWebClient()
                     .goTo(field)

@@ -2,6 +2,8 @@ package io.jenkins.plugins.preemptible.config;
 
 import static org.awaitility.Awaitility.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import hudson.model.Cause;
 import hudson.model.CauseAction;
@@ -9,7 +11,16 @@ import hudson.model.FreeStyleProject;
 import hudson.model.Queue;
 import hudson.model.Run;
 import hudson.triggers.TimerTrigger;
+import io.jenkins.plugins.preemptible.engine.policy.Limits;
+import io.jenkins.plugins.preemptible.engine.simulation.PastJob;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.Set;
+import java.util.stream.Collectors;
+import org.htmlunit.html.HtmlElement;
+import org.htmlunit.html.HtmlForm;
+import org.htmlunit.html.HtmlPage;
 import org.jenkinsci.plugins.workflow.cps.CpsFlowDefinition;
 import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
@@ -20,9 +31,9 @@ import org.jvnet.hudson.test.JenkinsRule;
 import org.jvnet.hudson.test.MockFolder;
 import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 
-/** Whose real builds and real items of the queue are. */
+/** Whose real builds and items of the queue are, what is read of builds that have ended, and limits tried on them. */
 @WithJenkins
-class OwnersTest {
+class RealBuildsTest {
 
     private static JenkinsRule jenkins;
     private static MockFolder team;
@@ -106,6 +117,73 @@ class OwnersTest {
     void thePagesChoiceCounts() {
         PreemptibleConfiguration.get().setOwnerBy("folder");
         assertEquals(new Owners(OwnerBy.FOLDER), Owners.get());
+    }
+
+    @Test
+    void whatHeldAnExecutorIsReadOfFinishedBuilds() throws Exception {
+        long begin = System.currentTimeMillis();
+        finishedBuilds();
+
+        FinishedBuilds all = FinishedBuilds.read(begin, 10, new Owners(OwnerBy.JOB), () -> false);
+
+        assertEquals(2, all.builds());
+        assertFalse(all.cut());
+        assertEquals(
+                Set.of("plain,,false,job:plain", "pipeline,built-in,false,job:pipeline", "pipeline,built-in,true,job:pipeline"),
+                all.jobs().stream()
+                        .map(job -> job.name().replaceAll("-[0-9]*/.*", "") + "," + job.label() + ","
+                                + job.preemptible() + "," + job.owner().replaceAll("-[0-9]*$", ""))
+                        .collect(Collectors.toSet()));
+        for (PastJob job : all.jobs()) {
+            assertTrue(begin - 1 <= job.queuedMillis() && job.endedMillis() <= System.currentTimeMillis(), job::toString);
+        }
+        assertTrue(FinishedBuilds.read(begin, 1, new Owners(OwnerBy.JOB), () -> false).cut());
+        assertTrue(FinishedBuilds.read(begin, 10, new Owners(OwnerBy.JOB), () -> true).cut());
+    }
+
+    @Test
+    void limitsAreTriedOnThisControllersBuilds() throws Exception {
+        finishedBuilds();
+        Limits before = PreemptibleConfiguration.get().limits();
+        HtmlPage page = jenkins.createWebClient().goTo("configure");
+        HtmlForm form = page.getFormByName("config");
+        form.getInputByName("_.exemptSeconds").setValue("30");
+
+        String answer = tried(page, form);
+
+        assertTrue(answer.contains("suspend (ours)"), answer);
+        assertTrue(answer.contains("first come, first served"), answer);
+        assertTrue(answer.contains("As it really was"), answer);
+        assertEquals(before, PreemptibleConfiguration.get().limits(), "nothing is saved");
+
+        form.getInputByName("_.exemptSeconds").setValue("86401");
+        answer = tried(page, form);
+
+        assertTrue(
+                answer.contains("Shortest undisturbed run is 86401, but must be a whole number from 0 to 86400."), answer);
+    }
+
+    private static String tried(HtmlPage page, HtmlForm form) throws Exception {
+        HtmlElement button = form.querySelector("button[data-validate-button-method='try']");
+        button.click();
+        page.getWebClient().waitForBackgroundJavaScript(60_000);
+        HtmlElement container = (HtmlElement) button.getParentNode();
+        return container.getTextContent();
+    }
+
+    /** One of each kind; of the Pipeline two blocks have an executor. */
+    private static void finishedBuilds() throws Exception {
+        // Where a stage's sandbox would be: the stage then runs without one, and nothing of it outlives the test.
+        Path sandboxes = jenkins.jenkins.getRootDir().toPath().resolve("preemptible");
+        if (!Files.exists(sandboxes)) {
+            Files.createFile(sandboxes);
+        }
+        long number = System.nanoTime();
+        jenkins.buildAndAssertSuccess(jenkins.createFreeStyleProject("plain-" + number));
+        WorkflowJob pipeline = jenkins.createProject(WorkflowJob.class, "pipeline-" + number);
+        pipeline.setDefinition(new CpsFlowDefinition(
+                "node('built-in') { echo 'one' }\npreemptible(label: 'built-in', priority: 4) { echo 'two' }", true));
+        jenkins.buildAndAssertSuccess(pipeline);
     }
 
     private static Run<?, ?> build(String name, Cause... causes) throws Exception {

@@ -1,0 +1,47 @@
+package io.jenkins.plugins.preemptible.engine.simulation;
+
+import io.jenkins.plugins.preemptible.engine.policy.Limits;
+import java.util.Arrays;
+import java.util.List;
+
+/**
+ * The same workload under all disciplines, side by side.
+ *
+ * <ol>
+ *   <li>One {@link Figures} a discipline, in the order of {@link Discipline}.
+ *   <li>For a history, besides, what its jobs really waited.
+ *   <li>Jobs that were too many to be replayed are counted, not hidden.
+ * </ol>
+ *
+ * @param jobs that were simulated
+ * @param leftOut the oldest ones, which were not
+ * @param executors of all agents
+ * @param load work that arrived for the executor time that there was, 1 = as much as there was; 0 for a workload whose
+ *     jobs all arrive at once
+ * @param recorded what the jobs of a history really waited; empty for generated workloads
+ */
+public record Comparison(
+        int jobs, int leftOut, int executors, double load, List<Figures> figures, List<WaitFigures> recorded) {
+
+    public Comparison {
+        figures = List.copyOf(figures);
+        recorded = List.copyOf(recorded);
+    }
+
+    static Comparison of(Workload workload, Limits limits, Rates rates, int leftOut, List<WaitFigures> recorded) {
+        List<Figures> figures = Arrays.stream(Discipline.values())
+                .map(each -> Simulation.run(workload, limits, rates, each).figures())
+                .toList();
+        List<SimJob> jobs = workload.jobs();
+        long window = jobs.isEmpty()
+                ? 0
+                : jobs.get(jobs.size() - 1).arrivalMillis() - jobs.get(0).arrivalMillis();
+        double load = window == 0 ? 0 : (double) workload.workMillis() / ((double) window * workload.executors());
+        return new Comparison(jobs.size(), leftOut, workload.executors(), load, figures, recorded);
+    }
+
+    /** What that discipline made of it. */
+    public Figures of(Discipline discipline) {
+        return figures.get(discipline.ordinal());
+    }
+}

@@ -1,0 +1,60 @@
+package io.jenkins.plugins.preemptible.engine.simulation;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * What an agent is doing at one moment of the simulation.
+ *
+ * <ol>
+ *   <li>Its executors: idle, or held by a job that runs, is being restored, or is dumped because memory is short.
+ *   <li>Its memory: held by what runs and by what is frozen and has no image yet.
+ *   <li>The suspended stages that it keeps.
+ * </ol>
+ */
+final class Host {
+
+    final SimAgent agent;
+    /** Its name: where its suspended stages may go on. */
+    final Set<String> alone;
+    /** Those that hold an executor. */
+    final List<Course> holders = new ArrayList<>();
+    private long usedBytes;
+    int suspended;
+
+    Host(SimAgent agent) {
+        this.agent = agent;
+        this.alone = Set.of(agent.name());
+    }
+
+    int idle() {
+        return agent.executors() - holders.size();
+    }
+
+    void take(Course course) {
+        if (idle() == 0) {
+            throw new IllegalStateException("No executor of " + agent.name() + " is idle for " + course.id);
+        }
+        holders.add(course);
+    }
+
+    void release(Course course) {
+        if (!holders.remove(course)) {
+            throw new IllegalStateException(course.id + " holds no executor of " + agent.name());
+        }
+    }
+
+    void remember(long bytes) {
+        usedBytes += bytes;
+    }
+
+    void forget(long bytes) {
+        usedBytes -= bytes;
+    }
+
+    /** -1 = unknown. */
+    long freeBytes() {
+        return agent.memoryBytes() == 0 ? -1 : Math.max(0, agent.memoryBytes() - usedBytes);
+    }
+}

@@ -1,0 +1,113 @@
+package io.jenkins.plugins.preemptible.engine.simulation;
+
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.function.IntUnaryOperator;
+
+/**
+ * The jobs that wait for an executor.
+ *
+ * <ol>
+ *   <li>Kept by where they fit, priority and owner, each the longest waiting first.
+ *   <li>The policy is shown only the first of each such line, one more than can be served. Claims that fit the same
+ *       agents and have the same priority are alike to it: each takes one idle executor or one running stage for itself,
+ *       or gets the answer that all behind it get. So the decision is the same as if it saw all.
+ *   <li>A job for which an executor is just being freed is out of its line and always shown.
+ * </ol>
+ */
+final class WaitingJobs {
+
+    private static final Comparator<Course> OLDEST_FIRST =
+            Comparator.comparingLong((Course course) -> course.sinceMillis).thenComparing(course -> course.id);
+
+    private record Place(Set<String> fitting, int priority) {}
+
+    private final Map<Place, Map<String, TreeSet<Course>>> lines = new HashMap<>();
+    private final Set<Course> heirs = new TreeSet<>(OLDEST_FIRST);
+    private final Map<String, Integer> byOwner = new TreeMap<>();
+
+    void add(Course course) {
+        lines.computeIfAbsent(new Place(course.fitting, course.priority), line -> new TreeMap<>())
+                .computeIfAbsent(course.owner, owner -> new TreeSet<>(OLDEST_FIRST))
+                .add(course);
+        byOwner.merge(course.owner, 1, Integer::sum);
+    }
+
+    void becomesHeir(Course course) {
+        removeFromLine(course);
+        heirs.add(course);
+    }
+
+    void remove(Course course) {
+        if (!heirs.remove(course)) {
+            removeFromLine(course);
+        }
+        byOwner.computeIfPresent(course.owner, (owner, count) -> count == 1 ? null : count - 1);
+    }
+
+    private void removeFromLine(Course course) {
+        Place place = new Place(course.fitting, course.priority);
+        Map<String, TreeSet<Course>> owners = lines.get(place);
+        TreeSet<Course> own = owners.get(course.owner);
+        own.remove(course);
+        if (own.isEmpty()) {
+            owners.remove(course.owner);
+        }
+        if (owners.isEmpty()) {
+            lines.remove(place);
+        }
+    }
+
+    boolean isEmpty() {
+        return byOwner.isEmpty();
+    }
+
+    Set<String> owners() {
+        return byOwner.keySet();
+    }
+
+    /**
+     * Those that the policy has to see.
+     *
+     * @param servable how many of a priority can be served at best
+     * @param usedMillis by owner, as the policy orders equals
+     */
+    List<Course> shown(IntUnaryOperator servable, Map<String, Long> usedMillis) {
+        List<Course> shown = new ArrayList<>(heirs);
+        lines.forEach((place, owners) ->
+                addFirst(owners, servable.applyAsInt(place.priority) + 1, usedMillis, shown));
+        return shown;
+    }
+
+    private static void addFirst(
+            Map<String, TreeSet<Course>> owners, int most, Map<String, Long> usedMillis, List<Course> shown) {
+        Map<Long, List<TreeSet<Course>>> byUse = new TreeMap<>();
+        owners.forEach((owner, courses) -> byUse.computeIfAbsent(
+                        usedMillis.getOrDefault(owner, 0L), used -> new ArrayList<>())
+                .add(courses));
+        int room = most;
+        for (List<TreeSet<Course>> alike : byUse.values()) {
+            List<Course> next = new ArrayList<>();
+            for (TreeSet<Course> courses : alike) {
+                Iterator<Course> each = courses.iterator();
+                for (int i = 0; i < room && each.hasNext(); i++) {
+                    next.add(each.next());
+                }
+            }
+            next.sort(OLDEST_FIRST);
+            List<Course> first = next.subList(0, Math.min(room, next.size()));
+            shown.addAll(first);
+            room -= first.size();
+            if (room == 0) {
+                return;
+            }
+        }
+    }
+}
