@@ -46,7 +46,8 @@ public final class AgentByHandAction implements Action {
     /** Shown where there is something to see or to do. */
     @Override
     public String getIconFileName() {
-        return getDrain() != null || isMayManage() || !stages().isEmpty() ? "symbol-suspended plugin-preemptible" : null;
+        boolean shown = getDrain() != null || isMayManage() || !stages().isEmpty();
+        return shown ? "symbol-suspended plugin-preemptible" : null;
     }
 
     @Override

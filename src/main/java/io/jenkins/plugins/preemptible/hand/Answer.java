@@ -24,8 +24,8 @@ import org.kohsuke.stapler.StaplerResponse2;
  * <ol>
  *   <li>A status as HTTP has them, one sentence for people, and what became of each stage that was meant.
  *   <li>Programs get it as JSON: {@code {"ok":true,"message":…,"stages":[…]}}.
- *   <li>Browsers, which say that they want a page, are led back to where the button was, or see the sentence on Jenkins'
- *       own page for errors, which has the status 400.
+ *   <li>Browsers, which say that they want a page, are led back to where the button was, or see the sentence on
+ *       Jenkins' own page for errors, which has the status 400.
  * </ol>
  *
  * Made and used by one thread.

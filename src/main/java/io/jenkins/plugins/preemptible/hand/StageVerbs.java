@@ -127,7 +127,8 @@ final class StageVerbs {
             }
             StageLog.line(live.context(), Messages.StageVerbs_LogSuspend(user()));
         }
-        return done(stage, suspended ? Messages.StageVerbs_Stays(stage.name()) : Messages.StageVerbs_Suspends(stage.name()));
+        return done(
+                stage, suspended ? Messages.StageVerbs_Stays(stage.name()) : Messages.StageVerbs_Suspends(stage.name()));
     }
 
     private static OfStage resume(StageRecord stage) {

@@ -44,14 +44,14 @@ import org.jvnet.hudson.test.MockAuthorizationStrategy;
 import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 
 /**
- * Who may do what by hand, how it answers, and what programs can read. One Pipeline runs all along, in a stage that never
- * is suspended: it sleeps, which is no process.
+ * Who may do what by hand, how it answers, and what programs can read. One Pipeline runs all along, in a stage that
+ * never is suspended: it sleeps, which is no process.
  */
 @WithJenkins
 class ByHandTest {
 
     private static final String[] USERS = {"reader", "owner", "stranger", "suspender", "manager", "admin"};
-    /** For whom the verbs of a build's stages are. "stranger" has the same right as "owner", and has started nothing. */
+    /** For whom the verbs of stages are. "stranger" has the same right as "owner", and has started nothing. */
     private static final List<String> MAY_SUSPEND = List.of("owner", "suspender", "manager", "admin");
 
     private static final List<String> MAY_MANAGE = List.of("manager", "admin");
@@ -153,7 +153,7 @@ class ByHandTest {
     void exemptionsAreForThoseWhoManage() throws Exception {
         for (String user : USERS) {
             boolean may = MAY_MANAGE.contains(user);
-            answers(may ? 200 : 403, may ? "not suspended for others" : "Preemptible/Manage", post(user, onBuild("never")));
+            answers(may ? 200 : 403, may ? "not suspended for others" : "Preemptible", post(user, onBuild("never")));
             assertEquals(may, NeverPreemptAction.holds(run.getExternalizableId()), user);
             answers(may ? 200 : 403, may ? "again" : "Preemptible/Manage", post(user, onBuild("preempt-again")));
             assertFalse(NeverPreemptAction.of(run), user);
@@ -173,7 +173,7 @@ class ByHandTest {
             answers(may ? 200 : 403, may ? "is being drained" : "Preemptible/Manage", post(user, onAgent("drain")));
             assertEquals(may, DrainedAgents.get().contains(node), user);
             assertEquals(may, new DrainedAgents().contains(node), user + ", as it is saved");
-            answers(may ? 200 : 403, may ? "not being drained any more" : "Preemptible", post(user, onAgent("undrain")));
+            answers(may ? 200 : 403, may ? "not being drained" : "Preemptible", post(user, onAgent("undrain")));
             assertFalse(DrainedAgents.get().contains(node), user);
             assertEquals(may ? 0 : 6, command("drain", user, node).returnCode(), user);
             assertEquals(may, DrainedAgents.get().contains(node), user);
@@ -235,8 +235,8 @@ class ByHandTest {
         try {
             WebResponse refused = post("owner", onBuild("suspend"));
             answers(409, "cannot be suspended as it is. CRIU was not found.", refused);
-            JSONObject one = JSONObject.fromObject(refused.getContentAsString()).getJSONArray("stages").getJSONObject(0);
-            assertEquals("tests", one.getString("stage"));
+            JSONObject one = only(
+                    JSONObject.fromObject(refused.getContentAsString()).getJSONArray("stages"), "stage", "tests");
             assertFalse(one.getBoolean("ok"));
             assertFalse(stage().byHand());
             answers(200, "but 1 that cannot", post("manager", onAgent("drain")));
@@ -313,7 +313,8 @@ class ByHandTest {
         assertThat(page.asNormalizedText(), containsString("manager has been draining this agent"));
         press("manager", address, "undrain");
         assertFalse(DrainedAgents.get().contains(agent.getNodeName()));
-        assertThat(page("manager", agent.toComputer().getUrl()).asNormalizedText(), containsString("Preemptible stages"));
+        assertThat(
+                page("manager", agent.toComputer().getUrl()).asNormalizedText(), containsString("Preemptible stages"));
 
         HtmlPage blind = page("blind", address);
         assertThat(blind.asNormalizedText(), containsString("a build that you may not see"));
