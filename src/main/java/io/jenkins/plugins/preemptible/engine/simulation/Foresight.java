@@ -21,7 +21,7 @@ import java.util.TreeMap;
  */
 public final class Foresight {
 
-    /** About a second of a processor for 5,000 jobs and all disciplines, where few stages are preemptible. */
+    /** Some seconds of a processor for all disciplines and some ten executors. */
     public static final int MOST_JOBS = 20_000;
 
     private static final int EXECUTORS_OF_AN_AGENT = 2;

@@ -368,7 +368,8 @@ final class Simulation {
         if (waiting.isEmpty() && suspended.isEmpty()) {
             return;
         }
-        long next = look.next(now, hosts, suspended);
+        int best = suspended.stream().mapToInt(course -> course.priority).reduce(waiting.best(), Math::min);
+        long next = look.next(now, best, hosts, suspended);
         if (next < nextLook && next > now) {
             nextLook = next;
             plan(next, What.LOOK, null);
