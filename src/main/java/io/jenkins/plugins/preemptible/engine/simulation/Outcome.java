@@ -28,7 +28,7 @@ record Outcome(Discipline discipline, Workload workload, List<Course> courses, d
         TreeSet<String> kinds = new TreeSet<>();
         courses.forEach(course -> kinds.add(course.job.kind()));
         long lost = courses.stream().mapToLong(course -> course.lostMillis).sum();
-        long overhead = courses.stream().mapToLong(course -> course.overheadMillis).sum();
+        long overhead = courses.stream().mapToLong(course -> course.dumpMillis + course.restoreMillis).sum();
         long reruns = courses.stream().mapToLong(course -> course.reruns).sum();
         long all = courses.stream().mapToLong(course -> course.suspensions).sum();
         return new Figures(
