@@ -12,7 +12,7 @@ import java.util.List;
  * <ol>
  *   <li>The page must have both lines, once and in their order: else nothing is written.
  *   <li>What stands between them is replaced, all else stays as it is.
- *   <li>The page is read before the work that takes minutes, so that a wrong one is refused at once.
+ *   <li>A wrong page is refused before the work that takes minutes; what people changed meanwhile is kept.
  * </ol>
  */
 final class MarkedSection {
@@ -21,32 +21,37 @@ final class MarkedSection {
     static final String END = "<!-- simulate: end -->";
 
     private final Path page;
-    private final List<String> before;
-    private final List<String> after;
 
     /** @throws RefusedException when the page cannot be read or lacks the two lines */
     MarkedSection(Path page) {
         this.page = page;
-        List<String> lines;
-        try {
-            lines = Files.readAllLines(page);
-        } catch (IOException e) {
-            throw new RefusedException("The page " + page + " cannot be read; check the path");
-        }
-        int begin = lines.indexOf(BEGIN);
-        int end = lines.indexOf(END);
-        if (begin < 0 || end < begin || lines.lastIndexOf(BEGIN) != begin || lines.lastIndexOf(END) != end) {
-            throw new RefusedException("The page " + page + " has not once the line '" + BEGIN + "' and after it '" + END
-                    + "', so there is no place for the figures; add the two lines");
-        }
-        before = lines.subList(0, begin + 1);
-        after = lines.subList(end, lines.size());
+        Marked.of(page);
     }
 
+    /** @throws RefusedException when the page has lost the two lines meanwhile */
     void replace(List<String> section) throws IOException {
-        List<String> lines = new ArrayList<>(before);
+        Marked now = Marked.of(page);
+        List<String> lines = new ArrayList<>(now.lines.subList(0, now.begin + 1));
         lines.addAll(section);
-        lines.addAll(after);
+        lines.addAll(now.lines.subList(now.end, now.lines.size()));
         Files.write(page, lines);
+    }
+
+    private record Marked(List<String> lines, int begin, int end) {
+        static Marked of(Path page) {
+            List<String> lines;
+            try {
+                lines = Files.readAllLines(page);
+            } catch (IOException e) {
+                throw new RefusedException("The page " + page + " cannot be read; check the path");
+            }
+            int begin = lines.indexOf(BEGIN);
+            int end = lines.indexOf(END);
+            if (begin < 0 || end < begin || lines.lastIndexOf(BEGIN) != begin || lines.lastIndexOf(END) != end) {
+                throw new RefusedException("The page " + page + " has not once the line '" + BEGIN + "' and after it '"
+                        + END + "', so there is no place for the figures; add the two lines");
+            }
+            return new Marked(lines, begin, end);
+        }
     }
 }

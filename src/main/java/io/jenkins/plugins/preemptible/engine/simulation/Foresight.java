@@ -21,8 +21,14 @@ import java.util.TreeMap;
  */
 public final class Foresight {
 
-    /** Some seconds of a processor for all disciplines and some ten executors. */
+    /** At most, on few agents. */
     public static final int MOST_JOBS = 20_000;
+
+    /** Jobs and agents multiplied: about ten seconds of a processor for all disciplines. */
+    private static final int MOST_WORK = 600_000;
+
+    /** What a decision costs beside its agents, in agents. */
+    private static final int FIXED_WORK = 10;
 
     private static final int EXECUTORS_OF_AN_AGENT = 2;
 
@@ -42,10 +48,15 @@ public final class Foresight {
     public static Comparison compare(List<PastJob> history, List<SimAgent> agents, Limits limits, Rates rates) {
         List<PastJob> newest = history.stream()
                 .sorted(Comparator.comparingLong(PastJob::queuedMillis))
-                .skip(Math.max(0, history.size() - MOST_JOBS))
+                .skip(Math.max(0, history.size() - mostJobs(agents.size())))
                 .toList();
         Workload workload = new Workload(newest.stream().map(PastJob::replayed).toList(), agents);
         return Comparison.of(workload, limits, rates, history.size() - newest.size(), recorded(newest));
+    }
+
+    /** How many jobs are replayed at most on so many agents. */
+    public static int mostJobs(int agents) {
+        return Math.min(MOST_JOBS, MOST_WORK / (FIXED_WORK + agents));
     }
 
     private static List<WaitFigures> recorded(List<PastJob> jobs) {

@@ -60,6 +60,7 @@ class ForesightTest {
         Comparison comparison = Foresight.compare(history, List.of(new SimAgent("a", Set.of(), 1, 0)), LIMITS);
         assertEquals(5, comparison.leftOut());
         assertEquals(Foresight.MOST_JOBS, comparison.jobs());
+        assertTrue(Foresight.mostJobs(1_000) < 1_000);
         assertEquals(List.of("priority 3"),
                 comparison.recorded().stream().map(WaitFigures::kind).toList());
     }
