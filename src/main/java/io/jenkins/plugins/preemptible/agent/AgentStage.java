@@ -82,12 +82,9 @@ public final class AgentStage {
     }
 
     /**
-     * Looks whether the stage could be suspended; it runs on untouched.
-     *
-     * @return why it never can as it is, in words; null when it can, or can try again later
+     * Looks whether the stage could be suspended and how much memory it has; it runs on untouched.
      */
-    @CheckForNull
-    public String look() throws IOException, InterruptedException {
+    public Seen look() throws IOException, InterruptedException {
         return Limited.act(home, new SuspendVerbs.Look(id.value()));
     }
 
@@ -156,6 +153,15 @@ public final class AgentStage {
     public void remove() throws IOException, InterruptedException {
         Limited.act(home, new Remove(id.value()));
     }
+
+    /**
+     * What {@link #look} answers.
+     *
+     * @param leak why the stage can never be suspended as it is, in words; null when it can, or can try again later
+     * @param residentBytes memory of its processes, shared pages counted for each; -1 when it does not run
+     * @param freeBytes memory that its host can still give away
+     */
+    public record Seen(@CheckForNull String leak, long residentBytes, long freeBytes) implements Serializable {}
 
     /** What {@link #open} answers. Exactly one of the two is null. */
     public record Sandbox(List<String> enterCommand, String refusal) implements Serializable {}

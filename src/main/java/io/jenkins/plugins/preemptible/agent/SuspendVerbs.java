@@ -11,6 +11,8 @@ import io.jenkins.plugins.preemptible.engine.FreezeRequest;
 import io.jenkins.plugins.preemptible.engine.Frozen;
 import io.jenkins.plugins.preemptible.engine.Handover;
 import io.jenkins.plugins.preemptible.engine.IfDumpFails;
+import io.jenkins.plugins.preemptible.engine.host.HostMemory;
+import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.preflight.Leak;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
@@ -32,8 +34,8 @@ final class SuspendVerbs {
 
     private SuspendVerbs() {}
 
-    /** Answers why the stage can never be dumped as it is, in words, or null. */
-    static final class Look extends InEngine<String> {
+    /** Answers why the stage can never be dumped as it is, and how much memory it and its host have. */
+    static final class Look extends InEngine<AgentStage.Seen> {
         private static final long serialVersionUID = 1L;
 
         Look(String id) {
@@ -41,16 +43,24 @@ final class SuspendVerbs {
         }
 
         @Override
-        String act(Engine engine, StageId stage, Path exchange) {
+        AgentStage.Seen act(Engine engine, StageId stage, Path exchange) {
+            long free = HostMemory.now().availableBytes();
             try {
-                return engine.preflight(stage).leaks().stream()
-                        .filter(leak -> !leak.reason().passing())
+                String leak = engine.preflight(stage).leaks().stream()
+                        .filter(found -> !found.reason().passing())
                         .findFirst()
                         .map(Look::sentence)
                         .orElse(null);
+                long init = engine.status(stage).initPid();
+                long resident = init == 0
+                        ? -1
+                        : Proc.tree(init).stream()
+                                .mapToLong(process -> Proc.residentBytes(process.pid()))
+                                .sum();
+                return new AgentStage.Seen(leak, resident, free);
             } catch (EngineException x) {
                 // It is being suspended, or has ended: there is nothing to look at.
-                return null;
+                return new AgentStage.Seen(null, -1, free);
             }
         }
 

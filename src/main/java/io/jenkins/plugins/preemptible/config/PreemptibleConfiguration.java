@@ -1,19 +1,22 @@
 package io.jenkins.plugins.preemptible.config;
 
+import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.BulkChange;
 import hudson.Extension;
 import hudson.ExtensionList;
 import hudson.model.PersistentDescriptor;
 import hudson.util.FormValidation;
+import hudson.util.ListBoxModel;
 import io.jenkins.plugins.preemptible.engine.FreezeRequest;
 import io.jenkins.plugins.preemptible.engine.policy.Limits;
+import io.jenkins.plugins.preemptible.engine.policy.Slices;
+import io.jenkins.plugins.preemptible.engine.policy.UndumpableStages;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
-import java.util.logging.Level;
-import java.util.logging.Logger;
 import jenkins.model.GlobalConfiguration;
-import jenkins.model.Jenkins;
 import net.sf.json.JSONObject;
 import org.jenkinsci.Symbol;
 import org.kohsuke.stapler.DataBoundSetter;
@@ -38,27 +41,26 @@ import org.kohsuke.stapler.verb.POST;
 @Symbol("preemptible")
 public final class PreemptibleConfiguration extends GlobalConfiguration implements PersistentDescriptor {
 
-    /** A week, in minutes: a longer slice is as good as none. */
-    static final int MOST_MINUTES = 10_080;
-
-    /** A day, in seconds. */
-    static final int MOST_SECONDS = 86_400;
-
-    static final int MOST_SUSPENSIONS = 1_000;
-
-    /** A terabyte, in megabytes. */
-    static final int MOST_MEGABYTES = 1_048_576;
-
     /** As the engine's own. */
     static final int DEFAULT_MEMORY_FLOOR_MEGABYTES = (int) (FreezeRequest.DEFAULT_MEMORY_FLOOR >> 20);
 
-    private static final Logger LOGGER = Logger.getLogger(PreemptibleConfiguration.class.getName());
+    static final int DEFAULT_AGEING_MINUTES = 10;
 
     private volatile boolean enabled = true;
     private volatile int timeSliceMinutes;
+    private volatile List<SliceRule> sliceRules = new ArrayList<>();
     private volatile int exemptSeconds;
     private volatile int mostSuspensions;
+    private volatile int mostSuspendedPerAgent;
+    private volatile int mostSuspended;
+    private volatile int ageingMinutes = DEFAULT_AGEING_MINUTES;
     private volatile int memoryFloorMegabytes = DEFAULT_MEMORY_FLOOR_MEGABYTES;
+    private volatile int imageLimitMegabytes;
+    private volatile UndumpableStages undumpable = UndumpableStages.WAIT;
+    private volatile OwnerBy ownerBy = OwnerBy.USER;
+
+    @CheckForNull
+    private volatile UndisturbedHours undisturbedHours;
 
     /** The one that Jenkins holds. */
     public static PreemptibleConfiguration get() {
@@ -81,7 +83,7 @@ public final class PreemptibleConfiguration extends GlobalConfiguration implemen
         save();
     }
 
-    /** After how many minutes of running a stage gives way to its equals; 0 = never. */
+    /** After how many minutes of running a stage gives way to its equals, where no rule fits; 0 = never. */
     public int getTimeSliceMinutes() {
         return timeSliceMinutes;
     }
@@ -89,8 +91,22 @@ public final class PreemptibleConfiguration extends GlobalConfiguration implemen
     /** @throws IllegalArgumentException when it is not in 0..10080 */
     @DataBoundSetter
     public void setTimeSliceMinutes(int timeSliceMinutes) {
-        this.timeSliceMinutes =
-                inRange(Messages.PreemptibleConfiguration_TimeSlice(), timeSliceMinutes, MOST_MINUTES);
+        this.timeSliceMinutes = Range.TIME_SLICE.checked(timeSliceMinutes);
+        save();
+    }
+
+    /** Time slices by label and priority; the first one that fits a stage counts. */
+    public List<SliceRule> getSliceRules() {
+        return List.copyOf(sliceRules);
+    }
+
+    /** @throws IllegalArgumentException when the priorities of one are the wrong way round */
+    @DataBoundSetter
+    public void setSliceRules(@CheckForNull List<SliceRule> sliceRules) {
+        // A plain list: what Jenkins writes to disk has to be readable by any later Java.
+        List<SliceRule> checked = sliceRules == null ? new ArrayList<>() : new ArrayList<>(sliceRules);
+        checked.forEach(SliceRule::checked);
+        this.sliceRules = checked;
         save();
     }
 
@@ -102,7 +118,7 @@ public final class PreemptibleConfiguration extends GlobalConfiguration implemen
     /** @throws IllegalArgumentException when it is not in 0..86400 */
     @DataBoundSetter
     public void setExemptSeconds(int exemptSeconds) {
-        this.exemptSeconds = inRange(Messages.PreemptibleConfiguration_Exempt(), exemptSeconds, MOST_SECONDS);
+        this.exemptSeconds = Range.EXEMPT.checked(exemptSeconds);
         save();
     }
 
@@ -114,8 +130,43 @@ public final class PreemptibleConfiguration extends GlobalConfiguration implemen
     /** @throws IllegalArgumentException when it is not in 0..1000 */
     @DataBoundSetter
     public void setMostSuspensions(int mostSuspensions) {
-        this.mostSuspensions =
-                inRange(Messages.PreemptibleConfiguration_MostSuspensions(), mostSuspensions, MOST_SUSPENSIONS);
+        this.mostSuspensions = Range.MOST_SUSPENSIONS.checked(mostSuspensions);
+        save();
+    }
+
+    /** Of how many suspended stages one agent holds the memory or the image at most; 0 = no limit. */
+    public int getMostSuspendedPerAgent() {
+        return mostSuspendedPerAgent;
+    }
+
+    /** @throws IllegalArgumentException when it is not in 0..1000 */
+    @DataBoundSetter
+    public void setMostSuspendedPerAgent(int mostSuspendedPerAgent) {
+        this.mostSuspendedPerAgent = Range.MOST_SUSPENDED_PER_AGENT.checked(mostSuspendedPerAgent);
+        save();
+    }
+
+    /** How many stages are suspended at a time at most, on all agents; 0 = no limit. */
+    public int getMostSuspended() {
+        return mostSuspended;
+    }
+
+    /** @throws IllegalArgumentException when it is not in 0..100000 */
+    @DataBoundSetter
+    public void setMostSuspended(int mostSuspended) {
+        this.mostSuspended = Range.MOST_SUSPENDED.checked(mostSuspended);
+        save();
+    }
+
+    /** For each such time a suspended stage's claim counts as one priority higher; 0 = it never does. */
+    public int getAgeingMinutes() {
+        return ageingMinutes;
+    }
+
+    /** @throws IllegalArgumentException when it is not in 0..10080 */
+    @DataBoundSetter
+    public void setAgeingMinutes(int ageingMinutes) {
+        this.ageingMinutes = Range.AGEING.checked(ageingMinutes);
         save();
     }
 
@@ -130,8 +181,7 @@ public final class PreemptibleConfiguration extends GlobalConfiguration implemen
     /** @throws IllegalArgumentException when it is not in 0..1048576 */
     @DataBoundSetter
     public void setMemoryFloorMegabytes(int memoryFloorMegabytes) {
-        this.memoryFloorMegabytes =
-                inRange(Messages.PreemptibleConfiguration_MemoryFloor(), memoryFloorMegabytes, MOST_MEGABYTES);
+        this.memoryFloorMegabytes = Range.MEMORY_FLOOR.checked(memoryFloorMegabytes);
         save();
     }
 
@@ -140,103 +190,199 @@ public final class PreemptibleConfiguration extends GlobalConfiguration implemen
         return (long) memoryFloorMegabytes << 20;
     }
 
+    /** A stage with more megabytes (of 2^20 bytes) of resident memory is not suspended; 0 = no limit. */
+    public int getImageLimitMegabytes() {
+        return imageLimitMegabytes;
+    }
+
+    /** @throws IllegalArgumentException when it is not in 0..1048576 */
+    @DataBoundSetter
+    public void setImageLimitMegabytes(int imageLimitMegabytes) {
+        this.imageLimitMegabytes = Range.IMAGE_LIMIT.checked(imageLimitMegabytes);
+        save();
+    }
+
+    /** What becomes of stages that cannot be dumped: {@code wait}, {@code rerun} or {@code never-preempt}. */
+    public String getUndumpable() {
+        return Choice.word(undumpable);
+    }
+
+    /** @throws IllegalArgumentException when it is another word */
+    @DataBoundSetter
+    public void setUndumpable(String undumpable) {
+        this.undumpable =
+                Choice.of(UndumpableStages.class, Messages.PreemptibleConfiguration_Undumpable(), undumpable);
+        save();
+    }
+
+    /** By what executor time is shared among equals: {@code user}, {@code folder} or {@code job}. */
+    public String getOwnerBy() {
+        return Choice.word(ownerBy);
+    }
+
+    /** @throws IllegalArgumentException when it is another word */
+    @DataBoundSetter
+    public void setOwnerBy(String ownerBy) {
+        this.ownerBy = Choice.of(OwnerBy.class, Messages.PreemptibleConfiguration_OwnerBy(), ownerBy);
+        save();
+    }
+
+    /** The same for the plugin itself. */
+    public OwnerBy ownerBy() {
+        return ownerBy;
+    }
+
+    /** Hours in which long stages are not suspended; null = none. */
+    @CheckForNull
+    public UndisturbedHours getUndisturbedHours() {
+        return undisturbedHours;
+    }
+
+    @DataBoundSetter
+    public void setUndisturbedHours(@CheckForNull UndisturbedHours undisturbedHours) {
+        this.undisturbedHours = undisturbedHours;
+        save();
+    }
+
     /** The settings as the policy takes them. */
     public Limits limits() {
+        UndisturbedHours hours = undisturbedHours;
         return new Limits(
                 enabled,
-                TimeUnit.MINUTES.toMillis(timeSliceMinutes),
+                new Slices(
+                        TimeUnit.MINUTES.toMillis(timeSliceMinutes),
+                        sliceRules.stream().map(SliceRule::rule).toList()),
                 TimeUnit.SECONDS.toMillis(exemptSeconds),
-                mostSuspensions);
+                mostSuspensions,
+                mostSuspendedPerAgent,
+                mostSuspended,
+                TimeUnit.MINUTES.toMillis(ageingMinutes),
+                (long) imageLimitMegabytes << 20,
+                memoryFloorBytes(),
+                undumpable,
+                hours == null ? null : hours.undisturbed());
     }
 
     /** Reads the saved settings; a value that somebody wrote into the file and that is out of its range is not taken. */
     @Override
     public synchronized void load() {
         super.load();
-        timeSliceMinutes = orElse(0, Messages.PreemptibleConfiguration_TimeSlice(), timeSliceMinutes, MOST_MINUTES);
-        exemptSeconds = orElse(0, Messages.PreemptibleConfiguration_Exempt(), exemptSeconds, MOST_SECONDS);
-        mostSuspensions =
-                orElse(0, Messages.PreemptibleConfiguration_MostSuspensions(), mostSuspensions, MOST_SUSPENSIONS);
-        memoryFloorMegabytes = orElse(
-                DEFAULT_MEMORY_FLOOR_MEGABYTES,
-                Messages.PreemptibleConfiguration_MemoryFloor(),
-                memoryFloorMegabytes,
-                MOST_MEGABYTES);
+        timeSliceMinutes = Range.TIME_SLICE.savedOr(0, timeSliceMinutes);
+        exemptSeconds = Range.EXEMPT.savedOr(0, exemptSeconds);
+        mostSuspensions = Range.MOST_SUSPENSIONS.savedOr(0, mostSuspensions);
+        mostSuspendedPerAgent = Range.MOST_SUSPENDED_PER_AGENT.savedOr(0, mostSuspendedPerAgent);
+        mostSuspended = Range.MOST_SUSPENDED.savedOr(0, mostSuspended);
+        ageingMinutes = Range.AGEING.savedOr(DEFAULT_AGEING_MINUTES, ageingMinutes);
+        memoryFloorMegabytes = Range.MEMORY_FLOOR.savedOr(DEFAULT_MEMORY_FLOOR_MEGABYTES, memoryFloorMegabytes);
+        imageLimitMegabytes = Range.IMAGE_LIMIT.savedOr(0, imageLimitMegabytes);
     }
 
     /** Takes over the page's values, all of them or, when one is out of its range, none. */
     @Override
     public boolean configure(StaplerRequest2 req, JSONObject json) throws FormException {
-        boolean enabledBefore = enabled;
-        int sliceBefore = timeSliceMinutes;
-        int exemptBefore = exemptSeconds;
-        int mostBefore = mostSuspensions;
-        int floorBefore = memoryFloorMegabytes;
-        // The change is written once, when all of it was taken; leaving it without commit writes nothing.
+        PreemptibleConfiguration asked = with(req, json);
+        // The page leaves an empty list and a part that is switched off out of what it sends.
+        asked.sliceRules = json.has("sliceRules") ? asked.sliceRules : new ArrayList<>();
+        asked.undisturbedHours = json.has("undisturbedHours") ? asked.undisturbedHours : null;
         try (BulkChange change = new BulkChange(this)) {
-            req.bindJSON(this, json);
+            take(asked);
+            save();
             change.commit();
-            return true;
-        } catch (RuntimeException refused) {
-            enabled = enabledBefore;
-            timeSliceMinutes = sliceBefore;
-            exemptSeconds = exemptBefore;
-            mostSuspensions = mostBefore;
-            memoryFloorMegabytes = floorBefore;
-            throw new FormException(sentenceOf(refused), refused, "preemptible");
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
+        return true;
+    }
+
+    /**
+     * A copy with other values, which is not saved.
+     *
+     * @throws FormException when one is out of its range
+     */
+    PreemptibleConfiguration with(StaplerRequest2 req, JSONObject json) throws FormException {
+        PreemptibleConfiguration asked = new PreemptibleConfiguration();
+        asked.take(this);
+        // Each setter saves; leaving the change without a commit writes nothing.
+        try (BulkChange unsaved = new BulkChange(asked)) {
+            req.bindJSON(asked, json);
+        } catch (RuntimeException refused) {
+            throw new FormException(sentenceOf(refused), refused, "preemptible");
+        }
+        return asked;
+    }
+
+    private void take(PreemptibleConfiguration other) {
+        enabled = other.enabled;
+        timeSliceMinutes = other.timeSliceMinutes;
+        sliceRules = other.sliceRules;
+        exemptSeconds = other.exemptSeconds;
+        mostSuspensions = other.mostSuspensions;
+        mostSuspendedPerAgent = other.mostSuspendedPerAgent;
+        mostSuspended = other.mostSuspended;
+        ageingMinutes = other.ageingMinutes;
+        memoryFloorMegabytes = other.memoryFloorMegabytes;
+        imageLimitMegabytes = other.imageLimitMegabytes;
+        undumpable = other.undumpable;
+        ownerBy = other.ownerBy;
+        undisturbedHours = other.undisturbedHours;
     }
 
     @POST
     public FormValidation doCheckTimeSliceMinutes(@QueryParameter String value) {
-        return check(Messages.PreemptibleConfiguration_TimeSlice(), value, MOST_MINUTES);
+        return Range.TIME_SLICE.check(value);
     }
 
     @POST
     public FormValidation doCheckExemptSeconds(@QueryParameter String value) {
-        return check(Messages.PreemptibleConfiguration_Exempt(), value, MOST_SECONDS);
+        return Range.EXEMPT.check(value);
     }
 
     @POST
     public FormValidation doCheckMostSuspensions(@QueryParameter String value) {
-        return check(Messages.PreemptibleConfiguration_MostSuspensions(), value, MOST_SUSPENSIONS);
+        return Range.MOST_SUSPENSIONS.check(value);
+    }
+
+    @POST
+    public FormValidation doCheckMostSuspendedPerAgent(@QueryParameter String value) {
+        return Range.MOST_SUSPENDED_PER_AGENT.check(value);
+    }
+
+    @POST
+    public FormValidation doCheckMostSuspended(@QueryParameter String value) {
+        return Range.MOST_SUSPENDED.check(value);
+    }
+
+    @POST
+    public FormValidation doCheckAgeingMinutes(@QueryParameter String value) {
+        return Range.AGEING.check(value);
     }
 
     @POST
     public FormValidation doCheckMemoryFloorMegabytes(@QueryParameter String value) {
-        return check(Messages.PreemptibleConfiguration_MemoryFloor(), value, MOST_MEGABYTES);
+        return Range.MEMORY_FLOOR.check(value);
     }
 
-    private static FormValidation check(String setting, String value, int most) {
-        Jenkins.get().checkPermission(Jenkins.ADMINISTER);
-        try {
-            inRange(setting, Integer.parseInt(value.trim()), most);
-            return FormValidation.ok();
-        } catch (NumberFormatException e) {
-            return FormValidation.error(Messages.PreemptibleConfiguration_NotANumber(setting, value, String.valueOf(most)));
-        } catch (IllegalArgumentException e) {
-            return FormValidation.error(e.getMessage());
-        }
+    @POST
+    public FormValidation doCheckImageLimitMegabytes(@QueryParameter String value) {
+        return Range.IMAGE_LIMIT.check(value);
     }
 
-    private static int inRange(String setting, int value, int most) {
-        if (value < 0 || value > most) {
-            throw new IllegalArgumentException(
-                    Messages.PreemptibleConfiguration_OutOfRange(setting, String.valueOf(value), String.valueOf(most)));
-        }
-        return value;
+    @POST
+    public ListBoxModel doFillUndumpableItems() {
+        return Choice.options(UndumpableStages.class, choice -> switch (choice) {
+            case WAIT -> Messages.PreemptibleConfiguration_Undumpable_Wait();
+            case RERUN -> Messages.PreemptibleConfiguration_Undumpable_Rerun();
+            case NEVER_PREEMPT -> Messages.PreemptibleConfiguration_Undumpable_NeverPreempt();
+        });
     }
 
-    private static int orElse(int instead, String setting, int value, int most) {
-        try {
-            return inRange(setting, value, most);
-        } catch (IllegalArgumentException e) {
-            LOGGER.log(
-                    Level.WARNING, "{0} The saved value is not used; {1} is.", new Object[] {e.getMessage(), instead});
-            return instead;
-        }
+    @POST
+    public ListBoxModel doFillOwnerByItems() {
+        return Choice.options(OwnerBy.class, choice -> switch (choice) {
+            case USER -> Messages.PreemptibleConfiguration_OwnerBy_User();
+            case FOLDER -> Messages.PreemptibleConfiguration_OwnerBy_Folder();
+            case JOB -> Messages.PreemptibleConfiguration_OwnerBy_Job();
+        });
     }
 
     /** Stapler wraps what a setter throws; the sentence for people is the innermost. */

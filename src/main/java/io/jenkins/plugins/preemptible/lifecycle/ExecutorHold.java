@@ -40,6 +40,17 @@ public interface ExecutorHold {
      */
     void takeUp(Executor executor);
 
+    /** Whether the stage could be ended and run again from its beginning. */
+    boolean canRunAgain();
+
+    /**
+     * Ends the running body and runs it again from its beginning, on whatever executor is free for it then. Returns at
+     * once; where the body's own Pipeline code catches the interruption, the stage goes on as that code says.
+     *
+     * @param why for the build log
+     */
+    void runAgain(String why);
+
     /** Whether a request waits in the queue. */
     boolean requested(StageRecord stage);
 }

@@ -51,6 +51,7 @@ public final class LiveStage {
     private final AtomicBoolean sealing = new AtomicBoolean();
     private volatile boolean sealingFailed;
     private final AtomicInteger outages = new AtomicInteger();
+    private final StageMemory memory = new StageMemory();
     /** Set when the stage may have its executor again, cleared when it has it or has lost it. */
     private volatile boolean granted;
 
@@ -81,6 +82,7 @@ public final class LiveStage {
     /** Forgets every stage; a controller that stops in the same JVM (tests) must not leave any behind. */
     static void forgetAll() {
         LIVE.clear();
+        Measured.forgetAll();
     }
 
     public String id() {
@@ -201,6 +203,11 @@ public final class LiveStage {
 
     void outageOver() {
         outages.set(0);
+    }
+
+    /** What is known of its memory. */
+    public StageMemory memory() {
+        return memory;
     }
 
     public boolean granted() {

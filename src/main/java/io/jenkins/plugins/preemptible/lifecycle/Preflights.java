@@ -75,20 +75,26 @@ public final class Preflights extends PeriodicWork {
             return;
         }
         Node node = AbortedStage.nodeOf(stage.node);
-        String leak;
+        AgentStage.Seen seen;
         try {
-            leak = AgentStage.on(node, stageId).look();
+            seen = AgentStage.on(node, stageId).look();
         } catch (IOException | RuntimeException x) {
             LOGGER.log(Level.FINE, x, () -> "cannot look at " + stage);
             return;
         } finally {
             ASKED.remove(stageId);
         }
+        live.memory().seen(System.currentTimeMillis(), seen.residentBytes());
+        Measured.of(stage.node).freeBytes(seen.freeBytes());
+        String leak = seen.leak();
         StageRecord now = StageRegistry.get().find(stageId);
         if (!looksAt(now) || Objects.equals(now.leak, leak)) {
             return;
         }
-        StageRegistry.get().settle(stageId, s -> s.leak = leak);
+        StageRegistry.get().settle(stageId, s -> {
+            s.leak = leak;
+            s.everUndumpable |= leak != null;
+        });
         if (leak == null) {
             StageLog.line(live.context(), "This stage can be suspended again: what stood against it is gone.");
         } else if (now.leak == null) {

@@ -165,6 +165,7 @@ public final class Resumption {
         StageRegistry.get().settle(before.id, s -> {
             s.state = StageLifecycle.next(s.state, Event.RESTORED);
             s.runningSinceMillis = now;
+            s.withoutExecutorMillis += Math.max(0, now - s.suspendedSinceMillis);
             s.opened(restore.enterCommand(), null);
             s.imageKey = null;
             s.frozen = false;
@@ -172,6 +173,9 @@ public final class Resumption {
             s.resumedFrom = from.words();
         });
         live.outageOver();
+        if (from == ResumedFrom.LOCAL_IMAGE || from == ResumedFrom.ARCHIVE) {
+            Measured.of(before.node).restored(live.memory().residentBytes(), tookMillis);
+        }
         if (live.takeSealingFailed()) {
             live.retryAfter(Suspension.REFUSED_RETRY_MILLIS);
         }

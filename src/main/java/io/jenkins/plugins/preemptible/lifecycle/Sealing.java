@@ -75,9 +75,18 @@ public final class Sealing {
         this.uncertain = uncertain;
     }
 
-    /** Begins; the stage's executor has just been given away. Returns at once. */
-    static void begin(LiveStage live, StageRecord stage) {
-        start(new Sealing(live, stage.suspensions, false));
+    /**
+     * Begins; the stage's executor has just been given away. Returns at once.
+     *
+     * @param delayMillis how long it stays in its agent's memory alone, since it is expected to go on before
+     */
+    static void begin(LiveStage live, StageRecord stage, long delayMillis) {
+        Sealing sealing = new Sealing(live, stage.suspensions, false);
+        if (delayMillis == 0) {
+            start(sealing);
+        } else {
+            StageThreads.schedule("sealing the image of stage " + live.id(), delayMillis, () -> start(sealing));
+        }
     }
 
     /**
@@ -288,6 +297,7 @@ public final class Sealing {
                             + dump.processes() + " processes, " + StageLog.size(dump.imageBytes())
                             + " of memory and state, sealed into " + StageLog.size(dump.archiveBytes())
                             + ". The frozen processes are gone from the agent's memory.");
+            Measured.of(sealed.node).dumped(dump.imageBytes(), dump.dumpMillis() + dump.archiveMillis());
             StageMarks.sealed(live.context(), sealed);
             return 0;
         } finally {

@@ -52,12 +52,19 @@ public final class StageRecord implements Cloneable {
     int priority;
     /** Own time slice in milliseconds, 0 for the global one. */
     long timeSliceMillis;
+    /** It may be ended and run again from its beginning. */
+    boolean rerun;
+    /** Among whose equals executor time is shared; null in the records of versions that knew no such thing. */
+    @CheckForNull
+    String owner;
 
     StageState state;
     long startedMillis;
     long runningSinceMillis;
     long suspendedSinceMillis;
     int suspensions;
+    /** For how long it had no executor, over all suspensions that are over. */
+    long withoutExecutorMillis;
 
     /** Argument prefix that puts a process into the sandbox; null when the host cannot make one. */
     @CheckForNull
@@ -93,6 +100,8 @@ public final class StageRecord implements Cloneable {
     /** Why it can never be suspended as it is now, in words; null when nothing is known that stands against it. */
     @CheckForNull
     String leak;
+    /** Something of it could not be dumped at some time. */
+    boolean everUndumpable;
     /** From what it was last resumed, in words; null before. */
     @CheckForNull
     String resumedFrom;
@@ -100,6 +109,11 @@ public final class StageRecord implements Cloneable {
     long retryAfterMillis;
     /** How often in a row a restore failed. */
     int restoreFailures;
+    /**
+     * Somebody wants it suspended until he says otherwise: it is as soon as it can be, and then goes on for nobody. False in
+     * the records of versions that knew no such thing.
+     */
+    boolean byHand;
     /** It failed since it could not be restored: its image and key are kept as long as its build. */
     boolean imageKept;
 
@@ -143,6 +157,18 @@ public final class StageRecord implements Cloneable {
         return this;
     }
 
+    /** Before the record is published only. */
+    public StageRecord withRerun(boolean value) {
+        rerun = value;
+        return this;
+    }
+
+    /** Before the record is published only. */
+    public StageRecord withOwner(@CheckForNull String value) {
+        owner = value;
+        return this;
+    }
+
     /** Adds a control folder, keeping the newest ones only. For {@link StageRegistry#update}. */
     public void launched(String controlFolder, int most) {
         controlFolders.remove(controlFolder);
@@ -150,6 +176,11 @@ public final class StageRecord implements Cloneable {
         while (controlFolders.size() > most) {
             controlFolders.remove(0);
         }
+    }
+
+    /** Notes that somebody wants it suspended, or does not any more. For {@link StageRegistry#update}. */
+    public void byHand(boolean wanted) {
+        byHand = wanted;
     }
 
     @Override
@@ -210,6 +241,16 @@ public final class StageRecord implements Cloneable {
         return timeSliceMillis;
     }
 
+    /** Whether it may be ended and run again from its beginning. */
+    public boolean rerun() {
+        return rerun;
+    }
+
+    /** Among whose equals executor time is shared; empty = nobody's. */
+    public String owner() {
+        return owner == null ? "" : owner;
+    }
+
     public StageState state() {
         return state;
     }
@@ -228,6 +269,11 @@ public final class StageRecord implements Cloneable {
 
     public int suspensions() {
         return suspensions;
+    }
+
+    /** For how long it had no executor, over all suspensions that are over. */
+    public long withoutExecutorMillis() {
+        return withoutExecutorMillis;
     }
 
     @CheckForNull
@@ -265,10 +311,20 @@ public final class StageRecord implements Cloneable {
         return frozen;
     }
 
+    /** Whether somebody wants it suspended until he says otherwise; it may still run, or run again for a moment. */
+    public boolean byHand() {
+        return byHand;
+    }
+
     /** Why it can never be suspended as it is now, in words; null when nothing is known that stands against it. */
     @CheckForNull
     public String leak() {
         return leak;
+    }
+
+    /** Whether something of it could not be dumped at some time. */
+    public boolean everUndumpable() {
+        return everUndumpable;
     }
 
     /** From what it was last resumed, in words; null before. */
@@ -283,6 +339,12 @@ public final class StageRecord implements Cloneable {
 
     public long retryAfterMillis() {
         return retryAfterMillis;
+    }
+
+    /** Why it cannot be suspended at this moment, and not by waiting either, in words; null when it can. */
+    @CheckForNull
+    public String whyNotSuspendable() {
+        return enterCommand == null ? String.valueOf(hostRefusal) : leak;
     }
 
     /** Whether its executor is, or is about to be, somebody else's. */

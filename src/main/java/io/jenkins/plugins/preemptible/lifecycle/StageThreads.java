@@ -30,6 +30,8 @@ public final class StageThreads {
     /** More stages than this at once wait their turn: dumps compete for the same disks. */
     private static final int MOST_AT_ONCE = 16;
 
+    private static final int MOST_ON_AN_AGENT = 4;
+
     /** What ends soon must not wait for dumps and restores. */
     private static final int MOST_SHORT_AT_ONCE = 8;
 
@@ -43,6 +45,8 @@ public final class StageThreads {
 
     /** Images are made while their stages' executors are somebody else's: nobody waits for them. */
     private static final ExecutorService SEALING = pool(MOST_AT_ONCE, "preemptible stages, sealing");
+
+    private static final PerAgent ON_AGENTS = new PerAgent(MOST_ON_AN_AGENT);
 
     private StageThreads() {}
 
@@ -67,6 +71,17 @@ public final class StageThreads {
     /** Runs work that may take minutes: suspensions, restores, endings. */
     public static void submit(String what, Work work) {
         run(LONG, what, work);
+    }
+
+    /** The same, with only so much of it on one agent at a time that its disk and memory stand it. */
+    public static void submitOn(String agent, String what, Work work) {
+        ON_AGENTS.begin(agent, () -> submit(what, () -> {
+            try {
+                work.run();
+            } finally {
+                ON_AGENTS.done(agent);
+            }
+        }));
     }
 
     /** Runs work that may take minutes and that nobody waits for: images of stages whose executors are gone. */

@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.lifecycle;
 
+import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.model.Executor;
 import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
@@ -45,13 +46,30 @@ public final class Suspension {
     /**
      * For whom and why.
      *
-     * @param preemptor for people
+     * @param preemptor for people; null when the executor is for nobody in particular
      * @param preemptorJob full name of its job, by which it is known who may see that; null when it has none
      * @param stillWanted asked when the image is safe: false gives the executor back to the stage at once
      * @param beforeRelease run right before the executor is free, so that nobody slips in
+     * @param sealAfterMillis how long it may stay frozen before its image is made; 0 = it is made at once
      */
     public record Request(
-            String preemptor, String preemptorJob, Reason reason, BooleanSupplier stillWanted, Runnable beforeRelease) {}
+            @CheckForNull String preemptor,
+            @CheckForNull String preemptorJob,
+            Reason reason,
+            BooleanSupplier stillWanted,
+            Runnable beforeRelease,
+            long sealAfterMillis) {
+
+        /** Its image is made at once. */
+        public Request(
+                @CheckForNull String preemptor,
+                @CheckForNull String preemptorJob,
+                Reason reason,
+                BooleanSupplier stillWanted,
+                Runnable beforeRelease) {
+            this(preemptor, preemptorJob, reason, stillWanted, beforeRelease, 0);
+        }
+    }
 
     private final LiveStage live;
     private final Request request;
@@ -60,6 +78,23 @@ public final class Suspension {
     private Suspension(LiveStage live, Request request) {
         this.live = live;
         this.request = request;
+    }
+
+    /**
+     * Nobody needs the executor any more: a suspension that is still making its image is given up, and the stage runs
+     * on. One that has given the executor away is not changed.
+     */
+    public static void cancel(String stageId) throws InterruptedException {
+        StageRecord stage = StageRegistry.get().find(stageId);
+        if (stage == null || stage.state != StageState.SUSPENDING) {
+            return;
+        }
+        try {
+            // The engine gives the dump up, and whoever waits for it finds that the stage runs.
+            AgentStage.on(AbortedStage.nodeOf(stage.node), stageId).thaw();
+        } catch (IOException | RuntimeException x) {
+            LOGGER.log(Level.FINE, x, () -> "cannot give the suspension of " + stage + " up; it comes to its end");
+        }
     }
 
     /**
@@ -107,7 +142,8 @@ public final class Suspension {
         StageRegistry.get().update(stage.id, s -> s.state = StageLifecycle.next(s.state, Event.SUSPEND_REQUESTED));
         StageLog.line(
                 live.context(),
-                "Suspending this stage for " + request.preemptor() + ": " + request.reason().sentence());
+                "Suspending this stage" + (request.preemptor() == null ? "" : " for " + request.preemptor()) + ": "
+                        + request.reason().sentence());
         try {
             return freeze(stage, agent, executor, key, steps, launchesBefore);
         } catch (Exception | LinkageError x) {
@@ -131,13 +167,14 @@ public final class Suspension {
             refused(frozen.refusal());
             return false;
         }
+        live.memory().seen(System.currentTimeMillis(), frozen.residentBytes());
         // A step whose result was read before the freeze has ended by now, and its next one has no process yet.
         if (wentOn(launchesBefore) || !steps.equals(StepsInFlight.of(live.context()))) {
             giveBack("Not suspended: the stage went on to its next step. It runs on.", BUSY_RETRY_MILLIS);
             return false;
         }
         if (!request.stillWanted().getAsBoolean()) {
-            giveBack(request.preemptor() + " does not wait any more. The stage runs on.", 0);
+            giveBack(notWanted(), 0);
             return false;
         }
         if (frozen.handOver()) {
@@ -161,12 +198,16 @@ public final class Suspension {
         }
         StageLog.line(
                 live.context(),
-                "Executor " + slot(executor) + " goes to " + request.preemptor() + " after " + elapsed() + ": "
+                "Executor " + slot(executor) + goes() + " after " + elapsed() + ": "
                         + frozen.processes() + " processes with " + StageLog.size(frozen.residentBytes())
                         + " are frozen in the agent's memory (preflight " + frozen.preflightMillis() + " ms, freeze "
-                        + frozen.freezeMillis() + " ms), and the image is being sealed meanwhile.");
+                        + frozen.freezeMillis() + " ms), and " + (request.sealAfterMillis() == 0
+                                ? "the image is being sealed meanwhile."
+                                : "stay there: " + request.preemptor() + " is expected to need less than "
+                                        + StageLog.time(request.sealAfterMillis())
+                                        + ", and no image is made before that."));
         StageMarks.suspended(live.context(), stage, steps.external());
-        Sealing.begin(live, stage);
+        Sealing.begin(live, stage, request.sealAfterMillis());
         return true;
     }
 
@@ -188,6 +229,11 @@ public final class Suspension {
         try {
             StageImages.store(live, agent);
         } catch (IOException | RuntimeException x) {
+            if (!request.stillWanted().getAsBoolean()) {
+                // It was given up meanwhile, and took the image with it.
+                giveBack(notWanted(), 0);
+                return false;
+            }
             LOGGER.log(Level.WARNING, x, () -> "cannot archive the image of " + stage);
             giveBack(
                     "Not suspended, the image could not be archived: " + x.getMessage()
@@ -200,7 +246,7 @@ public final class Suspension {
             return false;
         }
         if (!request.stillWanted().getAsBoolean()) {
-            giveBack(request.preemptor() + " does not wait any more. The stage runs on.", 0);
+            giveBack(notWanted(), 0);
             return false;
         }
         return commit(stage, agent, executor, key, frozen, dump, steps);
@@ -243,13 +289,13 @@ public final class Suspension {
         if (!release(stage, executor)) {
             return false;
         }
+        Measured.of(stage.node).dumped(dump.imageBytes(), dump.dumpMillis() + dump.archiveMillis());
         StageLog.line(
                 live.context(),
                 "Suspended in " + elapsed() + " (freeze " + frozen.freezeMillis() + " ms, dump " + dump.dumpMillis()
                         + " ms, seal " + dump.archiveMillis() + " ms): " + dump.processes() + " processes, "
                         + StageLog.size(dump.imageBytes()) + " of memory and state, sealed into "
-                        + StageLog.size(dump.archiveBytes()) + ". Executor " + slot(executor) + " goes to "
-                        + request.preemptor() + ".");
+                        + StageLog.size(dump.archiveBytes()) + ". Executor " + slot(executor) + goes() + ".");
         StageMarks.suspended(live.context(), stage, steps.external());
         return true;
     }
@@ -282,6 +328,16 @@ public final class Suspension {
         }
     }
 
+    private String goes() {
+        return request.preemptor() == null ? " is free" : " goes to " + request.preemptor();
+    }
+
+    private String notWanted() {
+        return request.preemptor() == null
+                ? "That is not wanted any more. The stage runs on."
+                : request.preemptor() + " does not wait any more. The stage runs on.";
+    }
+
     private static String slot(Executor executor) {
         return executor.getOwner().getDisplayName() + " #" + executor.getNumber();
     }
@@ -312,7 +368,8 @@ public final class Suspension {
         }
         StageLog.refusal(
                 live.context(),
-                "Not suspended. " + refusal.sentence() + " The stage runs on, " + request.preemptor() + " waits.",
+                "Not suspended. " + refusal.sentence() + " The stage runs on"
+                        + (request.preemptor() == null ? "." : ", " + request.preemptor() + " waits."),
                 refusal.criuLines());
         live.carryOutKill();
     }

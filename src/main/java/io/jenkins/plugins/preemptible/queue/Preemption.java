@@ -7,6 +7,8 @@ import io.jenkins.plugins.preemptible.engine.policy.Action;
 import io.jenkins.plugins.preemptible.engine.policy.PreemptionPolicy;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.hand.DrainedAgents;
+import io.jenkins.plugins.preemptible.hand.SuspensionsByHand;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
@@ -42,6 +44,11 @@ public final class Preemption {
     private static final long FORGOTTEN_MILLIS = 10_000;
 
     private static final Object LOOKING = new Object();
+    /** A reason that has held until then is told. */
+    private static final long TELLING_MILLIS = 1_100;
+
+    private static final OwnerTimes OWNER_TIMES = new OwnerTimes();
+    private static final WaitReasons WAIT_REASONS = new WaitReasons();
 
     private Preemption() {}
 
@@ -73,23 +80,62 @@ public final class Preemption {
             }
             withdrawLateRequests(jenkins);
             takeUpForgotten();
-            SnapshotReader reader = new SnapshotReader();
+            SuspensionsByHand.carryOut();
+            SnapshotReader reader = new SnapshotReader(OWNER_TIMES);
             Snapshot snapshot = reader.read();
             List<Action> actions = PreemptionPolicy.decide(snapshot);
             LastDecision.is(snapshot, actions);
             for (Action action : actions) {
                 LOGGER.log(Level.FINE, "decided: {0}", action);
                 try {
-                    if (action instanceof Action.Freeing) {
-                        suspend((Action.Freeing) action, reader);
-                    } else if (action instanceof Action.Resume) {
-                        resume((Action.Resume) action);
-                    }
+                    carryOut(action, reader);
                 } catch (RuntimeException x) {
                     LOGGER.log(Level.WARNING, x, () -> "cannot carry out " + action);
                 }
             }
+            WAIT_REASONS.tell(actions, reader, snapshot.nowMillis());
+            if (WAIT_REASONS.untold()) {
+                soon(TELLING_MILLIS);
+            }
         }
+    }
+
+    private static void carryOut(Action action, SnapshotReader reader) {
+        if (action instanceof Action.Rerun) {
+            runAgain((Action.Rerun) action, reader);
+        } else if (action instanceof Action.Freeing) {
+            suspend((Action.Freeing) action, reader);
+        } else if (action instanceof Action.Resume) {
+            resume((Action.Resume) action);
+        } else if (action instanceof Action.Reserve) {
+            StageRecord stage = StageRegistry.get().find(action.claimant());
+            if (stage != null && Reservations.get().keepNext(stage, ((Action.Reserve) action).agent())) {
+                soon(QueueWatch.SETTLE_MILLIS);
+            }
+        }
+    }
+
+    private static void runAgain(Action.Rerun action, SnapshotReader reader) {
+        StageRecord victim = StageRegistry.get().find(action.stageId());
+        LiveStage live = LiveStage.find(action.stageId());
+        Preemptor preemptor = Preemptor.of(action.forItem(), reader);
+        boolean running = victim != null && victim.state() == StageState.RUNNING && live != null && !live.busy();
+        if (!running || preemptor == null || !Reservations.get().begin(action.forItem(), victim)) {
+            return;
+        }
+        preemptor.chosen(victim, action.reason());
+        Reservations.get().open(action.forItem());
+        live.hold().runAgain("Ended for " + preemptor.name() + ", to be run again from its beginning: "
+                + action.reason().sentence());
+        preemptor.served();
+    }
+
+    /** @return milliseconds for which its victim stays frozen before it is dumped */
+    private static long sealAfterMillis(Action.Freeing action) {
+        if (action instanceof Action.Suspend) {
+            return ((Action.Suspend) action).sealAfterMillis();
+        }
+        return action instanceof Action.EndSlice ? ((Action.EndSlice) action).sealAfterMillis() : 0;
     }
 
     /**
@@ -98,16 +144,23 @@ public final class Preemption {
      */
     private static void withdrawLateRequests(Jenkins jenkins) {
         for (StageRecord stage : StageRegistry.get().all()) {
+            if (stage.byHand()) {
+                Reservations.get().drop(stage.id());
+            }
             LiveStage live = LiveStage.find(stage.id());
             Computer computer = jenkins.getComputer(stage.node());
             if (live != null
                     && stage.state() == StageState.SUSPENDED
                     && live.hold().requested(stage)
-                    && (computer == null || computer.countIdle() == 0)
+                    && (computer == null || computer.countIdle() == 0 || held(stage))
                     && live.hold().executor(stage) == null) {
                 live.hold().withdraw(stage);
             }
         }
+    }
+
+    private static boolean held(StageRecord stage) {
+        return stage.byHand() || DrainedAgents.get().contains(stage.node());
     }
 
     /** A suspended stage that has its executor, since somebody failed half-way, goes on: nobody else can use it. */
@@ -131,13 +184,17 @@ public final class Preemption {
     }
 
     private static void suspend(Action.Freeing action, SnapshotReader reader) {
+        if (action.forItem() == null) {
+            SuspensionsByHand.drain(action.stageId(), action.agent(), action.reason());
+            return;
+        }
         StageRecord victim = StageRegistry.get().find(action.stageId());
         Preemptor preemptor = Preemptor.of(action.forItem(), reader);
         if (victim == null || preemptor == null || !Reservations.get().begin(action.forItem(), victim)) {
             return;
         }
         preemptor.chosen(victim, action.reason());
-        StageThreads.submit("suspending " + victim, () -> {
+        StageThreads.submitOn(victim.node(), "suspending " + victim, () -> {
             boolean freed = false;
             try {
                 freed = Suspension.run(
@@ -147,7 +204,8 @@ public final class Preemption {
                                 preemptor.job(),
                                 action.reason(),
                                 preemptor::waits,
-                                () -> Reservations.get().open(action.forItem())));
+                                () -> Reservations.get().open(action.forItem()),
+                                sealAfterMillis(action)));
             } finally {
                 if (freed) {
                     preemptor.served();

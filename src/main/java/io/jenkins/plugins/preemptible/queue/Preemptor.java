@@ -91,6 +91,7 @@ final class Preemptor {
             return live != null
                     && stage != null
                     && stage.state() == StageState.SUSPENDED
+                    && !stage.byHand()
                     && !live.ending()
                     && !live.aborting();
         }

@@ -7,10 +7,13 @@ import hudson.model.Run;
 import hudson.model.TaskListener;
 import hudson.model.listeners.RunListener;
 import hudson.model.queue.QueueListener;
+import io.jenkins.plugins.preemptible.engine.policy.Reason;
 import io.jenkins.plugins.preemptible.lifecycle.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
 import io.jenkins.plugins.preemptible.lifecycle.StageThreads;
+import io.jenkins.plugins.preemptible.lifecycle.Suspension;
 import io.jenkins.plugins.preemptible.view.PreemptorAction;
+import io.jenkins.plugins.preemptible.view.WaitReasonAction;
 import java.util.concurrent.TimeUnit;
 import org.jenkinsci.plugins.workflow.flow.FlowExecutionOwner;
 
@@ -43,6 +46,9 @@ public final class QueueWatch extends QueueListener {
         Reservations.Reservation reservation = Reservations.get().drop(Reservations.holder(item));
         if (reservation != null && !item.isCancelled()) {
             StageThreads.submit("telling of " + item, () -> Preemptor.started(item, reservation));
+        } else if (reservation != null && !reservation.open()) {
+            StageThreads.soon("giving back what was being freed for " + item, () ->
+                    Suspension.cancel(reservation.stageId()));
         }
         if (!StageRegistry.get().all().isEmpty()) {
             Preemption.soon(SETTLE_MILLIS);
@@ -78,6 +84,10 @@ public final class QueueWatch extends QueueListener {
             PreemptorAction story = run.getAction(PreemptorAction.class);
             if (story != null && !(run instanceof FlowExecutionOwner.Executable)) {
                 listener.getLogger().println(StageLog.MARK + story.getSentence());
+            }
+            WaitReasonAction waited = run.getAction(WaitReasonAction.class);
+            if (story == null && waited != null && waited.getReason() != Reason.EXECUTOR_FREE_ALREADY) {
+                listener.getLogger().println(StageLog.MARK + "Waited for an executor. " + waited.getSentence());
             }
         }
     }

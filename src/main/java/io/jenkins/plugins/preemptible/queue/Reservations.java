@@ -8,9 +8,11 @@ import io.jenkins.plugins.preemptible.lifecycle.PlaceholderAccess;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
 import io.jenkins.plugins.preemptible.step.StageTask;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
 
 /**
  * Executors that were freed for somebody, until that one has them.
@@ -18,7 +20,8 @@ import java.util.concurrent.TimeUnit;
  * <ol>
  *   <li>Made when a suspension begins, opened when the executor is free, dropped when the one it is for has started,
  *       was cancelled, or has not come within a minute. One that was not opened within half an hour, since an agent
- *       hangs, is dropped as well, so that another victim is looked for.
+ *       hangs, is dropped as well, so that another victim is looked for. One that waits for the next executor is open
+ *       from the beginning, and dropped when its stage goes on.
  *   <li>While it is open, {@link StageDispatcher} keeps everybody else off as many idle executors of that agent as are
  *       reserved.
  *   <li>Whom it is for is a name: the queue item's id, or the stage's id where a stage is to go on.
@@ -35,20 +38,26 @@ public final class Reservations {
     private static final long LONGEST_UNOPENED_MILLIS = TimeUnit.MINUTES.toMillis(30);
 
     private final Map<String, Reservation> byHolder = new ConcurrentHashMap<>();
+    /** The open ones of each agent, made anew at each change: the queue asks for them under its lock. */
+    private volatile Map<String, List<Reservation>> openByNode = Map.of();
 
     /**
      * One freed or about to be freed executor.
      *
-     * @param stageId the victim
+     * @param stageId the victim; null when the next executor that becomes idle is kept
      * @param sinceMillis when the decision fell
      * @param openMillis when the executor became free, 0 before
      */
-    record Reservation(String holder, String node, String stageId, long sinceMillis, long openMillis) {
+    record Reservation(String holder, String node, @CheckForNull String stageId, long sinceMillis, long openMillis) {
         boolean open() {
             return openMillis > 0;
         }
 
         boolean stale(long nowMillis) {
+            if (stageId == null) {
+                StageRecord stage = StageRegistry.get().find(holder);
+                return stage == null || !stage.suspended();
+            }
             return open()
                     ? nowMillis - openMillis > LONGEST_MILLIS
                     : nowMillis - sinceMillis > LONGEST_UNOPENED_MILLIS;
@@ -70,11 +79,16 @@ public final class Reservations {
 
     /** @return false when that one has a reservation already */
     boolean begin(String holder, StageRecord victim) {
-        return byHolder.putIfAbsent(
-                        holder,
-                        new Reservation(
-                                holder, victim.node(), victim.id(), System.currentTimeMillis(), 0))
-                == null;
+        Reservation begun = new Reservation(holder, victim.node(), victim.id(), System.currentTimeMillis(), 0);
+        return byHolder.putIfAbsent(holder, begun) == null;
+    }
+
+    /** Keeps the next executor of that agent for a suspended stage. @return false when it has a reservation already */
+    boolean keepNext(StageRecord stage, String node) {
+        long now = System.currentTimeMillis();
+        boolean kept = byHolder.putIfAbsent(stage.id(), new Reservation(stage.id(), node, null, now, now)) == null;
+        arrange();
+        return kept;
     }
 
     void open(String holder) {
@@ -82,11 +96,22 @@ public final class Reservations {
                 holder,
                 (key, r) -> new Reservation(
                         r.holder, r.node, r.stageId, r.sinceMillis, System.currentTimeMillis()));
+        arrange();
     }
 
     @CheckForNull
     Reservation drop(String holder) {
-        return byHolder.remove(holder);
+        Reservation dropped = byHolder.remove(holder);
+        if (dropped != null) {
+            arrange();
+        }
+        return dropped;
+    }
+
+    private synchronized void arrange() {
+        openByNode = byHolder.values().stream()
+                .filter(Reservation::open)
+                .collect(Collectors.groupingBy(Reservation::node));
     }
 
     @CheckForNull
@@ -97,8 +122,8 @@ public final class Reservations {
     /** How many idle executors of this agent are for others than this item. */
     int forOthers(String node, String holder) {
         int count = 0;
-        for (Reservation reservation : byHolder.values()) {
-            if (reservation.open() && reservation.node.equals(node) && !reservation.holder.equals(holder)) {
+        for (Reservation reservation : openByNode.getOrDefault(node, List.of())) {
+            if (!reservation.holder.equals(holder)) {
                 count++;
             }
         }
@@ -108,6 +133,8 @@ public final class Reservations {
     /** Drops what nobody came for. */
     void sweep() {
         long now = System.currentTimeMillis();
-        byHolder.values().removeIf(reservation -> reservation.stale(now));
+        if (byHolder.values().removeIf(reservation -> reservation.stale(now))) {
+            arrange();
+        }
     }
 }

@@ -5,13 +5,20 @@ import hudson.model.Label;
 import hudson.model.Node;
 import hudson.model.Queue;
 import hudson.model.queue.QueueTaskDispatcher;
+import io.jenkins.plugins.preemptible.config.Owners;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot;
+import io.jenkins.plugins.preemptible.engine.policy.Snapshot.AgentState;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.engine.policy.UndumpableStages;
+import io.jenkins.plugins.preemptible.hand.DrainedAgents;
+import io.jenkins.plugins.preemptible.hand.NeverPreemptAction;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.Measured;
 import io.jenkins.plugins.preemptible.lifecycle.PlaceholderAccess;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import io.jenkins.plugins.preemptible.lifecycle.StageTimes;
 import io.jenkins.plugins.preemptible.step.StageTask;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -21,6 +28,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.logging.Level;
 import java.util.logging.Logger;
+import java.util.stream.Collectors;
 import jenkins.model.Jenkins;
 
 /**
@@ -41,11 +49,27 @@ final class SnapshotReader {
     private final Jenkins jenkins = Jenkins.get();
     private final StageRegistry stages = StageRegistry.get();
     private final Reservations reservations = Reservations.get();
+    private final OwnerTimes ownerTimes;
     /** Queue items of this snapshot by the names that the policy knows them by. */
     private final Map<String, Queue.BuildableItem> items = new HashMap<>();
+    private final Map<Set<String>, Set<String>> sets = new HashMap<>();
+    private final Owners owners = Owners.get();
+    private final boolean neverAgain =
+            PreemptibleConfiguration.get().limits().undumpable() == UndumpableStages.NEVER_PREEMPT;
+    private final Arrivals arrivals = new Arrivals(jenkins);
+
+    SnapshotReader(OwnerTimes ownerTimes) {
+        this.ownerTimes = ownerTimes;
+    }
 
     Snapshot read() {
-        List<Snapshot.Agent> agents = new ArrayList<>();
+        List<Snapshot.Agent> agents = new ArrayList<>(arrivals.agents());
+        Map<String, Integer> held = new HashMap<>();
+        for (StageRecord stage : stages.all()) {
+            if (stage.state() != StageState.RUNNING) {
+                held.merge(stage.node(), 1, Integer::sum);
+            }
+        }
         Set<String> online = new HashSet<>();
         for (Computer computer : jenkins.getComputers()) {
             Node node = computer.getNode();
@@ -53,7 +77,7 @@ final class SnapshotReader {
                 continue;
             }
             boolean accepting = computer.isOnline() && computer.isAcceptingTasks() && node.isAcceptingTasks();
-            agents.add(new Snapshot.Agent(node.getNodeName(), computer.countIdle(), accepting));
+            agents.add(agent(node, computer.countIdle(), accepting, held.getOrDefault(node.getNodeName(), 0)));
             if (accepting) {
                 online.add(node.getNodeName());
             }
@@ -79,13 +103,16 @@ final class SnapshotReader {
                 running.add(running(stage, live));
             }
         }
+        List<Snapshot.WaitingItem> waiting = waiting(online);
+        long now = System.currentTimeMillis();
         return new Snapshot(
-                System.currentTimeMillis(),
+                now,
                 PreemptibleConfiguration.get().limits(),
                 agents,
                 running,
                 suspended,
-                waiting(online));
+                waiting,
+                ownerTimes.at(now, running, suspended, waiting));
     }
 
     /** The item that the policy calls by this name. */
@@ -93,17 +120,37 @@ final class SnapshotReader {
         return items.get(name);
     }
 
+    private static Snapshot.Agent agent(Node node, int idle, boolean accepting, int suspended) {
+        Measured measured = Measured.of(node.getNodeName());
+        return new Snapshot.Agent(
+                node.getNodeName(),
+                node.getAssignedLabels().stream().map(Label::getName).collect(Collectors.toSet()),
+                idle,
+                accepting,
+                DrainedAgents.get().contains(node.getNodeName()) ? AgentState.DRAINED : AgentState.THERE,
+                measured.freeBytes(),
+                measured.dumpBytesPerSecond(),
+                measured.restoreBytesPerSecond(),
+                suspended);
+    }
+
     private Snapshot.RunningStage running(StageRecord stage, LiveStage live) {
         return new Snapshot.RunningStage(
                 stage.id(),
                 stage.node(),
                 stage.priority(),
+                stage.owner(),
                 stage.startedMillis(),
                 stage.runningSinceMillis(),
                 stage.suspensions(),
                 stage.timeSliceMillis(),
-                stage.enterCommand() == null ? String.valueOf(stage.hostRefusal()) : stage.leak(),
-                live.retryAfterMillis());
+                stage.whyNotSuspendable(),
+                live.retryAfterMillis(),
+                live.memory().residentBytes(),
+                live.memory().growthBytesPerSecond(),
+                StageTimes.get().expectedEndMillis(stage),
+                stage.rerun() && live.hold().canRunAgain(),
+                (neverAgain && stage.everUndumpable()) || NeverPreemptAction.holds(stage.runId()));
     }
 
     private Snapshot.SuspendedStage suspended(StageRecord stage, LiveStage live) {
@@ -112,10 +159,12 @@ final class SnapshotReader {
                 stage.id(),
                 Set.of(stage.node()),
                 stage.priority(),
+                stage.owner(),
                 stage.suspendedSinceMillis(),
                 stage.preemptor(),
                 live.hold().requested(stage),
-                reservation == null ? null : reservation.node());
+                reservation == null ? null : reservation.node(),
+                stage.byHand());
     }
 
     private List<Snapshot.WaitingItem> waiting(Set<String> online) {
@@ -144,9 +193,11 @@ final class SnapshotReader {
         Snapshot.WaitingItem waiting = new Snapshot.WaitingItem(
                 name,
                 priorities.ofItem(item),
+                owners.ofItem(item),
                 item.buildableStartMilliseconds,
-                fitting(item, online),
-                reservation == null ? null : reservation.node());
+                shared(fitting(item, online)),
+                reservation == null ? null : reservation.node(),
+                Durations.of(item));
         items.put(name, item);
         return waiting;
     }
@@ -157,9 +208,14 @@ final class SnapshotReader {
                 || stages.ofPlaceholder(PlaceholderAccess.context(item.task)) != null;
     }
 
+    /** The decision looks at all items with one set at once. */
+    private Set<String> shared(Set<String> fitting) {
+        return sets.computeIfAbsent(fitting, Set::copyOf);
+    }
+
     private Set<String> fitting(Queue.BuildableItem item, Set<String> online) {
         Label label = item.getAssignedLabel();
-        Set<String> fitting = new HashSet<>();
+        Set<String> fitting = new HashSet<>(arrivals.fitting(item));
         for (String name : online) {
             Node node = name.isEmpty() ? jenkins : jenkins.getNode(name);
             if (node != null

@@ -1,15 +1,18 @@
 package io.jenkins.plugins.preemptible.queue;
 
+import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.Extension;
 import hudson.model.Computer;
 import hudson.model.Node;
 import hudson.model.Queue;
 import hudson.model.queue.CauseOfBlockage;
 import hudson.model.queue.QueueTaskDispatcher;
+import io.jenkins.plugins.preemptible.hand.DrainedAgents;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.PlaceholderAccess;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import org.jenkinsci.plugins.durabletask.executors.ContinuedTask;
 import org.jenkinsci.plugins.workflow.flow.FlowExecutionList;
 
 /**
@@ -19,8 +22,9 @@ import org.jenkinsci.plugins.workflow.flow.FlowExecutionList;
  *   <li>{@link #canTake}: an idle executor that is reserved goes to nobody else.
  *   <li>{@link #canRun}: the placeholder of a suspended stage is blocked until the stage was granted its executor; as a
  *       blocked item it reserves nothing, as a buildable one it would starve everybody on its agent.
- *   <li>After a restart, the stages of an agent are taken up before anybody else is dispatched there; node blocks with
- *       a suspended stage get the one turn that Pipeline waits for.
+ *   <li>Nothing new is dispatched to an agent that is being drained. After a restart, the stages of an agent are taken up
+ *       before anybody else is dispatched there; node blocks with a suspended stage get the one turn that Pipeline waits
+ *       for.
  * </ol>
  *
  * Called under the queue's lock, hence look-ups only.
@@ -33,6 +37,9 @@ public final class StageDispatcher extends QueueTaskDispatcher {
         StageRegistry stages = StageRegistry.get();
         String name = node.getNodeName();
         StageRecord nested = stages.ofPlaceholder(PlaceholderAccess.context(item.task));
+        if (DrainedAgents.get().contains(name) && !runs(item, nested)) {
+            return CauseOfBlockage.fromMessage(Messages._StageDispatcher_drained());
+        }
         if (stages.firstTurnsOn(name) && (nested == null || !stages.awaitsFirstTurn(nested.id()))) {
             return CauseOfBlockage.fromMessage(Messages._StageDispatcher_firstTurn());
         }
@@ -45,6 +52,15 @@ public final class StageDispatcher extends QueueTaskDispatcher {
             return CauseOfBlockage.fromMessage(Messages._StageDispatcher_reserved());
         }
         return null;
+    }
+
+    /** Whether the item is of something that ran before the controller's restart, and only takes its executor again. */
+    private static boolean runs(Queue.BuildableItem item, @CheckForNull StageRecord nested) {
+        return item.task instanceof ContinuedTask
+                && ((ContinuedTask) item.task).isContinued()
+                && (nested == null
+                        || !nested.suspended()
+                        || StageRegistry.get().awaitsFirstTurn(nested.id()));
     }
 
     @Override

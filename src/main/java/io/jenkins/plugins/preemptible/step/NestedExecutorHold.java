@@ -69,6 +69,17 @@ final class NestedExecutorHold implements ExecutorHold {
         }
     }
 
+    /** Its executor is its node block's, which goes on with what comes after it. */
+    @Override
+    public boolean canRunAgain() {
+        return false;
+    }
+
+    @Override
+    public void runAgain(String why) {
+        throw new UnsupportedOperationException("a stage inside of node cannot be run again: " + stageId);
+    }
+
     @Override
     public boolean requested(StageRecord stage) {
         LiveStage live = LiveStage.find(stageId);

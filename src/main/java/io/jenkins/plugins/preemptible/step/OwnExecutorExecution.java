@@ -57,8 +57,13 @@ final class OwnExecutorExecution extends StepExecution {
 
     private static final long serialVersionUID = 1L;
 
+    private static final int MOST_RERUNS = 3;
+
     private final StageSettings settings;
-    private final String stageId;
+    /** Another one each time that the body is run from its beginning. */
+    private String stageId;
+    /** How often the body was run from its beginning again. */
+    private int reruns;
     /** Set when the body started. */
     @CheckForNull
     private BodyExecution body;
@@ -82,6 +87,11 @@ final class OwnExecutorExecution extends StepExecution {
             throw new AbortException(refusal);
         }
         refuseUnknownLabel();
+        enqueue();
+        return false;
+    }
+
+    private void enqueue() throws IOException, InterruptedException {
         LiveStage.register(stageId, getContext(), new OwnExecutorHold(this, stageId));
         boolean queued = false;
         try {
@@ -89,14 +99,40 @@ final class OwnExecutorExecution extends StepExecution {
             if (item == null) {
                 throw new AbortException("The queue does not take the preemptible stage " + settings.name());
             }
-            getContext().get(FlowNode.class).addAction(new InQueue(item.getId()));
+            getContext().get(FlowNode.class).addOrReplaceAction(new InQueue(item.getId()));
             queued = true;
         } finally {
             if (!queued) {
                 StageBody.ended(stageId, null);
             }
         }
-        return false;
+    }
+
+    /** Work that is thrown away over and over would never be done. */
+    boolean mayRunAgain() {
+        return body != null && reruns < MOST_RERUNS;
+    }
+
+    /** Ends the body, for {@link #again}. */
+    void endToRunAgain(String why) {
+        BodyExecution running = body;
+        if (running != null) {
+            StageLog.line(getContext(), why);
+            running.cancel(new FlowInterruptedException(Result.ABORTED, false, new RunAgain(stageId)));
+        }
+    }
+
+    /** The body has ended, was cleaned up, and begins anew as another stage of the same name. */
+    void again() {
+        body = null;
+        reruns++;
+        stageId = StageId.create(settings.name()).value();
+        try {
+            enqueue();
+            getContext().saveState();
+        } catch (IOException | InterruptedException | RuntimeException x) {
+            getContext().onFailure(x);
+        }
     }
 
     private void refuseUnknownLabel() throws AbortException {
@@ -168,7 +204,7 @@ final class OwnExecutorExecution extends StepExecution {
         live.lease(lease);
         boolean started = false;
         try {
-            block.addAction(new WorkspaceActionImpl(lease.path, block));
+            block.addOrReplaceAction(new WorkspaceActionImpl(lease.path, block));
             StageLog.line(context, "Running on " + node.getDisplayName() + " in " + lease.path.getRemote());
             String cookie = UUID.randomUUID().toString();
             StageOpening.open(
@@ -188,7 +224,7 @@ final class OwnExecutorExecution extends StepExecution {
                             new StageContext(stageId, block.getId(), node.getNodeName(), lease.path.getRemote()),
                             BodyInvoker.mergeLauncherDecorators(
                                     context.get(LauncherDecorator.class), new SandboxDecorator(stageId)))
-                    .withCallback(new StageBody(stageId, settings.runId()))
+                    .withCallback(new OwnBody(this, stageId, settings.runId()))
                     .start();
             live.body(body);
             context.saveState();

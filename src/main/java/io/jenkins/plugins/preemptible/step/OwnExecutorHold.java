@@ -172,6 +172,16 @@ final class OwnExecutorHold implements ExecutorHold {
     @Override
     public void takeUp(Executor executor) {}
 
+    @Override
+    public boolean canRunAgain() {
+        return execution.mayRunAgain();
+    }
+
+    @Override
+    public void runAgain(String why) {
+        execution.endToRunAgain(why);
+    }
+
     /** Whether a cancelled item is our own doing. */
     boolean withdrawing() {
         return execution.withdrawing();

@@ -48,6 +48,8 @@ public final class PreemptibleStep extends Step implements Serializable {
     @CheckForNull
     private String tcp;
 
+    private boolean rerun;
+
     @DataBoundConstructor
     public PreemptibleStep() {}
 
@@ -84,7 +86,7 @@ public final class PreemptibleStep extends Step implements Serializable {
         this.priority = priority;
     }
 
-    /** A time slice shorter than the global one, in minutes; null = the global one. */
+    /** A time slice shorter than the one that the page allows, in minutes; null = that one. */
     @CheckForNull
     public Integer getTimeSliceMinutes() {
         return timeSliceMinutes;
@@ -106,6 +108,16 @@ public final class PreemptibleStep extends Step implements Serializable {
         String given = Util.fixEmptyAndTrim(tcp);
         // The default is left out of generated snippets.
         this.tcp = StageSettings.REFUSE.equals(given) ? null : given;
+    }
+
+    /** Whether it may be ended and run again from its beginning, where that costs less or it cannot be dumped. */
+    public boolean isRerun() {
+        return rerun;
+    }
+
+    @DataBoundSetter
+    public void setRerun(boolean rerun) {
+        this.rerun = rerun;
     }
 
     @Override

@@ -6,6 +6,9 @@ import hudson.security.ACL;
 import hudson.security.ACLContext;
 import io.jenkins.plugins.preemptible.lifecycle.Ending;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import io.jenkins.plugins.preemptible.lifecycle.StageTimes;
 import org.jenkinsci.plugins.workflow.steps.BodyExecutionCallback;
 import org.jenkinsci.plugins.workflow.steps.StepContext;
 
@@ -15,14 +18,14 @@ import org.jenkinsci.plugins.workflow.steps.StepContext;
  * <ol>
  *   <li>Workspace and executor, where they are ours, are given back at once.
  *   <li>The sandbox and whatever a suspension left are removed off this thread.
- *   <li>The step ends with the body's own result.
+ *   <li>The step ends with the body's own result; how long one took that ended well is noted.
  * </ol>
  */
-final class StageBody extends BodyExecutionCallback.TailCall {
+class StageBody extends BodyExecutionCallback {
 
     private static final long serialVersionUID = 1L;
 
-    private final String stageId;
+    final String stageId;
     private final String runId;
 
     StageBody(String stageId, String runId) {
@@ -31,7 +34,27 @@ final class StageBody extends BodyExecutionCallback.TailCall {
     }
 
     @Override
-    protected void finished(StepContext context) throws Exception {
+    public final void onSuccess(StepContext context, Object result) {
+        StageRecord stage = StageRegistry.get().find(stageId);
+        if (stage != null) {
+            StageTimes.get().ended(stage, System.currentTimeMillis());
+        }
+        ended();
+        context.onSuccess(result);
+    }
+
+    @Override
+    public final void onFailure(StepContext context, Throwable failure) {
+        ended();
+        failed(context, failure);
+    }
+
+    /** Everything was given back. */
+    void failed(StepContext context, Throwable failure) {
+        context.onFailure(failure);
+    }
+
+    private void ended() {
         Run<?, ?> run;
         // The build's own user need not be allowed to read it.
         try (ACLContext system = ACL.as2(ACL.SYSTEM2)) {

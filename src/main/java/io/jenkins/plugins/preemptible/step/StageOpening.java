@@ -34,6 +34,7 @@ final class StageOpening {
     static void open(
             StageRecord stage, boolean closeConnections, Node node, FilePath workspace, StepContext context)
             throws InterruptedException {
+        SliceAsked.say(stage, node, context);
         StageRegistry registry = StageRegistry.get();
         StageRecord cutOff = registry.find(stage.id());
         if (cutOff != null && !cutOff.node().equals(stage.node())) {

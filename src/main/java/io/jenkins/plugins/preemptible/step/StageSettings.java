@@ -6,6 +6,7 @@ import hudson.FilePath;
 import hudson.model.Node;
 import hudson.model.Run;
 import hudson.security.ACL;
+import io.jenkins.plugins.preemptible.config.Owners;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.queue.Priorities;
 import java.io.IOException;
@@ -23,7 +24,7 @@ import org.springframework.security.core.Authentication;
  * <ol>
  *   <li>What the Jenkinsfile gave is checked against what Jenkins allows; the first wrong value fails the step.
  *   <li>The priority is settled here: Priority Sorter's for this build where it is installed, else the step's own.
- *   <li>The login of the build's user is kept for the queue.
+ *   <li>The login of the build's user is kept for the queue, and the build's owner for the fair share.
  * </ol>
  */
 record StageSettings(
@@ -32,6 +33,8 @@ record StageSettings(
         int priority,
         long timeSliceMillis,
         boolean closeConnections,
+        boolean rerun,
+        String owner,
         String runId,
         @CheckForNull String auth)
         implements Serializable {
@@ -70,6 +73,8 @@ record StageSettings(
                 priorities.ofStage(run, own),
                 slice == null ? 0 : TimeUnit.MINUTES.toMillis(slice),
                 CLOSE.equals(tcp),
+                step.isRerun(),
+                Owners.get().ofRun(run),
                 run.getExternalizableId(),
                 user.equals(ACL.SYSTEM2) ? null : user.getName());
     }
@@ -92,7 +97,9 @@ record StageSettings(
             FilePath workspace,
             @CheckForNull StepContext placeholder) {
         return StageRecord.running(
-                stageId, form, runId, name, node.getNodeName(), workspace.getRemote(), placeholder,
-                priority, timeSliceMillis);
+                        stageId, form, runId, name, node.getNodeName(), workspace.getRemote(), placeholder,
+                        priority, timeSliceMillis)
+                .withRerun(rerun)
+                .withOwner(owner);
     }
 }

@@ -26,7 +26,8 @@ public final class ShownName {
         return name == null || job == null || readable(job) ? name : Messages.ShownName_hidden();
     }
 
-    private static boolean readable(String job) {
+    /** Whether the looking user may read the job of this full name. */
+    public static boolean readable(String job) {
         try {
             return Jenkins.get().getItemByFullName(job) != null;
         } catch (AccessDeniedException x) {

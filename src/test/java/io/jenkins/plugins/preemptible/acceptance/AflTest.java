@@ -27,7 +27,7 @@ import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 
 /** Two instances of AFL++ give way twice and find themselves where they were. */
 @WithJenkins
-@Tag("acceptance")
+@Tag("soak")
 class AflTest extends OneAgent {
 
     private static final Pattern PROGRESS =

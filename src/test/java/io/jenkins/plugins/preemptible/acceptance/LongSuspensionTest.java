@@ -55,6 +55,7 @@ class LongSuspensionTest extends OneAgent {
     }
 
     @Test
+    @Tag("soak")
     void heartbeatInWatchMode() throws Exception {
         DurableTaskStep.USE_WATCHING = true;
         heartbeat();

@@ -246,7 +246,7 @@ final class Rig {
         counted(run, seen.size());
     }
 
-    private static List<Integer> counts(Run<?, ?> run) throws IOException {
+    static List<Integer> counts(Run<?, ?> run) throws IOException {
         List<Integer> seen = new ArrayList<>();
         Matcher lines = Pattern.compile("^(?:\\[\\w+] )?count-(\\d+)$", Pattern.MULTILINE).matcher(log(run));
         while (lines.find()) {

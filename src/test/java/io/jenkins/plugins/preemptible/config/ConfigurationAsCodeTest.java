@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.config;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -12,56 +13,137 @@ import io.jenkins.plugins.casc.misc.ConfiguredWithCode;
 import io.jenkins.plugins.casc.misc.JenkinsConfiguredWithCodeRule;
 import io.jenkins.plugins.casc.misc.Util;
 import io.jenkins.plugins.casc.misc.junit.jupiter.WithJenkinsConfiguredWithCode;
-import io.jenkins.plugins.casc.model.Mapping;
 import io.jenkins.plugins.preemptible.engine.policy.Limits;
+import io.jenkins.plugins.preemptible.engine.policy.Slices;
+import io.jenkins.plugins.preemptible.engine.policy.UndumpableStages;
+import io.jenkins.plugins.preemptible.engine.policy.Undisturbed;
+import java.lang.reflect.Field;
+import java.lang.reflect.Modifier;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.LocalTime;
+import java.time.ZoneId;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 @WithJenkinsConfiguredWithCode
 class ConfigurationAsCodeTest {
 
-    @Test
-    @ConfiguredWithCode("configuration-as-code.yaml")
-    void isRead(JenkinsConfiguredWithCodeRule jenkins) {
-        PreemptibleConfiguration configuration = PreemptibleConfiguration.get();
-        assertEquals(new Limits(false, 1_800_000, 45_000, 7), configuration.limits());
-        assertEquals(2048L << 20, configuration.memoryFloorBytes());
-        configuration.load();
-        assertEquals(new Limits(false, 1_800_000, 45_000, 7), configuration.limits(), "after loading what was saved");
-    }
+    /** What configuration-as-code.yaml says. */
+    private static final Limits LIMITS = new Limits(
+            false,
+            new Slices(
+                    1_800_000,
+                    List.of(new Slices.Rule("fuzz", 4, 5, 600_000), new Slices.Rule(null, 1, 1000, 3_600_000))),
+            45_000,
+            7,
+            3,
+            20,
+            900_000,
+            8192L << 20,
+            2048L << 20,
+            UndumpableStages.NEVER_PREEMPT,
+            new Undisturbed(LocalTime.of(22, 0), LocalTime.of(6, 30), ZoneId.of("Europe/Berlin"), 7_200_000));
 
     @Test
     @ConfiguredWithCode("configuration-as-code.yaml")
-    void isExportedAsItWasRead(JenkinsConfiguredWithCodeRule jenkins) throws Exception {
-        ConfigurationContext context = new ConfigurationContext(ConfiguratorRegistry.get());
-        Mapping exported =
-                Util.getUnclassifiedRoot(context).get("preemptible").asMapping();
-        assertEquals("false", exported.getScalarValue("enabled"));
-        assertEquals("30", exported.getScalarValue("timeSliceMinutes"));
-        assertEquals("45", exported.getScalarValue("exemptSeconds"));
-        assertEquals("7", exported.getScalarValue("mostSuspensions"));
-        assertEquals("2048", exported.getScalarValue("memoryFloorMegabytes"));
-        // Reading a value takes it out.
-        assertTrue(exported.isEmpty(), exported::toString);
-    }
-
-    @Test
-    @ConfiguredWithCode("configuration-as-code.yaml")
-    void aValueOutOfRangeFailsWithASentence(JenkinsConfiguredWithCodeRule jenkins, @TempDir Path folder)
+    void isReadSavedExportedAndReadAgain(JenkinsConfiguredWithCodeRule jenkins, @TempDir Path folder)
             throws Exception {
-        Path file = Files.writeString(
-                folder.resolve("jenkins.yaml"), "unclassified:\n  preemptible:\n    timeSliceMinutes: 10081\n");
+        PreemptibleConfiguration configuration = PreemptibleConfiguration.get();
+        assertEquals(LIMITS, configuration.limits());
+        assertEquals(OwnerBy.FOLDER, configuration.ownerBy());
+        configuration.load();
+        assertEquals(LIMITS, configuration.limits(), "after loading what was saved");
 
-        ConfiguratorException refused = assertThrows(
-                ConfiguratorException.class,
-                () -> ConfigurationAsCode.get().configure(file.toString()));
+        Path exported = Files.writeString(folder.resolve("jenkins.yaml"), "unclassified:\n  preemptible:\n"
+                + section().indent(4));
+        Map<String, Object> set = fields(configuration);
+        // So that a setting which is added later is not forgotten here.
+        fields(new PreemptibleConfiguration()).forEach((name, value) ->
+                assertNotEquals(value, set.get(name), name + " is at its default in this test's file"));
+        ConfigurationAsCode.get().configure(Files.writeString(folder.resolve("other.yaml"), OTHER).toString());
+        assertNotEquals(LIMITS, configuration.limits());
 
-        assertTrue(
-                sentences(refused).contains("Time slice is 10081, but must be a whole number from 0 to 10080."),
-                () -> sentences(refused));
-        assertEquals(30, PreemptibleConfiguration.get().getTimeSliceMinutes());
+        ConfigurationAsCode.get().configure(exported.toString());
+
+        assertEquals(LIMITS, configuration.limits(), () -> "after importing " + exported);
+        assertEquals(OwnerBy.FOLDER, configuration.ownerBy());
+    }
+
+    private static final String OTHER =
+            """
+            unclassified:
+              preemptible:
+                enabled: true
+                timeSliceMinutes: 1
+                sliceRules: []
+                ownerBy: job
+                exemptSeconds: 0
+                mostSuspensions: 0
+                mostSuspendedPerAgent: 0
+                mostSuspended: 0
+                ageingMinutes: 0
+                memoryFloorMegabytes: 0
+                imageLimitMegabytes: 0
+                undumpable: rerun
+                undisturbedHours:
+                  from: "1:00"
+                  to: "2:00"
+            """;
+
+    @Test
+    @ConfiguredWithCode("configuration-as-code.yaml")
+    void aBadValueFailsWithASentence(JenkinsConfiguredWithCodeRule jenkins, @TempDir Path folder) throws Exception {
+        Map<String, String> sentences = new TreeMap<>(Map.of(
+                "timeSliceMinutes: 10081", "Time slice is 10081, but must be a whole number from 0 to 10080.",
+                "ageingMinutes: -1", "Ageing is -1, but must be a whole number from 0 to 10080.",
+                "mostSuspendedPerAgent: 1001",
+                        "Most suspended stages per agent is 1001, but must be a whole number from 0 to 1000.",
+                "sliceRules: [{minutes: -5}]",
+                        "Time slice of a rule is -5, but must be a whole number from 0 to 10080.",
+                "sliceRules: [{minutes: 5, highestPriority: 4, lowestPriority: 2}]",
+                        "the wrong way round: the highest is 4, the lowest 2.",
+                "sliceRules: [{minutes: 5, label: 'a && b'}]", "must be one label, not an expression",
+                "ownerBy: colour", "\u201ccolour\u201d, but must be one of these words: user, folder, job.",
+                "undumpable: WAIT", "\u201cWAIT\u201d, but must be one of these words: wait, rerun, never-preempt.",
+                "undisturbedHours: {from: '24:00', to: '6:00'}",
+                        "Begin of the undisturbed hours is \u201c24:00\u201d, but must be a time of day",
+                "undisturbedHours: {from: '22:00', to: '6:00', zone: Mars}",
+                        "Time zone of the undisturbed hours is \u201cMars\u201d"));
+        for (Map.Entry<String, String> bad : sentences.entrySet()) {
+            Path file = Files.writeString(
+                    folder.resolve("jenkins.yaml"), "unclassified:\n  preemptible:\n    " + bad.getKey() + "\n");
+
+            ConfiguratorException refused = assertThrows(
+                    ConfiguratorException.class,
+                    () -> ConfigurationAsCode.get().configure(file.toString()),
+                    bad.getKey());
+
+            assertTrue(sentences(refused).contains(bad.getValue()), () -> bad.getKey() + ": " + sentences(refused));
+            assertEquals(LIMITS, PreemptibleConfiguration.get().limits(), bad.getKey());
+            assertEquals(OwnerBy.FOLDER, PreemptibleConfiguration.get().ownerBy(), bad.getKey());
+        }
+    }
+
+    /** This plugin's section as Jenkins exports it. */
+    private static String section() throws Exception {
+        ConfigurationContext context = new ConfigurationContext(ConfiguratorRegistry.get());
+        return Util.toYamlString(Util.getUnclassifiedRoot(context).get("preemptible"));
+    }
+
+    private static Map<String, Object> fields(PreemptibleConfiguration configuration) throws IllegalAccessException {
+        Map<String, Object> values = new TreeMap<>();
+        for (Field field : PreemptibleConfiguration.class.getDeclaredFields()) {
+            if (!Modifier.isStatic(field.getModifiers())) {
+                field.setAccessible(true);
+                values.put(field.getName(), Objects.requireNonNullElse(field.get(configuration), "null"));
+            }
+        }
+        return values;
     }
 
     private static String sentences(Throwable refused) {

@@ -8,12 +8,20 @@ import hudson.security.AuthorizationStrategy;
 import hudson.security.SecurityRealm;
 import hudson.util.FormValidation;
 import io.jenkins.plugins.preemptible.engine.policy.Limits;
+import io.jenkins.plugins.preemptible.engine.policy.Slices;
+import io.jenkins.plugins.preemptible.engine.policy.UndumpableStages;
+import io.jenkins.plugins.preemptible.engine.policy.Undisturbed;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.LocalTime;
+import java.time.ZoneId;
+import java.util.ArrayList;
+import java.util.List;
 import jenkins.model.Jenkins;
 import org.htmlunit.FailingHttpStatusCodeException;
 import org.htmlunit.HttpMethod;
 import org.htmlunit.WebRequest;
+import org.htmlunit.html.HtmlElement;
 import org.htmlunit.html.HtmlForm;
 import org.htmlunit.html.HtmlPage;
 import org.junit.jupiter.api.AfterAll;
@@ -27,6 +35,18 @@ import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 
 @WithJenkins
 class PreemptibleConfigurationTest {
+
+    private static final Limits UNCONFIGURED = new Limits(true, 0, 0, 0).withAgeing(600_000).withMemory(0, 1L << 30);
+
+    private static final List<String> NUMBERS = List.of(
+            "timeSliceMinutes",
+            "exemptSeconds",
+            "mostSuspensions",
+            "mostSuspendedPerAgent",
+            "mostSuspended",
+            "ageingMinutes",
+            "memoryFloorMegabytes",
+            "imageLimitMegabytes");
 
     private static JenkinsRule jenkins;
     private PreemptibleConfiguration configuration;
@@ -50,6 +70,14 @@ class PreemptibleConfigurationTest {
         configuration.setExemptSeconds(0);
         configuration.setMostSuspensions(0);
         configuration.setMemoryFloorMegabytes(1024);
+        configuration.setSliceRules(null);
+        configuration.setMostSuspendedPerAgent(0);
+        configuration.setMostSuspended(0);
+        configuration.setAgeingMinutes(10);
+        configuration.setImageLimitMegabytes(0);
+        configuration.setUndumpable("wait");
+        configuration.setOwnerBy("user");
+        configuration.setUndisturbedHours(null);
     }
 
     @AfterEach
@@ -60,8 +88,9 @@ class PreemptibleConfigurationTest {
 
     @Test
     void preemptsWithoutBeingConfigured() {
-        assertEquals(new Limits(true, 0, 0, 0), new PreemptibleConfiguration().limits());
+        assertEquals(UNCONFIGURED, new PreemptibleConfiguration().limits());
         assertEquals(1L << 30, new PreemptibleConfiguration().memoryFloorBytes());
+        assertEquals(OwnerBy.USER, new PreemptibleConfiguration().ownerBy());
     }
 
     @Test
@@ -71,11 +100,59 @@ class PreemptibleConfigurationTest {
         configuration.setExemptSeconds(45);
         configuration.setMostSuspensions(7);
         configuration.setMemoryFloorMegabytes(0);
+        SliceRule rule = new SliceRule(10);
+        rule.setLabel("fuzz");
+        rule.setHighestPriority(4);
+        rule.setLowestPriority(5);
+        configuration.setSliceRules(List.of(rule, new SliceRule(60)));
+        configuration.setMostSuspendedPerAgent(3);
+        configuration.setMostSuspended(20);
+        configuration.setAgeingMinutes(15);
+        configuration.setImageLimitMegabytes(8192);
+        configuration.setUndumpable("rerun");
+        configuration.setOwnerBy("job");
+        UndisturbedHours hours = new UndisturbedHours("22:00", "6:30");
+        hours.setZone("Europe/Berlin");
+        hours.setLongMinutes(120);
+        configuration.setUndisturbedHours(hours);
+        Limits set = configuration.limits();
 
         jenkins.configRoundtrip();
 
-        assertEquals(new Limits(false, 1_800_000, 45_000, 7), configuration.limits());
-        assertEquals(0, configuration.memoryFloorBytes());
+        assertEquals(set, configuration.limits());
+        assertEquals(OwnerBy.JOB, configuration.ownerBy());
+        assertEquals(
+                new Limits(
+                        false,
+                        new Slices(
+                                1_800_000,
+                                List.of(
+                                        new Slices.Rule("fuzz", 4, 5, 600_000),
+                                        new Slices.Rule(null, 1, 1000, 3_600_000))),
+                        45_000,
+                        7,
+                        3,
+                        20,
+                        900_000,
+                        8192L << 20,
+                        0,
+                        UndumpableStages.RERUN,
+                        new Undisturbed(LocalTime.of(22, 0), LocalTime.of(6, 30), ZoneId.of("Europe/Berlin"), 7_200_000)),
+                set);
+    }
+
+    @Test
+    void whatIsRemovedOnThePageIsGone() throws Exception {
+        configuration.setSliceRules(List.of(new SliceRule(60)));
+        configuration.setUndisturbedHours(new UndisturbedHours("22:00", "6:30"));
+        HtmlForm form = page().getFormByName("config");
+        HtmlElement rules = form.querySelector("div[name='sliceRules'] button.repeatable-delete");
+        rules.click();
+        form.getInputByName("_.undisturbedHours").setChecked(false);
+
+        jenkins.submit(form);
+
+        assertEquals(UNCONFIGURED, configuration.limits());
     }
 
     @Test
@@ -89,11 +166,10 @@ class PreemptibleConfigurationTest {
 
         jenkins.submit(form);
 
-        Limits all = new Limits(false, 604_800_000, 86_400_000, 1000);
+        Limits all = new Limits(false, 604_800_000, 86_400_000, 1000).withAgeing(600_000).withMemory(0, 1L << 40);
         assertEquals(all, configuration.limits());
         configuration.load();
         assertEquals(all, configuration.limits(), "after loading what was saved");
-        assertEquals(1L << 40, configuration.memoryFloorBytes());
     }
 
     @Test
@@ -112,9 +188,10 @@ class PreemptibleConfigurationTest {
                         .getContentAsString()
                         .contains("Most suspensions per stage is 1001, but must be a whole number from 0 to 1000."),
                 refused.getResponse()::getContentAsString);
-        assertEquals(new Limits(true, 300_000, 0, 0), configuration.limits());
+        Limits before = UNCONFIGURED.withSlices(new Slices(300_000, List.of()));
+        assertEquals(before, configuration.limits());
         configuration.load();
-        assertEquals(new Limits(true, 300_000, 0, 0), configuration.limits(), "after loading what was saved");
+        assertEquals(before, configuration.limits(), "after loading what was saved");
     }
 
     @Test
@@ -131,8 +208,74 @@ class PreemptibleConfigurationTest {
         }
         for (int suspensions : new int[] {-1, 1_001}) {
             assertThrows(IllegalArgumentException.class, () -> configuration.setMostSuspensions(suspensions));
+            assertThrows(IllegalArgumentException.class, () -> configuration.setMostSuspendedPerAgent(suspensions));
         }
-        assertEquals(new Limits(true, 0, 0, 0), configuration.limits());
+        for (int stages : new int[] {-1, 100_001}) {
+            assertThrows(IllegalArgumentException.class, () -> configuration.setMostSuspended(stages));
+        }
+        for (int megabytes : new int[] {-1, 1_048_577}) {
+            assertThrows(IllegalArgumentException.class, () -> configuration.setMemoryFloorMegabytes(megabytes));
+            assertThrows(IllegalArgumentException.class, () -> configuration.setImageLimitMegabytes(megabytes));
+        }
+        for (int minutes : new int[] {-1, 10_081}) {
+            assertThrows(IllegalArgumentException.class, () -> configuration.setAgeingMinutes(minutes));
+            assertThrows(IllegalArgumentException.class, () -> new SliceRule(minutes));
+            assertThrows(
+                    IllegalArgumentException.class, () -> new UndisturbedHours("8:00", "9:00").setLongMinutes(minutes));
+        }
+        for (int priority : new int[] {0, 1_001}) {
+            assertThrows(IllegalArgumentException.class, () -> new SliceRule(1).setHighestPriority(priority));
+            assertThrows(IllegalArgumentException.class, () -> new SliceRule(1).setLowestPriority(priority));
+        }
+        assertEquals(UNCONFIGURED, configuration.limits());
+    }
+
+    @Test
+    void aRuleIsCheckedWhileTyping() throws Exception {
+        SliceRule.DescriptorImpl page = jenkins.jenkins.getDescriptorByType(SliceRule.DescriptorImpl.class);
+        String there = jenkins.jenkins.getSelfLabel().getName();
+        assertEquals(FormValidation.Kind.OK, page.doCheckLabel("").kind);
+        assertEquals(FormValidation.Kind.OK, page.doCheckLabel(there).kind);
+        assertEquals(FormValidation.Kind.WARNING, page.doCheckLabel("nowhere").kind);
+        assertEquals(FormValidation.Kind.ERROR, page.doCheckLabel("a && b").kind);
+        assertEquals(List.of(there), page.doAutoCompleteLabel(there.substring(0, 3)).getValues());
+        SliceRule quoted = new SliceRule(1);
+        quoted.setLabel("\"large & fast\"");
+        assertEquals("large & fast", quoted.rule().label());
+        assertEquals(FormValidation.Kind.OK, page.doCheckLowestPriority("4", "4").kind);
+        assertEquals(FormValidation.Kind.ERROR, page.doCheckLowestPriority("3", "4").kind);
+        assertEquals(FormValidation.Kind.ERROR, page.doCheckLowestPriority("1001", "4").kind);
+        assertEquals(FormValidation.Kind.ERROR, page.doCheckHighestPriority("0").kind);
+        assertEquals(FormValidation.Kind.ERROR, page.doCheckMinutes("-1").kind);
+    }
+
+    @Test
+    void undisturbedHoursAreCheckedWhileTyping() {
+        UndisturbedHours.DescriptorImpl page =
+                jenkins.jenkins.getDescriptorByType(UndisturbedHours.DescriptorImpl.class);
+        for (String time : new String[] {"00:00", "8:30", " 23:59 "}) {
+            assertEquals(FormValidation.Kind.OK, page.doCheckFrom(time).kind, time);
+            assertEquals(FormValidation.Kind.OK, page.doCheckTo(time).kind, time);
+        }
+        for (String time : new String[] {"", "24:00", "8:60", "8", "8.30", "-1:00", "noon"}) {
+            assertEquals(FormValidation.Kind.ERROR, page.doCheckFrom(time).kind, time);
+            assertEquals(FormValidation.Kind.ERROR, page.doCheckTo(time).kind, time);
+        }
+        assertEquals(FormValidation.Kind.OK, page.doCheckZone("").kind);
+        assertEquals(FormValidation.Kind.OK, page.doCheckZone("Europe/Berlin").kind);
+        assertEquals(FormValidation.Kind.ERROR, page.doCheckZone("Mars").kind);
+        assertTrue(page.doAutoCompleteZone("berl").getValues().contains("Europe/Berlin"));
+        assertEquals(FormValidation.Kind.ERROR, page.doCheckLongMinutes("10081").kind);
+    }
+
+    @Test
+    void aWordThatIsNoneIsRefused() {
+        assertEquals(
+                "By what executor time is shared is \u201cUSER\u201d, but must be one of these words: user, folder, job.",
+                assertThrows(IllegalArgumentException.class, () -> configuration.setOwnerBy("USER")).getMessage());
+        assertThrows(IllegalArgumentException.class, () -> configuration.setUndumpable("kill"));
+        assertEquals(UNCONFIGURED, configuration.limits());
+        assertEquals(OwnerBy.USER, configuration.ownerBy());
     }
 
     @Test
@@ -169,25 +312,57 @@ class PreemptibleConfigurationTest {
                 .everywhere()
                 .to("reader"));
 
-        for (String setting : new String[] {"TimeSliceMinutes", "ExemptSeconds", "MostSuspensions", "MemoryFloorMegabytes"}) {
-            assertEquals(200, status("admin", setting, HttpMethod.POST), setting);
-            assertEquals(403, status("reader", setting, HttpMethod.POST), setting);
-            assertEquals(404, status("admin", setting, HttpMethod.GET), setting + " is not found by GET");
+        List<String> methods = new ArrayList<>(List.of(
+                configuration.getDescriptorUrl() + "/fillOwnerByItems",
+                configuration.getDescriptorUrl() + "/fillUndumpableItems",
+                jenkins.jenkins.getDescriptorOrDie(Trial.class).getDescriptorUrl() + "/checkDays",
+                jenkins.jenkins.getDescriptorOrDie(Trial.class).getDescriptorUrl() + "/try"));
+        for (String setting : NUMBERS) {
+            methods.add(configuration.getDescriptorUrl() + "/check" + Character.toUpperCase(setting.charAt(0)) + setting.substring(1));
+        }
+        String rule = jenkins.jenkins.getDescriptorOrDie(SliceRule.class).getDescriptorUrl();
+        for (String method : List.of(
+                "autoCompleteLabel", "checkLabel", "checkMinutes", "checkHighestPriority", "checkLowestPriority")) {
+            methods.add(rule + "/" + method);
+        }
+        String hours = jenkins.jenkins.getDescriptorOrDie(UndisturbedHours.class).getDescriptorUrl();
+        for (String method : List.of("autoCompleteZone", "checkFrom", "checkTo", "checkZone", "checkLongMinutes")) {
+            methods.add(hours + "/" + method);
+        }
+        JenkinsRule.WebClient admin = jenkins.createWebClient().login("admin");
+        JenkinsRule.WebClient reader = jenkins.createWebClient().login("reader");
+        for (String method : methods) {
+            assertEquals(200, status(admin, method, HttpMethod.POST), method);
+            assertEquals(403, status(reader, method, HttpMethod.POST), method);
+            assertEquals(404, status(admin, method, HttpMethod.GET), method + " is not found by GET");
         }
     }
 
-    private int status(String user, String setting, HttpMethod method) throws Exception {
-        JenkinsRule.WebClient client = jenkins.createWebClient().login(user).withThrowExceptionOnFailingStatusCode(false);
+    private static int status(JenkinsRule.WebClient client, String method, HttpMethod verb) throws Exception {
         WebRequest request = new WebRequest(
-                client.createCrumbedUrl(configuration.getDescriptorUrl() + "/check" + setting + "?value=1"), method);
+                client.withThrowExceptionOnFailingStatusCode(false)
+                        .createCrumbedUrl(method + "?value=1&highestPriority=1"),
+                verb);
         return client.getPage(request).getWebResponse().getStatusCode();
     }
 
     @Test
     void eachFieldHasHelp() throws Exception {
-        for (String field : new String[] {"enabled", "timeSliceMinutes", "exemptSeconds", "mostSuspensions", "memoryFloorMegabytes"}) {
+        List<String> fields = new ArrayList<>(NUMBERS);
+        fields.addAll(List.of("enabled", "sliceRules", "ownerBy", "undumpable", "undisturbedHours"));
+        fields.replaceAll(field -> configuration.getDescriptorUrl() + "/help/" + field);
+        String rule = jenkins.jenkins.getDescriptorOrDie(SliceRule.class).getDescriptorUrl();
+        for (String field : List.of("label", "highestPriority", "lowestPriority", "minutes")) {
+            fields.add(rule + "/help/" + field);
+        }
+        String hours = jenkins.jenkins.getDescriptorOrDie(UndisturbedHours.class).getDescriptorUrl();
+        for (String field : List.of("from", "to", "zone", "longMinutes")) {
+            fields.add(hours + "/help/" + field);
+        }
+        fields.add(jenkins.jenkins.getDescriptorOrDie(Trial.class).getDescriptorUrl() + "/help/days");
+        for (String field : fields) {
             String help = jenkins.createWebClient()
-                    .goTo(configuration.getDescriptorUrl() + "/help/" + field)
+                    .goTo(field)
                     .getWebResponse()
                     .getContentAsString();
             assertTrue(help.contains("<p>"), field + ": " + help);
@@ -198,12 +373,53 @@ class PreemptibleConfigurationTest {
     void aSavedValueOutOfRangeIsNotUsed() throws Exception {
         configuration.setTimeSliceMinutes(15);
         configuration.setExemptSeconds(20);
-        Path file = jenkins.jenkins.getRootDir().toPath().resolve(PreemptibleConfiguration.class.getName() + ".xml");
-        Files.writeString(file, Files.readString(file).replace(">15<", ">-15<"));
+        SliceRule wrong = new SliceRule(16);
+        wrong.setLabel("wrong");
+        configuration.setSliceRules(List.of(wrong, new SliceRule(17)));
+        configuration.setUndisturbedHours(new UndisturbedHours("22:22", "6:30"));
+        Files.writeString(
+                saved(),
+                Files.readString(saved())
+                        .replace(">15<", ">-15<")
+                        .replace(">16<", ">-16<")
+                        .replace(">22:22<", ">22:77<"));
 
-        configuration.load();
+        PreemptibleConfiguration read = new PreemptibleConfiguration();
+        read.load();
 
-        assertEquals(new Limits(true, 0, 20_000, 0), configuration.limits());
+        assertEquals(
+                new Limits(true, 0, 20_000, 0)
+                        .withSlices(new Slices(0, List.of(new Slices.Rule(null, 1, 1000, 1_020_000))))
+                        .withAgeing(600_000)
+                        .withMemory(0, 1L << 30),
+                read.limits());
+    }
+
+    @Test
+    void whatTheFirstVersionSavedStillLoads() throws Exception {
+        Files.writeString(
+                saved(),
+                """
+                <?xml version='1.1' encoding='UTF-8'?>
+                <io.jenkins.plugins.preemptible.config.PreemptibleConfiguration>
+                  <enabled>false</enabled>
+                  <timeSliceMinutes>30</timeSliceMinutes>
+                  <exemptSeconds>45</exemptSeconds>
+                  <mostSuspensions>7</mostSuspensions>
+                  <memoryFloorMegabytes>2048</memoryFloorMegabytes>
+                </io.jenkins.plugins.preemptible.config.PreemptibleConfiguration>
+                """);
+
+        PreemptibleConfiguration read = new PreemptibleConfiguration();
+        read.load();
+
+        assertEquals(
+                new Limits(false, 1_800_000, 45_000, 7).withAgeing(600_000).withMemory(0, 2048L << 20), read.limits());
+        assertEquals(OwnerBy.USER, read.ownerBy());
+    }
+
+    private static Path saved() {
+        return jenkins.jenkins.getRootDir().toPath().resolve(PreemptibleConfiguration.class.getName() + ".xml");
     }
 
     private HtmlPage page() throws Exception {

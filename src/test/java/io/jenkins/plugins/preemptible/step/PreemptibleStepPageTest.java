@@ -4,7 +4,12 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import hudson.model.Cause;
+import hudson.model.CauseAction;
+import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
+import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
 import java.net.URL;
+import java.nio.file.Files;
 import java.util.List;
 import org.htmlunit.HttpMethod;
 import org.htmlunit.WebRequest;
@@ -12,17 +17,20 @@ import org.htmlunit.html.HtmlOption;
 import org.htmlunit.html.HtmlPage;
 import org.htmlunit.html.HtmlSelect;
 import org.htmlunit.util.NameValuePair;
+import org.jenkinsci.plugins.workflow.cps.CpsFlowDefinition;
+import org.jenkinsci.plugins.workflow.job.WorkflowJob;
+import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.jvnet.hudson.test.JenkinsRule;
 import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 
-/** The step in Jenkins' snippet generator, which draws its form and reads it. */
+/** The step's fields: in Jenkins' snippet generator, which draws its form and reads it, and in a build. */
 @WithJenkins
 class PreemptibleStepPageTest {
 
-    private static final List<String> FIELDS = List.of("label", "priority", "timeSliceMinutes", "tcp", "name");
+    private static final List<String> FIELDS = List.of("label", "priority", "timeSliceMinutes", "tcp", "rerun", "name");
 
     private static JenkinsRule jenkins;
 
@@ -58,14 +66,16 @@ class PreemptibleStepPageTest {
     @Test
     void fieldsLeftEmptyAreLeftOut() throws Exception {
         assertEquals(
-                "preemptible { // some block }", snippet("'label':'','priority':'','timeSliceMinutes':'','tcp':'refuse','name':''"));
+                "preemptible { // some block }",
+                snippet("'label':'','priority':'','timeSliceMinutes':'','tcp':'refuse','rerun':false,'name':''"));
     }
 
     @Test
     void fieldsFilledInAreGiven() throws Exception {
         assertEquals(
-                "preemptible(label: 'linux && criu', name: 'fuzz', priority: 4, tcp: 'close', timeSliceMinutes: 30) { // some block }",
-                snippet("'label':'linux && criu','priority':'4','timeSliceMinutes':'30','tcp':'close','name':'fuzz'"));
+                "preemptible(label: 'linux && criu', name: 'fuzz', priority: 4, rerun: true, tcp: 'close', timeSliceMinutes: 30) { // some block }",
+                snippet("'label':'linux && criu','priority':'4','timeSliceMinutes':'30','tcp':'close','rerun':true,"
+                        + "'name':'fuzz'"));
     }
 
     @Test
@@ -75,6 +85,32 @@ class PreemptibleStepPageTest {
             assertTrue(help(descriptor + "/help/" + field).contains("<p>"), field);
         }
         assertTrue(help(descriptor + "/help").contains("preemptible(label: 'linux', priority: 4)"));
+    }
+
+    @Test
+    void whatTheStepAsksForIsKeptWithTheStageAndALongerSliceIsNamedInTheLog() throws Exception {
+        // Where its sandbox would be: the stage then runs without one, and nothing of it outlives the test.
+        Files.createFile(jenkins.jenkins.getRootDir().toPath().resolve("preemptible"));
+        PreemptibleConfiguration.get().setTimeSliceMinutes(30);
+        WorkflowJob job = jenkins.createProject(WorkflowJob.class, "asks");
+        String stage = StageRegistry.class.getName() + ".get().all().get(0)";
+        job.setDefinition(new CpsFlowDefinition(
+                "preemptible(label: 'built-in', timeSliceMinutes: 60, rerun: true) { echo 'rerun ' + " + stage
+                        + ".rerun() + ', owner ' + " + stage + ".owner() }\n"
+                        + "preemptible(label: 'built-in', timeSliceMinutes: 20) { echo 'rerun ' + " + stage
+                        + ".rerun() }",
+                false));
+
+        WorkflowRun build =
+                jenkins.assertBuildStatusSuccess(job.scheduleBuild2(0, new CauseAction(new Cause.UserIdCause("ada"))));
+
+        jenkins.assertLogContains("rerun true, owner user:ada", build);
+        jenkins.assertLogContains("rerun false", build);
+        jenkins.assertLogContains(
+                "This stage asks for a time slice of 60 min, but for its priority 3 on "
+                        + jenkins.jenkins.getDisplayName() + " the system configuration allows 30 min at most",
+                build);
+        jenkins.assertLogNotContains("a time slice of 20 min", build);
     }
 
     private static String help(String path) throws Exception {

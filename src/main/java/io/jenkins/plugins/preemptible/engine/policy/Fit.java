@@ -67,6 +67,11 @@ final class Fit {
             });
         }
 
+        /** Whether it can be used now, not only when it has started. */
+        boolean isThere(int agent) {
+            return agents.get(agent).state() == Snapshot.AgentState.THERE;
+        }
+
         /** The agent's number; -1 when it takes nothing. */
         int number(String name) {
             return numbers.getOrDefault(name, -1);

@@ -53,7 +53,7 @@ public final class PreemptionPolicy {
         private final IdleExecutors idle;
         private final Victims victims;
         private final Map<Claim, Integer> promised = new HashMap<>();
-        /** Agents that a claim fits which gets no executor now. */
+        /** Agents whose next executor is not to be kept: a better claim wants it, or has one there already. */
         private final boolean[] wanted;
 
         Decision(Snapshot snapshot) {
@@ -66,18 +66,19 @@ public final class PreemptionPolicy {
 
         List<Action> actions() {
             List<Action> actions = new ArrayList<>(drained());
+            victims.alsoSuspended(actions.size());
             List<Claim> claims = claims();
             promiseIdle(claims);
             for (Claim claim : claims) {
                 Action action = claim.isStage() ? forStage(claim) : forItem(claim);
-                if (action instanceof Action.Wait || action instanceof Action.Reserve) {
-                    isWanted(claim.fit());
-                }
+                isWanted(claim, action);
                 actions.add(action);
             }
             snapshot.suspended().stream()
                     .filter(SuspendedStage::byHand)
-                    .forEach(stage -> actions.add(new Action.Wait(stage.id(), Reason.SUSPENDED_BY_HAND)));
+                    .map(SuspendedStage::id)
+                    .sorted()
+                    .forEach(id -> actions.add(new Action.Wait(id, Reason.SUSPENDED_BY_HAND)));
             return List.copyOf(actions);
         }
 
@@ -125,8 +126,8 @@ public final class PreemptionPolicy {
             }
             Integer agent = promised.get(item);
             if (agent != null) {
-                boolean there = fits.agents.get(agent).state() == AgentState.THERE;
-                return new Action.Wait(item.id(), there ? Reason.EXECUTOR_FREE_ALREADY : Reason.AGENT_ON_ITS_WAY);
+                return new Action.Wait(
+                        item.id(), fits.isThere(agent) ? Reason.EXECUTOR_FREE_ALREADY : Reason.AGENT_ON_ITS_WAY);
             }
             return freeFor(item);
         }
@@ -140,7 +141,9 @@ public final class PreemptionPolicy {
                 return new Action.Wait(stage.id(), Reason.RESTORE_REQUESTED_ALREADY);
             }
             if (agent != null) {
-                return new Action.Resume(stage.id(), fits.agents.get(agent).name(), Reason.EXECUTOR_IDLE);
+                return fits.isThere(agent)
+                        ? new Action.Resume(stage.id(), fits.agents.get(agent).name(), Reason.EXECUTOR_IDLE)
+                        : new Action.Wait(stage.id(), Reason.AGENT_ON_ITS_WAY);
             }
             if (stage.isReserved()) {
                 return new Action.Wait(stage.id(), Reason.EXECUTOR_RESERVED);
@@ -156,10 +159,17 @@ public final class PreemptionPolicy {
             return new Action.Wait(stage.id(), whyNotResumed(stage, wait.reason()));
         }
 
-        private void isWanted(Fit fit) {
-            if (!fit.wanted) {
-                fit.wanted = true;
-                for (int agent : fit.agents) {
+        // Whoever is served wants no other agent beside, but that executor there is not to be kept for another one.
+        private void isWanted(Claim claim, Action action) {
+            if (action instanceof Action.Reserve reserve) {
+                wanted[fits.number(reserve.agent())] = true;
+            } else if (claim.isReserved()) {
+                wanted[claim.reserved()] = true;
+            } else if (promised.containsKey(claim)) {
+                wanted[promised.get(claim)] = true;
+            } else if (action instanceof Action.Wait && !claim.fit().wanted) {
+                claim.fit().wanted = true;
+                for (int agent : claim.fit().agents) {
                     wanted[agent] = true;
                 }
             }
@@ -168,7 +178,7 @@ public final class PreemptionPolicy {
         // By no claim before this one, which are all better.
         private int unwanted(Fit fit) {
             for (int agent : fit.agents) {
-                if (!wanted[agent]) {
+                if (!wanted[agent] && fits.isThere(agent)) {
                     return agent;
                 }
             }

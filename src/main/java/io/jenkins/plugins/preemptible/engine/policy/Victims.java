@@ -16,6 +16,7 @@ import java.util.function.Predicate;
  *   <li>Of worse priority: the worst first, then what costs least for the executor time that it wins, then the one that
  *       started last.
  *   <li>Of equal priority: only those whose slice is used up, first those of the owner that had most executor time.
+ *       They are suspended, never run again: two equals would throw each other's work away for ever.
  *   <li>When none is left, the most hopeful of the obstacles is the answer: first those that time removes.
  * </ol>
  *
@@ -87,6 +88,11 @@ final class Victims {
                 byAgent.get(agent).add(new Candidate(stage, agent, agents.get(agent), snapshot));
             }
         }
+    }
+
+    /** So many more are suspended by this decision, whatever the limits say, on agents that take nothing. */
+    void alsoSuspended(int count) {
+        suspended += count;
     }
 
     /** Frees an executor for the claim, or says why none can be freed. */
@@ -175,6 +181,7 @@ final class Victims {
                 key.fit,
                 candidate -> candidate.protection == null
                         && candidate.hadItsSlice
+                        && candidate.rerun == null
                         && candidate.stage.priority() == key.priority,
                 MOST_SERVED_FIRST));
     }
@@ -209,7 +216,11 @@ final class Victims {
                 && candidate.protection != Reason.SUSPEND_FAILED_LATELY) {
             return candidate.protection;
         }
-        if (other == priority && !candidate.hadItsSlice) {
+        if (other == priority && candidate.rerun == Reason.CANNOT_BE_DUMPED) {
+            return Reason.NOT_CHECKPOINTABLE;
+        }
+        // One that would rather be run again than suspended is not yet worth the end of its slice.
+        if (other == priority && (!candidate.hadItsSlice || candidate.rerun != null)) {
             return Reason.TIME_SLICE_NOT_USED_UP;
         }
         if (candidate.protection != null) {

@@ -44,7 +44,8 @@ final class Bench implements Callable<Integer> {
             new RepeatBenchmark(),
             new ProcessesBenchmark(),
             new CostBenchmark(),
-            new LifeBenchmark());
+            new LifeBenchmark(),
+            new DecideBenchmark());
 
     @Spec
     private CommandSpec spec;
@@ -61,7 +62,7 @@ final class Bench implements Callable<Integer> {
     @Option(
             names = "--only",
             paramLabel = "NAME",
-            description = "Only this one of latency, seal, resume, repeat, processes, cost, life; may be repeated.")
+            description = "Only this one of latency, seal, resume, repeat, processes, cost, life, decide; may be repeated.")
     private List<String> only = List.of();
 
     @Option(names = "--runs", paramLabel = "N", description = "Runs of each, 1 to 100; ${DEFAULT-VALUE} by default.")

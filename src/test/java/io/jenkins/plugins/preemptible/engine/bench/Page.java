@@ -4,7 +4,9 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import org.knowm.xchart.VectorGraphicsEncoder;
 import org.knowm.xchart.VectorGraphicsEncoder.VectorGraphicsFormat;
 import org.knowm.xchart.XYChart;
@@ -12,10 +14,20 @@ import org.knowm.xchart.XYChartBuilder;
 import org.knowm.xchart.XYSeries.XYSeriesRenderStyle;
 import org.knowm.xchart.style.Styler.LegendPosition;
 
-/** Writes performance.md and the plots beside it, from nothing but the results of one run. */
+/**
+ * Writes performance.md and the plots beside it.
+ *
+ * <ol>
+ *   <li>A run of all benchmarks writes the whole page anew.
+ *   <li>A run of some writes their parts anew, each with its own machine and date, and leaves the others as they are.
+ *   <li>Nothing on it is typed in by hand.
+ * </ol>
+ */
 final class Page {
 
     private static final String PLOTS = "plots";
+
+    private static final String PART = "## ";
 
     private final Path folder;
 
@@ -26,46 +38,81 @@ final class Page {
         this.runs = runs;
     }
 
-    /** @param missing the names of the benchmarks that this run has left out */
+    /** @param missing the names of the benchmarks that this run has left out, or not come to yet */
     void write(Machine machine, List<Result> results, List<String> missing) throws IOException {
         Files.createDirectories(folder.resolve(PLOTS));
-        List<String> lines = new ArrayList<>();
-        lines.add("# Performance: what suspending and resuming cost");
-        lines.add("");
-        lines.add("Written by `./preempt bench --docs docs` in one run; every line compares two things that ran in turns in");
-        lines.add("it. Median (least–most). Machine: " + machine.sentence() + ".");
-        lines.add("");
-        lines.add("Runs of each: " + runs + ", fewer with 1 GB and more, after one that warms up: too few for small differences.");
+        Path page = folder.resolve("performance.md");
+        Map<String, List<String>> parts = missing.isEmpty() || !Files.exists(page)
+                ? new LinkedHashMap<>(Map.of("", head(machine)))
+                : parts(Files.readAllLines(page));
+        boolean apart = !parts.get("").equals(head(machine));
         for (Result result : results) {
-            lines.add("");
-            lines.add("## " + result.name());
-            lines.add("");
-            lines.add(result.question());
-            lines.add("");
-            lines.add("| | ours | compared with | ratio | goal | |");
-            lines.add("| --- | --- | --- | --- | --- | --- |");
-            for (Row row : result.rows()) {
-                lines.add("| " + String.join(" | ", row.what(), Text.of(row.ours()),
-                        row.raw() == null ? "" : Text.of(row.raw()), Text.ratio(row), Text.goal(row), row.verdict())
-                        + " |");
-            }
-            for (String note : result.notes()) {
-                lines.add("");
-                lines.add(note);
-            }
-            for (Plot plot : result.plots()) {
-                draw(plot);
-                lines.add("");
-                lines.add("![" + plot.title() + "](" + PLOTS + "/" + file(plot) + ".svg)");
-            }
+            parts.put(result.name(), part(result, apart ? machine : null));
         }
         for (String name : missing) {
-            lines.add("");
-            lines.add("## " + name);
-            lines.add("");
-            lines.add("Not measured in this run; `./preempt bench --only " + name + "` does.");
+            parts.putIfAbsent(
+                    name, List.of("", "Not measured in this run; `./preempt bench --only " + name + "` does."));
         }
-        Files.write(folder.resolve("performance.md"), lines);
+        List<String> lines = new ArrayList<>(parts.remove(""));
+        parts.forEach((name, text) -> {
+            lines.add("");
+            lines.add(PART + name);
+            lines.addAll(text);
+        });
+        Files.write(page, lines);
+    }
+
+    private List<String> head(Machine machine) {
+        return List.of(
+                "# Performance: what suspending and resuming cost",
+                "",
+                "Written by `./preempt bench --docs docs` in one run, but for parts that say otherwise; every line compares two",
+                "things that ran in turns in it. Median (least–most). Machine: " + machine.sentence() + ".",
+                "",
+                "Runs of each: " + runs
+                        + ", fewer with 1 GB and more, after one that warms up: too few for small differences.");
+    }
+
+    /** What is below each part's title, without the empty line at its end; the head's name is empty. */
+    private static Map<String, List<String>> parts(List<String> lines) {
+        Map<String, List<String>> parts = new LinkedHashMap<>();
+        List<String> part = new ArrayList<>();
+        parts.put("", part);
+        for (String line : lines) {
+            if (line.startsWith(PART)) {
+                part = new ArrayList<>();
+                parts.put(line.substring(PART.length()), part);
+            } else {
+                part.add(line);
+            }
+        }
+        parts.values().stream()
+                .filter(text -> !text.isEmpty() && text.get(text.size() - 1).isEmpty())
+                .forEach(text -> text.remove(text.size() - 1));
+        return parts;
+    }
+
+    /** @param machine for a part of a run of its own; null when the head says it */
+    private List<String> part(Result result, Machine machine) throws IOException {
+        List<String> lines = new ArrayList<>(List.of("", result.question(), ""));
+        if (machine != null) {
+            lines.addAll(List.of("Run apart from the others: `--runs " + runs + "`, " + machine.sentence() + ".", ""));
+        }
+        lines.add("| | ours | compared with | ratio | goal | |");
+        lines.add("| --- | --- | --- | --- | --- | --- |");
+        for (Row row : result.rows()) {
+            lines.add("| " + String.join(" | ", row.what(), Text.of(row.ours()),
+                    row.raw() == null ? "" : Text.of(row.raw()), Text.ratio(row), Text.goal(row), row.verdict())
+                    + " |");
+        }
+        for (String note : result.notes()) {
+            lines.addAll(List.of("", note));
+        }
+        for (Plot plot : result.plots()) {
+            draw(plot);
+            lines.addAll(List.of("", "![" + plot.title() + "](" + PLOTS + "/" + file(plot) + ".svg)"));
+        }
+        return lines;
     }
 
     private static String file(Plot plot) {

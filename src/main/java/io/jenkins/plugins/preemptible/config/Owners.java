@@ -1,0 +1,70 @@
+package io.jenkins.plugins.preemptible.config;
+
+import edu.umd.cs.findbugs.annotations.CheckForNull;
+import hudson.model.Cause;
+import hudson.model.Item;
+import hudson.model.Queue;
+import hudson.model.Run;
+import java.util.List;
+
+/**
+ * Says whose a build or a waiting item is, among whose equals executor time is shared.
+ *
+ * <ol>
+ *   <li>An item that is part of a build, as of {@code node} in a Pipeline, has the build's owner.
+ *   <li>A user is looked for in the causes, those of upstream builds included; where there is none (a timer, a push,
+ *       somebody who has not logged in), the job is the owner.
+ *   <li>Each owner begins with what it is ({@code user:}, {@code folder:}, {@code job:}), so that no two kinds meet.
+ * </ol>
+ *
+ * Any thread, but not under the queue's lock: asking a waiting item for its build may load that.
+ *
+ * @param by what the administrator chose
+ */
+public record Owners(OwnerBy by) {
+
+    /** With the choice that counts now. */
+    public static Owners get() {
+        return new Owners(PreemptibleConfiguration.get().ownerBy());
+    }
+
+    /** The owner of a build; never null or empty. */
+    public String ofRun(Run<?, ?> run) {
+        return of(run.getParent(), run.getCauses());
+    }
+
+    /** The owner of an item of the queue; empty when it belongs to no job, as a task of some other plugin. */
+    public String ofItem(Queue.Item item) {
+        if (item.task.getOwnerExecutable() instanceof Run<?, ?> run) {
+            return ofRun(run);
+        }
+        return item.task.getOwnerTask() instanceof Item job ? of(job, item.getCauses()) : "";
+    }
+
+    private String of(Item part, List<Cause> causes) {
+        // One configuration of a matrix belongs to the matrix.
+        Item job = part instanceof Queue.Task task && task.getOwnerTask() instanceof Item whole ? whole : part;
+        String user = by == OwnerBy.USER ? userOf(causes) : null;
+        if (user != null) {
+            return "user:" + user;
+        }
+        return by == OwnerBy.FOLDER ? "folder:" + job.getParent().getFullName() : "job:" + job.getFullName();
+    }
+
+    /** The first one, depth first, as Jenkins shows the causes; it bounds how deep it keeps them. */
+    @CheckForNull
+    private static String userOf(List<Cause> causes) {
+        for (Cause cause : causes) {
+            String user = null;
+            if (cause instanceof Cause.UserIdCause byUser) {
+                user = byUser.getUserId();
+            } else if (cause instanceof Cause.UpstreamCause upstream) {
+                user = userOf(upstream.getUpstreamCauses());
+            }
+            if (user != null) {
+                return user;
+            }
+        }
+        return null;
+    }
+}

@@ -1,0 +1,87 @@
+package io.jenkins.plugins.preemptible.config;
+
+import hudson.util.FormValidation;
+import java.util.function.Supplier;
+import java.util.logging.Level;
+import java.util.logging.Logger;
+import jenkins.model.Jenkins;
+
+/**
+ * The ranges of the settings that are whole numbers.
+ *
+ * <ol>
+ *   <li>Each has a name for people, a least and a greatest value.
+ *   <li>A value outside is refused with a sentence that has the name, the value and the range.
+ *   <li>The page, the setters and what is read from disk all ask here, so that none of them takes what another refuses.
+ * </ol>
+ */
+enum Range {
+    TIME_SLICE(Messages::PreemptibleConfiguration_TimeSlice, 0, Range.WEEK_IN_MINUTES),
+    EXEMPT(Messages::PreemptibleConfiguration_Exempt, 0, 86_400),
+    MOST_SUSPENSIONS(Messages::PreemptibleConfiguration_MostSuspensions, 0, 1_000),
+    MOST_SUSPENDED_PER_AGENT(Messages::PreemptibleConfiguration_MostSuspendedPerAgent, 0, 1_000),
+    MOST_SUSPENDED(Messages::PreemptibleConfiguration_MostSuspended, 0, 100_000),
+    AGEING(Messages::PreemptibleConfiguration_Ageing, 0, Range.WEEK_IN_MINUTES),
+    MEMORY_FLOOR(Messages::PreemptibleConfiguration_MemoryFloor, 0, Range.TERABYTE_IN_MEGABYTES),
+    IMAGE_LIMIT(Messages::PreemptibleConfiguration_ImageLimit, 0, Range.TERABYTE_IN_MEGABYTES),
+    RULE_SLICE(Messages::SliceRule_Minutes, 0, Range.WEEK_IN_MINUTES),
+    /** Priority Sorter lets administrators have as many priorities as they like; nobody needs more than these. */
+    HIGHEST_PRIORITY(Messages::SliceRule_HighestPriority, 1, Range.LOWEST_PRIORITY_OF_ALL),
+    LOWEST_PRIORITY(Messages::SliceRule_LowestPriority, 1, Range.LOWEST_PRIORITY_OF_ALL),
+    LONG_STAGE(Messages::UndisturbedHours_LongMinutes, 0, Range.WEEK_IN_MINUTES),
+    TRIAL_DAYS(Messages::Trial_Days, 1, 365);
+
+    static final int LOWEST_PRIORITY_OF_ALL = 1_000;
+
+    private static final int WEEK_IN_MINUTES = 10_080;
+    private static final int TERABYTE_IN_MEGABYTES = 1_048_576;
+    private static final Logger LOGGER = Logger.getLogger(Range.class.getName());
+
+    private final Supplier<String> setting;
+    private final int least;
+    private final int most;
+
+    Range(Supplier<String> setting, int least, int most) {
+        this.setting = setting;
+        this.least = least;
+        this.most = most;
+    }
+
+    /**
+     * Gives the value back.
+     *
+     * @throws IllegalArgumentException when it is outside, with a sentence for people
+     */
+    int checked(int value) {
+        if (value < least || value > most) {
+            throw new IllegalArgumentException(Messages.Range_Outside(
+                    setting.get(), String.valueOf(value), String.valueOf(least), String.valueOf(most)));
+        }
+        return value;
+    }
+
+    /** The value as it was saved; the other one, with a warning in the controller's log, when it is outside. */
+    int savedOr(int instead, int saved) {
+        try {
+            return checked(saved);
+        } catch (IllegalArgumentException e) {
+            LOGGER.log(
+                    Level.WARNING, "{0} The saved value is not used; {1} is.", new Object[] {e.getMessage(), instead});
+            return instead;
+        }
+    }
+
+    /** What the page says to a value while it is typed; for administrators only. */
+    FormValidation check(String typed) {
+        Jenkins.get().checkPermission(Jenkins.ADMINISTER);
+        try {
+            checked(Integer.parseInt(typed.trim()));
+            return FormValidation.ok();
+        } catch (NumberFormatException e) {
+            return FormValidation.error(
+                    Messages.Range_NotANumber(setting.get(), typed, String.valueOf(least), String.valueOf(most)));
+        } catch (IllegalArgumentException e) {
+            return FormValidation.error(e.getMessage());
+        }
+    }
+}

@@ -1,0 +1,142 @@
+package io.jenkins.plugins.preemptible.hand;
+
+import edu.umd.cs.findbugs.annotations.CheckForNull;
+import edu.umd.cs.findbugs.annotations.NonNull;
+import hudson.Extension;
+import hudson.Util;
+import hudson.model.Action;
+import hudson.model.Computer;
+import hudson.model.Node;
+import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
+import io.jenkins.plugins.preemptible.view.ShownName;
+import java.util.Collection;
+import java.util.List;
+import jenkins.model.TransientActionFactory;
+import org.kohsuke.accmod.Restricted;
+import org.kohsuke.accmod.restrictions.NoExternalUse;
+import org.kohsuke.stapler.HttpResponse;
+import org.kohsuke.stapler.interceptor.RequirePOST;
+
+/**
+ * The stages of an agent, and what can be done by hand to it: {@code …/preemptible/} of the agent's own address.
+ *
+ * <ol>
+ *   <li>Made for each request by the {@link Factory}; nothing of it is saved.
+ *   <li>The page lists the stages there, with the names of those builds that the looking user may see, and has the
+ *       button that drains the agent or undoes that.
+ *   <li>The same addresses are for programs; see {@link Answer} for what they get.
+ * </ol>
+ */
+@Restricted(NoExternalUse.class) // for its pages only
+public final class AgentByHandAction implements Action {
+
+    private final Computer computer;
+
+    AgentByHandAction(Computer computer) {
+        this.computer = computer;
+    }
+
+    /**
+     * One stage, as the page shows it.
+     *
+     * @param build as far as the looking user may know
+     */
+    public record Line(String build, String stage, String state, boolean byHand, String whyNot) {}
+
+    /** Shown where there is something to see or to do. */
+    @Override
+    public String getIconFileName() {
+        return getDrain() != null || isMayManage() || !stages().isEmpty() ? "symbol-suspended plugin-preemptible" : null;
+    }
+
+    @Override
+    public String getDisplayName() {
+        return Messages.AgentByHandAction_DisplayName();
+    }
+
+    @Override
+    public String getUrlName() {
+        return "preemptible";
+    }
+
+    /** Address of the action, below Jenkins' own. */
+    public String getUrl() {
+        return computer.getUrl() + getUrlName() + "/";
+    }
+
+    public Computer getComputer() {
+        return computer;
+    }
+
+    public boolean isMayManage() {
+        return PreemptiblePermissions.mayManage();
+    }
+
+    @CheckForNull
+    private DrainedAgents.Drain getDrain() {
+        Node node = computer.getNode();
+        return node == null ? null : DrainedAgents.get().of(node.getNodeName());
+    }
+
+    /** Who drains it since when, for people; null when nobody does. */
+    @CheckForNull
+    public String getDrained() {
+        DrainedAgents.Drain drain = getDrain();
+        return drain == null
+                ? null
+                : Messages.AgentByHandAction_Drained(
+                        drain.by(),
+                        Util.getTimeSpanString(Math.max(0, System.currentTimeMillis() - drain.sinceMillis())));
+    }
+
+    private List<StageRecord> stages() {
+        Node node = computer.getNode();
+        return node == null ? List.of() : AgentVerbs.stagesOn(node.getNodeName());
+    }
+
+    public List<Line> getLines() {
+        return stages().stream().map(AgentByHandAction::line).toList();
+    }
+
+    private static Line line(StageRecord stage) {
+        boolean shown = ShownName.readable(stage.job());
+        return new Line(
+                ShownName.of(stage.build(), stage.job()),
+                shown ? stage.name() : "",
+                stage.state().name(),
+                stage.byHand(),
+                shown && !stage.suspended() ? stage.whyNotSuspendable() : null);
+    }
+
+    @RequirePOST
+    public HttpResponse doDrain() {
+        return Answer.toRequest(getUrl(), () -> AgentVerbs.drain(computer));
+    }
+
+    @RequirePOST
+    public HttpResponse doUndrain() {
+        return Answer.toRequest(getUrl(), () -> AgentVerbs.undrain(computer));
+    }
+
+    /** Puts it on every agent, and on the built-in node. */
+    @Extension
+    public static final class Factory extends TransientActionFactory<Computer> {
+
+        @Override
+        public Class<Computer> type() {
+            return Computer.class;
+        }
+
+        @Override
+        public Class<? extends Action> actionType() {
+            // Tells core not to ask when it looks for other actions.
+            return AgentByHandAction.class;
+        }
+
+        @NonNull
+        @Override
+        public Collection<? extends Action> createFor(@NonNull Computer target) {
+            return List.of(new AgentByHandAction(target));
+        }
+    }
+}

@@ -1,0 +1,164 @@
+package io.jenkins.plugins.preemptible.hand;
+
+import edu.umd.cs.findbugs.annotations.CheckForNull;
+import edu.umd.cs.findbugs.annotations.NonNull;
+import hudson.Extension;
+import hudson.model.Action;
+import hudson.model.Run;
+import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import jenkins.model.TransientActionFactory;
+import org.jenkinsci.plugins.workflow.flow.FlowExecutionOwner;
+import org.kohsuke.accmod.Restricted;
+import org.kohsuke.accmod.restrictions.NoExternalUse;
+import org.kohsuke.stapler.HttpResponse;
+import org.kohsuke.stapler.QueryParameter;
+import org.kohsuke.stapler.WebMethod;
+import org.kohsuke.stapler.interceptor.RequirePOST;
+
+/**
+ * What can be done by hand to a Pipeline's build, below {@code …/preemptible/} of its own address.
+ *
+ * <ol>
+ *   <li>Made for each request by the {@link Factory}; nothing of it is saved.
+ *   <li>The build's own page has a button for each thing that the looking user may do at that moment.
+ *   <li>The same addresses are for programs; see {@link Answer} for what they get.
+ * </ol>
+ */
+@Restricted(NoExternalUse.class) // for its pages only
+public final class BuildByHandAction implements Action {
+
+    private final Run<?, ?> run;
+
+    BuildByHandAction(Run<?, ?> run) {
+        this.run = run;
+    }
+
+    @Override
+    public String getIconFileName() {
+        return null;
+    }
+
+    @Override
+    public String getDisplayName() {
+        return null;
+    }
+
+    @Override
+    public String getUrlName() {
+        return "preemptible";
+    }
+
+    /** Address of the action, below Jenkins' own. */
+    public String getUrl() {
+        return run.getUrl() + getUrlName() + "/";
+    }
+
+    /**
+     * One button of the build's page.
+     *
+     * @param verb the last part of its address
+     * @param stage id; null when it is for the whole build
+     */
+    public record Button(String verb, @CheckForNull String stage, String text) {}
+
+    /** Whether the build's page has anything of ours. */
+    public boolean isShown() {
+        return run.isBuilding() && !(getSentences().isEmpty() && getButtons().isEmpty());
+    }
+
+    /** What was done by hand and still holds. */
+    public List<String> getSentences() {
+        List<String> sentences = new ArrayList<>();
+        if (isNeverPreempted()) {
+            sentences.add(Messages.BuildByHandAction_NeverPreempted());
+        }
+        for (StageRecord stage : StageVerbs.stagesOf(run)) {
+            if (stage.byHand()) {
+                sentences.add(Messages.BuildByHandAction_ByHand(stage.name()));
+            } else if (stage.suspended() && DrainedAgents.get().contains(stage.node())) {
+                sentences.add(Messages.BuildByHandAction_Drained(stage.name(), AgentVerbs.shown(stage.node())));
+            }
+        }
+        return sentences;
+    }
+
+    private boolean isNeverPreempted() {
+        return NeverPreemptAction.of(run);
+    }
+
+    /** What the looking user may do at this moment. */
+    public List<Button> getButtons() {
+        List<StageRecord> stages = StageVerbs.stagesOf(run);
+        List<Button> buttons = new ArrayList<>();
+        if (PreemptiblePermissions.maySuspend(run)) {
+            for (StageRecord stage : stages) {
+                if (stage.byHand()) {
+                    buttons.add(new Button("resume", stage.id(), Messages.BuildByHandAction_Resume(stage.name())));
+                } else if (stage.suspended()) {
+                    buttons.add(new Button("suspend", stage.id(), Messages.BuildByHandAction_Keep(stage.name())));
+                } else if (stage.whyNotSuspendable() == null) {
+                    buttons.add(new Button("suspend", stage.id(), Messages.BuildByHandAction_Suspend(stage.name())));
+                }
+            }
+        }
+        if (PreemptiblePermissions.mayManage()) {
+            if (isNeverPreempted()) {
+                buttons.add(new Button("preempt-again", null, Messages.BuildByHandAction_PreemptAgain()));
+            } else if (!stages.isEmpty()) {
+                buttons.add(new Button("never", null, Messages.BuildByHandAction_Never()));
+            }
+        }
+        return buttons;
+    }
+
+    /** @param stage name or id of those that are meant; null for all of the build */
+    @RequirePOST
+    public HttpResponse doSuspend(@CheckForNull @QueryParameter String stage) {
+        return Answer.toRequest(run.getUrl(), () -> StageVerbs.suspend(run, stage));
+    }
+
+    /** @param stage as above */
+    @RequirePOST
+    public HttpResponse doResume(@CheckForNull @QueryParameter String stage) {
+        return Answer.toRequest(run.getUrl(), () -> StageVerbs.resume(run, stage));
+    }
+
+    @RequirePOST
+    public HttpResponse doNever() {
+        return Answer.toRequest(run.getUrl(), () -> StageVerbs.never(run));
+    }
+
+    @RequirePOST
+    @WebMethod(name = "preempt-again")
+    public HttpResponse doPreemptAgain() {
+        return Answer.toRequest(run.getUrl(), () -> StageVerbs.preemptAgain(run));
+    }
+
+    /** Puts it on every Pipeline's build: others have no stages. */
+    @Extension
+    @SuppressWarnings("rawtypes")
+    public static final class Factory extends TransientActionFactory<Run> {
+
+        @Override
+        public Class<Run> type() {
+            return Run.class;
+        }
+
+        @Override
+        public Class<? extends Action> actionType() {
+            // Tells core not to ask when it looks for other actions, which it does often.
+            return BuildByHandAction.class;
+        }
+
+        @NonNull
+        @Override
+        public Collection<? extends Action> createFor(@NonNull Run target) {
+            return target instanceof FlowExecutionOwner.Executable
+                    ? List.of(new BuildByHandAction((Run<?, ?>) target))
+                    : List.of();
+        }
+    }
+}

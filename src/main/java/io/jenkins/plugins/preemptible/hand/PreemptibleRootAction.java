@@ -1,0 +1,67 @@
+package io.jenkins.plugins.preemptible.hand;
+
+import hudson.Extension;
+import hudson.model.Api;
+import hudson.model.InvisibleAction;
+import hudson.model.RootAction;
+import io.jenkins.plugins.preemptible.hand.SchedulerState.AgentState;
+import io.jenkins.plugins.preemptible.hand.SchedulerState.LimitsState;
+import io.jenkins.plugins.preemptible.hand.SchedulerState.RunningState;
+import io.jenkins.plugins.preemptible.hand.SchedulerState.SuspendedState;
+import io.jenkins.plugins.preemptible.hand.SchedulerState.WaitingState;
+import java.util.List;
+import jenkins.model.Jenkins;
+import org.kohsuke.accmod.Restricted;
+import org.kohsuke.accmod.restrictions.NoExternalUse;
+import org.kohsuke.stapler.export.Exported;
+import org.kohsuke.stapler.export.ExportedBean;
+
+/**
+ * The whole state, to be read by programs: {@code …/preemptible/api/json}, {@code api/xml}, {@code tree=} and all.
+ *
+ * <ol>
+ *   <li>Has no page of its own and no link.
+ *   <li>Needs the permission to read Jenkins; what is of a job that the user may not read is left out.
+ *   <li>Reads what is in memory; loads no build and asks no agent.
+ * </ol>
+ */
+@Extension
+@ExportedBean
+@Restricted(NoExternalUse.class) // for its addresses only
+public final class PreemptibleRootAction extends InvisibleAction implements RootAction {
+
+    @Override
+    public String getUrlName() {
+        return "preemptible";
+    }
+
+    public Api getApi() {
+        Jenkins.get().checkPermission(Jenkins.READ);
+        return new Api(this);
+    }
+
+    @Exported
+    public LimitsState getLimits() {
+        return SchedulerState.limits();
+    }
+
+    @Exported
+    public List<AgentState> getAgents() {
+        return SchedulerState.agents();
+    }
+
+    @Exported
+    public List<RunningState> getRunning() {
+        return SchedulerState.running();
+    }
+
+    @Exported
+    public List<SuspendedState> getSuspended() {
+        return SchedulerState.suspended();
+    }
+
+    @Exported
+    public List<WaitingState> getWaiting() {
+        return SchedulerState.waiting();
+    }
+}

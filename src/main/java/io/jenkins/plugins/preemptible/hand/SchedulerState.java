@@ -1,0 +1,287 @@
+package io.jenkins.plugins.preemptible.hand;
+
+import edu.umd.cs.findbugs.annotations.CheckForNull;
+import hudson.model.Computer;
+import hudson.model.Node;
+import hudson.model.Queue;
+import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
+import io.jenkins.plugins.preemptible.engine.policy.Action;
+import io.jenkins.plugins.preemptible.engine.policy.Limits;
+import io.jenkins.plugins.preemptible.engine.policy.Snapshot;
+import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import io.jenkins.plugins.preemptible.queue.LastDecision;
+import io.jenkins.plugins.preemptible.view.ShownName;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+import jenkins.model.Jenkins;
+import org.kohsuke.stapler.export.Exported;
+import org.kohsuke.stapler.export.ExportedBean;
+
+/**
+ * What {@link PreemptibleRootAction} exports, as far as the looking user may know.
+ *
+ * <ol>
+ *   <li>Stages and limits are those of this moment.
+ *   <li>What was decided about somebody, and what was measured of an agent, is from {@link LastDecision}: some seconds
+ *       old, and missing before the first one.
+ *   <li>What is of a job that the user may not read is left out, and so is its name where it is somebody's preemptor.
+ * </ol>
+ *
+ * Times are milliseconds since 1970, durations milliseconds, sizes bytes; 0 stands for "no limit" and for "unknown" as
+ * in {@link Limits} and {@link Snapshot}.
+ */
+final class SchedulerState {
+
+    private SchedulerState() {}
+
+    /** What the administrator allows. */
+    @ExportedBean(defaultVisibility = 2)
+    public record LimitsState(
+            @Exported boolean enabled,
+            @Exported long timeSliceMillis,
+            @Exported long exemptMillis,
+            @Exported int mostSuspensions,
+            @Exported int mostSuspendedPerAgent,
+            @Exported int mostSuspended,
+            @Exported long ageingMillis,
+            @Exported long imageBytes,
+            @Exported long memoryFloorBytes,
+            @Exported String undumpable) {}
+
+    /**
+     * A machine with executors.
+     *
+     * @param name empty for the built-in node
+     * @param accepting it is online and takes builds
+     * @param drainedBy id of the user who drains it; null when nobody does
+     * @param freeBytes -1 = unknown
+     */
+    @ExportedBean(defaultVisibility = 2)
+    public record AgentState(
+            @Exported String name,
+            @Exported String displayName,
+            @Exported int executors,
+            @Exported int idle,
+            @Exported boolean accepting,
+            @Exported boolean drained,
+            @Exported String drainedBy,
+            @Exported long drainedSinceMillis,
+            @Exported long freeBytes,
+            @Exported long dumpBytesPerSecond,
+            @Exported long restoreBytesPerSecond,
+            @Exported long suspended) {}
+
+    /**
+     * A stage that has an executor.
+     *
+     * @param byHand somebody wants it suspended
+     * @param whyNotPreemptible null when it can be suspended
+     */
+    @ExportedBean(defaultVisibility = 2)
+    public record RunningState(
+            @Exported String id,
+            @Exported String stage,
+            @Exported String job,
+            @Exported String build,
+            @Exported String state,
+            @Exported int priority,
+            @Exported String node,
+            @Exported long startedMillis,
+            @Exported long runningSinceMillis,
+            @Exported int suspensions,
+            @Exported String whyNotPreemptible,
+            @Exported boolean neverPreempt,
+            @Exported boolean byHand) {}
+
+    /**
+     * A stage that has none.
+     *
+     * @param reason why it was suspended, in one sentence
+     * @param preemptor for whom; null when for nobody in particular
+     * @param frozen its processes are in the agent's memory, and it has no image yet
+     * @param byHand it goes on only when somebody says so
+     * @param decision why it does not go on; null when nothing was decided about it yet
+     */
+    @ExportedBean(defaultVisibility = 2)
+    public record SuspendedState(
+            @Exported String id,
+            @Exported String stage,
+            @Exported String job,
+            @Exported String build,
+            @Exported String state,
+            @Exported int priority,
+            @Exported String node,
+            @Exported long startedMillis,
+            @Exported long sinceMillis,
+            @Exported int suspensions,
+            @Exported String reason,
+            @Exported String preemptor,
+            @Exported boolean frozen,
+            @Exported long imageBytes,
+            @Exported boolean neverPreempt,
+            @Exported boolean byHand,
+            @Exported(inline = true) DecisionState decision) {}
+
+    /**
+     * An item of the queue that could run if it had an executor.
+     *
+     * @param sinceMillis when it became buildable
+     * @param priority null when nothing was decided about it yet
+     * @param decision as above
+     */
+    @ExportedBean(defaultVisibility = 2)
+    public record WaitingState(
+            @Exported long id,
+            @Exported String name,
+            @Exported long sinceMillis,
+            @Exported Integer priority,
+            @Exported(inline = true) DecisionState decision) {}
+
+    /**
+     * What was decided about somebody last.
+     *
+     * @param action the name of an {@link Action}: Suspend, EndSlice, Rerun, Resume, Reserve or Wait
+     * @param reason a constant of {@link io.jenkins.plugins.preemptible.engine.policy.Reason}
+     * @param sentence the same for people
+     */
+    @ExportedBean(defaultVisibility = 2)
+    public record DecisionState(@Exported String action, @Exported String reason, @Exported String sentence) {
+
+        @CheckForNull
+        static DecisionState of(String claimant) {
+            Action action = LastDecision.get().of(claimant);
+            return action == null
+                    ? null
+                    : new DecisionState(
+                            action.getClass().getSimpleName(),
+                            action.reason().name(),
+                            action.reason().sentence());
+        }
+    }
+
+    static LimitsState limits() {
+        Limits limits = PreemptibleConfiguration.get().limits();
+        return new LimitsState(
+                limits.enabled(),
+                limits.slices().defaultMillis(),
+                limits.exemptMillis(),
+                limits.mostSuspensions(),
+                limits.mostSuspendedPerAgent(),
+                limits.mostSuspended(),
+                limits.ageingMillis(),
+                limits.imageBytes(),
+                PreemptibleConfiguration.get().memoryFloorBytes(),
+                limits.undumpable().name());
+    }
+
+    static List<AgentState> agents() {
+        Map<String, Snapshot.Agent> measured = new HashMap<>();
+        Snapshot snapshot = LastDecision.get().snapshot();
+        if (snapshot != null) {
+            snapshot.agents().forEach(agent -> measured.put(agent.name(), agent));
+        }
+        Map<String, Long> suspended = new HashMap<>();
+        StageRegistry.get().all().stream()
+                .filter(StageRecord::suspended)
+                .forEach(stage -> suspended.merge(stage.node(), 1L, Long::sum));
+        List<AgentState> agents = new ArrayList<>();
+        for (Computer computer : Jenkins.get().getComputers()) {
+            Node node = computer.getNode();
+            if (node == null) {
+                continue;
+            }
+            String name = node.getNodeName();
+            DrainedAgents.Drain drain = DrainedAgents.get().of(name);
+            Snapshot.Agent seen = measured.getOrDefault(name, new Snapshot.Agent(name, 0, false));
+            agents.add(new AgentState(
+                    name,
+                    computer.getDisplayName(),
+                    computer.countExecutors(),
+                    computer.countIdle(),
+                    computer.isOnline() && computer.isAcceptingTasks() && node.isAcceptingTasks(),
+                    drain != null,
+                    drain == null ? null : drain.by(),
+                    drain == null ? 0 : drain.sinceMillis(),
+                    seen.freeBytes(),
+                    seen.dumpBytesPerSecond(),
+                    seen.restoreBytesPerSecond(),
+                    suspended.getOrDefault(name, 0L)));
+        }
+        return agents;
+    }
+
+    private static Stream<StageRecord> stages(boolean suspended) {
+        return StageRegistry.get().all().stream()
+                .filter(stage -> stage.suspended() == suspended && ShownName.readable(stage.job()))
+                .sorted(Comparator.comparingLong(StageRecord::startedMillis).thenComparing(StageRecord::id));
+    }
+
+    static List<RunningState> running() {
+        return stages(false)
+                .map(stage -> new RunningState(
+                        stage.id(),
+                        stage.name(),
+                        stage.job(),
+                        stage.build(),
+                        stage.state().name(),
+                        stage.priority(),
+                        stage.node(),
+                        stage.startedMillis(),
+                        stage.runningSinceMillis(),
+                        stage.suspensions(),
+                        stage.whyNotSuspendable(),
+                        NeverPreemptAction.holds(stage.runId()),
+                        stage.byHand()))
+                .toList();
+    }
+
+    static List<SuspendedState> suspended() {
+        return stages(true)
+                .map(stage -> new SuspendedState(
+                        stage.id(),
+                        stage.name(),
+                        stage.job(),
+                        stage.build(),
+                        stage.state().name(),
+                        stage.priority(),
+                        stage.node(),
+                        stage.startedMillis(),
+                        stage.suspendedSinceMillis(),
+                        stage.suspensions(),
+                        stage.reason(),
+                        stage.shownPreemptor(),
+                        stage.frozen(),
+                        stage.archiveBytes(),
+                        NeverPreemptAction.holds(stage.runId()),
+                        stage.byHand(),
+                        DecisionState.of(stage.id())))
+                .toList();
+    }
+
+    static List<WaitingState> waiting() {
+        Map<String, Integer> priorities = new HashMap<>();
+        Snapshot snapshot = LastDecision.get().snapshot();
+        if (snapshot != null) {
+            snapshot.waiting().forEach(item -> priorities.put(item.id(), item.priority()));
+        }
+        List<WaitingState> waiting = new ArrayList<>();
+        // Has those items only that the user may see.
+        for (Queue.Item item : Queue.getInstance().getItems()) {
+            if (item instanceof Queue.BuildableItem) {
+                String id = String.valueOf(item.getId());
+                waiting.add(new WaitingState(
+                        item.getId(),
+                        item.task.getFullDisplayName(),
+                        ((Queue.BuildableItem) item).buildableStartMilliseconds,
+                        priorities.get(id),
+                        DecisionState.of(id)));
+            }
+        }
+        return waiting;
+    }
+}

@@ -1,0 +1,87 @@
+package io.jenkins.plugins.preemptible.queue;
+
+import hudson.model.Queue;
+import io.jenkins.plugins.preemptible.engine.policy.Action;
+import io.jenkins.plugins.preemptible.engine.policy.Reason;
+import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.StageLog;
+import io.jenkins.plugins.preemptible.view.WaitReasonAction;
+import java.io.IOException;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.logging.Level;
+import java.util.logging.Logger;
+import org.jenkinsci.plugins.workflow.graph.FlowNode;
+import org.jenkinsci.plugins.workflow.support.steps.ExecutorStepExecution.PlaceholderTask;
+
+/**
+ * Tells everybody who waits why.
+ *
+ * <ol>
+ *   <li>A queue item has the reason of the last decision as an action, which REST shows.
+ *   <li>A build log gets a line when a reason has held for {@value #SETTLED_MILLIS} ms and is another one than the last
+ *       line's: what comes and goes between two looks is not told.
+ *   <li>Whoever waits no more is forgotten.
+ * </ol>
+ *
+ * Used by the one thread that looks at the queue.
+ */
+final class WaitReasons {
+
+    private static final Logger LOGGER = Logger.getLogger(WaitReasons.class.getName());
+    private static final long SETTLED_MILLIS = 1_000;
+
+    /** @param told what the build log said last; null when it has said nothing */
+    private record Known(Reason reason, long sinceMillis, Reason told) {}
+
+    private Map<String, Known> known = new HashMap<>();
+
+    void tell(List<Action> actions, SnapshotReader snapshot, long nowMillis) {
+        Map<String, Known> now = new HashMap<>();
+        for (Action action : actions) {
+            if (action instanceof Action.Wait || action instanceof Action.Reserve) {
+                Known before = known.get(action.claimant());
+                boolean same = before != null && before.reason == action.reason();
+                Known next = same
+                        ? before
+                        : new Known(action.reason(), nowMillis, before == null ? null : before.told);
+                Queue.BuildableItem item = snapshot.item(action.claimant());
+                if (!same && item != null) {
+                    item.addOrReplaceAction(new WaitReasonAction(action.reason(), nowMillis));
+                }
+                if (next.reason != next.told && nowMillis - next.sinceMillis >= SETTLED_MILLIS) {
+                    line(action.claimant(), item, action.reason());
+                    next = new Known(next.reason, next.sinceMillis, next.reason);
+                }
+                now.put(action.claimant(), next);
+            }
+        }
+        known = now;
+    }
+
+    /** Whether somebody's reason has to be told once it has settled. */
+    boolean untold() {
+        return known.values().stream().anyMatch(one -> one.reason != one.told);
+    }
+
+    private static void line(String claimant, Queue.BuildableItem item, Reason reason) {
+        LiveStage stage = LiveStage.find(claimant);
+        if (stage != null) {
+            StageLog.line(stage.context(), "Still suspended. " + reason.sentence());
+        } else if (item != null && item.task instanceof PlaceholderTask) {
+            try {
+                FlowNode node = ((PlaceholderTask) item.task).getNode();
+                if (node != null) {
+                    node.getExecution()
+                            .getOwner()
+                            .getListener()
+                            .getLogger()
+                            .println(StageLog.MARK + "Waits for an executor. " + reason.sentence());
+                }
+            } catch (IOException | InterruptedException x) {
+                LOGGER.log(Level.FINE, x, () -> "could not tell " + item);
+            }
+        }
+    }
+}

@@ -1,0 +1,124 @@
+package io.jenkins.plugins.preemptible.acceptance;
+
+import static org.awaitility.Awaitility.await;
+import static org.hamcrest.MatcherAssert.assertThat;
+import static org.hamcrest.Matchers.containsString;
+import static org.hamcrest.Matchers.not;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import hudson.cli.CLICommandInvoker;
+import io.jenkins.plugins.preemptible.engine.policy.Action;
+import io.jenkins.plugins.preemptible.engine.policy.Reason;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
+import io.jenkins.plugins.preemptible.queue.LastDecision;
+import org.jenkinsci.plugins.workflow.job.WorkflowJob;
+import org.jenkinsci.plugins.workflow.job.WorkflowRun;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
+
+/** What somebody asks for by hand, with real processes. */
+@WithJenkins
+@Tag("acceptance")
+class HandTest extends OneAgent {
+
+    @AfterEach
+    void works() {
+        // Fails when nobody drains the agent, which is well.
+        new CLICommandInvoker(j, "preemptible-drain").invokeWithArgs("worker", "--undo");
+    }
+
+    @Test
+    void aStageStaysSuspendedUntilSomebodySaysSo() throws Exception {
+        stays(Rig.own(Rig.endless()));
+    }
+
+    @Test
+    void aNestedStageStaysSuspendedUntilSomebodySaysSo() throws Exception {
+        stays(Rig.nested(Rig.endless(), "echo 'after'"));
+    }
+
+    private void stays(String script) throws Exception {
+        WorkflowJob low = rig.pipeline("low", 5, script);
+        WorkflowJob other = rig.pipeline("other", 5, Rig.preemptor());
+        WorkflowRun stage = Rig.start(low);
+        Rig.awaitLog(stage, "count-3\n");
+        command("preemptible-suspend", "low", "1");
+        Rig.awaitState(StageState.SUSPENDED);
+        // Of the same priority, and without a time slice: only the stage's own executor can be what it gets.
+        j.assertBuildStatusSuccess(j.waitForCompletion(Rig.start(other)));
+        await("the executor is free, and a look at the queue came after that")
+                .atMost(Rig.PATIENCE)
+                .until(() -> agent.toComputer().countIdle() == 1 && decided(Reason.SUSPENDED_BY_HAND));
+        assertEquals(StageState.SUSPENDED, Rig.awaitState(StageState.SUSPENDED).state());
+        assertThat(Rig.log(stage), not(containsString("Resumed on")));
+        command("preemptible-resume", "low", "1");
+        Rig.awaitLog(stage, "Resumed on worker");
+        Rig.awaitCounting(stage);
+        Rig.enough(stage);
+        j.assertBuildStatusSuccess(j.waitForCompletion(stage));
+        Rig.countedAtLeast(stage, 4);
+        assertThat(Rig.log(stage), containsString(Reason.ASKED_BY_HAND.sentence()));
+        Rig.assertNothingLeft(agent, low);
+    }
+
+    @Test
+    void anExemptBuildIsNotPreempted() throws Exception {
+        WorkflowJob low = rig.pipeline("low", 5, Rig.own(Rig.endless()));
+        WorkflowJob high = rig.pipeline("high", 1, Rig.preemptor());
+        WorkflowRun exempt = Rig.start(low);
+        Rig.awaitLog(exempt, "count-3\n");
+        command("preemptible-never", "low", "1");
+        WorkflowRun preemptor = Rig.start(high);
+        await("the item waits for that reason").atMost(Rig.PATIENCE).until(() -> decided(Reason.NEVER_PREEMPT));
+        assertEquals(StageState.RUNNING, Rig.awaitState(StageState.RUNNING).state());
+        command("preemptible-never", "low", "1", "--undo");
+        j.assertBuildStatusSuccess(j.waitForCompletion(preemptor));
+        Rig.awaitLog(exempt, "Resumed on worker");
+        Rig.awaitCounting(exempt);
+        Rig.enough(exempt);
+        j.assertBuildStatusSuccess(j.waitForCompletion(exempt));
+        assertThat(Rig.log(exempt), containsString("Suspending this stage for"));
+        Rig.assertNothingLeft(agent, low);
+    }
+
+    @Test
+    void aDrainedAgentTakesNothing() throws Exception {
+        WorkflowJob low = rig.pipeline("low", 5, Rig.own(Rig.endless()));
+        WorkflowJob high = rig.pipeline("high", 1, Rig.preemptor());
+        WorkflowRun stage = Rig.start(low);
+        Rig.awaitLog(stage, "count-3\n");
+        command("preemptible-drain", "worker");
+        StageRecord suspended = Rig.awaitState(StageState.SUSPENDED);
+        assertEquals(Reason.AGENT_IS_DRAINED.sentence(), suspended.reason());
+        WorkflowRun waiting = Rig.start(high);
+        await("the executor is idle, and nobody gets it").atMost(Rig.PATIENCE).until(() -> agent.toComputer().countIdle() == 1
+                && LastDecision.get().actions().stream()
+                                .filter(action -> action instanceof Action.Wait
+                                        && action.reason() == Reason.AGENT_NOT_ACCEPTING)
+                                .count()
+                        == 2);
+        assertTrue(waiting.isBuilding());
+        assertEquals(StageState.SUSPENDED, Rig.awaitState(StageState.SUSPENDED).state());
+        command("preemptible-drain", "worker", "--undo");
+        j.assertBuildStatusSuccess(j.waitForCompletion(waiting));
+        Rig.awaitLog(stage, "Resumed on worker");
+        Rig.awaitCounting(stage);
+        Rig.enough(stage);
+        j.assertBuildStatusSuccess(j.waitForCompletion(stage));
+        Rig.countedAtLeast(stage, 4);
+        Rig.assertNothingLeft(agent, low);
+    }
+
+    private static boolean decided(Reason reason) {
+        return LastDecision.get().actions().stream().anyMatch(action -> action.reason() == reason);
+    }
+
+    private static void command(String name, String... arguments) {
+        CLICommandInvoker.Result result = new CLICommandInvoker(j, name).invokeWithArgs(arguments);
+        assertEquals(0, result.returnCode(), result.stderr());
+    }
+}

@@ -1,0 +1,194 @@
+package io.jenkins.plugins.preemptible.config;
+
+import static org.awaitility.Awaitility.await;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import hudson.model.Cause;
+import hudson.model.CauseAction;
+import hudson.model.FreeStyleProject;
+import hudson.model.Queue;
+import hudson.model.Run;
+import hudson.triggers.TimerTrigger;
+import io.jenkins.plugins.preemptible.engine.policy.Limits;
+import io.jenkins.plugins.preemptible.engine.simulation.PastJob;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.Set;
+import java.util.stream.Collectors;
+import org.htmlunit.html.HtmlElement;
+import org.htmlunit.html.HtmlForm;
+import org.htmlunit.html.HtmlPage;
+import org.jenkinsci.plugins.workflow.cps.CpsFlowDefinition;
+import org.jenkinsci.plugins.workflow.job.WorkflowJob;
+import org.jenkinsci.plugins.workflow.job.WorkflowRun;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.jvnet.hudson.test.JenkinsRule;
+import org.jvnet.hudson.test.MockFolder;
+import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
+
+/** Whose real builds and items of the queue are, what is read of builds that have ended, and limits tried on them. */
+@WithJenkins
+class RealBuildsTest {
+
+    private static JenkinsRule jenkins;
+    private static MockFolder team;
+
+    /** One for all tests: most of their time is its start. */
+    @BeforeAll
+    static void start(JenkinsRule rule) throws Exception {
+        jenkins = rule;
+        team = rule.createFolder("all").createProject(MockFolder.class, "team");
+    }
+
+    @AfterAll
+    static void stop() throws Exception {
+        jenkins.after();
+    }
+
+    @Test
+    void aBuildThatSomebodyStarted() throws Exception {
+        Run<?, ?> build = build("by-hand", new TimerTrigger.TimerTriggerCause(), new Cause.UserIdCause("ada"));
+
+        assertEquals("user:ada", new Owners(OwnerBy.USER).ofRun(build));
+        assertEquals("folder:all/team", new Owners(OwnerBy.FOLDER).ofRun(build));
+        assertEquals("job:all/team/by-hand", new Owners(OwnerBy.JOB).ofRun(build));
+    }
+
+    @Test
+    void aBuildWhoseFirstUpstreamBuildSomebodyStarted() throws Exception {
+        Run<?, ?> first = build("first", new Cause.UserIdCause("grace"));
+        Run<?, ?> second = build("second", new Cause.UpstreamCause(first));
+        Run<?, ?> third = build("third", new Cause.UpstreamCause(second));
+
+        assertEquals("user:grace", new Owners(OwnerBy.USER).ofRun(third));
+        assertEquals("job:all/team/third", new Owners(OwnerBy.JOB).ofRun(third));
+    }
+
+    @Test
+    void aBuildThatNobodyIsKnownToHaveStartedIsItsJobs() throws Exception {
+        Run<?, ?> timed = build("timed", new TimerTrigger.TimerTriggerCause());
+        Run<?, ?> downstream = build("downstream", new Cause.UpstreamCause(timed));
+        Run<?, ?> anonymous = build("anonymous", new Cause.UserIdCause(null));
+
+        assertEquals("job:all/team/timed", new Owners(OwnerBy.USER).ofRun(timed));
+        assertEquals("job:all/team/downstream", new Owners(OwnerBy.USER).ofRun(downstream));
+        assertEquals("job:all/team/anonymous", new Owners(OwnerBy.USER).ofRun(anonymous));
+    }
+
+    @Test
+    void aJobOutsideOfFoldersAndAnItemThatIsNoBuildYet() throws Exception {
+        FreeStyleProject job = jenkins.createFreeStyleProject("alone");
+        job.setAssignedLabel(jenkins.jenkins.getLabel("nowhere"));
+        job.scheduleBuild2(0, new Cause.UserIdCause("ada"));
+        Queue.Item item = await().until(job::getQueueItem, queued -> queued instanceof Queue.BuildableItem);
+
+        assertEquals("user:ada", new Owners(OwnerBy.USER).ofItem(item));
+        assertEquals("folder:", new Owners(OwnerBy.FOLDER).ofItem(item));
+        assertEquals("job:alone", new Owners(OwnerBy.JOB).ofItem(item));
+        jenkins.jenkins.getQueue().cancel(item);
+    }
+
+    @Test
+    void aBlockOfAPipelineHasTheOwnerOfItsBuild() throws Exception {
+        WorkflowJob job = team.createProject(WorkflowJob.class, "pipeline");
+        job.setDefinition(new CpsFlowDefinition("node('nowhere') { }", true));
+        WorkflowRun build = job.scheduleBuild2(0, new CauseAction(new Cause.UserIdCause("ada")))
+                .waitForStart();
+        Queue.Item item = await().until(
+                () -> Arrays.stream(jenkins.jenkins.getQueue().getItems())
+                        .filter(queued -> queued.task.getOwnerExecutable() == build)
+                        .findFirst()
+                        .orElse(null),
+                queued -> queued != null);
+
+        assertEquals("user:ada", new Owners(OwnerBy.USER).ofItem(item));
+        assertEquals("folder:all/team", new Owners(OwnerBy.FOLDER).ofItem(item));
+        assertEquals("job:all/team/pipeline", new Owners(OwnerBy.JOB).ofItem(item));
+        build.doStop();
+        jenkins.waitForCompletion(build);
+    }
+
+    @Test
+    void thePagesChoiceCounts() {
+        PreemptibleConfiguration.get().setOwnerBy("folder");
+        assertEquals(new Owners(OwnerBy.FOLDER), Owners.get());
+    }
+
+    @Test
+    void whatHeldAnExecutorIsReadOfFinishedBuilds() throws Exception {
+        long begin = System.currentTimeMillis();
+        finishedBuilds();
+
+        FinishedBuilds all = FinishedBuilds.read(begin, 10, new Owners(OwnerBy.JOB), () -> false);
+
+        assertEquals(2, all.builds());
+        assertFalse(all.cut());
+        assertEquals(
+                Set.of("plain,,false,job:plain", "pipeline,built-in,false,job:pipeline", "pipeline,built-in,true,job:pipeline"),
+                all.jobs().stream()
+                        .map(job -> job.name().replaceAll("-[0-9]*/.*", "") + "," + job.label() + ","
+                                + job.preemptible() + "," + job.owner().replaceAll("-[0-9]*$", ""))
+                        .collect(Collectors.toSet()));
+        for (PastJob job : all.jobs()) {
+            assertTrue(begin - 1 <= job.queuedMillis() && job.endedMillis() <= System.currentTimeMillis(), job::toString);
+        }
+        assertTrue(FinishedBuilds.read(begin, 1, new Owners(OwnerBy.JOB), () -> false).cut());
+        assertTrue(FinishedBuilds.read(begin, 10, new Owners(OwnerBy.JOB), () -> true).cut());
+    }
+
+    @Test
+    void limitsAreTriedOnThisControllersBuilds() throws Exception {
+        finishedBuilds();
+        Limits before = PreemptibleConfiguration.get().limits();
+        HtmlPage page = jenkins.createWebClient().goTo("configure");
+        HtmlForm form = page.getFormByName("config");
+        form.getInputByName("_.exemptSeconds").setValue("30");
+
+        String answer = tried(page, form);
+
+        assertTrue(answer.contains("suspend (ours)"), answer);
+        assertTrue(answer.contains("first come, first served"), answer);
+        assertTrue(answer.contains("As it really was"), answer);
+        assertEquals(before, PreemptibleConfiguration.get().limits(), "nothing is saved");
+
+        form.getInputByName("_.exemptSeconds").setValue("86401");
+        answer = tried(page, form);
+
+        assertTrue(
+                answer.contains("Shortest undisturbed run is 86401, but must be a whole number from 0 to 86400."), answer);
+    }
+
+    private static String tried(HtmlPage page, HtmlForm form) throws Exception {
+        HtmlElement button = form.querySelector("button[data-validate-button-method='try']");
+        button.click();
+        page.getWebClient().waitForBackgroundJavaScript(60_000);
+        HtmlElement container = (HtmlElement) button.getParentNode();
+        return container.getTextContent();
+    }
+
+    /** One of each kind; of the Pipeline two blocks have an executor. */
+    private static void finishedBuilds() throws Exception {
+        // Where a stage's sandbox would be: the stage then runs without one, and nothing of it outlives the test.
+        Path sandboxes = jenkins.jenkins.getRootDir().toPath().resolve("preemptible");
+        if (!Files.exists(sandboxes)) {
+            Files.createFile(sandboxes);
+        }
+        long number = System.nanoTime();
+        jenkins.buildAndAssertSuccess(jenkins.createFreeStyleProject("plain-" + number));
+        WorkflowJob pipeline = jenkins.createProject(WorkflowJob.class, "pipeline-" + number);
+        pipeline.setDefinition(new CpsFlowDefinition(
+                "node('built-in') { echo 'one' }\npreemptible(label: 'built-in', priority: 4) { echo 'two' }", true));
+        jenkins.buildAndAssertSuccess(pipeline);
+    }
+
+    private static Run<?, ?> build(String name, Cause... causes) throws Exception {
+        FreeStyleProject job = team.createProject(FreeStyleProject.class, name);
+        return jenkins.assertBuildStatusSuccess(
+                job.scheduleBuild2(0, (Cause) null, new CauseAction(causes)));
+    }
+}

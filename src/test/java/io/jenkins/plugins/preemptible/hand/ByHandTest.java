@@ -1,0 +1,444 @@
+package io.jenkins.plugins.preemptible.hand;
+
+import static org.awaitility.Awaitility.await;
+import static org.hamcrest.MatcherAssert.assertThat;
+import static org.hamcrest.Matchers.containsString;
+import static org.hamcrest.Matchers.endsWith;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import hudson.cli.CLICommandInvoker;
+import hudson.model.Cause;
+import hudson.model.CauseAction;
+import hudson.model.Item;
+import hudson.security.Permission;
+import hudson.security.PermissionScope;
+import hudson.slaves.DumbSlave;
+import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import java.net.URL;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import jenkins.model.Jenkins;
+import net.sf.json.JSONArray;
+import net.sf.json.JSONObject;
+import org.htmlunit.HttpMethod;
+import org.htmlunit.WebRequest;
+import org.htmlunit.WebResponse;
+import org.htmlunit.html.HtmlForm;
+import org.htmlunit.html.HtmlPage;
+import org.jenkinsci.plugins.workflow.cps.CpsFlowDefinition;
+import org.jenkinsci.plugins.workflow.job.WorkflowJob;
+import org.jenkinsci.plugins.workflow.job.WorkflowRun;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.jvnet.hudson.test.JenkinsRule;
+import org.jvnet.hudson.test.MockAuthorizationStrategy;
+import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
+
+/**
+ * Who may do what by hand, how it answers, and what programs can read. One Pipeline runs all along, in a stage that never
+ * is suspended: it sleeps, which is no process.
+ */
+@WithJenkins
+class ByHandTest {
+
+    private static final String[] USERS = {"reader", "owner", "stranger", "suspender", "manager", "admin"};
+    /** For whom the verbs of a build's stages are. "stranger" has the same right as "owner", and has started nothing. */
+    private static final List<String> MAY_SUSPEND = List.of("owner", "suspender", "manager", "admin");
+
+    private static final List<String> MAY_MANAGE = List.of("manager", "admin");
+
+    private static final Map<String, JenkinsRule.WebClient> CLIENTS = new HashMap<>();
+
+    private static JenkinsRule j;
+    private static WorkflowRun run;
+    private static DumbSlave agent;
+
+    @BeforeAll
+    static void aStageRuns(JenkinsRule jenkins) throws Exception {
+        j = jenkins;
+        agent = j.createOnlineSlave();
+        WorkflowJob job = j.createProject(WorkflowJob.class, "job");
+        job.setDefinition(new CpsFlowDefinition(
+                "preemptible(label: '" + agent.getNodeName() + "', name: 'tests') { sleep 3600 }", true));
+        run = job.scheduleBuild2(0, new CauseAction(new Cause.UserIdCause("owner"))).waitForStart();
+        j.waitForMessage("Sleeping for", run);
+        // Whatever this machine can do: a record as of one that can suspend.
+        StageRegistry.get().update(stage().id(), s -> s.opened(List.of("enter"), null));
+        j.jenkins.setSecurityRealm(j.createDummySecurityRealm());
+        j.jenkins.setAuthorizationStrategy(new MockAuthorizationStrategy()
+                .grant(Jenkins.READ, Item.READ).everywhere().to("reader", "owner", "stranger", "suspender", "manager")
+                .grant(Jenkins.READ).everywhere().to("blind")
+                .grant(PreemptiblePermissions.SUSPEND_OWN).everywhere().to("owner", "stranger")
+                .grant(PreemptiblePermissions.SUSPEND).onItems(job).to("suspender")
+                .grant(PreemptiblePermissions.MANAGE).everywhere().to("manager")
+                .grant(Jenkins.ADMINISTER).everywhere().to("admin"));
+    }
+
+    @AfterEach
+    void asBefore() throws Exception {
+        StageRegistry.get().update(stage().id(), s -> s.byHand(false));
+        run.removeActions(NeverPreemptAction.class);
+        DrainedAgents.get().undo(agent.getNodeName());
+    }
+
+    @AfterAll
+    static void end() throws Exception {
+        run.doStop();
+        j.waitForCompletion(run);
+        await().atMost(Duration.ofMinutes(1)).until(() -> StageRegistry.get().all().isEmpty());
+        j.after();
+    }
+
+    private static StageRecord stage() {
+        return await("the stage").atMost(Duration.ofMinutes(1)).until(
+                () -> StageRegistry.get().all().stream().findFirst().orElse(null), found -> found != null);
+    }
+
+    @Test
+    void permissionsAreInTheMatrixAndImplyEachOther() {
+        assertEquals("Preemptible", PreemptiblePermissions.GROUP.getId());
+        Map<String, Permission> impliedBy = Map.of(
+                "Manage", Jenkins.ADMINISTER,
+                "Suspend", PreemptiblePermissions.MANAGE,
+                "SuspendOwn", PreemptiblePermissions.SUSPEND);
+        assertEquals(impliedBy.size(), PreemptiblePermissions.GROUP.size());
+        for (Permission permission : PreemptiblePermissions.GROUP) {
+            assertEquals(impliedBy.get(permission.name), permission.impliedBy, permission.name);
+            assertEquals(permission, Permission.fromId(permission.getId()));
+            assertEquals(!permission.name.equals("Manage"), permission.isContainedBy(PermissionScope.ITEM_GROUP));
+            assertFalse(permission.description.toString().isBlank());
+        }
+    }
+
+    @Test
+    void eachMaySuspendWhatHeMay() throws Exception {
+        for (String user : USERS) {
+            boolean may = MAY_SUSPEND.contains(user);
+            answers(may ? 200 : 403, may ? "is being suspended" : "is missing the Preemptible/Suspend permission",
+                    post(user, onBuild("suspend?stage=tests")));
+            assertEquals(may, stage().byHand(), user);
+            answers(may ? 200 : 403, may ? "goes on as soon as" : "is missing", post(user, onBuild("resume")));
+            assertFalse(stage().byHand(), user);
+            assertEquals(may ? 0 : 6, command("suspend", user, "job", "1", "tests").returnCode(), user);
+            assertEquals(may, stage().byHand(), user);
+            assertEquals(may ? 0 : 6, command("resume", user, "job", "1").returnCode(), user);
+            assertFalse(stage().byHand(), user);
+        }
+        assertThat(JenkinsRule.getLog(run), containsString("[preemptible] owner wants this stage suspended"));
+        assertThat(JenkinsRule.getLog(run), containsString("[preemptible] suspender lets this stage go on."));
+    }
+
+    @Test
+    void aStageIsMeantByItsNameOrItsIdOrWithAllOthers() throws Exception {
+        for (String verb : new String[] {"suspend", "suspend?stage=tests", "suspend?stage=" + stage().id()}) {
+            WebResponse suspended = post("suspender", onBuild(verb));
+            answers(200, "is being suspended", suspended);
+            JSONObject json = JSONObject.fromObject(suspended.getContentAsString());
+            assertEquals(stage().id(), only(json.getJSONArray("stages"), "stage", "tests").getString("id"));
+            assertTrue(stage().byHand(), verb);
+            answers(200, "goes on as soon as", post("suspender", onBuild("resume")));
+        }
+    }
+
+    @Test
+    void exemptionsAreForThoseWhoManage() throws Exception {
+        for (String user : USERS) {
+            boolean may = MAY_MANAGE.contains(user);
+            answers(may ? 200 : 403, may ? "not suspended for others" : "Preemptible/Manage", post(user, onBuild("never")));
+            assertEquals(may, NeverPreemptAction.holds(run.getExternalizableId()), user);
+            answers(may ? 200 : 403, may ? "again" : "Preemptible/Manage", post(user, onBuild("preempt-again")));
+            assertFalse(NeverPreemptAction.of(run), user);
+            assertEquals(may ? 0 : 6, command("never", user, "job", "1").returnCode(), user);
+            assertEquals(may, NeverPreemptAction.of(run), user);
+            assertEquals(may ? 0 : 6, command("never", user, "job", "1", "--undo").returnCode(), user);
+            assertFalse(NeverPreemptAction.of(run), user);
+        }
+        answers(409, "is not exempt", post("admin", onBuild("preempt-again")));
+    }
+
+    @Test
+    void drainsAreForThoseWhoManage() throws Exception {
+        String node = agent.getNodeName();
+        for (String user : USERS) {
+            boolean may = MAY_MANAGE.contains(user);
+            answers(may ? 200 : 403, may ? "is being drained" : "Preemptible/Manage", post(user, onAgent("drain")));
+            assertEquals(may, DrainedAgents.get().contains(node), user);
+            assertEquals(may, new DrainedAgents().contains(node), user + ", as it is saved");
+            answers(may ? 200 : 403, may ? "not being drained any more" : "Preemptible", post(user, onAgent("undrain")));
+            assertFalse(DrainedAgents.get().contains(node), user);
+            assertEquals(may ? 0 : 6, command("drain", user, node).returnCode(), user);
+            assertEquals(may, DrainedAgents.get().contains(node), user);
+            assertEquals(may ? 0 : 6, command("drain", user, node, "--undo").returnCode(), user);
+            assertFalse(new DrainedAgents().contains(node), user);
+        }
+        answers(409, "is not being drained", post("admin", onAgent("undrain")));
+    }
+
+    @Test
+    void anonymousMayNothing() throws Exception {
+        for (String verb : new String[] {"suspend", "resume", "never", "preempt-again"}) {
+            assertEquals(403, post(null, onBuild(verb)).getStatusCode(), verb);
+        }
+        for (String verb : new String[] {"drain", "undrain"}) {
+            assertEquals(403, post(null, onAgent(verb)).getStatusCode(), verb);
+        }
+        assertEquals(403, get(null, "preemptible/api/json").getStatusCode());
+        assertFalse(stage().byHand());
+        assertFalse(DrainedAgents.get().contains(agent.getNodeName()));
+    }
+
+    @Test
+    void nothingIsDoneByGetOrWithoutACrumb() throws Exception {
+        for (String address : new String[] {
+            onBuild("suspend"), onBuild("resume"), onBuild("never"), onBuild("preempt-again"), onAgent("drain"),
+            onAgent("undrain")
+        }) {
+            assertEquals(405, get("admin", address).getStatusCode(), address);
+            WebRequest bare = new WebRequest(new URL(j.getURL(), address), HttpMethod.POST);
+            assertEquals(403, client("admin").loadWebResponse(bare).getStatusCode(), address);
+        }
+        assertFalse(stage().byHand());
+        assertFalse(NeverPreemptAction.of(run));
+        assertFalse(DrainedAgents.get().contains(agent.getNodeName()));
+    }
+
+    @Test
+    void whatIsNotThereIsToldAsSuch() throws Exception {
+        answers(404, "no preemptible stage \u201cother\u201d", post("admin", onBuild("suspend?stage=other")));
+        answers(400, "is empty", post("admin", onBuild("suspend?stage=")));
+        answers(409, "is not suspended", post("admin", onBuild("resume")));
+        assertEquals(404, post("admin", "job/job/2/preemptible/suspend").getStatusCode());
+        assertEquals(404, post("blind", onBuild("suspend")).getStatusCode(), "as if there were no such job");
+        assertEquals(404, post("admin", "computer/other/preemptible/drain").getStatusCode());
+
+        told(3, "no build 2", command("suspend", "admin", "job", "2"));
+        told(3, "No such job 'nosuch'", command("suspend", "admin", "nosuch", "1"));
+        told(3, "No such job 'job'", command("never", "blind", "job", "1"));
+        told(3, "no preemptible stage", command("resume", "admin", "job", "1", "other"));
+        told(4, "is not suspended", command("resume", "admin", "job", "1"));
+        told(3, "no agent", command("drain", "admin", "other"));
+        told(6, "Preemptible/Manage", command("drain", "reader", "other"));
+    }
+
+    @Test
+    void aStageThatCannotBeSuspendedSaysWhy() throws Exception {
+        StageRegistry.get().update(stage().id(), s -> s.opened(null, "CRIU was not found."));
+        try {
+            WebResponse refused = post("owner", onBuild("suspend"));
+            answers(409, "cannot be suspended as it is. CRIU was not found.", refused);
+            JSONObject one = JSONObject.fromObject(refused.getContentAsString()).getJSONArray("stages").getJSONObject(0);
+            assertEquals("tests", one.getString("stage"));
+            assertFalse(one.getBoolean("ok"));
+            assertFalse(stage().byHand());
+            answers(200, "but 1 that cannot", post("manager", onAgent("drain")));
+        } finally {
+            StageRegistry.get().update(stage().id(), s -> s.opened(List.of("enter"), null));
+        }
+    }
+
+    @Test
+    void theBuildsPageHasAButtonForWhatOneMayDo() throws Exception {
+        assertEquals(List.of(), buttons("reader"));
+        assertEquals(List.of("suspend"), buttons("owner"));
+        assertEquals(List.of("suspend", "never"), buttons("manager"));
+        press("owner", run.getUrl(), "suspend");
+        assertTrue(stage().byHand());
+        press("manager", run.getUrl(), "never");
+        assertTrue(NeverPreemptAction.of(run));
+        assertThat(page("reader", run.getUrl()).asNormalizedText(), containsString("never suspended for others"));
+        assertThat(page("reader", run.getUrl()).asNormalizedText(), containsString("was suspended by hand"));
+        assertEquals(List.of("resume", "preempt-again"), buttons("manager"));
+        press("manager", run.getUrl(), "preempt-again");
+        assertFalse(NeverPreemptAction.of(run));
+        press("owner", run.getUrl(), "resume");
+        assertFalse(stage().byHand());
+    }
+
+    /** The verbs of the forms on the build's page. */
+    private static List<String> buttons(String user) throws Exception {
+        return page(user, run.getUrl()).getForms().stream()
+                .map(HtmlForm::getActionAttribute)
+                .filter(action -> action.contains("/preemptible/"))
+                .map(action -> action.substring(action.lastIndexOf('/') + 1))
+                .toList();
+    }
+
+    /** What a browser sends for a button of a page, and that it is back on that page then. */
+    private static void press(String user, String page, String verb) throws Exception {
+        JenkinsRule.WebClient client = browser(user);
+        WebRequest request = form(client.goTo(page), "/preemptible/" + verb).getWebRequest(null);
+        WebResponse back = client.loadWebResponse(client.addCrumb(request));
+        assertEquals(200, back.getStatusCode());
+        assertThat(back.getWebRequest().getUrl().toString(), endsWith(page));
+    }
+
+    @Test
+    void aBrowserIsShownTheSentence() throws Exception {
+        JenkinsRule.WebClient client = browser("owner");
+        WebRequest request = new WebRequest(new URL(j.getURL(), onBuild("resume")), HttpMethod.POST);
+        request.setAdditionalHeader("Accept", "text/html,*/*;q=0.8");
+        WebResponse refused = client.loadWebResponse(client.addCrumb(request));
+        assertEquals(400, refused.getStatusCode());
+        assertThat(refused.getContentType(), containsString("text/html"));
+        assertThat(refused.getContentAsString(), containsString("is not suspended"));
+    }
+
+    @Test
+    void whatWasAskedForIsSaved() throws Exception {
+        post("manager", onBuild("suspend"));
+        post("manager", onBuild("never"));
+        Path home = j.jenkins.getRootDir().toPath();
+        assertThat(Files.readString(home.resolve("preemptible-stages.xml")), containsString("<byHand>true</byHand>"));
+        assertThat(
+                Files.readString(run.getRootDir().toPath().resolve("build.xml")),
+                containsString(NeverPreemptAction.class.getName()));
+    }
+
+    @Test
+    void theAgentsPageDrains() throws Exception {
+        String address = agent.toComputer().getUrl() + "preemptible/";
+        assertThat(page("manager", address).asNormalizedText(), containsString("job #1"));
+        press("manager", address, "drain");
+        assertTrue(DrainedAgents.get().contains(agent.getNodeName()));
+        HtmlPage page = page("manager", address);
+        assertThat(page.asNormalizedText(), containsString("manager has been draining this agent"));
+        press("manager", address, "undrain");
+        assertFalse(DrainedAgents.get().contains(agent.getNodeName()));
+        assertThat(page("manager", agent.toComputer().getUrl()).asNormalizedText(), containsString("Preemptible stages"));
+
+        HtmlPage blind = page("blind", address);
+        assertThat(blind.asNormalizedText(), containsString("a build that you may not see"));
+        assertFalse(blind.asNormalizedText().contains("job #1"));
+        assertTrue(blind.getForms().stream().noneMatch(form -> form.getActionAttribute().contains("drain")));
+    }
+
+    private static JenkinsRule.WebClient browser(String user) {
+        JenkinsRule.WebClient client = j.createWebClient().withThrowExceptionOnFailingStatusCode(false);
+        client.getOptions().setJavaScriptEnabled(false);
+        return client.withBasicCredentials(user);
+    }
+
+    private static HtmlPage page(String user, String address) throws Exception {
+        return browser(user).goTo(address);
+    }
+
+    private static HtmlForm form(HtmlPage page, String action) {
+        return page.getForms().stream()
+                .filter(form -> form.getActionAttribute().endsWith(action))
+                .findFirst()
+                .orElseThrow();
+    }
+
+    @Test
+    void programsReadTheWholeState() throws Exception {
+        post("manager", onBuild("never"));
+        post("manager", onAgent("drain"));
+        WorkflowJob other = j.createProject(WorkflowJob.class, "other");
+        other.setDefinition(new CpsFlowDefinition("node('" + agent.getNodeName() + "') {}", true));
+        WorkflowRun waiting = other.scheduleBuild2(0).waitForStart();
+        // What was decided is there after the next look.
+        JSONObject item = await("a decision about the item").atMost(Duration.ofMinutes(1)).until(
+                () -> state("reader").getJSONArray("waiting").stream()
+                        .map(JSONObject.class::cast)
+                        .filter(one -> one.get("decision") instanceof JSONObject decision && !decision.isNullObject())
+                        .findFirst()
+                        .orElse(null),
+                found -> found != null);
+        assertThat(item.getString("name"), containsString("other #1"));
+        assertEquals("Wait", item.getJSONObject("decision").getString("action"));
+        assertEquals("AGENT_NOT_ACCEPTING", item.getJSONObject("decision").getString("reason"));
+        assertThat(item.getJSONObject("decision").getString("sentence"), containsString("No fitting agent"));
+        assertTrue(item.getInt("priority") > 0);
+
+        JSONObject state = state("reader");
+        assertTrue(state.getJSONObject("limits").getBoolean("enabled"));
+        JSONObject drained = only(state.getJSONArray("agents"), "name", agent.getNodeName());
+        assertTrue(drained.getBoolean("drained"));
+        assertEquals("manager", drained.getString("drainedBy"));
+        assertEquals(1, drained.getInt("executors"));
+        assertEquals(0, drained.getInt("idle"));
+        JSONObject running = state.getJSONArray("running").getJSONObject(0);
+        assertEquals("tests", running.getString("stage"));
+        assertEquals("RUNNING", running.getString("state"));
+        assertEquals(agent.getNodeName(), running.getString("node"));
+        assertTrue(running.getBoolean("neverPreempt"));
+        assertEquals("null", running.getString("whyNotPreemptible"));
+        assertEquals(0, state.getJSONArray("suspended").size());
+
+        JSONObject seenByTheBlind = state("blind");
+        assertEquals(0, seenByTheBlind.getJSONArray("running").size());
+        assertEquals(0, seenByTheBlind.getJSONArray("waiting").size());
+        assertThat(
+                get("reader", "preemptible/api/xml?tree=running[stage]").getContentAsString(),
+                containsString("<stage>tests</stage>"));
+        post("manager", onAgent("undrain"));
+        waiting.doStop();
+        j.waitForCompletion(waiting);
+    }
+
+    private static JSONObject state(String user) throws Exception {
+        WebResponse response = get(user, "preemptible/api/json");
+        assertEquals(200, response.getStatusCode());
+        return JSONObject.fromObject(response.getContentAsString());
+    }
+
+    private static JSONObject only(JSONArray all, String key, String value) {
+        return all.stream()
+                .map(JSONObject.class::cast)
+                .filter(one -> one.getString(key).equals(value))
+                .findFirst()
+                .orElseThrow(() -> new AssertionError("no " + value + " in " + all));
+    }
+
+    private static String onBuild(String verb) {
+        return run.getUrl() + "preemptible/" + verb;
+    }
+
+    private static String onAgent(String verb) {
+        return agent.toComputer().getUrl() + "preemptible/" + verb;
+    }
+
+    /** Nothing is rendered, which makes it fast, and nobody is led to a login. */
+    private static JenkinsRule.WebClient client(String user) throws Exception {
+        return CLIENTS.computeIfAbsent(String.valueOf(user), name -> {
+            JenkinsRule.WebClient client = j.createWebClient().withThrowExceptionOnFailingStatusCode(false);
+            return user == null ? client : client.withBasicCredentials(user);
+        });
+    }
+
+    private static WebResponse post(String user, String address) throws Exception {
+        JenkinsRule.WebClient client = client(user);
+        return client.loadWebResponse(
+                client.addCrumb(new WebRequest(new URL(j.getURL(), address), HttpMethod.POST)));
+    }
+
+    private static WebResponse get(String user, String address) throws Exception {
+        return client(user).loadWebResponse(new WebRequest(new URL(j.getURL(), address)));
+    }
+
+    /** That the answer has this status, and a sentence with this text. */
+    private static void answers(int status, String text, WebResponse response) {
+        assertEquals(status, response.getStatusCode(), response.getContentAsString());
+        JSONObject json = JSONObject.fromObject(response.getContentAsString());
+        assertEquals(status == 200, json.getBoolean("ok"));
+        assertThat(json.getString("message"), containsString(text));
+    }
+
+    private static CLICommandInvoker.Result command(String verb, String user, String... arguments) {
+        return new CLICommandInvoker(j, "preemptible-" + verb).asUser(user).invokeWithArgs(arguments);
+    }
+
+    private static void told(int status, String text, CLICommandInvoker.Result result) {
+        assertEquals(status, result.returnCode(), result.stderr());
+        assertThat(result.stderr(), containsString(text));
+    }
+}
