@@ -46,9 +46,14 @@ public final class Foresight {
 
     /** The same, with the rates of these agents. */
     public static Comparison compare(List<PastJob> history, List<SimAgent> agents, Limits limits, Rates rates) {
+        return compare(history, agents, limits, rates, mostJobs(agents.size()));
+    }
+
+    static Comparison compare(
+            List<PastJob> history, List<SimAgent> agents, Limits limits, Rates rates, int mostJobs) {
         List<PastJob> newest = history.stream()
                 .sorted(Comparator.comparingLong(PastJob::queuedMillis))
-                .skip(Math.max(0, history.size() - mostJobs(agents.size())))
+                .skip(Math.max(0, history.size() - mostJobs))
                 .toList();
         Workload workload = new Workload(newest.stream().map(PastJob::replayed).toList(), agents);
         return Comparison.of(workload, limits, rates, history.size() - newest.size(), recorded(newest));

@@ -54,12 +54,14 @@ class ForesightTest {
 
     @Test
     void theNewestOfTooManyJobsAreReplayedAndTheOthersCounted() {
-        List<PastJob> history = IntStream.range(0, Foresight.MOST_JOBS + 5)
+        List<PastJob> history = IntStream.range(0, 15)
                 .mapToObj(number -> job("", number < 5 ? 1 : 3, number * 10L, number * 10L, number * 10L + 1))
                 .toList();
-        Comparison comparison = Foresight.compare(history, List.of(new SimAgent("a", Set.of(), 1, 0)), LIMITS);
+        Comparison comparison = Foresight.compare(
+                history, List.of(new SimAgent("a", Set.of(), 1, 0)), LIMITS, Rates.DEFAULT, 10);
         assertEquals(5, comparison.leftOut());
-        assertEquals(Foresight.MOST_JOBS, comparison.jobs());
+        assertEquals(10, comparison.jobs());
+        assertEquals(Foresight.MOST_JOBS, Foresight.mostJobs(1));
         assertTrue(Foresight.mostJobs(1_000) < 1_000);
         assertEquals(List.of("priority 3"),
                 comparison.recorded().stream().map(WaitFigures::kind).toList());

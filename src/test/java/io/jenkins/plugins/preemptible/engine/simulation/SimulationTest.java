@@ -235,7 +235,7 @@ class SimulationTest {
 
     @Test
     void oursServesShortJobsSoonerAndWastesLittle() {
-        Comparison comparison = Comparison.of(mix(1_500, 1, 16L << 30), NONE, Rates.DEFAULT);
+        Comparison comparison = Comparison.of(mix(800, 1, 16L << 30), NONE, Rates.DEFAULT);
         double ours = comparison.of(Discipline.SUSPEND).waits(GitHubMix.SHORT).p95Seconds();
         double fifo = comparison.of(Discipline.FIRST_COME).waits(GitHubMix.SHORT).p95Seconds();
         assertTrue(ours * 2 < fifo, ours + " s against " + fifo + " s");
