@@ -10,6 +10,8 @@ import hudson.security.AccessDeniedException3;
 import hudson.security.Permission;
 import hudson.security.PermissionGroup;
 import hudson.security.PermissionScope;
+import java.util.logging.Level;
+import java.util.logging.Logger;
 import jenkins.model.Jenkins;
 
 /**
@@ -39,6 +41,8 @@ public final class PreemptiblePermissions {
     public static final Permission SUSPEND_OWN = new Permission(
             GROUP, "SuspendOwn", Messages._PreemptiblePermissions_SuspendOwn(), SUSPEND, true, onJobs());
 
+    private static final Logger LOGGER = Logger.getLogger(PreemptiblePermissions.class.getName());
+
     private PreemptiblePermissions() {}
 
     private static PermissionScope[] onJobs() {
@@ -48,7 +52,7 @@ public final class PreemptiblePermissions {
     /** Permissions exist when their class is initialized, which has to be before a matrix that names them is loaded. */
     @Initializer(after = InitMilestone.PLUGINS_STARTED, before = InitMilestone.EXTENSIONS_AUGMENTED)
     public static void register() {
-        GROUP.getPermissions();
+        LOGGER.log(Level.FINE, "permissions: {0}", GROUP.getPermissions());
     }
 
     /** Whether the current user may suspend stages of this build and let them go on. */

@@ -5,6 +5,7 @@ import hudson.model.Executor;
 import hudson.model.Queue;
 import io.jenkins.plugins.preemptible.engine.policy.Action;
 import io.jenkins.plugins.preemptible.engine.policy.PreemptionPolicy;
+import io.jenkins.plugins.preemptible.engine.policy.Reason;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.hand.DrainedAgents;
@@ -16,9 +17,11 @@ import io.jenkins.plugins.preemptible.lifecycle.StageThreads;
 import io.jenkins.plugins.preemptible.lifecycle.Suspension;
 import java.io.IOException;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.logging.Level;
 import java.util.logging.Logger;
+import java.util.stream.Collectors;
 import jenkins.model.Jenkins;
 
 /**
@@ -93,11 +96,22 @@ public final class Preemption {
                     LOGGER.log(Level.WARNING, x, () -> "cannot carry out " + action);
                 }
             }
+            Reservations.get().keepOnly(goingOn(actions));
             WAIT_REASONS.tell(actions, reader, snapshot.nowMillis());
             if (WAIT_REASONS.untold()) {
                 soon(TELLING_MILLIS);
             }
         }
+    }
+
+    /** Stages for which a kept executor is still of use. */
+    private static Set<String> goingOn(List<Action> actions) {
+        return actions.stream()
+                .filter(action -> action instanceof Action.Reserve
+                        || action instanceof Action.Resume
+                        || action.reason() == Reason.RESTORE_REQUESTED_ALREADY)
+                .map(Action::claimant)
+                .collect(Collectors.toSet());
     }
 
     private static void carryOut(Action action, SnapshotReader reader) {

@@ -10,6 +10,7 @@ import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
 import io.jenkins.plugins.preemptible.step.StageTask;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
@@ -53,8 +54,13 @@ public final class Reservations {
             return openMillis > 0;
         }
 
+        /** Whether it is for the next executor that becomes idle, nobody having been suspended for it. */
+        boolean kept() {
+            return stageId == null;
+        }
+
         boolean stale(long nowMillis) {
-            if (stageId == null) {
+            if (kept()) {
                 StageRecord stage = StageRegistry.get().find(holder);
                 return stage == null || !stage.suspended();
             }
@@ -91,6 +97,20 @@ public final class Reservations {
         return kept;
     }
 
+    /** Drops the kept ones that the last decision does not want any more. @param wanted ids of stages */
+    void keepOnly(Set<String> wanted) {
+        if (byHolder.values().removeIf(reservation -> reservation.kept() && !wanted.contains(reservation.holder))) {
+            arrange();
+        }
+    }
+
+    /** The agent where an executor was freed, or is being freed, for that one; null when none is. */
+    @CheckForNull
+    String freedOn(String holder) {
+        Reservation own = byHolder.get(holder);
+        return own == null || own.kept() ? null : own.node;
+    }
+
     void open(String holder) {
         byHolder.computeIfPresent(
                 holder,
@@ -119,11 +139,16 @@ public final class Reservations {
         return byHolder.get(holder);
     }
 
-    /** How many idle executors of this agent are for others than this item. */
+    /**
+     * How many idle executors of this agent are for others than this item. Whoever had one freed for it does not wait for
+     * those that have the next one kept: else each would wait for the other.
+     */
     int forOthers(String node, String holder) {
+        Reservation own = byHolder.get(holder);
+        boolean freedForIt = own != null && !own.kept() && own.node.equals(node);
         int count = 0;
         for (Reservation reservation : openByNode.getOrDefault(node, List.of())) {
-            if (!reservation.holder.equals(holder)) {
+            if (!reservation.holder.equals(holder) && !(freedForIt && reservation.kept())) {
                 count++;
             }
         }

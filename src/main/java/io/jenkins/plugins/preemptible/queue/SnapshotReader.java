@@ -154,7 +154,6 @@ final class SnapshotReader {
     }
 
     private Snapshot.SuspendedStage suspended(StageRecord stage, LiveStage live) {
-        Reservations.Reservation reservation = reservations.of(stage.id());
         return new Snapshot.SuspendedStage(
                 stage.id(),
                 Set.of(stage.node()),
@@ -163,7 +162,7 @@ final class SnapshotReader {
                 stage.suspendedSinceMillis(),
                 stage.preemptor(),
                 live.hold().requested(stage),
-                reservation == null ? null : reservation.node(),
+                reservations.freedOn(stage.id()),
                 stage.byHand());
     }
 
@@ -189,14 +188,13 @@ final class SnapshotReader {
 
     private Snapshot.WaitingItem waiting(Queue.BuildableItem item, Priorities priorities, Set<String> online) {
         String name = String.valueOf(item.getId());
-        Reservations.Reservation reservation = reservations.of(name);
         Snapshot.WaitingItem waiting = new Snapshot.WaitingItem(
                 name,
                 priorities.ofItem(item),
                 owners.ofItem(item),
                 item.buildableStartMilliseconds,
                 shared(fitting(item, online)),
-                reservation == null ? null : reservation.node(),
+                reservations.freedOn(name),
                 Durations.of(item));
         items.put(name, item);
         return waiting;

@@ -38,7 +38,8 @@ class FairnessTest extends OneAgent {
     @AfterEach
     void asBefore() {
         PreemptibleConfiguration.get().setTimeSliceMinutes(0);
-        PreemptibleConfiguration.get().setOwnerBy("job");
+        PreemptibleConfiguration.get().setOwnerBy("user");
+        agent.setNumExecutors(1);
     }
 
     /** The administrator's own setting: a slice of one minute, two stages, one executor. */
@@ -76,6 +77,7 @@ class FairnessTest extends OneAgent {
     /** Ten owners, the first with six stages, the others with one or two each, on five executors. */
     @Test
     void tenOwnersHaveEqualSharesWithinTenPercent() throws Exception {
+        PreemptibleConfiguration.get().setOwnerBy("job");
         agent.setNumExecutors(EXECUTORS);
         List<WorkflowRun> runs = new ArrayList<>();
         for (int owner = 0; owner < OWNERS; owner++) {
@@ -114,7 +116,10 @@ class FairnessTest extends OneAgent {
         had.forEach((owner, nanos) -> shares.append(String.format(" %s %.3f", owner, nanos / equal)));
         System.out.println("shares of " + OWNERS + " owners after " + measured / 1_000_000_000 + " s:" + shares);
         for (WorkflowRun run : runs) {
-            run.doKill();
+            Rig.enough(run);
+        }
+        for (WorkflowRun run : runs) {
+            j.assertBuildStatusSuccess(j.waitForCompletion(run));
         }
         assertEquals(OWNERS, had.size());
         had.forEach((owner, nanos) ->

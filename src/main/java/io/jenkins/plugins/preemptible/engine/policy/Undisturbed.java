@@ -10,7 +10,7 @@ import java.util.Objects;
  *
  * <ol>
  *   <li>From {@code from} on and before {@code to}, as the clocks of {@code zone} show it; it may go over midnight.
- *   <li>A stage is long when it has run for {@code longMillis} in all.
+ *   <li>A stage is long when it began at least {@code longMillis} ago, suspended or not since then.
  *   <li>The same hour for both ends is the whole day.
  * </ol>
  *

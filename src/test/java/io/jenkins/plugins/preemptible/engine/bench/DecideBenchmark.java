@@ -3,6 +3,7 @@ package io.jenkins.plugins.preemptible.engine.bench;
 import io.jenkins.plugins.preemptible.engine.bench.Crowd.Sets;
 import io.jenkins.plugins.preemptible.engine.policy.PreemptionPolicy;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot;
+import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -36,6 +37,7 @@ final class DecideBenchmark implements Benchmark {
 
     @Override
     public Result run(BenchRig rig) {
+        double load = ManagementFactory.getOperatingSystemMXBean().getSystemLoadAverage();
         List<Row> rows = new ArrayList<>();
         goals(rig.runs * TIMES, rows);
         List<Samples> growth = measure(
@@ -50,9 +52,11 @@ final class DecideBenchmark implements Benchmark {
                         "Allowed are " + Text.number(GOAL_MILLIS) + " ms; for the growth, n log n from the time of "
                                 + GROWTH[0] + " items. From each number of items to the next the time grew by "
                                 + steps(growth) + " of what n log n allows.",
-                        "Items ask for one of 20 labels. Usually those of one label share one set of agents; *copied*: each "
-                                + "has its own copy of it; *own*: each fits other agents than every other one, which no "
-                                + "label leads to, but vetoes of other plugins may.",
+                        "Items ask for one of 20 labels. Those of one label share one set of agents, as the snapshots of "
+                                + "Jenkins do; *copied*: each has its own copy of it; *own*: each fits other agents than "
+                                + "every other one, which vetoes of other plugins may lead to. Both have no goal.",
+                        TIMES + " decisions of each crowd a run. Other programs on the machine: "
+                                + Text.number(load) + " wanted a processor when it began.",
                         "Not measured: taking the snapshot, and carrying the actions out."));
     }
 
@@ -67,12 +71,14 @@ final class DecideBenchmark implements Benchmark {
         List<Samples> measured = measure(crowds, times);
         for (int i = 0; i < crowds.size(); i++) {
             Crowd crowd = crowds.get(i);
-            String sets = crowd.sets() == Sets.SHARED ? "" : ", sets " + crowd.sets().name().toLowerCase(Locale.ROOT);
+            String sets = crowd.sets() == Sets.SHARED
+                    ? ""
+                    : ", sets " + crowd.sets().name().toLowerCase(Locale.ROOT);
             rows.add(new Row(
                     crowd.items() + " items, " + crowd.agents() + " agents" + sets,
                     measured.get(i),
                     Samples.of("ms", GOAL_MILLIS),
-                    1.0));
+                    crowd.sets() == Sets.SHARED ? 1.0 : null));
         }
     }
 

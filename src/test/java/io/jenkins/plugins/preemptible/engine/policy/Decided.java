@@ -54,7 +54,10 @@ final class Decided {
             String id, boolean isStage, int priority, long rank, String owner, long sinceMillis, Set<String> agents,
             String reservedAgent, long expectedMillis) {}
 
-    /** Fails the property when hardly any snapshot has led to what it is about: it would hold for a policy that does nothing. */
+    /**
+     * Fails the property when hardly any snapshot has led to what it is about: it would hold for a policy that does
+     * nothing.
+     */
     static void isOften(String what, boolean seen) {
         isOften(what, 10, seen);
     }

@@ -20,9 +20,9 @@ import java.util.TreeMap;
  * <ol>
  *   <li>Each {@link #tick} work is done, jobs end, come and are cancelled, then the policy decides until it has nothing
  *       more to do.
- *   <li>An executor that was freed for somebody is that one's alone. What {@link Action.Reserve} keeps is kept until the
- *       next decision, which says it again, and is no {@link SuspendedStage#reservedAgent}: whoever has that waits for a
- *       suspension to end, and nothing else is freed for it.
+ *   <li>An executor that was freed for somebody is that one's alone. What {@link Action.Reserve} keeps is kept until
+ *       the next decision, which says it again, and is no {@link SuspendedStage#reservedAgent}: for whoever has one of
+ *       those nothing else is freed.
  *   <li>A suspended stage goes on where it was, as in Jenkins.
  * </ol>
  */

@@ -197,7 +197,9 @@ class IdleExecutorsPropertyTest {
             assertTrue(agents.add(reserve.agent()), "two of one agent");
             for (Claimant other : decided.claimants().values()) {
                 assertFalse(
-                        decided.getsNothing(other) && other.agents().contains(reserve.agent()) && isBetter(decided, other, stage),
+                        decided.getsNothing(other)
+                                && other.agents().contains(reserve.agent())
+                                && isBetter(decided, other, stage),
                         () -> other + " is better than " + stage);
             }
         }

@@ -115,7 +115,11 @@ class PreemptionPolicyPropertyTest {
     private static boolean available(Decided decided, Freeing freeing, RunningStage other) {
         boolean room = decided.snapshot().limits().mostSuspendedPerAgent() == 0
                 && decided.snapshot().limits().mostSuspended() == 0;
-        boolean awaited = decided.actions().stream().anyMatch(action -> action.reason() == Reason.ENDS_SOON)
+        // Those that are kept one, or are in the queue, may await an end as well.
+        boolean awaited = decided.actions().stream()
+                        .map(Action::reason)
+                        .anyMatch(Set.of(Reason.ENDS_SOON, Reason.WAITED_LONG, Reason.RESTORE_REQUESTED_ALREADY)
+                                ::contains)
                 && other.expectedEndMillis() > 0;
         return room && !awaited && decided.mayTake(decided.claimant(freeing), other);
     }
