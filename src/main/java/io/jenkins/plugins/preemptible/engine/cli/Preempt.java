@@ -82,6 +82,7 @@ public final class Preempt implements Runnable {
                 .addSubcommand(new DiffCommand(context))
                 .addSubcommand(new CheckCommand(context))
                 .addSubcommand(new DemoCommand(context))
+                .addSubcommand(new SimulateCommand(context))
                 .addSubcommand(new InstallHelperCommand(context));
         line.registerConverter(StageId.class, Preempt::stageId);
         line.setOut(out)

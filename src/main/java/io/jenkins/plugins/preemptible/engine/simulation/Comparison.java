@@ -28,6 +28,11 @@ public record Comparison(
         recorded = List.copyOf(recorded);
     }
 
+    /** Runs a made-up workload under all disciplines. */
+    public static Comparison of(Workload workload, Limits limits, Rates rates) {
+        return of(workload, limits, rates, 0, List.of());
+    }
+
     static Comparison of(Workload workload, Limits limits, Rates rates, int leftOut, List<WaitFigures> recorded) {
         List<Figures> figures = Arrays.stream(Discipline.values())
                 .map(each -> Simulation.run(workload, limits, rates, each).figures())

@@ -1,6 +1,8 @@
 package io.jenkins.plugins.preemptible.engine.simulation;
 
 import io.jenkins.plugins.preemptible.engine.policy.Cost;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Set;
 
 /**
@@ -28,6 +30,9 @@ final class Course {
 
     /** So that all ids have the same length. */
     private static final int FIRST_NUMBER = 10_000_000;
+
+    /** An executor that it held. */
+    record Hold(String agent, long fromMillis, long toMillis) {}
 
     final SimJob job;
     /** Sorts as the number does. */
@@ -65,7 +70,10 @@ final class Course {
     int suspensions;
     int reruns;
     long lostMillis;
-    long overheadMillis;
+    long dumpMillis;
+    long restoreMillis;
+    final List<Hold> holds = new ArrayList<>();
+    private long heldSinceMillis;
 
     Course(int number, SimJob job, Discipline discipline, Set<String> fitting) {
         this.job = job;
@@ -88,17 +96,26 @@ final class Course {
         return state == State.RUNNING && job.preemptible();
     }
 
-    void startsOn(Host host, long now) {
-        this.host = host;
+    void starts(long now) {
         reserved = null;
         startedMillis = now;
         if (!begun) {
             begun = true;
             firstStartMillis = now;
         }
-        host.take(this);
         host.remember(job.memoryBytes());
         runs(now);
+    }
+
+    void holds(Host on, long now) {
+        host = on;
+        on.take(this);
+        heldSinceMillis = now;
+    }
+
+    void releases(long now) {
+        host.release(this);
+        holds.add(new Hold(host.agent.name(), heldSinceMillis, now));
     }
 
     void runs(long now) {

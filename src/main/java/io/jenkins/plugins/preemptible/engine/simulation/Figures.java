@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.engine.simulation;
 
+import com.fasterxml.jackson.annotation.JsonProperty;
 import java.util.List;
 
 /**
@@ -12,6 +13,7 @@ import java.util.List;
  *   <li>Utilisation and throughput are taken while jobs arrive, waste over all.
  * </ol>
  *
+ * @param workHours executor hours that the jobs asked for
  * @param utilisation share of the executor time that was held, 0 to 1
  * @param lostHours executor hours of work that was lost by kills and reruns
  * @param overheadHours hours of dumps and restores
@@ -21,6 +23,7 @@ import java.util.List;
 public record Figures(
         Discipline discipline,
         List<WaitFigures> waits,
+        double workHours,
         double utilisation,
         double lostHours,
         double overheadHours,
@@ -33,8 +36,15 @@ public record Figures(
     }
 
     /** Executor hours. */
+    @JsonProperty
     public double wastedHours() {
         return lostHours + overheadHours;
+    }
+
+    /** What was wasted for each hour of work that was asked for. */
+    @JsonProperty
+    public double wastedShare() {
+        return workHours == 0 ? 0 : wastedHours() / workHours;
     }
 
     /**

@@ -21,8 +21,14 @@ import java.util.TreeMap;
  */
 public final class Foresight {
 
-    /** About a second of a processor for 5,000 jobs and all disciplines, where few stages are preemptible. */
+    /** At most, on few agents. */
     public static final int MOST_JOBS = 20_000;
+
+    /** Jobs and agents multiplied: about ten seconds of a processor for all disciplines. */
+    private static final int MOST_WORK = 600_000;
+
+    /** What a decision costs beside its agents, in agents. */
+    private static final int FIXED_WORK = 10;
 
     private static final int EXECUTORS_OF_AN_AGENT = 2;
 
@@ -40,12 +46,22 @@ public final class Foresight {
 
     /** The same, with the rates of these agents. */
     public static Comparison compare(List<PastJob> history, List<SimAgent> agents, Limits limits, Rates rates) {
+        return compare(history, agents, limits, rates, mostJobs(agents.size()));
+    }
+
+    static Comparison compare(
+            List<PastJob> history, List<SimAgent> agents, Limits limits, Rates rates, int mostJobs) {
         List<PastJob> newest = history.stream()
                 .sorted(Comparator.comparingLong(PastJob::queuedMillis))
-                .skip(Math.max(0, history.size() - MOST_JOBS))
+                .skip(Math.max(0, history.size() - mostJobs))
                 .toList();
         Workload workload = new Workload(newest.stream().map(PastJob::replayed).toList(), agents);
         return Comparison.of(workload, limits, rates, history.size() - newest.size(), recorded(newest));
+    }
+
+    /** How many jobs are replayed at most on so many agents. */
+    public static int mostJobs(int agents) {
+        return Math.min(MOST_JOBS, MOST_WORK / (FIXED_WORK + agents));
     }
 
     private static List<WaitFigures> recorded(List<PastJob> jobs) {

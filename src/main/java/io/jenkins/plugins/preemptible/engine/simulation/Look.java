@@ -130,21 +130,30 @@ final class Look {
         return expected == 0 ? 0 : course.runningSinceMillis + expected - course.doneMillis;
     }
 
-    /** When to ask again at the latest if nothing happens; {@link Long#MAX_VALUE} = never. */
-    long next(long now, List<Host> hosts, Iterable<Course> suspended) {
+    /**
+     * When to ask again at the latest if nothing happens; {@link Long#MAX_VALUE} = never.
+     *
+     * @param best the highest priority (the lowest number) of all that wait or are suspended
+     */
+    long next(long now, int best, List<Host> hosts, Iterable<Course> suspended) {
         if (!limits.enabled()) {
             return Long.MAX_VALUE;
         }
         long next = Long.MAX_VALUE;
         for (Host host : hosts) {
             for (Course course : host.holders) {
-                if (course.isRunningStage()) {
+                // Nobody's victim: nothing that comes to an end for it changes anything.
+                boolean spared = course.priority < best || (course.priority == best && slice(course) == 0);
+                if (course.isRunningStage() && !spared) {
                     next = Math.min(next, after(now, course));
                 }
             }
         }
         if (limits.ageingMillis() > 0) {
             for (Course course : suspended) {
+                if (course.reserved != null) {
+                    continue;
+                }
                 long steps = (now - course.sinceMillis) / limits.ageingMillis();
                 next = Math.min(next, course.sinceMillis + (steps + 1) * limits.ageingMillis());
             }
@@ -157,7 +166,7 @@ final class Look {
 
     private long after(long now, Course course) {
         long next = later(now, course.runningSinceMillis + limits.exemptMillis());
-        long slice = limits.slices().of(course.host.agent.labels(), course.priority, 0);
+        long slice = slice(course);
         if (slice > 0) {
             next = Math.min(next, later(now, course.runningSinceMillis + slice));
         }
@@ -167,6 +176,10 @@ final class Look {
             next = Math.min(next, later(now, end + cost.totalMillis() + 1));
         }
         return next;
+    }
+
+    private long slice(Course course) {
+        return limits.slices().of(course.host.agent.labels(), course.priority, 0);
     }
 
     private static long later(long now, long then) {

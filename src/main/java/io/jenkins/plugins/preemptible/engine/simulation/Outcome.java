@@ -2,7 +2,6 @@ package io.jenkins.plugins.preemptible.engine.simulation;
 
 import java.util.Arrays;
 import java.util.List;
-import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.ToLongFunction;
 
@@ -26,15 +25,16 @@ record Outcome(Discipline discipline, Workload workload, List<Course> courses, d
     }
 
     Figures figures() {
-        TreeMap<String, Boolean> kinds = new TreeMap<>();
-        courses.forEach(course -> kinds.put(course.job.kind(), true));
+        TreeSet<String> kinds = new TreeSet<>();
+        courses.forEach(course -> kinds.add(course.job.kind()));
         long lost = courses.stream().mapToLong(course -> course.lostMillis).sum();
-        long overhead = courses.stream().mapToLong(course -> course.overheadMillis).sum();
+        long overhead = courses.stream().mapToLong(course -> course.dumpMillis + course.restoreMillis).sum();
         long reruns = courses.stream().mapToLong(course -> course.reruns).sum();
         long all = courses.stream().mapToLong(course -> course.suspensions).sum();
         return new Figures(
                 discipline,
-                new TreeSet<>(kinds.keySet()).stream().map(this::waits).toList(),
+                kinds.stream().map(this::waits).toList(),
+                workload.workMillis() / HOUR,
                 utilisation,
                 lost / HOUR,
                 overhead / HOUR,

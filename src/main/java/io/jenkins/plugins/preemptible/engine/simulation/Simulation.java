@@ -227,7 +227,7 @@ final class Simulation {
 
     private void dumped(Course course) {
         course.frozen = false;
-        course.overheadMillis += course.cost(rates).dumpMillis();
+        course.dumpMillis += course.cost(rates).dumpMillis();
         course.host.forget(course.job.memoryBytes());
         if (course.state == Course.State.DUMPED_FIRST) {
             Course heir = course.heir;
@@ -237,7 +237,7 @@ final class Simulation {
     }
 
     private void release(Course course, Course heir) {
-        course.host.release(course);
+        course.releases(now);
         idle++;
         held.computeIfPresent(course.owner, (owner, count) -> count == 1 ? null : count - 1);
         if (heir != null && heir.reserved == course.host) {
@@ -252,8 +252,8 @@ final class Simulation {
 
     private void start(Course course, Host host) {
         waiting.remove(course);
-        takesExecutor(course);
-        course.startsOn(host, now);
+        takesExecutor(course, host);
+        course.starts(now);
         isCandidate(course);
         plan(now + course.remainingMillis(), What.ENDS, course);
     }
@@ -262,23 +262,23 @@ final class Simulation {
         suspended.remove(course);
         course.reserved = null;
         course.host.suspended--;
-        takesExecutor(course);
-        course.host.take(course);
+        takesExecutor(course, course.host);
         if (course.frozen) {
             course.frozen = false;
-            course.overheadMillis += Math.max(0, now - course.dumpFromMillis);
+            course.dumpMillis += Math.max(0, now - course.dumpFromMillis);
             runs(course);
             return;
         }
         course.state = Course.State.RESTORING;
         course.plan++;
         long millis = course.cost(rates).restoreMillis();
-        course.overheadMillis += millis;
+        course.restoreMillis += millis;
         course.host.remember(course.job.memoryBytes());
         plan(now + millis, What.RESTORED, course);
     }
 
-    private void takesExecutor(Course course) {
+    private void takesExecutor(Course course, Host host) {
+        course.holds(host, now);
         idle--;
         held.merge(course.owner, 1, Integer::sum);
     }
@@ -368,7 +368,8 @@ final class Simulation {
         if (waiting.isEmpty() && suspended.isEmpty()) {
             return;
         }
-        long next = look.next(now, hosts, suspended);
+        int best = suspended.stream().mapToInt(course -> course.priority).reduce(waiting.best(), Math::min);
+        long next = look.next(now, best, hosts, suspended);
         if (next < nextLook && next > now) {
             nextLook = next;
             plan(next, What.LOOK, null);

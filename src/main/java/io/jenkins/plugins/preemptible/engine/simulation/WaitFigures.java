@@ -1,5 +1,9 @@
 package io.jenkins.plugins.preemptible.engine.simulation;
 
+import com.fasterxml.jackson.annotation.JsonIgnore;
+import java.util.List;
+import java.util.stream.IntStream;
+
 /**
  * How long the jobs of one class waited.
  *
@@ -12,6 +16,7 @@ package io.jenkins.plugins.preemptible.engine.simulation;
  *
  * @param kind the class
  * @param jobs of this class
+ * @param waitsByPercent seconds; the first is what 1 % of the jobs waited at most, the last of 99
  */
 public record WaitFigures(
         String kind,
@@ -20,7 +25,12 @@ public record WaitFigures(
         double p95Seconds,
         double p99Seconds,
         double delayP50Seconds,
-        double delayP95Seconds) {
+        double delayP95Seconds,
+        @JsonIgnore List<Double> waitsByPercent) {
+
+    public WaitFigures {
+        waitsByPercent = List.copyOf(waitsByPercent);
+    }
 
     static WaitFigures of(String kind, long[] sortedWaits, long[] sortedDelays) {
         return new WaitFigures(
@@ -30,7 +40,10 @@ public record WaitFigures(
                 percentile(sortedWaits, 95),
                 percentile(sortedWaits, 99),
                 percentile(sortedDelays, 50),
-                percentile(sortedDelays, 95));
+                percentile(sortedDelays, 95),
+                IntStream.rangeClosed(1, 99)
+                        .mapToObj(percent -> percentile(sortedWaits, percent))
+                        .toList());
     }
 
     private static double percentile(long[] sorted, int percent) {

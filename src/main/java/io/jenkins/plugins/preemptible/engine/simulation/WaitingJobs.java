@@ -69,6 +69,15 @@ final class WaitingJobs {
         return byOwner.isEmpty();
     }
 
+    /** The highest priority (the lowest number) of all. */
+    int best() {
+        int best = Integer.MAX_VALUE;
+        for (Place place : lines.keySet()) {
+            best = Math.min(best, place.priority);
+        }
+        return best;
+    }
+
     Set<String> owners() {
         return byOwner.keySet();
     }

@@ -71,7 +71,7 @@ class PreemptTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"run", "wait", "list", "kill", "suspend", "resume", "inspect", "diff", "check", "demo"})
+    @ValueSource(strings = {"run", "wait", "list", "kill", "suspend", "resume", "inspect", "diff", "check", "demo", "simulate"})
     void everyCommandHasHelpWithTheExitStatuses(String command) {
         CommandLineCall help = call(command, "--help").exits(0);
         assertTrue(help.out().startsWith("Usage: preempt " + command), help.out());

@@ -1,0 +1,78 @@
+package io.jenkins.plugins.preemptible.engine.simulation;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.jenkins.plugins.preemptible.engine.policy.Limits;
+import java.util.List;
+import java.util.Set;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+
+class ForesightTest {
+
+    private static final Limits LIMITS = new Limits(true, 0, 0, 0);
+
+    private static PastJob job(String label, int priority, long queued, long started, long ended) {
+        return new PastJob("", queued, started, ended, label, priority, "", priority > 3, -1);
+    }
+
+    @Test
+    void aHistoryIsComparedWithWhatItsJobsReallyWaited() {
+        List<PastJob> history =
+                List.of(job("", 5, 0, 0, 3_600_000), job("", 1, 60_000, 3_600_000, 3_660_000));
+        List<SimAgent> agents = Foresight.agentsOf(history, 0);
+        assertEquals(1, agents.size());
+        assertEquals(1, agents.get(0).executors());
+        Comparison comparison = Foresight.compare(history, agents, LIMITS);
+        assertEquals(List.of("priority 1", "priority 5"),
+                comparison.recorded().stream().map(WaitFigures::kind).toList());
+        assertEquals(3_540, comparison.recorded().get(0).p95Seconds());
+        assertEquals(3_540, comparison.of(Discipline.FIRST_COME).waits("priority 1").p95Seconds());
+        assertEquals(1, comparison.of(Discipline.SUSPEND).waits("priority 1").p95Seconds());
+        assertEquals(1, comparison.of(Discipline.SUSPEND).suspensions());
+        assertEquals(0, comparison.leftOut());
+    }
+
+    @Test
+    void theAgentsOfAHistoryHaveTheExecutorsThatItUsedAtOnce() {
+        List<PastJob> history = List.of(
+                job("linux", 3, 0, 0, 10), job("linux", 3, 0, 0, 10), job("linux", 3, 0, 5, 8),
+                job("linux", 3, 0, 10, 20), job("mac", 3, 0, 0, 0));
+        List<SimAgent> agents = Foresight.agentsOf(history, 0);
+        assertEquals(3, executors(agents, "linux"));
+        assertEquals(1, executors(agents, "mac"));
+    }
+
+    private static int executors(List<SimAgent> agents, String label) {
+        return agents.stream()
+                .filter(agent -> agent.labels().equals(Set.of(label)))
+                .mapToInt(SimAgent::executors)
+                .sum();
+    }
+
+    @Test
+    void theNewestOfTooManyJobsAreReplayedAndTheOthersCounted() {
+        List<PastJob> history = IntStream.range(0, 15)
+                .mapToObj(number -> job("", number < 5 ? 1 : 3, number * 10L, number * 10L, number * 10L + 1))
+                .toList();
+        Comparison comparison = Foresight.compare(
+                history, List.of(new SimAgent("a", Set.of(), 1, 0)), LIMITS, Rates.DEFAULT, 10);
+        assertEquals(5, comparison.leftOut());
+        assertEquals(10, comparison.jobs());
+        assertEquals(Foresight.MOST_JOBS, Foresight.mostJobs(1));
+        assertTrue(Foresight.mostJobs(1_000) < 1_000);
+        assertEquals(List.of("priority 3"),
+                comparison.recorded().stream().map(WaitFigures::kind).toList());
+    }
+
+    @Test
+    void aLabelOfNoAgentIsNamed() {
+        IllegalArgumentException refused = assertThrows(
+                IllegalArgumentException.class,
+                () -> Foresight.compare(
+                        List.of(job("windows", 3, 0, 0, 1)), List.of(new SimAgent("a", Set.of(), 1, 0)), LIMITS));
+        assertTrue(refused.getMessage().contains("windows"), refused.getMessage());
+    }
+}
