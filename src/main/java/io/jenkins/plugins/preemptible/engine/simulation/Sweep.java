@@ -91,7 +91,7 @@ public record Sweep(
                     .toList();
             String setting = String.format(Locale.ROOT, "%.0f %%", load * 100);
             loads.add(all.stream().map(of -> row(setting, of)));
-            if (load == GOAL_LOAD) {
+            if (Double.compare(load, GOAL_LOAD) == 0) {
                 goals = goals(all);
             }
         }
