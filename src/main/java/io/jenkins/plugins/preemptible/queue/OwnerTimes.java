@@ -2,10 +2,7 @@ package io.jenkins.plugins.preemptible.queue;
 
 import io.jenkins.plugins.preemptible.engine.policy.FairShares;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.RunningStage;
-import io.jenkins.plugins.preemptible.engine.policy.Snapshot.SuspendedStage;
-import io.jenkins.plugins.preemptible.engine.policy.Snapshot.WaitingItem;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -27,12 +24,8 @@ final class OwnerTimes {
     private Map<String, Integer> ran = Map.of();
     private long lastMillis;
 
-    synchronized Map<String, Long> at(
-            long nowMillis, List<RunningStage> running, List<SuspendedStage> suspended, List<WaitingItem> waiting) {
-        Set<String> present = new HashSet<>();
-        suspended.forEach(stage -> present.add(stage.owner()));
-        waiting.forEach(item -> present.add(item.owner()));
-        running.forEach(stage -> present.add(stage.owner()));
+    /** @param present owners of all stages, those too that are just being suspended or resumed, and of all items */
+    synchronized Map<String, Long> at(long nowMillis, List<RunningStage> running, Set<String> present) {
         long millis = lastMillis == 0 ? 0 : Math.max(0, nowMillis - lastMillis);
         shares.advance(millis, ran, present);
         ran = new HashMap<>();

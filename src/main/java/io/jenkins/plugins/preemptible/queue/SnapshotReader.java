@@ -112,12 +112,19 @@ final class SnapshotReader {
                 running,
                 suspended,
                 waiting,
-                ownerTimes.at(now, running, suspended, waiting));
+                ownerTimes.at(now, running, present(waiting)));
     }
 
     /** The item that the policy calls by this name. */
     Queue.BuildableItem item(String name) {
         return items.get(name);
+    }
+
+    private Set<String> present(List<Snapshot.WaitingItem> waiting) {
+        Set<String> present = new HashSet<>();
+        stages.all().forEach(stage -> present.add(stage.owner()));
+        waiting.forEach(item -> present.add(item.owner()));
+        return present;
     }
 
     private static Snapshot.Agent agent(Node node, int idle, boolean accepting, int suspended) {
