@@ -233,6 +233,10 @@ public final class Sealing {
                 return LOOK_MILLIS;
             }
             AgentStage.Dump made = agent.dump(key.getPlainText(), true);
+            if (made.refusal() != null && wanted() == null) {
+                // It goes on, which is why the dump was given up: whoever comes next must not wait for another look.
+                return 0;
+            }
             if (made.refusal() != null && UNEXPECTED.contains(made.refusal().reason())) {
                 uncertain = true;
                 return LOOK_MILLIS;

@@ -36,12 +36,12 @@ import jenkins.model.Jenkins;
 public final class Preemption {
 
     private static final Logger LOGGER = Logger.getLogger(Preemption.class.getName());
-    /** When the next look is due, 0 when none is. */
+    /** When the look that was asked for last is due. */
     private static final AtomicLong NEXT_MILLIS = new AtomicLong();
-    /** A look that is due so much earlier than the one asked for serves it as well. */
+    /** When the last look began. */
+    private static volatile long lookedMillis;
+    /** A look that is due so much earlier or later than the one asked for serves it as well. */
     private static final long NEAR_MILLIS = 20;
-    /** A look that is so much overdue was lost with the timer that should have started it. */
-    private static final long LOST_MILLIS = 10_000;
 
     /** Every ordinary release of an executor is over by then. */
     private static final long FORGOTTEN_MILLIS = 10_000;
@@ -57,21 +57,25 @@ public final class Preemption {
 
     /** Asks for a look after a delay; harmless under any lock. */
     public static void soon(long delayMillis) {
-        long now = System.currentTimeMillis();
-        long due = now + delayMillis;
+        long due = System.currentTimeMillis() + delayMillis;
         long pending = NEXT_MILLIS.get();
-        boolean served = pending > now - LOST_MILLIS && pending <= due + NEAR_MILLIS;
-        if (served || !NEXT_MILLIS.compareAndSet(pending, due)) {
-            return;
+        // One that is due earlier does not serve: what the caller knows of may not show in the queue by then.
+        while (Math.abs(pending - due) > NEAR_MILLIS) {
+            if (NEXT_MILLIS.compareAndSet(pending, due)) {
+                StageThreads.scheduleLook("looking at the queue", delayMillis, () -> {
+                    if (lookedMillis < due) {
+                        look();
+                    }
+                });
+                return;
+            }
+            pending = NEXT_MILLIS.get();
         }
-        StageThreads.scheduleLook("looking at the queue", delayMillis, () -> {
-            NEXT_MILLIS.compareAndSet(due, 0);
-            look();
-        });
     }
 
     static void look() {
         synchronized (LOOKING) {
+            lookedMillis = System.currentTimeMillis();
             Jenkins jenkins = Jenkins.getInstanceOrNull();
             if (jenkins == null || jenkins.isTerminating()) {
                 return;
