@@ -148,14 +148,6 @@ public final class Preemption {
         preemptor.served();
     }
 
-    /** @return milliseconds for which its victim stays frozen before it is dumped */
-    private static long sealAfterMillis(Action.Freeing action) {
-        if (action instanceof Action.Suspend) {
-            return ((Action.Suspend) action).sealAfterMillis();
-        }
-        return action instanceof Action.EndSlice ? ((Action.EndSlice) action).sealAfterMillis() : 0;
-    }
-
     /**
      * Takes back the requests of stages whose executor somebody else has got: a node block that may run holds everybody
      * else off its agent, the better ones too.
@@ -223,7 +215,7 @@ public final class Preemption {
                                 action.reason(),
                                 preemptor::waits,
                                 () -> Reservations.get().open(action.forItem()),
-                                sealAfterMillis(action)));
+                                action.sealAfterMillis()));
             } finally {
                 if (freed) {
                     preemptor.served();

@@ -134,11 +134,6 @@ public final class Reservations {
                 .collect(Collectors.groupingBy(Reservation::node));
     }
 
-    @CheckForNull
-    Reservation of(String holder) {
-        return byHolder.get(holder);
-    }
-
     /**
      * How many idle executors of this agent are for others than this item. Whoever had one freed for it does not wait for
      * those that have the next one kept: else each would wait for the other.

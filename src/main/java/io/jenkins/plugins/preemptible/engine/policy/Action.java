@@ -25,6 +25,11 @@ public sealed interface Action {
 
         String agent();
 
+        /** How long the stage stays frozen in its agent's memory before it is dumped; 0 = dumped at once, or not at all. */
+        default long sealAfterMillis() {
+            return 0;
+        }
+
         @Override
         default String claimant() {
             return forItem();

@@ -342,15 +342,8 @@ final class Simulation {
         victim.state = Course.State.YIELDING;
         victim.heir = heir;
         victim.losesItsWork = discipline.kills() || action instanceof Action.Rerun;
-        victim.sealAfterMillis = sealAfter(action);
+        victim.sealAfterMillis = action.sealAfterMillis();
         plan(now + rates.takeoverMillis(), What.YIELDED, victim);
-    }
-
-    private static long sealAfter(Action.Freeing action) {
-        if (action instanceof Action.Suspend suspend) {
-            return suspend.sealAfterMillis();
-        }
-        return action instanceof Action.EndSlice slice ? slice.sealAfterMillis() : 0;
     }
 
     /** As Jenkins does: one after the other, wherever there is room; here first where the fewest others fit. */
