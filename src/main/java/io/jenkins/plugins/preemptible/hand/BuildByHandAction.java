@@ -79,9 +79,10 @@ public final class BuildByHandAction implements Action {
             sentences.add(Messages.BuildByHandAction_NeverPreempted());
         }
         for (StageRecord stage : StageVerbs.stagesOf(run)) {
-            if (stage.byHand()) {
+            // Of one that is suspended already, the badge's lines on the same page tell who wants it so.
+            if (stage.byHand() && !stage.suspended()) {
                 sentences.add(Messages.BuildByHandAction_ByHand(stage.name()));
-            } else if (stage.suspended() && DrainedAgents.get().contains(stage.node())) {
+            } else if (stage.suspended() && !stage.byHand() && DrainedAgents.get().contains(stage.node())) {
                 sentences.add(Messages.BuildByHandAction_Drained(stage.name(), AgentVerbs.shown(stage.node())));
             }
         }

@@ -88,7 +88,7 @@ class ByHandTest {
 
     @AfterEach
     void asBefore() throws Exception {
-        StageRegistry.get().update(stage().id(), s -> s.byHand(false));
+        StageRegistry.get().update(stage().id(), StageRecord::notByHand);
         run.removeActions(NeverPreemptAction.class);
         DrainedAgents.get().undo(agent.getNodeName());
     }
@@ -280,7 +280,7 @@ class ByHandTest {
         web.press("manager", run.getUrl(), "never");
         assertTrue(NeverPreemptAction.of(run));
         assertThat(web.page("reader", run.getUrl()).asNormalizedText(), containsString("never suspended for others"));
-        assertThat(web.page("reader", run.getUrl()).asNormalizedText(), containsString("was suspended by hand"));
+        assertThat(web.page("reader", run.getUrl()).asNormalizedText(), containsString("is being suspended by hand"));
         assertEquals(List.of("resume", "preempt-again"), buttons("manager"));
         web.press("manager", run.getUrl(), "preempt-again");
         assertFalse(NeverPreemptAction.of(run));
@@ -314,6 +314,7 @@ class ByHandTest {
         web.post("manager", onBuild("never"));
         Path home = j.jenkins.getRootDir().toPath();
         assertThat(Files.readString(home.resolve("preemptible-stages.xml")), containsString("<byHand>true</byHand>"));
+        assertEquals("manager", stage().byHandUser());
         assertThat(
                 Files.readString(run.getRootDir().toPath().resolve("build.xml")),
                 containsString(NeverPreemptAction.class.getName()));
