@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import hudson.BulkChange;
 import hudson.security.AuthorizationStrategy;
 import hudson.security.SecurityRealm;
 import hudson.util.FormValidation;
@@ -228,6 +229,39 @@ class PreemptibleConfigurationTest {
             assertThrows(IllegalArgumentException.class, () -> new SliceRule(1).setLowestPriority(priority));
         }
         assertEquals(UNCONFIGURED, configuration.limits());
+    }
+
+    @Test
+    void aBulkChangeIsTakenOverAsAWholeOrNotAtAll() throws Exception {
+        try (BulkChange change = new BulkChange(configuration)) {
+            configuration.setTimeSliceMinutes(5);
+            configuration.setMostSuspensions(6);
+            assertEquals(UNCONFIGURED, configuration.limits(), "before its end");
+            change.commit();
+        }
+        Limits changed = new Limits(true, 300_000, 0, 6).withAgeing(600_000).withMemory(0, 1L << 30);
+        assertEquals(changed, configuration.limits());
+        configuration.load();
+        assertEquals(changed, configuration.limits(), "after loading what was saved");
+
+        try (BulkChange change = new BulkChange(configuration)) {
+            configuration.setTimeSliceMinutes(7);
+            assertThrows(IllegalArgumentException.class, () -> configuration.setMostSuspensions(-1));
+        }
+        configuration.save();
+        assertEquals(changed, configuration.limits(), "with a refused value");
+
+        try (BulkChange givenUp = new BulkChange(configuration)) {
+            configuration.setTimeSliceMinutes(7);
+        }
+        try (BulkChange change = new BulkChange(configuration)) {
+            configuration.setMostSuspensions(8);
+            change.commit();
+        }
+        assertEquals(
+                new Limits(true, 300_000, 0, 8).withAgeing(600_000).withMemory(0, 1L << 30),
+                configuration.limits(),
+                "after a change that was given up");
     }
 
     @Test
