@@ -66,7 +66,8 @@ public final class PreemptibleConfiguration extends CheckedOnPage implements Per
         copy = false;
     }
 
-    private PreemptibleConfiguration(PreemptibleConfiguration other) {
+    /** A copy, whose values are never saved. */
+    PreemptibleConfiguration(PreemptibleConfiguration other) {
         copy = true;
         take(other);
     }
@@ -336,7 +337,8 @@ public final class PreemptibleConfiguration extends CheckedOnPage implements Per
         super.save();
     }
 
-    private void take(PreemptibleConfiguration other) {
+    /** Takes over all values, without saving them. */
+    void take(PreemptibleConfiguration other) {
         enabled = other.enabled;
         timeSliceMinutes = other.timeSliceMinutes;
         sliceRules = other.sliceRules;

@@ -66,32 +66,14 @@ class PreemptibleConfigurationTest {
     @BeforeEach
     void asUnconfigured() {
         configuration = PreemptibleConfiguration.get();
-        configuration.setEnabled(true);
-        configuration.setTimeSliceMinutes(0);
-        configuration.setExemptSeconds(0);
-        configuration.setMostSuspensions(0);
-        configuration.setMemoryFloorMegabytes(1024);
-        configuration.setSliceRules(null);
-        configuration.setMostSuspendedPerAgent(0);
-        configuration.setMostSuspended(0);
-        configuration.setAgeingMinutes(10);
-        configuration.setImageLimitMegabytes(0);
-        configuration.setUndumpable("wait");
-        configuration.setOwnerBy("user");
-        configuration.setUndisturbedHours(null);
+        configuration.take(new PreemptibleConfiguration());
+        configuration.save();
     }
 
     @AfterEach
     void openAgain() {
         jenkins.jenkins.setSecurityRealm(SecurityRealm.NO_AUTHENTICATION);
         jenkins.jenkins.setAuthorizationStrategy(AuthorizationStrategy.UNSECURED);
-    }
-
-    @Test
-    void preemptsWithoutBeingConfigured() {
-        assertEquals(UNCONFIGURED, new PreemptibleConfiguration().limits());
-        assertEquals(1L << 30, new PreemptibleConfiguration().memoryFloorBytes());
-        assertEquals(OwnerBy.USER, new PreemptibleConfiguration().ownerBy());
     }
 
     @Test
@@ -196,42 +178,6 @@ class PreemptibleConfigurationTest {
     }
 
     @Test
-    void aValueOutOfRangeIsRefusedAndNothingChanges() {
-        for (int minutes : new int[] {Integer.MIN_VALUE, -1, 10_081, Integer.MAX_VALUE}) {
-            IllegalArgumentException refused =
-                    assertThrows(IllegalArgumentException.class, () -> configuration.setTimeSliceMinutes(minutes));
-            assertEquals(
-                    "Time slice is " + minutes + ", but must be a whole number from 0 to 10080.",
-                    refused.getMessage());
-        }
-        for (int seconds : new int[] {-1, 86_401}) {
-            assertThrows(IllegalArgumentException.class, () -> configuration.setExemptSeconds(seconds));
-        }
-        for (int suspensions : new int[] {-1, 1_001}) {
-            assertThrows(IllegalArgumentException.class, () -> configuration.setMostSuspensions(suspensions));
-            assertThrows(IllegalArgumentException.class, () -> configuration.setMostSuspendedPerAgent(suspensions));
-        }
-        for (int stages : new int[] {-1, 100_001}) {
-            assertThrows(IllegalArgumentException.class, () -> configuration.setMostSuspended(stages));
-        }
-        for (int megabytes : new int[] {-1, 1_048_577}) {
-            assertThrows(IllegalArgumentException.class, () -> configuration.setMemoryFloorMegabytes(megabytes));
-            assertThrows(IllegalArgumentException.class, () -> configuration.setImageLimitMegabytes(megabytes));
-        }
-        for (int minutes : new int[] {-1, 10_081}) {
-            assertThrows(IllegalArgumentException.class, () -> configuration.setAgeingMinutes(minutes));
-            assertThrows(IllegalArgumentException.class, () -> new SliceRule(minutes));
-            assertThrows(
-                    IllegalArgumentException.class, () -> new UndisturbedHours("8:00", "9:00").setLongMinutes(minutes));
-        }
-        for (int priority : new int[] {0, 1_001}) {
-            assertThrows(IllegalArgumentException.class, () -> new SliceRule(1).setHighestPriority(priority));
-            assertThrows(IllegalArgumentException.class, () -> new SliceRule(1).setLowestPriority(priority));
-        }
-        assertEquals(UNCONFIGURED, configuration.limits());
-    }
-
-    @Test
     void aBulkChangeIsTakenOverAsAWholeOrNotAtAll() throws Exception {
         try (BulkChange change = new BulkChange(configuration)) {
             configuration.setTimeSliceMinutes(5);
@@ -300,16 +246,6 @@ class PreemptibleConfigurationTest {
         assertEquals(FormValidation.Kind.ERROR, page.doCheckZone("Mars").kind);
         assertTrue(page.doAutoCompleteZone("berl").getValues().contains("Europe/Berlin"));
         assertEquals(FormValidation.Kind.ERROR, page.doCheckLongMinutes("10081").kind);
-    }
-
-    @Test
-    void aWordThatIsNoneIsRefused() {
-        assertEquals(
-                "By what executor time is shared is \u201cUSER\u201d, but must be one of these words: user, folder, job.",
-                assertThrows(IllegalArgumentException.class, () -> configuration.setOwnerBy("USER")).getMessage());
-        assertThrows(IllegalArgumentException.class, () -> configuration.setUndumpable("kill"));
-        assertEquals(UNCONFIGURED, configuration.limits());
-        assertEquals(OwnerBy.USER, configuration.ownerBy());
     }
 
     @Test
