@@ -23,6 +23,7 @@ import io.jenkins.plugins.preemptible.step.StageTask;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -57,6 +58,10 @@ final class SnapshotReader {
     private final boolean neverAgain =
             PreemptibleConfiguration.get().limits().undumpable() == UndumpableStages.NEVER_PREEMPT;
     private final Arrivals arrivals = new Arrivals(jenkins);
+    /** Agents that take work and have something to give: an idle executor, or a stage that may give way or return. */
+    private final Set<Node> giving = new LinkedHashSet<>();
+    /** Agents that take work and are held by builds that end when they end. */
+    private final Set<Node> busy = new LinkedHashSet<>();
 
     SnapshotReader(OwnerTimes ownerTimes) {
         this.ownerTimes = ownerTimes;
@@ -65,21 +70,23 @@ final class SnapshotReader {
     Snapshot read() {
         List<Snapshot.Agent> agents = new ArrayList<>(arrivals.agents());
         Map<String, Integer> held = new HashMap<>();
+        Set<String> withStages = new HashSet<>();
         for (StageRecord stage : stages.all()) {
+            withStages.add(stage.node());
             if (stage.state() != StageState.RUNNING) {
                 held.merge(stage.node(), 1, Integer::sum);
             }
         }
-        Set<String> online = new HashSet<>();
         for (Computer computer : jenkins.getComputers()) {
             Node node = computer.getNode();
             if (node == null) {
                 continue;
             }
             boolean accepting = computer.isOnline() && computer.isAcceptingTasks() && node.isAcceptingTasks();
-            agents.add(agent(node, computer.countIdle(), accepting, held.getOrDefault(node.getNodeName(), 0)));
-            if (accepting) {
-                online.add(node.getNodeName());
+            int idle = computer.countIdle();
+            agents.add(agent(node, idle, accepting, held.getOrDefault(node.getNodeName(), 0)));
+            if (accepting && node.getNumExecutors() > 0) {
+                (idle > 0 || withStages.contains(node.getNodeName()) ? giving : busy).add(node);
             }
         }
         List<Snapshot.RunningStage> running = new ArrayList<>();
@@ -103,7 +110,7 @@ final class SnapshotReader {
                 running.add(running(stage, live));
             }
         }
-        List<Snapshot.WaitingItem> waiting = waiting(online);
+        List<Snapshot.WaitingItem> waiting = waiting();
         long now = System.currentTimeMillis();
         return new Snapshot(
                 now,
@@ -112,7 +119,7 @@ final class SnapshotReader {
                 running,
                 suspended,
                 waiting,
-                ownerTimes.at(now, running, present(waiting)));
+                ownerTimes.at(now, stages.all(), present(waiting)));
     }
 
     /** The item that the policy calls by this name. */
@@ -173,7 +180,7 @@ final class SnapshotReader {
                 stage.byHand());
     }
 
-    private List<Snapshot.WaitingItem> waiting(Set<String> online) {
+    private List<Snapshot.WaitingItem> waiting() {
         List<Snapshot.WaitingItem> waiting = new ArrayList<>();
         if (jenkins.isQuietingDown()) {
             return waiting;
@@ -184,7 +191,7 @@ final class SnapshotReader {
                 continue;
             }
             try {
-                waiting.add(waiting(item, priorities, online));
+                waiting.add(waiting(item, priorities));
             } catch (RuntimeException | LinkageError x) {
                 // Other plugins are asked about each item; one that fails must not stop the look at all others.
                 LOGGER.log(Level.WARNING, x, () -> "cannot tell where " + item + " may run");
@@ -193,14 +200,14 @@ final class SnapshotReader {
         return waiting;
     }
 
-    private Snapshot.WaitingItem waiting(Queue.BuildableItem item, Priorities priorities, Set<String> online) {
+    private Snapshot.WaitingItem waiting(Queue.BuildableItem item, Priorities priorities) {
         String name = String.valueOf(item.getId());
         Snapshot.WaitingItem waiting = new Snapshot.WaitingItem(
                 name,
                 priorities.ofItem(item),
                 owners.ofItem(item),
                 item.buildableStartMilliseconds,
-                shared(fitting(item, online)),
+                shared(fitting(item)),
                 reservations.freedOn(name),
                 Durations.of(item));
         items.put(name, item);
@@ -218,20 +225,18 @@ final class SnapshotReader {
         return sets.computeIfAbsent(fitting, Set::copyOf);
     }
 
-    private Set<String> fitting(Queue.BuildableItem item, Set<String> online) {
-        Label label = item.getAssignedLabel();
+    // Other plugins are asked: of a thousand agents that have nothing to give, one that fits is enough to know.
+    private Set<String> fitting(Queue.BuildableItem item) {
         Set<String> fitting = new HashSet<>(arrivals.fitting(item));
-        for (String name : online) {
-            Node node = name.isEmpty() ? jenkins : jenkins.getNode(name);
-            if (node != null
-                    && (label == null || label.contains(node))
-                    && node.canTake(item) == null
-                    && node.getNumExecutors() > 0
-                    && othersAgree(node, item)) {
-                fitting.add(name);
-            }
+        giving.stream().filter(node -> takes(node, item)).map(Node::getNodeName).forEach(fitting::add);
+        if (fitting.isEmpty()) {
+            busy.stream().filter(node -> takes(node, item)).map(Node::getNodeName).findFirst().ifPresent(fitting::add);
         }
         return fitting;
+    }
+
+    private static boolean takes(Node node, Queue.BuildableItem item) {
+        return node.canTake(item) == null && othersAgree(node, item);
     }
 
     private static boolean othersAgree(Node node, Queue.BuildableItem item) {

@@ -38,8 +38,8 @@ class ManyJobsTest {
 
     private static final int AGENTS = 10;
     private static final int JOBS = 200;
-    private static final long ARRIVALS_SECONDS = 600;
-    private static final long END_SECONDS = 1_800;
+    private static final long ARRIVALS_SECONDS = 900;
+    private static final long END_SECONDS = 2_400;
     private static final long IDLE_SECONDS = 5;
 
     private JenkinsRule j;
