@@ -6,6 +6,8 @@ import static org.hamcrest.Matchers.containsString;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import hudson.model.Cause;
+import hudson.model.CauseAction;
 import hudson.model.Computer;
 import hudson.model.Queue;
 import hudson.slaves.OfflineCause;
@@ -43,7 +45,6 @@ class FairnessTest extends OneAgent {
     @AfterEach
     void asBefore() throws IOException {
         PreemptibleConfiguration.get().setTimeSliceMinutes(0);
-        PreemptibleConfiguration.get().setOwnerBy("user");
         executors(1);
     }
 
@@ -87,21 +88,23 @@ class FairnessTest extends OneAgent {
     }
 
     /**
-     * Ten owners, the first with six stages, the others with one or two each, on five executors. All wait before the
-     * first executor is there, so that nobody begins with a debt or a credit, and shares are those of the whole time.
+     * Ten users, the first with six stages, the others with one or two each, of both forms, on five executors. All wait
+     * before the first executor is there, so that nobody begins with a debt or a credit, and shares are those of the
+     * whole time.
      */
     @Test
-    void tenOwnersHaveEqualSharesWithinTenPercent() throws Exception {
-        PreemptibleConfiguration.get().setOwnerBy("job");
+    void tenUsersHaveEqualSharesWithinTenPercent() throws Exception {
         executors(EXECUTORS);
         Computer computer = agent.toComputer();
         computer.setTemporaryOfflineCause(new OfflineCause.ByCLI("until all wait"));
         List<WorkflowRun> runs = new ArrayList<>();
         for (int owner = 0; owner < OWNERS; owner++) {
             int stages = owner == 0 ? 6 : 1 + owner % 2;
-            WorkflowJob job = rig.pipeline("owner" + owner, 3, Rig.own(Rig.endless()));
             for (int i = 0; i < stages; i++) {
-                runs.add(Rig.start(job));
+                String script = runs.size() % 2 == 0 ? Rig.own(Rig.endless()) : Rig.nested(Rig.endless(), "echo 'after'");
+                WorkflowJob job = rig.pipeline("job" + runs.size(), 3, script);
+                Cause cause = new Cause.UserIdCause("user" + owner);
+                runs.add(job.scheduleBuild2(0, new CauseAction(cause)).waitForStart());
             }
         }
         await("all wait").atMost(Rig.PATIENCE).until(() -> Queue.getInstance().getBuildableItems().size() == runs.size());
@@ -123,7 +126,7 @@ class FairnessTest extends OneAgent {
         }
         long end = System.currentTimeMillis();
         Map<String, Long> had = new TreeMap<>();
-        last.values().forEach(stage -> had.merge(stage.job(), stage.executorMillis(end), Long::sum));
+        last.values().forEach(stage -> had.merge(stage.owner(), stage.executorMillis(end), Long::sum));
         System.out.println("seen: " + seen);
         System.out.println("used, as the decision sees it: " + new TreeMap<>(LastDecision.get().snapshot().usedMillis()));
         double equal = had.values().stream().mapToLong(Long::longValue).sum() / (double) OWNERS;
