@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.queue;
 
+import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.model.Computer;
 import hudson.model.Label;
 import hudson.model.Node;
@@ -84,6 +85,7 @@ final class SnapshotReader {
         }
         List<Snapshot.RunningStage> running = new ArrayList<>();
         List<Snapshot.SuspendedStage> suspended = new ArrayList<>();
+        Map<String, Queue.NotWaitingItem> returning = returning();
         for (StageRecord stage : stages.all()) {
             LiveStage live = LiveStage.find(stage.id());
             if (live == null || live.ending()) {
@@ -93,7 +95,7 @@ final class SnapshotReader {
                 if (!stages.awaitsFirstTurn(stage.id())
                         && stage.retryAfterMillis() <= System.currentTimeMillis()
                         && !live.aborting()) {
-                    Snapshot.SuspendedStage seen = suspended(stage, live);
+                    Snapshot.SuspendedStage seen = suspended(stage, live, returning.get(stage.id()));
                     // In this order: an item that has left the queue since is on its executor by now.
                     if (seen.requested() || live.hold().executor(stage) == null) {
                         suspended.add(seen);
@@ -160,10 +162,11 @@ final class SnapshotReader {
                 (neverAgain && stage.everUndumpable()) || NeverPreemptAction.holds(stage.runId()));
     }
 
-    private Snapshot.SuspendedStage suspended(StageRecord stage, LiveStage live) {
+    private Snapshot.SuspendedStage suspended(
+            StageRecord stage, LiveStage live, @CheckForNull Queue.NotWaitingItem block) {
         return new Snapshot.SuspendedStage(
                 stage.id(),
-                Set.of(stage.node()),
+                heldBack(stage, block) ? Set.of() : Set.of(stage.node()),
                 stage.priority(),
                 stage.owner(),
                 stage.suspendedSinceMillis(),
@@ -171,6 +174,40 @@ final class SnapshotReader {
                 live.hold().requested(stage),
                 reservations.freedOn(stage.id()),
                 stage.byHand());
+    }
+
+    /** The blocks of suspended stages, which stay in the queue, by the stages' ids. */
+    private Map<String, Queue.NotWaitingItem> returning() {
+        Map<String, Queue.NotWaitingItem> found = new HashMap<>();
+        if (stages.all().stream().anyMatch(stage -> stage.suspended() && stage.form() == StageRecord.Form.NESTED)) {
+            for (Queue.Item item : Queue.getInstance().getItems()) {
+                StageRecord stage = stages.ofPlaceholder(PlaceholderAccess.context(item.task));
+                if (stage != null && item instanceof Queue.NotWaitingItem) {
+                    found.put(stage.id(), (Queue.NotWaitingItem) item);
+                }
+            }
+        }
+        return found;
+    }
+
+    /**
+     * Whether another plugin would not let the block have an executor of its agent now, such as one that throttles. Asked
+     * before it may run again: a node block that may run and is let in nowhere keeps everybody else off its agent.
+     */
+    private boolean heldBack(StageRecord stage, @CheckForNull Queue.NotWaitingItem block) {
+        Node node = stage.node().isEmpty() ? jenkins : jenkins.getNode(stage.node());
+        if (block == null || node == null) {
+            return false;
+        }
+        try {
+            Queue.BuildableItem asked = block instanceof Queue.BuildableItem
+                    ? (Queue.BuildableItem) block
+                    : new Queue.BuildableItem(block);
+            return !asked.isPending() && !(othersLetRun(asked) && othersAgree(node, asked));
+        } catch (RuntimeException | LinkageError x) {
+            LOGGER.log(Level.WARNING, x, () -> "cannot tell whether " + block + " may run");
+            return false;
+        }
     }
 
     private List<Snapshot.WaitingItem> waiting(Set<String> online) {
@@ -232,6 +269,11 @@ final class SnapshotReader {
             }
         }
         return fitting;
+    }
+
+    private static boolean othersLetRun(Queue.Item item) {
+        return QueueTaskDispatcher.all().stream()
+                .allMatch(dispatcher -> dispatcher instanceof StageDispatcher || dispatcher.canRun(item) == null);
     }
 
     private static boolean othersAgree(Node node, Queue.BuildableItem item) {
