@@ -119,7 +119,8 @@ class LockedAndThrottledTest extends BesideOtherWork {
     private void lockedInside(String before, String after) throws Exception {
         start(before + "lock('db') { sh '''set +x\n" + Rig.endless()
                 + "\n''' }\nsh '''set +x\ntouch left; while [ ! -e over ]; do sleep 0.2; done'''" + after);
-        WorkflowRun preemptor = Rig.start(rig.pipeline("high", 1, "node('linux') { lock('db') { sh 'echo got both' } }"));
+        WorkflowRun preemptor =
+                Rig.start(rig.pipeline("high", 1, "node('linux') { lock('db') { sh 'echo got both' } }"));
         Rig.awaitLog(victim, "It holds a lock");
         Rig.awaitLog(preemptor, Reason.NOT_CHECKPOINTABLE.sentence());
         Rig.awaitCounting(victim);
@@ -169,7 +170,9 @@ class LockedAndThrottledTest extends BesideOtherWork {
         high.scheduleBuild2(0);
         Queue.Item second =
                 await("the second build waits").atMost(Rig.PATIENCE).until(high::getQueueItem, item -> item != null);
-        await("it is held back").atMost(Rig.PATIENCE).until(() -> held.test(Queue.getInstance().getItem(second.getId())));
+        await("it is held back")
+                .atMost(Rig.PATIENCE)
+                .until(() -> held.test(Queue.getInstance().getItem(second.getId())));
         awaitAnotherLook();
         assertTrue(held.test(Queue.getInstance().getItem(second.getId())));
         ends(first);

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import hudson.matrix.AxisList;
+import hudson.matrix.LabelAxis;
 import hudson.matrix.MatrixBuild;
 import hudson.matrix.MatrixConfiguration;
 import hudson.matrix.MatrixProject;
@@ -32,7 +33,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
 import java.util.function.Predicate;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -83,7 +83,7 @@ class ParallelWorkTest extends BesideOtherWork {
         MatrixProject job = j.createProject(MatrixProject.class, "matrix");
         job.addProperty(new PriorityJobProperty(true, priority));
         job.setAssignedLabel(Label.get(Rig.LABEL));
-        job.setAxes(new AxisList(new TextAxis("axis", "one", "two")));
+        job.setAxes(new AxisList(new TextAxis("number", "one", "two"), new LabelAxis("on", List.of(Rig.LABEL))));
         job.getBuildersList().add(new Shell(Rig.untilEnough()));
         return job;
     }
@@ -113,14 +113,15 @@ class ParallelWorkTest extends BesideOtherWork {
     /** Ends the one configuration that runs. */
     private void endsNext(MatrixBuild build) throws Exception {
         MatrixRun run = running(build);
+        await("its workspace")
+                .atMost(Rig.PATIENCE)
+                .until(() -> run.getWorkspace() != null && run.getWorkspace().exists());
         assertEquals("worker", run.getBuiltOnStr());
-        assertEquals(StageState.SUSPENDED, StageRegistry.get().all().iterator().next().state());
-        await("its workspace").atMost(Rig.PATIENCE).until(() -> run.getWorkspace() != null && run.getWorkspace().exists());
         run.getWorkspace().child("enough").touch(System.currentTimeMillis());
         j.assertBuildStatusSuccess(j.waitForCompletion(run));
     }
 
-    /** The parent runs beside the stage without an executor; its configurations take the stage's, one after the other. */
+    /** The parent runs beside the stage without an executor; its configurations take the stage's in turn. */
     @Test
     void configurationsOfAMatrixJobPreemptAndTheirParentDoesNot() throws Exception {
         start(Rig.own(Rig.endless()));
@@ -131,6 +132,7 @@ class ParallelWorkTest extends BesideOtherWork {
         assertThat(Rig.log(victim), not(containsString("Suspending this stage")));
         lift();
         endsNext(build);
+        assertEquals(1, inState(StageState.SUSPENDED).size(), "the next one has its turn before the stage");
         endsNext(build);
         j.assertBuildStatusSuccess(j.waitForCompletion(build));
         assertEquals(2, build.getExactRuns().size());
@@ -155,14 +157,8 @@ class ParallelWorkTest extends BesideOtherWork {
         assertTrue(build.isBuilding());
         endsWell();
         assertSuspensions(0, victim);
-        for (int i = 0; i < 2; i++) {
-            MatrixRun run = running(build);
-            await("its workspace")
-                    .atMost(Rig.PATIENCE)
-                    .until(() -> run.getWorkspace() != null && run.getWorkspace().exists());
-            run.getWorkspace().child("enough").touch(System.currentTimeMillis());
-            j.assertBuildStatusSuccess(j.waitForCompletion(run));
-        }
+        endsNext(build);
+        endsNext(build);
         j.assertBuildStatusSuccess(j.waitForCompletion(build));
     }
 
@@ -208,10 +204,10 @@ class ParallelWorkTest extends BesideOtherWork {
                 .until(job::getLastBuild, build -> build != null && build.isBuilding());
     }
 
-    /** Counts in the console under its own name until it is told to end, or to fail. */
+    /** Counts in the console under its own name until it is told to end. */
     private static String branch(String name) {
-        return "preemptible(label: 'linux') { sh '''set +x\nrm -f enough fail; i=0; while [ ! -e enough ]; do"
-                + " i=$((i+1)); echo " + name + "-$i; sleep 0.1; [ ! -e fail ] || exit 1; done''' }";
+        return "preemptible(label: 'linux') { sh '''set +x\nrm -f enough; i=0; while [ ! -e enough ]; do"
+                + " i=$((i+1)); echo " + name + "-$i; sleep 0.1; done''' }";
     }
 
     private static List<Integer> counts(WorkflowRun run, String branch) throws Exception {
@@ -245,7 +241,7 @@ class ParallelWorkTest extends BesideOtherWork {
         Rig.awaitLog(victim, "b-3\n");
     }
 
-    /** Two stages and a plain node block of one build: one stage gives way, the other one counts on, all come to their end. */
+    /** Two stages and a plain node block of one build: one stage gives way, and all come to their end. */
     @Test
     void onlyOneOfTwoParallelStagesGivesWay() throws Exception {
         startBranches(", c: { node('linux') { sh 'echo from-c' } }");
@@ -273,17 +269,18 @@ class ParallelWorkTest extends BesideOtherWork {
         Rig.assertNothingLeft(agent, low);
     }
 
-    /** The branch that runs fails: the suspended one ends with it, while its preemptor keeps the executor. */
+    /** A branch elsewhere fails: the suspended one ends with it, while its preemptor keeps the executor. */
     @Test
     void aSuspendedBranchEndsAtOnceWhenAnotherOneFails() throws Exception {
-        startBranches(", failFast: true");
+        startBranches(", failFast: true, c: { node('built-in') {"
+                + " sh 'while [ ! -e fail ]; do sleep 0.2; done; exit 3' } }");
         FreeStyleBuild preemptor = preempt("high");
         Rig.awaitState(StageState.SUSPENDED);
-        touchIn(inState(StageState.RUNNING).get(0), "fail");
-        await("the build ends").atMost(20, TimeUnit.SECONDS).until(() -> !victim.isBuilding());
+        j.jenkins.getWorkspaceFor(low).child("fail").touch(System.currentTimeMillis());
+        await("the build ends").atMost(Rig.PATIENCE).until(() -> !victim.isBuilding());
         j.assertBuildStatus(Result.FAILURE, victim);
-        assertTrue(preemptor.isBuilding());
-        assertThat(Rig.log(victim), not(containsString("Resumed on")));
+        assertThat(Rig.log(victim), containsString("script returned exit code 3"));
+        assertTrue(preemptor.isBuilding(), "the preemptor has nothing to do with it");
         Rig.assertNothingLeft(agent, low);
         assertEquals(0, Queue.getInstance().getItems().length);
         ends(preemptor);
