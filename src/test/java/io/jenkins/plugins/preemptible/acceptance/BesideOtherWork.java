@@ -35,14 +35,17 @@ abstract class BesideOtherWork extends OneHeldArchive {
         });
     }
 
-    /** The build's stages were suspended so often in all, each time went on again, and all of it is in the log. */
+    /**
+     * So often in all the build's stages gave an executor away, says its log, and so often one went on. A suspension that
+     * comes between two steps is given up and does not count.
+     */
     static void assertSuspensions(int times, WorkflowRun run) throws IOException {
         String log = Rig.log(run);
-        assertEquals(times, occurrences(log, "Suspending this stage for "), log);
+        assertEquals(times, occurrences(log, " goes to "), log);
         assertEquals(times, occurrences(log, "Resumed on worker"), log);
     }
 
-    static int occurrences(String log, String text) {
+    private static int occurrences(String log, String text) {
         return log.split(Pattern.quote(text), -1).length - 1;
     }
 }

@@ -34,6 +34,8 @@ import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 class LockedAndThrottledTest extends BesideOtherWork {
 
     private static final String CATEGORY = "heavy";
+    private static final String COUNTS = "sh '''set +x\n" + Rig.endless() + "\n'''";
+    private static final String UNTIL_OVER = "sh 'while [ ! -e over ]; do sleep 0.2; done'";
 
     @BeforeEach
     void category() {
@@ -108,17 +110,17 @@ class LockedAndThrottledTest extends BesideOtherWork {
     /** Else the preemptor would hold the executor and wait for the lock, and the stage the other way round. */
     @Test
     void aStageIsNotSuspendedWhileItHoldsALockThatItTookOnItsExecutor() throws Exception {
-        lockedInside("preemptible(label: 'linux') { ", " }");
+        lockedOnExecutor("preemptible(label: 'linux') { lock('db') { " + COUNTS + " }\n" + UNTIL_OVER + " }");
     }
 
     @Test
-    void aNestedStageIsNotSuspendedWhileItsBlockHoldsALockThatItTookOnItsExecutor() throws Exception {
-        lockedInside("node('linux') { preemptible { ", " } }");
+    void noStageIsSuspendedWhileItsNodeBlockHoldsALock() throws Exception {
+        lockedOnExecutor("node('linux') { lock('db') { preemptible { " + COUNTS + " } }\npreemptible { " + UNTIL_OVER
+                + " } }");
     }
 
-    private void lockedInside(String before, String after) throws Exception {
-        start(before + "lock('db') { sh '''set +x\n" + Rig.endless()
-                + "\n''' }\nsh '''set +x\ntouch left; while [ ! -e over ]; do sleep 0.2; done'''" + after);
+    private void lockedOnExecutor(String script) throws Exception {
+        start(script);
         WorkflowRun preemptor =
                 Rig.start(rig.pipeline("high", 1, "node('linux') { lock('db') { sh 'echo got both' } }"));
         Rig.awaitLog(victim, "It holds a lock");
@@ -202,8 +204,9 @@ class LockedAndThrottledTest extends BesideOtherWork {
         ends(preemptor);
 
         awaitAnotherLook();
-        WorkflowJob worse = rig.pipeline("worse", 5, "node('linux') { sh 'echo meanwhile' }");
-        j.assertBuildStatusSuccess(j.waitForCompletion(Rig.start(worse)));
+        WorkflowRun worse = Rig.start(rig.pipeline("worse", 5, "node('linux') { sh 'echo meanwhile' }"));
+        await("another one gets the idle executor").atMost(Rig.PATIENCE).until(() -> !worse.isBuilding());
+        j.assertBuildStatusSuccess(worse);
         assertThat(Rig.log(victim), not(containsString("Resumed on")));
 
         enough(same);
