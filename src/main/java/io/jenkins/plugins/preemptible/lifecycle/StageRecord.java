@@ -276,6 +276,16 @@ public final class StageRecord implements Cloneable {
         return withoutExecutorMillis;
     }
 
+    /** Whether it holds an executor and does not just come back to one. */
+    public boolean holdsExecutor() {
+        return state == StageState.RUNNING || state == StageState.SUSPENDING;
+    }
+
+    /** For how long it has held executors up to that time, at least 0; what its resumptions took is left out. */
+    public long executorMillis(long nowMillis) {
+        return Math.max(0, (holdsExecutor() ? nowMillis : suspendedSinceMillis) - startedMillis - withoutExecutorMillis);
+    }
+
     @CheckForNull
     public List<String> enterCommand() {
         return enterCommand;

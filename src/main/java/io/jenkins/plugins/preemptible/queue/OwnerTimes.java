@@ -1,9 +1,9 @@
 package io.jenkins.plugins.preemptible.queue;
 
 import io.jenkins.plugins.preemptible.engine.policy.FairShares;
-import io.jenkins.plugins.preemptible.engine.policy.Snapshot.RunningStage;
+import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
+import java.util.Collection;
 import java.util.HashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
@@ -11,8 +11,9 @@ import java.util.Set;
  * The executor time that owners of preemptible stages have had in this process of the controller.
  *
  * <ol>
- *   <li>At each look at the queue, those who ran at the last one are charged with the time since then.
- *   <li>Only stages count: they alone give way to each other.
+ *   <li>At each look at the queue, each owner is charged with what its stages have held executors since the last one, to
+ *       the millisecond: turns may be short, and looks are rarely due when one ends.
+ *   <li>Only stages count: they alone give way to each other. What they had before the controller started does not.
  *   <li>{@link FairShares} sees to it that nobody saves time up.
  * </ol>
  *
@@ -21,15 +22,35 @@ import java.util.Set;
 final class OwnerTimes {
 
     private final FairShares shares = new FairShares();
-    private Map<String, Integer> ran = Map.of();
+    private final Map<String, Counted> counted = new HashMap<>();
     private long lastMillis;
 
-    /** @param present owners of all stages, those too that are just being suspended or resumed, and of all items */
-    synchronized Map<String, Long> at(long nowMillis, List<RunningStage> running, Set<String> present) {
-        long millis = lastMillis == 0 ? 0 : Math.max(0, nowMillis - lastMillis);
-        shares.advance(millis, ran, present);
-        ran = new HashMap<>();
-        running.forEach(stage -> ran.merge(stage.owner(), 1, Integer::sum));
+    /** What a stage has had up to the last look. */
+    private record Counted(String owner, long millis, boolean held) {}
+
+    /**
+     * @param stages all that are known
+     * @param present owners of all stages, those too that are just being suspended or resumed, and of all items
+     * @return milliseconds by owner
+     */
+    synchronized Map<String, Long> at(long nowMillis, Collection<StageRecord> stages, Set<String> present) {
+        Map<String, Long> held = new HashMap<>();
+        Map<String, Counted> gone = new HashMap<>(counted);
+        counted.clear();
+        for (StageRecord stage : stages) {
+            Counted before = gone.remove(stage.id());
+            long millis = stage.executorMillis(nowMillis);
+            if (before != null || lastMillis > 0) {
+                // Never less than nothing: the machine's clock may have been set back.
+                held.merge(stage.owner(), Math.max(0, millis - (before == null ? 0 : before.millis)), Long::sum);
+            }
+            counted.put(stage.id(), new Counted(stage.owner(), millis, stage.holdsExecutor()));
+        }
+        // It ended since, nobody knows when: most looks are due to such an end.
+        gone.values().stream()
+                .filter(Counted::held)
+                .forEach(stage -> held.merge(stage.owner, Math.max(0, nowMillis - lastMillis), Long::sum));
+        shares.add(held, present);
         lastMillis = nowMillis;
         return shares.usedMillis();
     }

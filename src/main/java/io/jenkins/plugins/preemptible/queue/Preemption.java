@@ -93,6 +93,8 @@ public final class Preemption {
             Snapshot snapshot = reader.read();
             List<Action> actions = PreemptionPolicy.decide(snapshot);
             LastDecision.is(snapshot, actions);
+            // First, so that who gives its kept executor up for one that is freed can have that begun at once.
+            Reservations.get().keepOnly(goingOn(actions));
             for (Action action : actions) {
                 LOGGER.log(Level.FINE, "decided: {0}", action);
                 try {
@@ -101,7 +103,6 @@ public final class Preemption {
                     LOGGER.log(Level.WARNING, x, () -> "cannot carry out " + action);
                 }
             }
-            Reservations.get().keepOnly(goingOn(actions));
             WAIT_REASONS.tell(actions, reader, snapshot.nowMillis());
             if (WAIT_REASONS.untold()) {
                 soon(TELLING_MILLIS);

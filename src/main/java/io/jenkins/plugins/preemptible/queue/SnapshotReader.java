@@ -1,6 +1,5 @@
 package io.jenkins.plugins.preemptible.queue;
 
-import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.model.Computer;
 import hudson.model.Label;
 import hudson.model.Node;
@@ -24,6 +23,7 @@ import io.jenkins.plugins.preemptible.step.StageTask;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -58,6 +58,10 @@ final class SnapshotReader {
     private final boolean neverAgain =
             PreemptibleConfiguration.get().limits().undumpable() == UndumpableStages.NEVER_PREEMPT;
     private final Arrivals arrivals = new Arrivals(jenkins);
+    /** Agents that take work and have something to give: an idle executor, or a stage that may give way or return. */
+    private final Set<Node> giving = new LinkedHashSet<>();
+    /** Agents that take work and are held by builds that end when they end. */
+    private final Set<Node> busy = new LinkedHashSet<>();
 
     SnapshotReader(OwnerTimes ownerTimes) {
         this.ownerTimes = ownerTimes;
@@ -66,26 +70,28 @@ final class SnapshotReader {
     Snapshot read() {
         List<Snapshot.Agent> agents = new ArrayList<>(arrivals.agents());
         Map<String, Integer> held = new HashMap<>();
+        Set<String> withStages = new HashSet<>();
         for (StageRecord stage : stages.all()) {
+            withStages.add(stage.node());
             if (stage.state() != StageState.RUNNING) {
                 held.merge(stage.node(), 1, Integer::sum);
             }
         }
-        Set<String> online = new HashSet<>();
         for (Computer computer : jenkins.getComputers()) {
             Node node = computer.getNode();
             if (node == null) {
                 continue;
             }
             boolean accepting = computer.isOnline() && computer.isAcceptingTasks() && node.isAcceptingTasks();
-            agents.add(agent(node, computer.countIdle(), accepting, held.getOrDefault(node.getNodeName(), 0)));
-            if (accepting) {
-                online.add(node.getNodeName());
+            int idle = computer.countIdle();
+            agents.add(agent(node, idle, accepting, held.getOrDefault(node.getNodeName(), 0)));
+            if (accepting && node.getNumExecutors() > 0) {
+                (idle > 0 || withStages.contains(node.getNodeName()) ? giving : busy).add(node);
             }
         }
         List<Snapshot.RunningStage> running = new ArrayList<>();
         List<Snapshot.SuspendedStage> suspended = new ArrayList<>();
-        Map<String, Queue.NotWaitingItem> returning = returning();
+        HeldBlocks heldBlocks = HeldBlocks.now();
         for (StageRecord stage : stages.all()) {
             LiveStage live = LiveStage.find(stage.id());
             if (live == null || live.ending()) {
@@ -95,7 +101,7 @@ final class SnapshotReader {
                 if (!stages.awaitsFirstTurn(stage.id())
                         && stage.retryAfterMillis() <= System.currentTimeMillis()
                         && !live.aborting()) {
-                    Snapshot.SuspendedStage seen = suspended(stage, live, returning.get(stage.id()));
+                    Snapshot.SuspendedStage seen = suspended(stage, live, heldBlocks.contains(stage));
                     // In this order: an item that has left the queue since is on its executor by now.
                     if (seen.requested() || live.hold().executor(stage) == null) {
                         suspended.add(seen);
@@ -105,7 +111,7 @@ final class SnapshotReader {
                 running.add(running(stage, live));
             }
         }
-        List<Snapshot.WaitingItem> waiting = waiting(online);
+        List<Snapshot.WaitingItem> waiting = waiting();
         long now = System.currentTimeMillis();
         return new Snapshot(
                 now,
@@ -114,7 +120,7 @@ final class SnapshotReader {
                 running,
                 suspended,
                 waiting,
-                ownerTimes.at(now, running, present(waiting)));
+                ownerTimes.at(now, stages.all(), present(waiting)));
     }
 
     /** The item that the policy calls by this name. */
@@ -162,11 +168,10 @@ final class SnapshotReader {
                 (neverAgain && stage.everUndumpable()) || NeverPreemptAction.holds(stage.runId()));
     }
 
-    private Snapshot.SuspendedStage suspended(
-            StageRecord stage, LiveStage live, @CheckForNull Queue.NotWaitingItem block) {
+    private Snapshot.SuspendedStage suspended(StageRecord stage, LiveStage live, boolean heldBack) {
         return new Snapshot.SuspendedStage(
                 stage.id(),
-                heldBack(stage, block) ? Set.of() : Set.of(stage.node()),
+                heldBack ? Set.of() : Set.of(stage.node()),
                 stage.priority(),
                 stage.owner(),
                 stage.suspendedSinceMillis(),
@@ -176,41 +181,7 @@ final class SnapshotReader {
                 stage.byHand());
     }
 
-    /** The blocks of suspended stages, which stay in the queue, by the stages' ids. */
-    private Map<String, Queue.NotWaitingItem> returning() {
-        Map<String, Queue.NotWaitingItem> found = new HashMap<>();
-        if (stages.all().stream().anyMatch(stage -> stage.suspended() && stage.form() == StageRecord.Form.NESTED)) {
-            for (Queue.Item item : Queue.getInstance().getItems()) {
-                StageRecord stage = stages.ofPlaceholder(PlaceholderAccess.context(item.task));
-                if (stage != null && item instanceof Queue.NotWaitingItem) {
-                    found.put(stage.id(), (Queue.NotWaitingItem) item);
-                }
-            }
-        }
-        return found;
-    }
-
-    /**
-     * Whether another plugin would not let the block have an executor of its agent now, such as one that throttles. Asked
-     * before it may run again: a node block that may run and is let in nowhere keeps everybody else off its agent.
-     */
-    private boolean heldBack(StageRecord stage, @CheckForNull Queue.NotWaitingItem block) {
-        Node node = stage.node().isEmpty() ? jenkins : jenkins.getNode(stage.node());
-        if (block == null || node == null) {
-            return false;
-        }
-        try {
-            Queue.BuildableItem asked = block instanceof Queue.BuildableItem
-                    ? (Queue.BuildableItem) block
-                    : new Queue.BuildableItem(block);
-            return !asked.isPending() && !(othersLetRun(asked) && othersAgree(node, asked));
-        } catch (RuntimeException | LinkageError x) {
-            LOGGER.log(Level.WARNING, x, () -> "cannot tell whether " + block + " may run");
-            return false;
-        }
-    }
-
-    private List<Snapshot.WaitingItem> waiting(Set<String> online) {
+    private List<Snapshot.WaitingItem> waiting() {
         List<Snapshot.WaitingItem> waiting = new ArrayList<>();
         if (jenkins.isQuietingDown()) {
             return waiting;
@@ -221,7 +192,7 @@ final class SnapshotReader {
                 continue;
             }
             try {
-                waiting.add(waiting(item, priorities, online));
+                waiting.add(waiting(item, priorities));
             } catch (RuntimeException | LinkageError x) {
                 // Other plugins are asked about each item; one that fails must not stop the look at all others.
                 LOGGER.log(Level.WARNING, x, () -> "cannot tell where " + item + " may run");
@@ -230,14 +201,14 @@ final class SnapshotReader {
         return waiting;
     }
 
-    private Snapshot.WaitingItem waiting(Queue.BuildableItem item, Priorities priorities, Set<String> online) {
+    private Snapshot.WaitingItem waiting(Queue.BuildableItem item, Priorities priorities) {
         String name = String.valueOf(item.getId());
         Snapshot.WaitingItem waiting = new Snapshot.WaitingItem(
                 name,
                 priorities.ofItem(item),
                 owners.ofItem(item),
                 item.buildableStartMilliseconds,
-                shared(fitting(item, online)),
+                shared(fitting(item)),
                 reservations.freedOn(name),
                 Durations.of(item));
         items.put(name, item);
@@ -255,28 +226,22 @@ final class SnapshotReader {
         return sets.computeIfAbsent(fitting, Set::copyOf);
     }
 
-    private Set<String> fitting(Queue.BuildableItem item, Set<String> online) {
-        Label label = item.getAssignedLabel();
+    // Other plugins are asked: of a thousand agents that have nothing to give, one that fits is enough to know.
+    private Set<String> fitting(Queue.BuildableItem item) {
         Set<String> fitting = new HashSet<>(arrivals.fitting(item));
-        for (String name : online) {
-            Node node = name.isEmpty() ? jenkins : jenkins.getNode(name);
-            if (node != null
-                    && (label == null || label.contains(node))
-                    && node.canTake(item) == null
-                    && node.getNumExecutors() > 0
-                    && othersAgree(node, item)) {
-                fitting.add(name);
-            }
+        giving.stream().filter(node -> takes(node, item)).map(Node::getNodeName).forEach(fitting::add);
+        if (fitting.isEmpty()) {
+            busy.stream().filter(node -> takes(node, item)).map(Node::getNodeName).findFirst().ifPresent(fitting::add);
         }
         return fitting;
     }
 
-    private static boolean othersLetRun(Queue.Item item) {
-        return QueueTaskDispatcher.all().stream()
-                .allMatch(dispatcher -> dispatcher instanceof StageDispatcher || dispatcher.canRun(item) == null);
+    private static boolean takes(Node node, Queue.BuildableItem item) {
+        return node.canTake(item) == null && othersAgree(node, item);
     }
 
-    private static boolean othersAgree(Node node, Queue.BuildableItem item) {
+    /** Whether no other plugin keeps the item off the node. */
+    static boolean othersAgree(Node node, Queue.BuildableItem item) {
         for (QueueTaskDispatcher dispatcher : QueueTaskDispatcher.all()) {
             if (!(dispatcher instanceof StageDispatcher) && dispatcher.canTake(node, item) != null) {
                 return false;

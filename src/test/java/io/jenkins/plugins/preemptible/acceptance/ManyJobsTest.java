@@ -38,8 +38,8 @@ class ManyJobsTest {
 
     private static final int AGENTS = 10;
     private static final int JOBS = 200;
-    private static final long ARRIVALS_SECONDS = 600;
-    private static final long END_SECONDS = 1_800;
+    private static final long ARRIVALS_SECONDS = 900;
+    private static final long END_SECONDS = 2_400;
     private static final long IDLE_SECONDS = 5;
 
     private JenkinsRule j;
@@ -65,10 +65,10 @@ class ManyJobsTest {
     }
 
     private WorkflowJob job(int number, Random random) throws Exception {
-        int steps = 20 + random.nextInt(600);
+        int steps = 20 + random.nextInt(1_000);
         String shell = Rig.counter(steps) + "; echo all-of-" + number + "; exit " + (number % 5 == 0 ? 1 : 0);
         int kind = number % 3;
-        String script = kind == 0 ? "node('linux') { sh '''set +x\n" + Rig.counter(20 + random.nextInt(30))
+        String script = kind == 0 ? "node('linux') { sh '''set +x\n" + Rig.counter(20 + random.nextInt(80))
                         + "; echo all-of-" + number + "; exit " + (number % 5 == 0 ? 1 : 0) + "''' }"
                 : kind == 1 ? Rig.own(shell) : Rig.nested(shell, "echo 'after'");
         return rig.pipeline("job" + number, 1 + random.nextInt(5), script);

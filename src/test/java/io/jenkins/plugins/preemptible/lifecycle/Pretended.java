@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.lifecycle;
 
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import java.util.function.Consumer;
 
 /** Facts about the stages of a build that a test cannot wait for. */
@@ -15,6 +16,30 @@ public final class Pretended {
     /** The last look has found something that cannot be dumped; the next one, seconds later, will not. */
     public static void cannotBeDumped(String runId) {
         change(runId, stage -> stage.leak = "A test says so");
+    }
+
+    /** A record of a stage that runs since then, known to nobody. */
+    public static StageRecord running(String id, String owner, long startedMillis) {
+        StageRecord stage =
+                StageRecord.running(id, StageRecord.Form.OWN, "run", "stage", "agent", "", null, 3, 0);
+        stage.owner = owner;
+        stage.startedMillis = startedMillis;
+        return stage;
+    }
+
+    public static void suspend(StageRecord stage, long sinceMillis) {
+        stage.state = StageState.SUSPENDED;
+        stage.suspendedSinceMillis = sinceMillis;
+    }
+
+    /** The state between the suspension and the run that follows it. */
+    public static void resume(StageRecord stage) {
+        stage.state = StageState.RESUMING;
+    }
+
+    public static void goOn(StageRecord stage, long sinceMillis) {
+        stage.state = StageState.RUNNING;
+        stage.withoutExecutorMillis += sinceMillis - stage.suspendedSinceMillis;
     }
 
     private static void change(String runId, Consumer<StageRecord> change) {

@@ -24,7 +24,7 @@ public final class FairShares {
     private Set<String> present = Set.of();
 
     /**
-     * Adds the time since the last call.
+     * Adds the time since the last call, in which nobody came or went.
      *
      * @param millis since then, at least 0
      * @param executors how many executors each owner has held since then
@@ -32,7 +32,20 @@ public final class FairShares {
      */
     public void advance(long millis, Map<String, Integer> executors, Set<String> waiting) {
         Snapshot.notNegative("time since the last look", millis);
-        Set<String> now = new TreeSet<>(executors.keySet());
+        Map<String, Long> held = new TreeMap<>();
+        executors.forEach((owner, count) -> held.put(owner, millis * count));
+        add(held, waiting);
+    }
+
+    /**
+     * Adds what was measured since the last call.
+     *
+     * @param heldMillis the executor time of each owner that held any, at least 0; several executors count each
+     * @param waiting the owners that wait for one
+     */
+    public void add(Map<String, Long> heldMillis, Set<String> waiting) {
+        heldMillis.values().forEach(millis -> Snapshot.notNegative("executor time since the last look", millis));
+        Set<String> now = new TreeSet<>(heldMillis.keySet());
         now.addAll(waiting);
         long least = present.stream()
                 .filter(now::contains)
@@ -44,7 +57,7 @@ public final class FairShares {
             used.put(owner, present.contains(owner) ? had : Math.max(had, least));
         }
         used.entrySet().removeIf(entry -> !now.contains(entry.getKey()) && entry.getValue() <= least);
-        executors.forEach((owner, count) -> used.merge(owner, millis * count, Long::sum));
+        heldMillis.forEach((owner, millis) -> used.merge(owner, millis, Long::sum));
         present = now;
     }
 

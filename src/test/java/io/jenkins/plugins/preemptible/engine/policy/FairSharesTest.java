@@ -73,7 +73,15 @@ class FairSharesTest {
     }
 
     @Test
+    void measuredTimeIsAddedAsItIs() {
+        shares.add(Map.of("ada", 15L), Set.of("bob"));
+        shares.add(Map.of("ada", 4L, "bob", 7L), Set.of());
+        assertEquals(Map.of("ada", 19L, "bob", 7L), shares.usedMillis());
+    }
+
+    @Test
     void negativeTimeIsRefused() {
+        assertThrows(IllegalArgumentException.class, () -> shares.add(Map.of("ada", -1L), Set.of()));
         assertThrows(IllegalArgumentException.class, () -> advance(-1, Map.of()));
     }
 }
