@@ -5,32 +5,27 @@ import hudson.BulkChange;
 import hudson.Extension;
 import hudson.ExtensionList;
 import hudson.model.PersistentDescriptor;
-import hudson.util.FormValidation;
-import hudson.util.ListBoxModel;
 import io.jenkins.plugins.preemptible.engine.FreezeRequest;
 import io.jenkins.plugins.preemptible.engine.policy.Limits;
 import io.jenkins.plugins.preemptible.engine.policy.Slices;
 import io.jenkins.plugins.preemptible.engine.policy.UndumpableStages;
-import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
-import jenkins.model.GlobalConfiguration;
+import java.util.function.Consumer;
 import net.sf.json.JSONObject;
 import org.jenkinsci.Symbol;
 import org.kohsuke.stapler.DataBoundSetter;
-import org.kohsuke.stapler.QueryParameter;
 import org.kohsuke.stapler.StaplerRequest2;
-import org.kohsuke.stapler.verb.POST;
 
 /**
  * What the administrator allows: the section "Preemptible stages" of the system configuration.
  *
  * <ol>
  *   <li>Set on the page or by Configuration as Code ({@code unclassified: preemptible:}), and saved at every change.
- *   <li>A value out of its range is refused with a sentence that names the setting, the value and the range; the
- *       settings then stay as they were.
+ *   <li>A value out of its range is refused with a sentence that names the setting, the value and the range. All settings
+ *       then stay as they were: what the page or a {@link BulkChange} sets is taken over as a whole, when it is saved.
+ *       Configuration as Code makes such a change of what a file says.
  *   <li>{@link #limits()} gives them to the policy, in the policy's units.
  * </ol>
  *
@@ -39,7 +34,7 @@ import org.kohsuke.stapler.verb.POST;
  */
 @Extension
 @Symbol("preemptible")
-public final class PreemptibleConfiguration extends GlobalConfiguration implements PersistentDescriptor {
+public final class PreemptibleConfiguration extends CheckedOnPage implements PersistentDescriptor {
 
     /** As the engine's own. */
     static final int DEFAULT_MEMORY_FLOOR_MEGABYTES = (int) (FreezeRequest.DEFAULT_MEMORY_FLOOR >> 20);
@@ -62,6 +57,24 @@ public final class PreemptibleConfiguration extends GlobalConfiguration implemen
     @CheckForNull
     private volatile UndisturbedHours undisturbedHours;
 
+    /** Not the one that Jenkins holds: its values are never saved. */
+    private final transient boolean copy;
+    /** What the calling thread's change that is under way has set. */
+    private final transient ThreadLocal<Change> underWay = new ThreadLocal<>();
+
+    public PreemptibleConfiguration() {
+        copy = false;
+    }
+
+    /** A copy, whose values are never saved. */
+    PreemptibleConfiguration(PreemptibleConfiguration other) {
+        copy = true;
+        take(other);
+    }
+
+    /** @param values all of them, those that it has not set as they were when it began */
+    private record Change(BulkChange as, PreemptibleConfiguration values) {}
+
     /** The one that Jenkins holds. */
     public static PreemptibleConfiguration get() {
         return ExtensionList.lookupSingleton(PreemptibleConfiguration.class);
@@ -79,8 +92,7 @@ public final class PreemptibleConfiguration extends GlobalConfiguration implemen
 
     @DataBoundSetter
     public void setEnabled(boolean enabled) {
-        this.enabled = enabled;
-        save();
+        change(target -> target.enabled = enabled);
     }
 
     /** After how many minutes of running a stage gives way to its equals, where no rule fits; 0 = never. */
@@ -91,8 +103,7 @@ public final class PreemptibleConfiguration extends GlobalConfiguration implemen
     /** @throws IllegalArgumentException when it is not in 0..10080 */
     @DataBoundSetter
     public void setTimeSliceMinutes(int timeSliceMinutes) {
-        this.timeSliceMinutes = Range.TIME_SLICE.checked(timeSliceMinutes);
-        save();
+        change(target -> target.timeSliceMinutes = Range.TIME_SLICE.checked(timeSliceMinutes));
     }
 
     /** Time slices by label and priority; the first one that fits a stage counts. */
@@ -104,10 +115,11 @@ public final class PreemptibleConfiguration extends GlobalConfiguration implemen
     @DataBoundSetter
     public void setSliceRules(@CheckForNull List<SliceRule> sliceRules) {
         // A plain list: what Jenkins writes to disk has to be readable by any later Java.
-        List<SliceRule> checked = sliceRules == null ? new ArrayList<>() : new ArrayList<>(sliceRules);
-        checked.forEach(SliceRule::checked);
-        this.sliceRules = checked;
-        save();
+        List<SliceRule> rules = sliceRules == null ? new ArrayList<>() : new ArrayList<>(sliceRules);
+        change(target -> {
+            rules.forEach(SliceRule::checked);
+            target.sliceRules = rules;
+        });
     }
 
     /** For how many seconds after a start or a resume a stage is not suspended; 0 = it may be at any time. */
@@ -118,8 +130,7 @@ public final class PreemptibleConfiguration extends GlobalConfiguration implemen
     /** @throws IllegalArgumentException when it is not in 0..86400 */
     @DataBoundSetter
     public void setExemptSeconds(int exemptSeconds) {
-        this.exemptSeconds = Range.EXEMPT.checked(exemptSeconds);
-        save();
+        change(target -> target.exemptSeconds = Range.EXEMPT.checked(exemptSeconds));
     }
 
     /** How often one stage is suspended at most; 0 = no limit. */
@@ -130,8 +141,7 @@ public final class PreemptibleConfiguration extends GlobalConfiguration implemen
     /** @throws IllegalArgumentException when it is not in 0..1000 */
     @DataBoundSetter
     public void setMostSuspensions(int mostSuspensions) {
-        this.mostSuspensions = Range.MOST_SUSPENSIONS.checked(mostSuspensions);
-        save();
+        change(target -> target.mostSuspensions = Range.MOST_SUSPENSIONS.checked(mostSuspensions));
     }
 
     /** Of how many suspended stages one agent holds the memory or the image at most; 0 = no limit. */
@@ -142,8 +152,7 @@ public final class PreemptibleConfiguration extends GlobalConfiguration implemen
     /** @throws IllegalArgumentException when it is not in 0..1000 */
     @DataBoundSetter
     public void setMostSuspendedPerAgent(int mostSuspendedPerAgent) {
-        this.mostSuspendedPerAgent = Range.MOST_SUSPENDED_PER_AGENT.checked(mostSuspendedPerAgent);
-        save();
+        change(target -> target.mostSuspendedPerAgent = Range.MOST_SUSPENDED_PER_AGENT.checked(mostSuspendedPerAgent));
     }
 
     /** How many stages are suspended at a time at most, on all agents; 0 = no limit. */
@@ -154,8 +163,7 @@ public final class PreemptibleConfiguration extends GlobalConfiguration implemen
     /** @throws IllegalArgumentException when it is not in 0..100000 */
     @DataBoundSetter
     public void setMostSuspended(int mostSuspended) {
-        this.mostSuspended = Range.MOST_SUSPENDED.checked(mostSuspended);
-        save();
+        change(target -> target.mostSuspended = Range.MOST_SUSPENDED.checked(mostSuspended));
     }
 
     /** For each such time a suspended stage's claim counts as one priority higher; 0 = it never does. */
@@ -166,8 +174,7 @@ public final class PreemptibleConfiguration extends GlobalConfiguration implemen
     /** @throws IllegalArgumentException when it is not in 0..10080 */
     @DataBoundSetter
     public void setAgeingMinutes(int ageingMinutes) {
-        this.ageingMinutes = Range.AGEING.checked(ageingMinutes);
-        save();
+        change(target -> target.ageingMinutes = Range.AGEING.checked(ageingMinutes));
     }
 
     /**
@@ -181,8 +188,7 @@ public final class PreemptibleConfiguration extends GlobalConfiguration implemen
     /** @throws IllegalArgumentException when it is not in 0..1048576 */
     @DataBoundSetter
     public void setMemoryFloorMegabytes(int memoryFloorMegabytes) {
-        this.memoryFloorMegabytes = Range.MEMORY_FLOOR.checked(memoryFloorMegabytes);
-        save();
+        change(target -> target.memoryFloorMegabytes = Range.MEMORY_FLOOR.checked(memoryFloorMegabytes));
     }
 
     /** The same in bytes. */
@@ -198,8 +204,7 @@ public final class PreemptibleConfiguration extends GlobalConfiguration implemen
     /** @throws IllegalArgumentException when it is not in 0..1048576 */
     @DataBoundSetter
     public void setImageLimitMegabytes(int imageLimitMegabytes) {
-        this.imageLimitMegabytes = Range.IMAGE_LIMIT.checked(imageLimitMegabytes);
-        save();
+        change(target -> target.imageLimitMegabytes = Range.IMAGE_LIMIT.checked(imageLimitMegabytes));
     }
 
     /** What becomes of stages that cannot be dumped: {@code wait}, {@code rerun} or {@code never-preempt}. */
@@ -210,9 +215,8 @@ public final class PreemptibleConfiguration extends GlobalConfiguration implemen
     /** @throws IllegalArgumentException when it is another word */
     @DataBoundSetter
     public void setUndumpable(String undumpable) {
-        this.undumpable =
-                Choice.of(UndumpableStages.class, Messages.PreemptibleConfiguration_Undumpable(), undumpable);
-        save();
+        change(target -> target.undumpable =
+                Choice.of(UndumpableStages.class, Messages.PreemptibleConfiguration_Undumpable(), undumpable));
     }
 
     /** By what executor time is shared among equals: {@code user}, {@code folder} or {@code job}. */
@@ -223,8 +227,8 @@ public final class PreemptibleConfiguration extends GlobalConfiguration implemen
     /** @throws IllegalArgumentException when it is another word */
     @DataBoundSetter
     public void setOwnerBy(String ownerBy) {
-        this.ownerBy = Choice.of(OwnerBy.class, Messages.PreemptibleConfiguration_OwnerBy(), ownerBy);
-        save();
+        change(target ->
+                target.ownerBy = Choice.of(OwnerBy.class, Messages.PreemptibleConfiguration_OwnerBy(), ownerBy));
     }
 
     /** The same for the plugin itself. */
@@ -240,8 +244,7 @@ public final class PreemptibleConfiguration extends GlobalConfiguration implemen
 
     @DataBoundSetter
     public void setUndisturbedHours(@CheckForNull UndisturbedHours undisturbedHours) {
-        this.undisturbedHours = undisturbedHours;
-        save();
+        change(target -> target.undisturbedHours = undisturbedHours);
     }
 
     /** The settings as the policy takes them. */
@@ -281,37 +284,61 @@ public final class PreemptibleConfiguration extends GlobalConfiguration implemen
     @Override
     public boolean configure(StaplerRequest2 req, JSONObject json) throws FormException {
         PreemptibleConfiguration asked = with(req, json);
-        // The page leaves an empty list and a part that is switched off out of what it sends.
-        asked.sliceRules = json.has("sliceRules") ? asked.sliceRules : new ArrayList<>();
-        asked.undisturbedHours = json.has("undisturbedHours") ? asked.undisturbedHours : null;
-        try (BulkChange change = new BulkChange(this)) {
-            take(asked);
-            save();
-            change.commit();
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
+        change(target -> target.take(asked));
         return true;
     }
 
     /**
-     * A copy with other values, which is not saved.
+     * A copy with the page's values, which is not saved.
      *
      * @throws FormException when one is out of its range
      */
     PreemptibleConfiguration with(StaplerRequest2 req, JSONObject json) throws FormException {
-        PreemptibleConfiguration asked = new PreemptibleConfiguration();
-        asked.take(this);
-        // Each setter saves; leaving the change without a commit writes nothing.
-        try (BulkChange unsaved = new BulkChange(asked)) {
+        PreemptibleConfiguration asked = new PreemptibleConfiguration(this);
+        try {
             req.bindJSON(asked, json);
         } catch (RuntimeException refused) {
             throw new FormException(sentenceOf(refused), refused, "preemptible");
         }
+        // The page leaves an empty list and a part that is switched off out of what it sends.
+        asked.sliceRules = json.has("sliceRules") ? asked.sliceRules : new ArrayList<>();
+        asked.undisturbedHours = json.has("undisturbedHours") ? asked.undisturbedHours : null;
         return asked;
     }
 
-    private void take(PreemptibleConfiguration other) {
+    /** Sets something: at once or, within a {@link BulkChange} of this thread, when that is committed. */
+    private void change(Consumer<PreemptibleConfiguration> setting) {
+        Change change = underWay.get();
+        // Nobody tells of a change that was given up: what it had set is forgotten here, also when this is refused.
+        underWay.remove();
+        if (copy || !BulkChange.contains(this)) {
+            setting.accept(this);
+            save();
+            return;
+        }
+        if (change == null || change.as() != BulkChange.current()) {
+            change = new Change(BulkChange.current(), new PreemptibleConfiguration(this));
+        }
+        setting.accept(change.values());
+        underWay.set(change);
+    }
+
+    /** Takes over what the calling thread's change has set, if there is one, and writes all settings to disk. */
+    @Override
+    public synchronized void save() {
+        if (copy || BulkChange.contains(this)) {
+            return;
+        }
+        Change committed = underWay.get();
+        underWay.remove();
+        if (committed != null) {
+            take(committed.values());
+        }
+        super.save();
+    }
+
+    /** Takes over all values, without saving them. */
+    void take(PreemptibleConfiguration other) {
         enabled = other.enabled;
         timeSliceMinutes = other.timeSliceMinutes;
         sliceRules = other.sliceRules;
@@ -325,64 +352,6 @@ public final class PreemptibleConfiguration extends GlobalConfiguration implemen
         undumpable = other.undumpable;
         ownerBy = other.ownerBy;
         undisturbedHours = other.undisturbedHours;
-    }
-
-    @POST
-    public FormValidation doCheckTimeSliceMinutes(@QueryParameter String value) {
-        return Range.TIME_SLICE.check(value);
-    }
-
-    @POST
-    public FormValidation doCheckExemptSeconds(@QueryParameter String value) {
-        return Range.EXEMPT.check(value);
-    }
-
-    @POST
-    public FormValidation doCheckMostSuspensions(@QueryParameter String value) {
-        return Range.MOST_SUSPENSIONS.check(value);
-    }
-
-    @POST
-    public FormValidation doCheckMostSuspendedPerAgent(@QueryParameter String value) {
-        return Range.MOST_SUSPENDED_PER_AGENT.check(value);
-    }
-
-    @POST
-    public FormValidation doCheckMostSuspended(@QueryParameter String value) {
-        return Range.MOST_SUSPENDED.check(value);
-    }
-
-    @POST
-    public FormValidation doCheckAgeingMinutes(@QueryParameter String value) {
-        return Range.AGEING.check(value);
-    }
-
-    @POST
-    public FormValidation doCheckMemoryFloorMegabytes(@QueryParameter String value) {
-        return Range.MEMORY_FLOOR.check(value);
-    }
-
-    @POST
-    public FormValidation doCheckImageLimitMegabytes(@QueryParameter String value) {
-        return Range.IMAGE_LIMIT.check(value);
-    }
-
-    @POST
-    public ListBoxModel doFillUndumpableItems() {
-        return Choice.options(UndumpableStages.class, choice -> switch (choice) {
-            case WAIT -> Messages.PreemptibleConfiguration_Undumpable_Wait();
-            case RERUN -> Messages.PreemptibleConfiguration_Undumpable_Rerun();
-            case NEVER_PREEMPT -> Messages.PreemptibleConfiguration_Undumpable_NeverPreempt();
-        });
-    }
-
-    @POST
-    public ListBoxModel doFillOwnerByItems() {
-        return Choice.options(OwnerBy.class, choice -> switch (choice) {
-            case USER -> Messages.PreemptibleConfiguration_OwnerBy_User();
-            case FOLDER -> Messages.PreemptibleConfiguration_OwnerBy_Folder();
-            case JOB -> Messages.PreemptibleConfiguration_OwnerBy_Job();
-        });
     }
 
     /** Stapler wraps what a setter throws; the sentence for people is the innermost. */

@@ -8,10 +8,10 @@ import hudson.model.Descriptor;
 import hudson.util.FormValidation;
 import io.jenkins.plugins.preemptible.engine.simulation.Comparison;
 import io.jenkins.plugins.preemptible.engine.simulation.Foresight;
-import java.util.Set;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import jenkins.model.Jenkins;
+import net.sf.json.JSONException;
 import net.sf.json.JSONObject;
 import org.kohsuke.stapler.QueryParameter;
 import org.kohsuke.stapler.StaplerRequest2;
@@ -21,8 +21,8 @@ import org.kohsuke.stapler.verb.POST;
  * "Try these limits on the last days": what the values on the page would have made of this controller's own builds.
  *
  * <ol>
- *   <li>Takes the values as they are on the page, unsaved; the list of other time slices and the undisturbed hours, which
- *       the button cannot send, as they are saved.
+ *   <li>Takes the values as they are on the page, unsaved; a script puts the page's section, as it would be saved, into
+ *       one field, since the button alone can send no lists.
  *   <li>Replays the {@value #MOST_BUILDS} newest builds that have ended in those days, as many as can be read in
  *       {@value #MOST_SECONDS} s, on the agents of now.
  *   <li>Shows one table; nothing is changed or kept. One trial at a time.
@@ -34,20 +34,6 @@ public final class Trial implements Describable<Trial> {
 
     private static final int MOST_BUILDS = 5_000;
     private static final int MOST_SECONDS = 10;
-
-    /** What the page sends of {@link PreemptibleConfiguration}'s values. */
-    private static final Set<String> SENT = Set.of(
-            "enabled",
-            "timeSliceMinutes",
-            "ownerBy",
-            "exemptSeconds",
-            "mostSuspensions",
-            "mostSuspendedPerAgent",
-            "mostSuspended",
-            "ageingMinutes",
-            "memoryFloorMegabytes",
-            "imageLimitMegabytes",
-            "undumpable");
 
     private Trial() {}
 
@@ -67,29 +53,34 @@ public final class Trial implements Describable<Trial> {
             return DEFAULT_DAYS;
         }
 
+        /** The name of {@link PreemptibleConfiguration}'s section in what the page's form sends. */
+        public String getSection() {
+            return PreemptibleConfiguration.get().getJsonSafeClassName();
+        }
+
         @POST
         public FormValidation doCheckDays(@QueryParameter String value) {
             return Range.TRIAL_DAYS.check(value);
         }
 
-        /** Answers with the table, or with what is wrong with the values. */
+        /**
+         * Answers with the table, or with what is wrong with the values.
+         *
+         * @param settings the section as the page's form sends it
+         */
         @POST
-        public FormValidation doTry(StaplerRequest2 req, @QueryParameter String days) {
+        public FormValidation doTry(
+                StaplerRequest2 req, @QueryParameter String days, @QueryParameter String settings) {
             Jenkins.get().checkPermission(Jenkins.ADMINISTER);
             FormValidation wrong = Range.TRIAL_DAYS.check(Util.fixNull(days));
             if (wrong.kind != FormValidation.Kind.OK) {
                 return wrong;
             }
-            JSONObject values = new JSONObject();
-            for (String name : SENT) {
-                String value = req.getParameter(name);
-                if (value != null) {
-                    values.put(name, value);
-                }
-            }
             PreemptibleConfiguration asked;
             try {
-                asked = PreemptibleConfiguration.get().with(req, values);
+                asked = PreemptibleConfiguration.get().with(req, JSONObject.fromObject(settings));
+            } catch (JSONException e) {
+                return FormValidation.error(Messages.Trial_NotSent());
             } catch (FormException e) {
                 return FormValidation.error(e.getMessage());
             }

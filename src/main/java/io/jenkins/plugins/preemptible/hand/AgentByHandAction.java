@@ -15,7 +15,8 @@ import jenkins.model.TransientActionFactory;
 import org.kohsuke.accmod.Restricted;
 import org.kohsuke.accmod.restrictions.NoExternalUse;
 import org.kohsuke.stapler.HttpResponse;
-import org.kohsuke.stapler.interceptor.RequirePOST;
+import org.kohsuke.stapler.StaplerRequest2;
+import org.kohsuke.stapler.verb.POST;
 
 /**
  * The stages of an agent, and what can be done by hand to it: {@code …/preemptible/} of the agent's own address.
@@ -29,6 +30,8 @@ import org.kohsuke.stapler.interceptor.RequirePOST;
  */
 @Restricted(NoExternalUse.class) // for its pages only
 public final class AgentByHandAction implements Action {
+
+    private static final List<String> VERBS = List.of("drain", "undrain");
 
     private final Computer computer;
 
@@ -109,14 +112,19 @@ public final class AgentByHandAction implements Action {
                 shown && !stage.suspended() ? stage.whyNotSuspendable() : null);
     }
 
-    @RequirePOST
+    @POST
     public HttpResponse doDrain() {
         return Answer.toRequest(getUrl(), () -> AgentVerbs.drain(computer));
     }
 
-    @RequirePOST
+    @POST
     public HttpResponse doUndrain() {
         return Answer.toRequest(getUrl(), () -> AgentVerbs.undrain(computer));
+    }
+
+    /** Any other address here, and any other method: does nothing, and says so. */
+    public HttpResponse doDynamic(StaplerRequest2 request) {
+        return Answer.toRequest(getUrl(), () -> Answer.toOther(request, VERBS));
     }
 
     /** Puts it on every agent, and on the built-in node. */

@@ -7,9 +7,12 @@ import hudson.security.AccessDeniedException3;
 import jakarta.servlet.ServletException;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Supplier;
+import java.util.logging.Level;
+import java.util.logging.Logger;
 import jenkins.model.Jenkins;
 import net.sf.json.JSONArray;
 import net.sf.json.JSONObject;
@@ -35,6 +38,8 @@ final class Answer implements HttpResponse {
     /** What became of one stage. */
     record OfStage(String id, String stage, boolean ok, String message) {}
 
+    private static final Logger LOGGER = Logger.getLogger(Answer.class.getName());
+
     private final int status;
     private final String message;
     private final List<OfStage> stages;
@@ -50,9 +55,23 @@ final class Answer implements HttpResponse {
         return new Answer(HttpServletResponse.SC_OK, message, List.of());
     }
 
-    /** @param status as HTTP has them: 400, 403, 404 or 409 */
+    /** @param status as HTTP has them: 400, 403, 404, 405, 409 or 500 */
     static Answer refused(int status, String message) {
         return new Answer(status, message, List.of());
+    }
+
+    /**
+     * To a request that is for none of the verbs, or for one of them with another method than POST.
+     *
+     * @param verbs the last parts of the addresses that there are
+     */
+    static Answer toOther(StaplerRequest2 request, List<String> verbs) {
+        String asked = request.getRestOfPath().replaceFirst("^/", "");
+        return verbs.contains(asked)
+                ? refused(
+                        HttpServletResponse.SC_METHOD_NOT_ALLOWED, Messages.Answer_NeedsPost(asked, request.getMethod()))
+                : refused(
+                        HttpServletResponse.SC_NOT_FOUND, Messages.Answer_NothingThere(asked, String.join(", ", verbs)));
     }
 
     /** Done when it was done with any stage; else refused, since the stages are not in a state for it. */
@@ -78,7 +97,10 @@ final class Answer implements HttpResponse {
             if (wantsPage(Stapler.getCurrentRequest2())) {
                 throw x;
             }
-            answer = refused(HttpServletResponse.SC_FORBIDDEN, x.getMessage());
+            answer = refused(HttpServletResponse.SC_FORBIDDEN, Messages.Answer_Forbidden(x.getMessage()));
+        } catch (UncheckedIOException x) {
+            LOGGER.log(Level.WARNING, "what somebody asked for by hand was not done", x);
+            answer = refused(HttpServletResponse.SC_INTERNAL_SERVER_ERROR, Messages.Answer_NotSaved(x.getMessage()));
         }
         answer.page = page;
         return answer;
@@ -120,6 +142,9 @@ final class Answer implements HttpResponse {
             throws IOException, ServletException {
         if (!wantsPage(request)) {
             response.setStatus(status);
+            if (status == HttpServletResponse.SC_METHOD_NOT_ALLOWED) {
+                response.setHeader("Allow", "POST");
+            }
             response.setContentType("application/json;charset=UTF-8");
             response.getWriter().print(json());
         } else if (ok()) {

@@ -15,8 +15,9 @@ import org.kohsuke.accmod.Restricted;
 import org.kohsuke.accmod.restrictions.NoExternalUse;
 import org.kohsuke.stapler.HttpResponse;
 import org.kohsuke.stapler.QueryParameter;
+import org.kohsuke.stapler.StaplerRequest2;
 import org.kohsuke.stapler.WebMethod;
-import org.kohsuke.stapler.interceptor.RequirePOST;
+import org.kohsuke.stapler.verb.POST;
 
 /**
  * What can be done by hand to a Pipeline's build, below {@code …/preemptible/} of its own address.
@@ -29,6 +30,8 @@ import org.kohsuke.stapler.interceptor.RequirePOST;
  */
 @Restricted(NoExternalUse.class) // for its pages only
 public final class BuildByHandAction implements Action {
+
+    private static final List<String> VERBS = List.of("suspend", "resume", "never", "preempt-again");
 
     private final Run<?, ?> run;
 
@@ -76,9 +79,10 @@ public final class BuildByHandAction implements Action {
             sentences.add(Messages.BuildByHandAction_NeverPreempted());
         }
         for (StageRecord stage : StageVerbs.stagesOf(run)) {
-            if (stage.byHand()) {
+            // Of one that is suspended already, the badge's lines on the same page tell who wants it so.
+            if (stage.byHand() && !stage.suspended()) {
                 sentences.add(Messages.BuildByHandAction_ByHand(stage.name()));
-            } else if (stage.suspended() && DrainedAgents.get().contains(stage.node())) {
+            } else if (stage.suspended() && !stage.byHand() && DrainedAgents.get().contains(stage.node())) {
                 sentences.add(Messages.BuildByHandAction_Drained(stage.name(), AgentVerbs.shown(stage.node())));
             }
         }
@@ -115,26 +119,31 @@ public final class BuildByHandAction implements Action {
     }
 
     /** @param stage name or id of those that are meant; null for all of the build */
-    @RequirePOST
+    @POST
     public HttpResponse doSuspend(@CheckForNull @QueryParameter String stage) {
         return Answer.toRequest(run.getUrl(), () -> StageVerbs.suspend(run, stage));
     }
 
     /** @param stage as above */
-    @RequirePOST
+    @POST
     public HttpResponse doResume(@CheckForNull @QueryParameter String stage) {
         return Answer.toRequest(run.getUrl(), () -> StageVerbs.resume(run, stage));
     }
 
-    @RequirePOST
+    @POST
     public HttpResponse doNever() {
         return Answer.toRequest(run.getUrl(), () -> StageVerbs.never(run));
     }
 
-    @RequirePOST
+    @POST
     @WebMethod(name = "preempt-again")
     public HttpResponse doPreemptAgain() {
         return Answer.toRequest(run.getUrl(), () -> StageVerbs.preemptAgain(run));
+    }
+
+    /** Any other address here, and any other method: does nothing, and says so. */
+    public HttpResponse doDynamic(StaplerRequest2 request) {
+        return Answer.toRequest(run.getUrl(), () -> Answer.toOther(request, VERBS));
     }
 
     /** Puts it on every Pipeline's build: others have no stages. */

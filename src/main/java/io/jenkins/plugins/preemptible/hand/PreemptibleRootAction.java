@@ -13,6 +13,8 @@ import java.util.List;
 import jenkins.model.Jenkins;
 import org.kohsuke.accmod.Restricted;
 import org.kohsuke.accmod.restrictions.NoExternalUse;
+import org.kohsuke.stapler.HttpResponse;
+import org.kohsuke.stapler.StaplerRequest2;
 import org.kohsuke.stapler.export.Exported;
 import org.kohsuke.stapler.export.ExportedBean;
 
@@ -38,6 +40,11 @@ public final class PreemptibleRootAction extends InvisibleAction implements Root
     public Api getApi() {
         Jenkins.get().checkPermission(Jenkins.READ);
         return new Api(this);
+    }
+
+    /** Any other address here: does nothing, and says so. */
+    public HttpResponse doDynamic(StaplerRequest2 request) {
+        return Answer.toRequest("", () -> Answer.toOther(request, List.of("api/json", "api/xml")));
     }
 
     @Exported

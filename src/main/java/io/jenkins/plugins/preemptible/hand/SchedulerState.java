@@ -105,6 +105,7 @@ final class SchedulerState {
      * @param preemptor for whom; null when for nobody in particular
      * @param frozen its processes are in the agent's memory, and it has no image yet
      * @param byHand it goes on only when somebody says so
+     * @param byHandUser id of the user who wants that; null when nobody does or that is not known
      * @param decision why it does not go on; null when nothing was decided about it yet
      */
     @ExportedBean(defaultVisibility = 2)
@@ -125,6 +126,7 @@ final class SchedulerState {
             @Exported long imageBytes,
             @Exported boolean neverPreempt,
             @Exported boolean byHand,
+            @Exported String byHandUser,
             @Exported(inline = true) DecisionState decision) {}
 
     /**
@@ -259,6 +261,7 @@ final class SchedulerState {
                         stage.archiveBytes(),
                         NeverPreemptAction.holds(stage.runId()),
                         stage.byHand(),
+                        stage.byHandUser(),
                         DecisionState.of(stage.id())))
                 .toList();
     }

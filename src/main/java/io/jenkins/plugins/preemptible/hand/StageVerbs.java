@@ -6,6 +6,7 @@ import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.hand.Answer.OfStage;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.StageLog;
+import io.jenkins.plugins.preemptible.lifecycle.StageMarks;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
 import io.jenkins.plugins.preemptible.queue.Preemption;
@@ -122,10 +123,11 @@ final class StageVerbs {
             return refused(stage, Messages.StageVerbs_NotSuspendable(stage.name(), stage.whyNotSuspendable()));
         }
         if (!stage.byHand()) {
-            if (StageRegistry.get().update(stage.id(), s -> s.byHand(true)) == null) {
+            if (StageRegistry.get().update(stage.id(), s -> s.byHand(user())) == null) {
                 return refused(stage, Messages.StageVerbs_Ending(stage.name()));
             }
             StageLog.line(live.context(), Messages.StageVerbs_LogSuspend(user()));
+            StageMarks.byHandChanged(live);
         }
         return done(
                 stage, suspended ? Messages.StageVerbs_Stays(stage.name()) : Messages.StageVerbs_Suspends(stage.name()));
@@ -140,12 +142,13 @@ final class StageVerbs {
                             : Messages.StageVerbs_NotSuspended(stage.name()));
         }
         LiveStage live = LiveStage.find(stage.id());
-        StageRecord now = StageRegistry.get().update(stage.id(), s -> s.byHand(false));
+        StageRecord now = StageRegistry.get().update(stage.id(), StageRecord::notByHand);
         if (now == null) {
             return refused(stage, Messages.StageVerbs_Ending(stage.name()));
         }
         if (live != null) {
             StageLog.line(live.context(), Messages.StageVerbs_LogResume(user()));
+            StageMarks.byHandChanged(live);
         }
         if (now.state() == StageState.SUSPENDED && DrainedAgents.get().contains(now.node())) {
             return done(now, Messages.StageVerbs_ResumesAfterDrain(now.name(), AgentVerbs.shown(now.node())));

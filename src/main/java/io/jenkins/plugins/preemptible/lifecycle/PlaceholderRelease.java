@@ -32,6 +32,30 @@ public final class PlaceholderRelease {
      * @throws IOException when the block has no executor to give, or Pipeline would not queue it
      */
     public static void run(StageRecord stage) throws IOException {
+        run(stage, () -> {});
+    }
+
+    /**
+     * The same, after the first turn that a restart of the controller gave to the block: the veto, which that turn had
+     * lifted, holds again before the block is queued, or it would be dispatched a second time, with nobody to release it.
+     * Not on a Pipeline's thread, nor under the queue's lock.
+     *
+     * @throws IOException as above
+     */
+    public static void afterFirstTurn(LiveStage live) throws IOException, InterruptedException {
+        // Whoever looks for suspended stages that were left on an executor passes over those that are busy.
+        live.operation.lockInterruptibly();
+        try {
+            StageRecord stage = StageRegistry.get().find(live.id());
+            if (stage != null && stage.suspended()) {
+                run(stage, () -> StageRegistry.get().firstTurnDone(stage.id));
+            }
+        } finally {
+            live.operation.unlock();
+        }
+    }
+
+    private static void run(StageRecord stage, Runnable beforeQueued) throws IOException {
         if (!stage.suspended()) {
             throw new IllegalStateException(stage + " is not suspended: its placeholder would be dispatched at once");
         }
@@ -41,6 +65,7 @@ public final class PlaceholderRelease {
             throw new IOException("the node block around " + stage + " has no executor");
         }
         AsynchronousExecution execution = awaitExecution(executor);
+        beforeQueued.run();
         try (ACLContext system = ACL.as2(ACL.SYSTEM2)) {
             if (Queue.getInstance().schedule2(task, 0).getItem() == null) {
                 throw new IOException("the queue does not take the node block around " + stage);

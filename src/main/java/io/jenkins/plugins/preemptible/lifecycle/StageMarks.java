@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.lifecycle;
 
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.view.ResumedStageAction;
 import io.jenkins.plugins.preemptible.view.SuspendedStageAction;
 import java.io.IOException;
@@ -15,12 +16,12 @@ import org.jenkinsci.plugins.workflow.support.actions.PauseAction;
  *
  * <ol>
  *   <li>{@link #suspended} puts our exported action on the stage's node and opens a pause on it and on every step in
- *       flight.
+ *       flight; {@link #byHandChanged} and {@link #sealed} put a newer one there.
  *   <li>{@link #resumed} takes the action away and closes the pauses; {@link #went} leaves one that tells from what.
  *   <li>Marks are for the eye: a failure to set one is logged and changes nothing.
  * </ol>
  */
-final class StageMarks {
+public final class StageMarks {
 
     private static final Logger LOGGER = Logger.getLogger(StageMarks.class.getName());
     private static final String CAUSE = "Suspended by Preemptible stages";
@@ -42,6 +43,22 @@ final class StageMarks {
         mark(context, block -> block.addOrReplaceAction(told(stage)));
     }
 
+    /** Somebody wants a suspended stage to stay so, or does not any more. Returns at once; from any thread. */
+    public static void byHandChanged(LiveStage live) {
+        StageThreads.submit("showing who wants stage " + live.id() + " suspended", () -> {
+            // Whoever lets it go on takes the mark away under this lock.
+            live.operation.lockInterruptibly();
+            try {
+                StageRecord stage = StageRegistry.get().find(live.id());
+                if (stage != null && stage.state == StageState.SUSPENDED) {
+                    mark(live.context(), block -> block.addOrReplaceAction(told(stage)));
+                }
+            } finally {
+                live.operation.unlock();
+            }
+        });
+    }
+
     static void went(StepContext context, ResumedStageAction how) {
         mark(context, block -> block.addOrReplaceAction(how));
     }
@@ -55,7 +72,9 @@ final class StageMarks {
                 stage.preemptorJob,
                 stage.reason(),
                 stage.frozen(),
-                stage.archiveBytes());
+                stage.archiveBytes(),
+                stage.byHand(),
+                stage.byHandUser());
     }
 
     static void resumed(StepContext context, Collection<FlowNode> inFlight) {

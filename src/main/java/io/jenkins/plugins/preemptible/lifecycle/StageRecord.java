@@ -114,6 +114,9 @@ public final class StageRecord implements Cloneable {
      * the records of versions that knew no such thing.
      */
     boolean byHand;
+    /** Id of the user who said so; null when nobody did, and in the records of versions that did not ask. */
+    @CheckForNull
+    String byHandUser;
     /** It failed since it could not be restored: its image and key are kept as long as its build. */
     boolean imageKept;
 
@@ -178,9 +181,16 @@ public final class StageRecord implements Cloneable {
         }
     }
 
-    /** Notes that somebody wants it suspended, or does not any more. For {@link StageRegistry#update}. */
-    public void byHand(boolean wanted) {
-        byHand = wanted;
+    /** Notes that the user with that id wants it suspended. For {@link StageRegistry#update}. */
+    public void byHand(String user) {
+        byHand = true;
+        byHandUser = user;
+    }
+
+    /** Notes that nobody wants it suspended any more. For {@link StageRegistry#update}. */
+    public void notByHand() {
+        byHand = false;
+        byHandUser = null;
     }
 
     @Override
@@ -324,6 +334,12 @@ public final class StageRecord implements Cloneable {
     /** Whether somebody wants it suspended until he says otherwise; it may still run, or run again for a moment. */
     public boolean byHand() {
         return byHand;
+    }
+
+    /** Id of the user who wants that; null when nobody does or that is not known. */
+    @CheckForNull
+    public String byHandUser() {
+        return byHandUser;
     }
 
     /** Why it can never be suspended as it is now, in words; null when nothing is known that stands against it. */

@@ -46,10 +46,11 @@ final class OwnerTimes {
             }
             counted.put(stage.id(), new Counted(stage.owner(), millis, stage.holdsExecutor()));
         }
-        // It ended since, nobody knows when: most looks are due to such an end.
+        // Those have ended since, nobody knows when: most looks are due to such an end.
+        long sinceLast = Math.max(0, nowMillis - lastMillis);
         gone.values().stream()
                 .filter(Counted::held)
-                .forEach(stage -> held.merge(stage.owner, Math.max(0, nowMillis - lastMillis), Long::sum));
+                .forEach(stage -> held.merge(stage.owner, sinceLast, Long::sum));
         shares.add(held, present);
         lastMillis = nowMillis;
         return shares.usedMillis();

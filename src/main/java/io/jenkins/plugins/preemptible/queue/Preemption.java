@@ -190,12 +190,13 @@ public final class Preemption {
         long now = System.currentTimeMillis();
         for (StageRecord stage : StageRegistry.get().all()) {
             LiveStage live = LiveStage.find(stage.id());
+            // In this order: whoever ends a first turn is busy until the executor is given away.
             if (live != null
                     && stage.state() == StageState.SUSPENDED
+                    && !StageRegistry.get().awaitsFirstTurn(stage.id())
                     && !live.busy()
                     && now - stage.suspendedSinceMillis() > FORGOTTEN_MILLIS
-                    && now > stage.retryAfterMillis()
-                    && !StageRegistry.get().awaitsFirstTurn(stage.id())) {
+                    && now > stage.retryAfterMillis()) {
                 Executor executor = live.hold().executor(stage);
                 // One that is just being given away shows its last work for a moment, but no execution any more.
                 if (executor != null && executor.getAsynchronousExecution() != null) {

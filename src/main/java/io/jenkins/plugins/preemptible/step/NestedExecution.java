@@ -140,15 +140,13 @@ final class NestedExecution extends StepExecution {
                 return;
             }
             try {
-                StageRecord settled = AfterRestart.Interrupted.settle(stage);
-                Sealing.takeUp(stageId);
-                if (settled != null && settled.suspended()) {
-                    PlaceholderRelease.run(settled);
-                }
+                AfterRestart.Interrupted.settle(stage);
+                PlaceholderRelease.afterFirstTurn(live);
             } catch (IOException x) {
                 LOGGER.log(Level.WARNING, x, () -> "cannot give the executor of " + stage + " away again");
             } finally {
                 StageRegistry.get().firstTurnDone(stageId);
+                Sealing.takeUp(stageId);
             }
         });
     }

@@ -52,12 +52,21 @@ public final class SuspendedBadgeAction extends InvisibleAction implements Build
         String since = stage.preemptor() == null
                 ? Messages.SuspendedBadgeAction_Suspended(stage.stage(), span)
                 : Messages.SuspendedBadgeAction_SuspendedFor(stage.stage(), span, stage.preemptor());
-        if (stage.frozen()) {
-            return since + " " + Messages.SuspendedBadgeAction_Frozen();
+        StringBuilder sentence = new StringBuilder(since);
+        if (stage.byHand()) {
+            sentence.append(' ')
+                    .append(
+                            stage.byHandUser() == null
+                                    ? Messages.SuspendedBadgeAction_ByHand()
+                                    : Messages.SuspendedBadgeAction_ByHandOf(stage.byHandUser()));
         }
-        return stage.imageBytes() == 0
-                ? since
-                : since + " " + Messages.SuspendedBadgeAction_Image(Functions.humanReadableByteSize(stage.imageBytes()));
+        if (stage.frozen()) {
+            sentence.append(' ').append(Messages.SuspendedBadgeAction_Frozen());
+        } else if (stage.imageBytes() > 0) {
+            sentence.append(' ')
+                    .append(Messages.SuspendedBadgeAction_Image(Functions.humanReadableByteSize(stage.imageBytes())));
+        }
+        return sentence.toString();
     }
 
     /** Adds the badge to builds that have a suspended stage. */

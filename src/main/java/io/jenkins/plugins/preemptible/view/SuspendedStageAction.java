@@ -10,7 +10,7 @@ import org.kohsuke.stapler.export.Exported;
 import org.kohsuke.stapler.export.ExportedBean;
 
 /**
- * Tells programs that a stage is suspended, since when, for whom and how large its image is.
+ * Tells programs that a stage is suspended, since when, for whom or by whom, and how large its image is.
  *
  * <ol>
  *   <li>It is put on the flow node of the stage when its state changes, in place of the one before
@@ -30,6 +30,10 @@ public final class SuspendedStageAction extends InvisibleAction implements Persi
     private final String reason;
     private final boolean frozen;
     private final long size;
+    /** False in what versions that knew no such thing have saved. */
+    private final boolean byHand;
+
+    private final String byHandUser;
 
     /**
      * @param stage the stage's name, as people see it
@@ -41,6 +45,8 @@ public final class SuspendedStageAction extends InvisibleAction implements Persi
      * @param reason one sentence
      * @param frozen whether its processes are still in its agent's memory and no sealed image exists yet
      * @param size of the image, in bytes; 0 when there is none
+     * @param byHand whether somebody wants it suspended until he says otherwise
+     * @param byHandUser id of the user who does; null when nobody does or that is not known
      * @throws IllegalArgumentException when the size or the time is negative
      */
     public SuspendedStageAction(
@@ -51,7 +57,9 @@ public final class SuspendedStageAction extends InvisibleAction implements Persi
             @CheckForNull String preemptorJob,
             @CheckForNull String reason,
             boolean frozen,
-            long size) {
+            long size,
+            boolean byHand,
+            @CheckForNull String byHandUser) {
         if (since < 0 || size < 0) {
             throw new IllegalArgumentException("neither time (" + since + ") nor size (" + size + ") can be negative");
         }
@@ -63,9 +71,11 @@ public final class SuspendedStageAction extends InvisibleAction implements Persi
         this.reason = reason;
         this.frozen = frozen;
         this.size = size;
+        this.byHand = byHand;
+        this.byHandUser = byHandUser;
     }
 
-    /** As above, for nobody whose name somebody may not see. */
+    /** As above, for nobody whose name somebody may not see, and not by hand. */
     public SuspendedStageAction(
             @NonNull String stage,
             @NonNull String state,
@@ -74,7 +84,7 @@ public final class SuspendedStageAction extends InvisibleAction implements Persi
             @CheckForNull String reason,
             boolean frozen,
             long size) {
-        this(stage, state, since, preemptor, null, reason, frozen, size);
+        this(stage, state, since, preemptor, null, reason, frozen, size, false, null);
     }
 
     /** The stage's name. */
@@ -125,5 +135,18 @@ public final class SuspendedStageAction extends InvisibleAction implements Persi
     @Exported
     public long getSize() {
         return size;
+    }
+
+    /** Whether somebody wants it suspended until he says otherwise. */
+    @Exported
+    public boolean isByHand() {
+        return byHand;
+    }
+
+    /** Id of the user who does; null when nobody does or that is not known. */
+    @Exported
+    @CheckForNull
+    public String getByHandUser() {
+        return byHandUser;
     }
 }

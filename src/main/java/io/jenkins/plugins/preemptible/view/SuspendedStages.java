@@ -47,13 +47,28 @@ public interface SuspendedStages extends ExtensionPoint {
      * @param sinceMillis when it was suspended, in milliseconds since 1970
      * @param frozen whether its processes are still in its agent's memory and no sealed image exists yet
      * @param imageBytes of its image; 0 when that is not known
+     * @param byHand whether somebody wants it suspended until he says otherwise
+     * @param byHandUser id of the user who does; null when nobody does or that is not known
      */
     record View(
             @NonNull String stage,
             @CheckForNull String preemptor,
             long sinceMillis,
             boolean frozen,
-            long imageBytes) {}
+            long imageBytes,
+            boolean byHand,
+            @CheckForNull String byHandUser) {
+
+        /** One that goes on when its turn comes. */
+        public View(
+                @NonNull String stage,
+                @CheckForNull String preemptor,
+                long sinceMillis,
+                boolean frozen,
+                long imageBytes) {
+            this(stage, preemptor, sinceMillis, frozen, imageBytes, false, null);
+        }
+    }
 
     /**
      * What is to be said of one running stage.

@@ -11,8 +11,13 @@ import hudson.cli.CLICommandInvoker;
 import io.jenkins.plugins.preemptible.engine.policy.Action;
 import io.jenkins.plugins.preemptible.engine.policy.Reason;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
 import io.jenkins.plugins.preemptible.queue.LastDecision;
+import io.jenkins.plugins.preemptible.view.SuspendedBadgeAction;
+import io.jenkins.plugins.preemptible.view.SuspendedStageAction;
+import org.jenkinsci.plugins.workflow.graph.FlowNode;
 import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.AfterEach;
@@ -55,6 +60,11 @@ class HandTest extends OneAgent {
                 .until(() -> agent.toComputer().countIdle() == 1 && decided(Reason.SUSPENDED_BY_HAND));
         assertEquals(StageState.SUSPENDED, Rig.awaitState(StageState.SUSPENDED).state());
         assertThat(Rig.log(stage), not(containsString("Resumed on")));
+        SuspendedStageAction told = told();
+        assertTrue(told.isByHand());
+        assertThat(
+                stage.getAction(SuspendedBadgeAction.class).getTooltip(),
+                containsString("by hand, by " + told.getByHandUser() + ", and"));
         command("preemptible-resume", "low", "1");
         Rig.awaitLog(stage, "Resumed on worker");
         Rig.awaitCounting(stage);
@@ -94,6 +104,11 @@ class HandTest extends OneAgent {
         command("preemptible-drain", "worker");
         StageRecord suspended = Rig.awaitState(StageState.SUSPENDED);
         assertEquals(Reason.AGENT_IS_DRAINED.sentence(), suspended.reason());
+        await().atMost(Rig.PATIENCE).until(() -> told() != null && !told().isByHand());
+        command("preemptible-suspend", "low", "1");
+        await("what programs read says that it stays suspended").atMost(Rig.PATIENCE).until(() -> told().isByHand());
+        command("preemptible-resume", "low", "1");
+        await("and that it does not").atMost(Rig.PATIENCE).until(() -> !told().isByHand());
         WorkflowRun waiting = Rig.start(high);
         await("the executor is idle, and nobody gets it")
                 .atMost(Rig.PATIENCE)
@@ -108,6 +123,12 @@ class HandTest extends OneAgent {
         j.assertBuildStatusSuccess(j.waitForCompletion(stage));
         Rig.countedAtLeast(stage, 4);
         Rig.assertNothingLeft(agent, low);
+    }
+
+    /** What programs read of the only stage while it is suspended. */
+    private static SuspendedStageAction told() throws Exception {
+        StageRecord stage = StageRegistry.get().all().iterator().next();
+        return LiveStage.find(stage.id()).context().get(FlowNode.class).getPersistentAction(SuspendedStageAction.class);
     }
 
     /** Items and suspended stages of which nobody takes care since their agent does not. */

@@ -95,9 +95,22 @@ class ConfigurationAsCodeTest {
                   to: "2:00"
             """;
 
+    /** Values that are all right, and other ones than before; those of a refused file are in no order. */
+    private static final String WITH_GOOD_ONES =
+            """
+            unclassified:
+              preemptible:
+                enabled: true
+                exemptSeconds: 1
+                mostSuspensions: 1
+                mostSuspended: 1
+                memoryFloorMegabytes: 1
+                imageLimitMegabytes: 1
+            """;
+
     @Test
     @ConfiguredWithCode("configuration-as-code.yaml")
-    void aBadValueFailsWithASentence(JenkinsConfiguredWithCodeRule jenkins, @TempDir Path folder) throws Exception {
+    void aBadValueFailsWithASentenceAndNothingOfItsFileIsTakenOver(JenkinsConfiguredWithCodeRule jenkins, @TempDir Path folder) throws Exception {
         Map<String, String> sentences = new TreeMap<>(Map.of(
                 "timeSliceMinutes: 10081", "Time slice is 10081, but must be a whole number from 0 to 10080.",
                 "ageingMinutes: -1", "Ageing is -1, but must be a whole number from 0 to 10080.",
@@ -116,7 +129,7 @@ class ConfigurationAsCodeTest {
                         "Time zone of the undisturbed hours is \u201cMars\u201d"));
         for (Map.Entry<String, String> bad : sentences.entrySet()) {
             Path file = Files.writeString(
-                    folder.resolve("jenkins.yaml"), "unclassified:\n  preemptible:\n    " + bad.getKey() + "\n");
+                    folder.resolve("jenkins.yaml"), WITH_GOOD_ONES + "    " + bad.getKey() + "\n");
 
             ConfiguratorException refused = assertThrows(
                     ConfiguratorException.class,
@@ -127,6 +140,13 @@ class ConfigurationAsCodeTest {
             assertEquals(LIMITS, PreemptibleConfiguration.get().limits(), bad.getKey());
             assertEquals(OwnerBy.FOLDER, PreemptibleConfiguration.get().ownerBy(), bad.getKey());
         }
+        Path good = Files.writeString(
+                folder.resolve("jenkins.yaml"), "unclassified:\n  preemptible:\n    undumpable: rerun\n");
+        ConfigurationAsCode.get().configure(good.toString());
+        assertEquals(
+                LIMITS.withUndumpable(UndumpableStages.RERUN),
+                PreemptibleConfiguration.get().limits(),
+                "what was refused before is forgotten");
     }
 
     /** This plugin's section as Jenkins exports it. */
@@ -138,7 +158,7 @@ class ConfigurationAsCodeTest {
     private static Map<String, Object> fields(PreemptibleConfiguration configuration) throws IllegalAccessException {
         Map<String, Object> values = new TreeMap<>();
         for (Field field : PreemptibleConfiguration.class.getDeclaredFields()) {
-            if (!Modifier.isStatic(field.getModifiers())) {
+            if (!Modifier.isStatic(field.getModifiers()) && !Modifier.isTransient(field.getModifiers())) {
                 field.setAccessible(true);
                 values.put(field.getName(), Objects.requireNonNullElse(field.get(configuration), "null"));
             }

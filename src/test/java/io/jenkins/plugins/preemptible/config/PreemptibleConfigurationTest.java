@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import hudson.BulkChange;
 import hudson.security.AuthorizationStrategy;
 import hudson.security.SecurityRealm;
 import hudson.util.FormValidation;
@@ -65,32 +66,14 @@ class PreemptibleConfigurationTest {
     @BeforeEach
     void asUnconfigured() {
         configuration = PreemptibleConfiguration.get();
-        configuration.setEnabled(true);
-        configuration.setTimeSliceMinutes(0);
-        configuration.setExemptSeconds(0);
-        configuration.setMostSuspensions(0);
-        configuration.setMemoryFloorMegabytes(1024);
-        configuration.setSliceRules(null);
-        configuration.setMostSuspendedPerAgent(0);
-        configuration.setMostSuspended(0);
-        configuration.setAgeingMinutes(10);
-        configuration.setImageLimitMegabytes(0);
-        configuration.setUndumpable("wait");
-        configuration.setOwnerBy("user");
-        configuration.setUndisturbedHours(null);
+        configuration.take(new PreemptibleConfiguration());
+        configuration.save();
     }
 
     @AfterEach
     void openAgain() {
         jenkins.jenkins.setSecurityRealm(SecurityRealm.NO_AUTHENTICATION);
         jenkins.jenkins.setAuthorizationStrategy(AuthorizationStrategy.UNSECURED);
-    }
-
-    @Test
-    void preemptsWithoutBeingConfigured() {
-        assertEquals(UNCONFIGURED, new PreemptibleConfiguration().limits());
-        assertEquals(1L << 30, new PreemptibleConfiguration().memoryFloorBytes());
-        assertEquals(OwnerBy.USER, new PreemptibleConfiguration().ownerBy());
     }
 
     @Test
@@ -195,39 +178,36 @@ class PreemptibleConfigurationTest {
     }
 
     @Test
-    void aValueOutOfRangeIsRefusedAndNothingChanges() {
-        for (int minutes : new int[] {Integer.MIN_VALUE, -1, 10_081, Integer.MAX_VALUE}) {
-            IllegalArgumentException refused =
-                    assertThrows(IllegalArgumentException.class, () -> configuration.setTimeSliceMinutes(minutes));
-            assertEquals(
-                    "Time slice is " + minutes + ", but must be a whole number from 0 to 10080.",
-                    refused.getMessage());
+    void aBulkChangeIsTakenOverAsAWholeOrNotAtAll() throws Exception {
+        try (BulkChange change = new BulkChange(configuration)) {
+            configuration.setTimeSliceMinutes(5);
+            configuration.setMostSuspensions(6);
+            assertEquals(UNCONFIGURED, configuration.limits(), "before its end");
+            change.commit();
         }
-        for (int seconds : new int[] {-1, 86_401}) {
-            assertThrows(IllegalArgumentException.class, () -> configuration.setExemptSeconds(seconds));
+        Limits changed = new Limits(true, 300_000, 0, 6).withAgeing(600_000).withMemory(0, 1L << 30);
+        assertEquals(changed, configuration.limits());
+        configuration.load();
+        assertEquals(changed, configuration.limits(), "after loading what was saved");
+
+        try (BulkChange change = new BulkChange(configuration)) {
+            configuration.setTimeSliceMinutes(7);
+            assertThrows(IllegalArgumentException.class, () -> configuration.setMostSuspensions(-1));
         }
-        for (int suspensions : new int[] {-1, 1_001}) {
-            assertThrows(IllegalArgumentException.class, () -> configuration.setMostSuspensions(suspensions));
-            assertThrows(IllegalArgumentException.class, () -> configuration.setMostSuspendedPerAgent(suspensions));
+        configuration.save();
+        assertEquals(changed, configuration.limits(), "with a refused value");
+
+        try (BulkChange givenUp = new BulkChange(configuration)) {
+            configuration.setTimeSliceMinutes(7);
         }
-        for (int stages : new int[] {-1, 100_001}) {
-            assertThrows(IllegalArgumentException.class, () -> configuration.setMostSuspended(stages));
+        try (BulkChange change = new BulkChange(configuration)) {
+            configuration.setMostSuspensions(8);
+            change.commit();
         }
-        for (int megabytes : new int[] {-1, 1_048_577}) {
-            assertThrows(IllegalArgumentException.class, () -> configuration.setMemoryFloorMegabytes(megabytes));
-            assertThrows(IllegalArgumentException.class, () -> configuration.setImageLimitMegabytes(megabytes));
-        }
-        for (int minutes : new int[] {-1, 10_081}) {
-            assertThrows(IllegalArgumentException.class, () -> configuration.setAgeingMinutes(minutes));
-            assertThrows(IllegalArgumentException.class, () -> new SliceRule(minutes));
-            assertThrows(
-                    IllegalArgumentException.class, () -> new UndisturbedHours("8:00", "9:00").setLongMinutes(minutes));
-        }
-        for (int priority : new int[] {0, 1_001}) {
-            assertThrows(IllegalArgumentException.class, () -> new SliceRule(1).setHighestPriority(priority));
-            assertThrows(IllegalArgumentException.class, () -> new SliceRule(1).setLowestPriority(priority));
-        }
-        assertEquals(UNCONFIGURED, configuration.limits());
+        assertEquals(
+                new Limits(true, 300_000, 0, 8).withAgeing(600_000).withMemory(0, 1L << 30),
+                configuration.limits(),
+                "after a change that was given up");
     }
 
     @Test
@@ -266,16 +246,6 @@ class PreemptibleConfigurationTest {
         assertEquals(FormValidation.Kind.ERROR, page.doCheckZone("Mars").kind);
         assertTrue(page.doAutoCompleteZone("berl").getValues().contains("Europe/Berlin"));
         assertEquals(FormValidation.Kind.ERROR, page.doCheckLongMinutes("10081").kind);
-    }
-
-    @Test
-    void aWordThatIsNoneIsRefused() {
-        assertEquals(
-                "By what executor time is shared is \u201cUSER\u201d, but must be one of these words: user, folder, job.",
-                assertThrows(IllegalArgumentException.class, () -> configuration.setOwnerBy("USER")).getMessage());
-        assertThrows(IllegalArgumentException.class, () -> configuration.setUndumpable("kill"));
-        assertEquals(UNCONFIGURED, configuration.limits());
-        assertEquals(OwnerBy.USER, configuration.ownerBy());
     }
 
     @Test

@@ -3,6 +3,7 @@ package io.jenkins.plugins.preemptible.config;
 import static org.awaitility.Awaitility.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import hudson.model.Cause;
@@ -13,15 +14,24 @@ import hudson.model.Run;
 import hudson.triggers.TimerTrigger;
 import io.jenkins.plugins.preemptible.engine.policy.Limits;
 import io.jenkins.plugins.preemptible.engine.simulation.PastJob;
+import java.lang.reflect.Field;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import org.htmlunit.html.HtmlElement;
 import org.htmlunit.html.HtmlForm;
+import org.htmlunit.html.HtmlFormUtil;
 import org.htmlunit.html.HtmlPage;
+import org.jenkinsci.plugins.workflow.actions.TimingAction;
 import org.jenkinsci.plugins.workflow.cps.CpsFlowDefinition;
+import org.jenkinsci.plugins.workflow.graph.BlockEndNode;
+import org.jenkinsci.plugins.workflow.graph.FlowNode;
+import org.jenkinsci.plugins.workflow.graphanalysis.DepthFirstScanner;
 import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.AfterAll;
@@ -163,6 +173,53 @@ class RealBuildsTest {
                 answer.contains("Shortest undisturbed run is 86401, but must be a whole number from 0 to 86400."), answer);
     }
 
+    /** The list of other time slices and the undisturbed hours too, which are no single fields. */
+    @Test
+    void whatIsOnThePageIsTriedNotWhatIsSaved() throws Exception {
+        List<WorkflowRun> builds = longStages();
+        HtmlPage page = jenkins.createWebClient().goTo("configure");
+        HtmlForm form = page.getFormByName("config");
+        tried(page, form);
+        assertEquals(0, suspensions(form), "three stages of equal priority on two executors, and no time slice");
+
+        HtmlFormUtil.getButtonByCaption(form, "Add a time slice").click();
+        page.getWebClient().waitForBackgroundJavaScript(60_000);
+        form.getInputByName("_.minutes").setValue("5");
+        tried(page, form);
+        assertTrue(suspensions(form) > 0, "they take turns");
+        assertEquals(List.of(), PreemptibleConfiguration.get().getSliceRules(), "nothing is saved");
+
+        form.getInputByName("_.minutes").setValue("-5");
+        String answer = tried(page, form);
+        assertTrue(answer.contains("Time slice of a rule is -5, but must be a whole number"), answer);
+
+        form.getInputByName("_.minutes").setValue("5");
+        jenkins.submit(form);
+        assertEquals(1, PreemptibleConfiguration.get().getSliceRules().size());
+        page = jenkins.createWebClient().goTo("configure");
+        form = page.getFormByName("config");
+        form.getInputByName("_.undisturbedHours").click();
+        form.getInputByName("_.from").setValue("00:00");
+        form.getInputByName("_.to").setValue("00:00");
+        form.getInputByName("_.longMinutes").setValue("0");
+        tried(page, form);
+        assertEquals(0, suspensions(form), "all stages run undisturbed, the whole day");
+        assertNull(PreemptibleConfiguration.get().getUndisturbedHours());
+
+        PreemptibleConfiguration.get().setSliceRules(null);
+        builds.get(0).getParent().delete();
+    }
+
+    /** What the table says of ours. */
+    private static int suspensions(HtmlForm form) {
+        return form.querySelectorAll("table tr").stream()
+                .map(row -> row.querySelectorAll("td"))
+                .filter(cells -> cells.size() > 8 && cells.get(0).getTextContent().equals("suspend (ours)"))
+                .mapToInt(cells -> Integer.parseInt(cells.get(8).getTextContent()))
+                .findFirst()
+                .orElseThrow();
+    }
+
     private static String tried(HtmlPage page, HtmlForm form) throws Exception {
         HtmlElement button = form.querySelector("button[data-validate-button-method='try']");
         button.click();
@@ -171,13 +228,39 @@ class RealBuildsTest {
         return container.getTextContent();
     }
 
-    /** One of each kind; of the Pipeline two blocks have an executor. */
-    private static void finishedBuilds() throws Exception {
+    /** Three that began at about the same time, and which Jenkins takes to have run for half an hour each. */
+    private static List<WorkflowRun> longStages() throws Exception {
+        withoutSandboxes();
+        WorkflowJob job = jenkins.createProject(WorkflowJob.class, "long");
+        job.setDefinition(new CpsFlowDefinition("preemptible(label: 'built-in', priority: 4) { }", true));
+        // Kept, or they could be loaded anew.
+        List<WorkflowRun> builds = new ArrayList<>();
+        Field start = TimingAction.class.getDeclaredField("startTime");
+        start.setAccessible(true);
+        for (int number = 1; number <= 3; number++) {
+            WorkflowRun build = jenkins.buildAndAssertSuccess(job);
+            builds.add(build);
+            for (FlowNode node : new DepthFirstScanner().allNodes(build.getExecution())) {
+                if (node instanceof BlockEndNode) {
+                    TimingAction timing = node.getPersistentAction(TimingAction.class);
+                    start.setLong(timing, timing.getStartTime() + TimeUnit.MINUTES.toMillis(30));
+                }
+            }
+        }
+        return builds;
+    }
+
+    private static void withoutSandboxes() throws Exception {
         // Where a stage's sandbox would be: the stage then runs without one, and nothing of it outlives the test.
         Path sandboxes = jenkins.jenkins.getRootDir().toPath().resolve("preemptible");
         if (!Files.exists(sandboxes)) {
             Files.createFile(sandboxes);
         }
+    }
+
+    /** One of each kind; of the Pipeline two blocks have an executor. */
+    private static void finishedBuilds() throws Exception {
+        withoutSandboxes();
         long number = System.nanoTime();
         jenkins.buildAndAssertSuccess(jenkins.createFreeStyleProject("plain-" + number));
         WorkflowJob pipeline = jenkins.createProject(WorkflowJob.class, "pipeline-" + number);

@@ -1,14 +1,15 @@
 package io.jenkins.plugins.preemptible.hand;
 
+import static io.jenkins.plugins.preemptible.hand.Requests.answers;
+import static io.jenkins.plugins.preemptible.hand.Requests.only;
+import static io.jenkins.plugins.preemptible.hand.Requests.told;
 import static org.awaitility.Awaitility.await;
 import static org.hamcrest.MatcherAssert.assertThat;
 import static org.hamcrest.Matchers.containsString;
-import static org.hamcrest.Matchers.endsWith;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import hudson.cli.CLICommandInvoker;
 import hudson.model.Cause;
 import hudson.model.CauseAction;
 import hudson.model.Item;
@@ -21,7 +22,6 @@ import java.net.URL;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import jenkins.model.Jenkins;
@@ -56,15 +56,15 @@ class ByHandTest {
 
     private static final List<String> MAY_MANAGE = List.of("manager", "admin");
 
-    private static final Map<String, JenkinsRule.WebClient> CLIENTS = new HashMap<>();
-
     private static JenkinsRule j;
+    private static Requests web;
     private static WorkflowRun run;
     private static DumbSlave agent;
 
     @BeforeAll
     static void aStageRuns(JenkinsRule jenkins) throws Exception {
         j = jenkins;
+        web = new Requests(j);
         agent = j.createOnlineSlave();
         WorkflowJob job = j.createProject(WorkflowJob.class, "job");
         job.setDefinition(new CpsFlowDefinition(
@@ -73,6 +73,9 @@ class ByHandTest {
         j.waitForMessage("Sleeping for", run);
         // Whatever this machine can do: a record as of one that can suspend.
         StageRegistry.get().update(stage().id(), s -> s.opened(List.of("enter"), null));
+        WorkflowJob ended = j.createProject(WorkflowJob.class, "ended");
+        ended.setDefinition(new CpsFlowDefinition("", true));
+        j.buildAndAssertSuccess(ended);
         j.jenkins.setSecurityRealm(j.createDummySecurityRealm());
         j.jenkins.setAuthorizationStrategy(new MockAuthorizationStrategy()
                 .grant(Jenkins.READ, Item.READ).everywhere().to("reader", "owner", "stranger", "suspender", "manager")
@@ -85,7 +88,7 @@ class ByHandTest {
 
     @AfterEach
     void asBefore() throws Exception {
-        StageRegistry.get().update(stage().id(), s -> s.byHand(false));
+        StageRegistry.get().update(stage().id(), StageRecord::notByHand);
         run.removeActions(NeverPreemptAction.class);
         DrainedAgents.get().undo(agent.getNodeName());
     }
@@ -123,14 +126,14 @@ class ByHandTest {
     void eachMaySuspendWhatHeMay() throws Exception {
         for (String user : USERS) {
             boolean may = MAY_SUSPEND.contains(user);
-            answers(may ? 200 : 403, may ? "is being suspended" : "is missing the Preemptible/Suspend permission",
-                    post(user, onBuild("suspend?stage=tests")));
+            answers(may ? 200 : 403, may ? "is being suspended" : "is missing the Preemptible/Suspend permission: nothing was done",
+                    web.post(user, onBuild("suspend?stage=tests")));
             assertEquals(may, stage().byHand(), user);
-            answers(may ? 200 : 403, may ? "goes on as soon as" : "is missing", post(user, onBuild("resume")));
+            answers(may ? 200 : 403, may ? "goes on as soon as" : "is missing", web.post(user, onBuild("resume")));
             assertFalse(stage().byHand(), user);
-            assertEquals(may ? 0 : 6, command("suspend", user, "job", "1", "tests").returnCode(), user);
+            assertEquals(may ? 0 : 6, web.command("suspend", user, "job", "1", "tests").returnCode(), user);
             assertEquals(may, stage().byHand(), user);
-            assertEquals(may ? 0 : 6, command("resume", user, "job", "1").returnCode(), user);
+            assertEquals(may ? 0 : 6, web.command("resume", user, "job", "1").returnCode(), user);
             assertFalse(stage().byHand(), user);
         }
         assertThat(JenkinsRule.getLog(run), containsString("[preemptible] owner wants this stage suspended"));
@@ -140,12 +143,12 @@ class ByHandTest {
     @Test
     void aStageIsMeantByItsNameOrItsIdOrWithAllOthers() throws Exception {
         for (String verb : new String[] {"suspend", "suspend?stage=tests", "suspend?stage=" + stage().id()}) {
-            WebResponse suspended = post("suspender", onBuild(verb));
+            WebResponse suspended = web.post("suspender", onBuild(verb));
             answers(200, "is being suspended", suspended);
             JSONObject json = JSONObject.fromObject(suspended.getContentAsString());
             assertEquals(stage().id(), only(json.getJSONArray("stages"), "stage", "tests").getString("id"));
             assertTrue(stage().byHand(), verb);
-            answers(200, "goes on as soon as", post("suspender", onBuild("resume")));
+            answers(200, "goes on as soon as", web.post("suspender", onBuild("resume")));
         }
     }
 
@@ -153,16 +156,16 @@ class ByHandTest {
     void exemptionsAreForThoseWhoManage() throws Exception {
         for (String user : USERS) {
             boolean may = MAY_MANAGE.contains(user);
-            answers(may ? 200 : 403, may ? "not suspended for others" : "Preemptible", post(user, onBuild("never")));
+            answers(may ? 200 : 403, may ? "not suspended for others" : "Preemptible", web.post(user, onBuild("never")));
             assertEquals(may, NeverPreemptAction.holds(run.getExternalizableId()), user);
-            answers(may ? 200 : 403, may ? "again" : "Preemptible/Manage", post(user, onBuild("preempt-again")));
+            answers(may ? 200 : 403, may ? "again" : "Preemptible/Manage", web.post(user, onBuild("preempt-again")));
             assertFalse(NeverPreemptAction.of(run), user);
-            assertEquals(may ? 0 : 6, command("never", user, "job", "1").returnCode(), user);
+            assertEquals(may ? 0 : 6, web.command("never", user, "job", "1").returnCode(), user);
             assertEquals(may, NeverPreemptAction.of(run), user);
-            assertEquals(may ? 0 : 6, command("never", user, "job", "1", "--undo").returnCode(), user);
+            assertEquals(may ? 0 : 6, web.command("never", user, "job", "1", "--undo").returnCode(), user);
             assertFalse(NeverPreemptAction.of(run), user);
         }
-        answers(409, "is not exempt", post("admin", onBuild("preempt-again")));
+        answers(409, "is not exempt", web.post("admin", onBuild("preempt-again")));
     }
 
     @Test
@@ -170,28 +173,28 @@ class ByHandTest {
         String node = agent.getNodeName();
         for (String user : USERS) {
             boolean may = MAY_MANAGE.contains(user);
-            answers(may ? 200 : 403, may ? "is being drained" : "Preemptible/Manage", post(user, onAgent("drain")));
+            answers(may ? 200 : 403, may ? "is being drained" : "Preemptible/Manage", web.post(user, onAgent("drain")));
             assertEquals(may, DrainedAgents.get().contains(node), user);
             assertEquals(may, new DrainedAgents().contains(node), user + ", as it is saved");
-            answers(may ? 200 : 403, may ? "not being drained" : "Preemptible", post(user, onAgent("undrain")));
+            answers(may ? 200 : 403, may ? "not being drained" : "Preemptible", web.post(user, onAgent("undrain")));
             assertFalse(DrainedAgents.get().contains(node), user);
-            assertEquals(may ? 0 : 6, command("drain", user, node).returnCode(), user);
+            assertEquals(may ? 0 : 6, web.command("drain", user, node).returnCode(), user);
             assertEquals(may, DrainedAgents.get().contains(node), user);
-            assertEquals(may ? 0 : 6, command("drain", user, node, "--undo").returnCode(), user);
+            assertEquals(may ? 0 : 6, web.command("drain", user, node, "--undo").returnCode(), user);
             assertFalse(new DrainedAgents().contains(node), user);
         }
-        answers(409, "is not being drained", post("admin", onAgent("undrain")));
+        answers(409, "is not being drained", web.post("admin", onAgent("undrain")));
     }
 
     @Test
     void anonymousMayNothing() throws Exception {
         for (String verb : new String[] {"suspend", "resume", "never", "preempt-again"}) {
-            assertEquals(403, post(null, onBuild(verb)).getStatusCode(), verb);
+            assertEquals(403, web.post(null, onBuild(verb)).getStatusCode(), verb);
         }
         for (String verb : new String[] {"drain", "undrain"}) {
-            assertEquals(403, post(null, onAgent(verb)).getStatusCode(), verb);
+            assertEquals(403, web.post(null, onAgent(verb)).getStatusCode(), verb);
         }
-        assertEquals(403, get(null, "preemptible/api/json").getStatusCode());
+        assertEquals(403, web.get(null, "preemptible/api/json").getStatusCode());
         assertFalse(stage().byHand());
         assertFalse(DrainedAgents.get().contains(agent.getNodeName()));
     }
@@ -202,9 +205,11 @@ class ByHandTest {
             onBuild("suspend"), onBuild("resume"), onBuild("never"), onBuild("preempt-again"), onAgent("drain"),
             onAgent("undrain")
         }) {
-            assertEquals(405, get("admin", address).getStatusCode(), address);
+            WebResponse refused = web.get("admin", address);
+            answers(405, "needs POST, and this was GET: nothing was done", refused);
+            assertEquals("POST", refused.getResponseHeaderValue("Allow"));
             WebRequest bare = new WebRequest(new URL(j.getURL(), address), HttpMethod.POST);
-            assertEquals(403, client("admin").loadWebResponse(bare).getStatusCode(), address);
+            assertEquals(403, web.client("admin").loadWebResponse(bare).getStatusCode(), address);
         }
         assertFalse(stage().byHand());
         assertFalse(NeverPreemptAction.of(run));
@@ -213,33 +218,53 @@ class ByHandTest {
 
     @Test
     void whatIsNotThereIsToldAsSuch() throws Exception {
-        answers(404, "no preemptible stage \u201cother\u201d", post("admin", onBuild("suspend?stage=other")));
-        answers(400, "is empty", post("admin", onBuild("suspend?stage=")));
-        answers(409, "is not suspended", post("admin", onBuild("resume")));
-        assertEquals(404, post("admin", "job/job/2/preemptible/suspend").getStatusCode());
-        assertEquals(404, post("blind", onBuild("suspend")).getStatusCode(), "as if there were no such job");
-        assertEquals(404, post("admin", "computer/other/preemptible/drain").getStatusCode());
+        answers(404, "no preemptible stage \u201cother\u201d", web.post("admin", onBuild("suspend?stage=other")));
+        answers(400, "is empty", web.post("admin", onBuild("suspend?stage=")));
+        answers(409, "is not suspended", web.post("admin", onBuild("resume")));
+        answers(404, "no \u201cexplode\u201d here: nothing was done. There are these: suspend, resume, never",
+                web.post("admin", onBuild("explode")));
+        answers(404, "There are these: drain, undrain.", web.get("reader", onAgent("drain/twice")));
+        answers(404, "There are these: api/json, api/xml.", web.get("reader", "preemptible/state"));
+        answers(409, "look whether it is the right build", web.post("admin", "job/ended/1/preemptible/suspend"));
+        answers(409, "nothing left to exempt", web.post("admin", "job/ended/1/preemptible/never"));
+        assertEquals(404, web.post("admin", "job/job/2/preemptible/suspend").getStatusCode());
+        assertEquals(404, web.post("blind", onBuild("suspend")).getStatusCode(), "as if there were no such job");
+        assertEquals(404, web.post("admin", "computer/other/preemptible/drain").getStatusCode());
 
-        told(3, "no build 2", command("suspend", "admin", "job", "2"));
-        told(3, "No such job 'nosuch'", command("suspend", "admin", "nosuch", "1"));
-        told(3, "No such job 'job'", command("never", "blind", "job", "1"));
-        told(3, "no preemptible stage", command("resume", "admin", "job", "1", "other"));
-        told(4, "is not suspended", command("resume", "admin", "job", "1"));
-        told(3, "no agent", command("drain", "admin", "other"));
-        told(6, "Preemptible/Manage", command("drain", "reader", "other"));
+        told(3, "no build 2", web.command("suspend", "admin", "job", "2"));
+        told(3, "No such job 'nosuch'", web.command("suspend", "admin", "nosuch", "1"));
+        told(3, "No such job 'job'", web.command("never", "blind", "job", "1"));
+        told(3, "no preemptible stage", web.command("resume", "admin", "job", "1", "other"));
+        told(4, "is not suspended", web.command("resume", "admin", "job", "1"));
+        told(3, "no agent", web.command("drain", "admin", "other"));
+        told(6, "Preemptible/Manage", web.command("drain", "reader", "other"));
+    }
+
+    @Test
+    void whatCannotBeSavedIsNotDone() throws Exception {
+        Path inTheWay = j.jenkins.getRootDir().toPath().resolve("preemptible-drained.xml");
+        Files.deleteIfExists(inTheWay);
+        Files.createDirectories(inTheWay.resolve("full"));
+        try {
+            answers(500, "cannot save which agents are drained", web.post("manager", onAgent("drain")));
+            assertFalse(DrainedAgents.get().contains(agent.getNodeName()));
+        } finally {
+            Files.delete(inTheWay.resolve("full"));
+            Files.delete(inTheWay);
+        }
     }
 
     @Test
     void aStageThatCannotBeSuspendedSaysWhy() throws Exception {
         StageRegistry.get().update(stage().id(), s -> s.opened(null, "CRIU was not found."));
         try {
-            WebResponse refused = post("owner", onBuild("suspend"));
+            WebResponse refused = web.post("owner", onBuild("suspend"));
             answers(409, "cannot be suspended as it is. CRIU was not found.", refused);
             JSONObject one = only(
                     JSONObject.fromObject(refused.getContentAsString()).getJSONArray("stages"), "stage", "tests");
             assertFalse(one.getBoolean("ok"));
             assertFalse(stage().byHand());
-            answers(200, "but 1 that cannot", post("manager", onAgent("drain")));
+            answers(200, "but 1 that cannot", web.post("manager", onAgent("drain")));
         } finally {
             StageRegistry.get().update(stage().id(), s -> s.opened(List.of("enter"), null));
         }
@@ -250,40 +275,31 @@ class ByHandTest {
         assertEquals(List.of(), buttons("reader"));
         assertEquals(List.of("suspend"), buttons("owner"));
         assertEquals(List.of("suspend", "never"), buttons("manager"));
-        press("owner", run.getUrl(), "suspend");
+        web.press("owner", run.getUrl(), "suspend");
         assertTrue(stage().byHand());
-        press("manager", run.getUrl(), "never");
+        web.press("manager", run.getUrl(), "never");
         assertTrue(NeverPreemptAction.of(run));
-        assertThat(page("reader", run.getUrl()).asNormalizedText(), containsString("never suspended for others"));
-        assertThat(page("reader", run.getUrl()).asNormalizedText(), containsString("was suspended by hand"));
+        assertThat(web.page("reader", run.getUrl()).asNormalizedText(), containsString("never suspended for others"));
+        assertThat(web.page("reader", run.getUrl()).asNormalizedText(), containsString("is being suspended by hand"));
         assertEquals(List.of("resume", "preempt-again"), buttons("manager"));
-        press("manager", run.getUrl(), "preempt-again");
+        web.press("manager", run.getUrl(), "preempt-again");
         assertFalse(NeverPreemptAction.of(run));
-        press("owner", run.getUrl(), "resume");
+        web.press("owner", run.getUrl(), "resume");
         assertFalse(stage().byHand());
     }
 
     /** The verbs of the forms on the build's page. */
     private static List<String> buttons(String user) throws Exception {
-        return page(user, run.getUrl()).getForms().stream()
+        return web.page(user, run.getUrl()).getForms().stream()
                 .map(HtmlForm::getActionAttribute)
                 .filter(action -> action.contains("/preemptible/"))
                 .map(action -> action.substring(action.lastIndexOf('/') + 1))
                 .toList();
     }
 
-    /** What a browser sends for a button of a page, and that it is back on that page then. */
-    private static void press(String user, String page, String verb) throws Exception {
-        JenkinsRule.WebClient client = browser(user);
-        WebRequest request = form(client.goTo(page), "/preemptible/" + verb).getWebRequest(null);
-        WebResponse back = client.loadWebResponse(client.addCrumb(request));
-        assertEquals(200, back.getStatusCode());
-        assertThat(back.getWebRequest().getUrl().toString(), endsWith(page));
-    }
-
     @Test
     void aBrowserIsShownTheSentence() throws Exception {
-        JenkinsRule.WebClient client = browser("owner");
+        JenkinsRule.WebClient client = web.browser("owner");
         WebRequest request = new WebRequest(new URL(j.getURL(), onBuild("resume")), HttpMethod.POST);
         request.setAdditionalHeader("Accept", "text/html,*/*;q=0.8");
         WebResponse refused = client.loadWebResponse(client.addCrumb(request));
@@ -294,10 +310,11 @@ class ByHandTest {
 
     @Test
     void whatWasAskedForIsSaved() throws Exception {
-        post("manager", onBuild("suspend"));
-        post("manager", onBuild("never"));
+        web.post("manager", onBuild("suspend"));
+        web.post("manager", onBuild("never"));
         Path home = j.jenkins.getRootDir().toPath();
         assertThat(Files.readString(home.resolve("preemptible-stages.xml")), containsString("<byHand>true</byHand>"));
+        assertEquals("manager", stage().byHandUser());
         assertThat(
                 Files.readString(run.getRootDir().toPath().resolve("build.xml")),
                 containsString(NeverPreemptAction.class.getName()));
@@ -306,49 +323,32 @@ class ByHandTest {
     @Test
     void theAgentsPageDrains() throws Exception {
         String address = agent.toComputer().getUrl() + "preemptible/";
-        assertThat(page("manager", address).asNormalizedText(), containsString("job #1"));
-        press("manager", address, "drain");
+        assertThat(web.page("manager", address).asNormalizedText(), containsString("job #1"));
+        web.press("manager", address, "drain");
         assertTrue(DrainedAgents.get().contains(agent.getNodeName()));
-        HtmlPage page = page("manager", address);
+        HtmlPage page = web.page("manager", address);
         assertThat(page.asNormalizedText(), containsString("manager has been draining this agent"));
-        press("manager", address, "undrain");
+        web.press("manager", address, "undrain");
         assertFalse(DrainedAgents.get().contains(agent.getNodeName()));
         assertThat(
-                page("manager", agent.toComputer().getUrl()).asNormalizedText(), containsString("Preemptible stages"));
+                web.page("manager", agent.toComputer().getUrl()).asNormalizedText(), containsString("Preemptible stages"));
 
-        HtmlPage blind = page("blind", address);
+        HtmlPage blind = web.page("blind", address);
         assertThat(blind.asNormalizedText(), containsString("a build that you may not see"));
         assertFalse(blind.asNormalizedText().contains("job #1"));
         assertTrue(blind.getForms().stream().noneMatch(form -> form.getActionAttribute().contains("drain")));
     }
 
-    private static JenkinsRule.WebClient browser(String user) {
-        JenkinsRule.WebClient client = j.createWebClient().withThrowExceptionOnFailingStatusCode(false);
-        client.getOptions().setJavaScriptEnabled(false);
-        return client.withBasicCredentials(user);
-    }
-
-    private static HtmlPage page(String user, String address) throws Exception {
-        return browser(user).goTo(address);
-    }
-
-    private static HtmlForm form(HtmlPage page, String action) {
-        return page.getForms().stream()
-                .filter(form -> form.getActionAttribute().endsWith(action))
-                .findFirst()
-                .orElseThrow();
-    }
-
     @Test
     void programsReadTheWholeState() throws Exception {
-        post("manager", onBuild("never"));
-        post("manager", onAgent("drain"));
+        web.post("manager", onBuild("never"));
+        web.post("manager", onAgent("drain"));
         WorkflowJob other = j.createProject(WorkflowJob.class, "other");
         other.setDefinition(new CpsFlowDefinition("node('" + agent.getNodeName() + "') {}", true));
         WorkflowRun waiting = other.scheduleBuild2(0).waitForStart();
         // What was decided is there after the next look.
         JSONObject item = await("a decision about the item").atMost(Duration.ofMinutes(1)).until(
-                () -> state("reader").getJSONArray("waiting").stream()
+                () -> web.state("reader").getJSONArray("waiting").stream()
                         .map(JSONObject.class::cast)
                         .filter(one -> one.get("decision") instanceof JSONObject decision && !decision.isNullObject())
                         .findFirst()
@@ -360,7 +360,7 @@ class ByHandTest {
         assertThat(item.getJSONObject("decision").getString("sentence"), containsString("No fitting agent"));
         assertTrue(item.getInt("priority") > 0);
 
-        JSONObject state = state("reader");
+        JSONObject state = web.state("reader");
         assertTrue(state.getJSONObject("limits").getBoolean("enabled"));
         JSONObject drained = only(state.getJSONArray("agents"), "name", agent.getNodeName());
         assertTrue(drained.getBoolean("drained"));
@@ -375,29 +375,15 @@ class ByHandTest {
         assertEquals("null", running.getString("whyNotPreemptible"));
         assertEquals(0, state.getJSONArray("suspended").size());
 
-        JSONObject seenByTheBlind = state("blind");
+        JSONObject seenByTheBlind = web.state("blind");
         assertEquals(0, seenByTheBlind.getJSONArray("running").size());
         assertEquals(0, seenByTheBlind.getJSONArray("waiting").size());
         assertThat(
-                get("reader", "preemptible/api/xml?tree=running[stage]").getContentAsString(),
+                web.get("reader", "preemptible/api/xml?tree=running[stage]").getContentAsString(),
                 containsString("<stage>tests</stage>"));
-        post("manager", onAgent("undrain"));
+        web.post("manager", onAgent("undrain"));
         waiting.doStop();
         j.waitForCompletion(waiting);
-    }
-
-    private static JSONObject state(String user) throws Exception {
-        WebResponse response = get(user, "preemptible/api/json");
-        assertEquals(200, response.getStatusCode());
-        return JSONObject.fromObject(response.getContentAsString());
-    }
-
-    private static JSONObject only(JSONArray all, String key, String value) {
-        return all.stream()
-                .map(JSONObject.class::cast)
-                .filter(one -> one.getString(key).equals(value))
-                .findFirst()
-                .orElseThrow(() -> new AssertionError("no " + value + " in " + all));
     }
 
     private static String onBuild(String verb) {
@@ -406,40 +392,5 @@ class ByHandTest {
 
     private static String onAgent(String verb) {
         return agent.toComputer().getUrl() + "preemptible/" + verb;
-    }
-
-    /** Nothing is rendered, which makes it fast, and nobody is led to a login. */
-    private static JenkinsRule.WebClient client(String user) throws Exception {
-        return CLIENTS.computeIfAbsent(String.valueOf(user), name -> {
-            JenkinsRule.WebClient client = j.createWebClient().withThrowExceptionOnFailingStatusCode(false);
-            return user == null ? client : client.withBasicCredentials(user);
-        });
-    }
-
-    private static WebResponse post(String user, String address) throws Exception {
-        JenkinsRule.WebClient client = client(user);
-        return client.loadWebResponse(
-                client.addCrumb(new WebRequest(new URL(j.getURL(), address), HttpMethod.POST)));
-    }
-
-    private static WebResponse get(String user, String address) throws Exception {
-        return client(user).loadWebResponse(new WebRequest(new URL(j.getURL(), address)));
-    }
-
-    /** That the answer has this status, and a sentence with this text. */
-    private static void answers(int status, String text, WebResponse response) {
-        assertEquals(status, response.getStatusCode(), response.getContentAsString());
-        JSONObject json = JSONObject.fromObject(response.getContentAsString());
-        assertEquals(status == 200, json.getBoolean("ok"));
-        assertThat(json.getString("message"), containsString(text));
-    }
-
-    private static CLICommandInvoker.Result command(String verb, String user, String... arguments) {
-        return new CLICommandInvoker(j, "preemptible-" + verb).asUser(user).invokeWithArgs(arguments);
-    }
-
-    private static void told(int status, String text, CLICommandInvoker.Result result) {
-        assertEquals(status, result.returnCode(), result.stderr());
-        assertThat(result.stderr(), containsString(text));
     }
 }

@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.view;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -70,6 +71,13 @@ class ExportedActionsTest {
         node.addOrReplaceAction(new SuspendedStageAction("fuzz", "RESUMING", 2_000, null, null, true, 0));
         assertEquals("RESUMING", stageAction(node).getString("state"));
         assertTrue(stageAction(node).getBoolean("frozen"));
+        assertFalse(stageAction(node).getBoolean("byHand"));
+        assertEquals("null", stageAction(node).getString("byHandUser"));
+
+        node.addOrReplaceAction(
+                new SuspendedStageAction("fuzz", "SUSPENDED", 2_000, null, null, REASON, true, 0, true, "ada"));
+        assertTrue(stageAction(node).getBoolean("byHand"));
+        assertEquals("ada", stageAction(node).getString("byHandUser"));
         end(build);
     }
 
@@ -78,7 +86,7 @@ class ExportedActionsTest {
         WorkflowRun build = sleepingBuild();
         FlowNode node = build.getExecution().getCurrentHeads().get(0);
         // On a running Pipeline: nothing can be added to the nodes of one that ended.
-        node.addOrReplaceAction(new SuspendedStageAction("fuzz", "SUSPENDED", 1_000, null, REASON, false, 5));
+        node.addOrReplaceAction(new SuspendedStageAction("fuzz", "SUSPENDED", 1_000, null, null, REASON, false, 5, true, "ada"));
         node.save();
         end(build);
 
@@ -95,6 +103,8 @@ class ExportedActionsTest {
         assertNull(action.getPreemptor());
         assertEquals(REASON, action.getReason());
         assertEquals(5, action.getSize());
+        assertTrue(action.isByHand());
+        assertEquals("ada", action.getByHandUser());
     }
 
     @Test

@@ -85,6 +85,21 @@ class SuspendedBadgeActionTest {
     }
 
     @Test
+    void theBadgeSaysWhoWantsItSuspended() {
+        suspended(
+                new SuspendedStages.View("a", "x #1", 1, true, 0, true, "ada"),
+                new SuspendedStages.View("b", null, 1, false, 0, true, null));
+
+        List<String> lines = build.getAction(SuspendedBadgeAction.class).getSentences();
+
+        assertTrue(
+                lines.get(0).contains("in favour of x #1. It was suspended by hand, by ada, and goes on when somebody says"
+                        + " so. Its processes are frozen"),
+                lines.get(0));
+        assertTrue(lines.get(1).endsWith(" It was suspended by hand and goes on when somebody says so."), lines.get(1));
+    }
+
+    @Test
     void theBuildsOwnPageSaysItToo() throws Exception {
         suspended(new SuspendedStages.View("fuzz", "deploy #12", System.currentTimeMillis(), false, 1024));
         String page = jenkins.createWebClient().getPage(build).asNormalizedText();

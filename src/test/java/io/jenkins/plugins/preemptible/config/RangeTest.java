@@ -1,0 +1,68 @@
+package io.jenkins.plugins.preemptible.config;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import io.jenkins.plugins.preemptible.engine.policy.Limits;
+import org.junit.jupiter.api.Test;
+
+/** What holds unless something else is set, and what cannot be set; without a controller. */
+class RangeTest {
+
+    private static final Limits UNCONFIGURED = new Limits(true, 0, 0, 0).withAgeing(600_000).withMemory(0, 1L << 30);
+
+    private final PreemptibleConfiguration configuration = new PreemptibleConfiguration(new PreemptibleConfiguration());
+
+    @Test
+    void preemptsWithoutBeingConfigured() {
+        assertEquals(UNCONFIGURED, new PreemptibleConfiguration().limits());
+        assertEquals(1L << 30, new PreemptibleConfiguration().memoryFloorBytes());
+        assertEquals(OwnerBy.USER, new PreemptibleConfiguration().ownerBy());
+    }
+
+    @Test
+    void aValueOutOfRangeIsRefusedAndNothingChanges() {
+        for (int minutes : new int[] {Integer.MIN_VALUE, -1, 10_081, Integer.MAX_VALUE}) {
+            IllegalArgumentException refused =
+                    assertThrows(IllegalArgumentException.class, () -> configuration.setTimeSliceMinutes(minutes));
+            assertEquals(
+                    "Time slice is " + minutes + ", but must be a whole number from 0 to 10080.",
+                    refused.getMessage());
+        }
+        for (int seconds : new int[] {-1, 86_401}) {
+            assertThrows(IllegalArgumentException.class, () -> configuration.setExemptSeconds(seconds));
+        }
+        for (int suspensions : new int[] {-1, 1_001}) {
+            assertThrows(IllegalArgumentException.class, () -> configuration.setMostSuspensions(suspensions));
+            assertThrows(IllegalArgumentException.class, () -> configuration.setMostSuspendedPerAgent(suspensions));
+        }
+        for (int stages : new int[] {-1, 100_001}) {
+            assertThrows(IllegalArgumentException.class, () -> configuration.setMostSuspended(stages));
+        }
+        for (int megabytes : new int[] {-1, 1_048_577}) {
+            assertThrows(IllegalArgumentException.class, () -> configuration.setMemoryFloorMegabytes(megabytes));
+            assertThrows(IllegalArgumentException.class, () -> configuration.setImageLimitMegabytes(megabytes));
+        }
+        for (int minutes : new int[] {-1, 10_081}) {
+            assertThrows(IllegalArgumentException.class, () -> configuration.setAgeingMinutes(minutes));
+            assertThrows(IllegalArgumentException.class, () -> new SliceRule(minutes));
+            assertThrows(
+                    IllegalArgumentException.class, () -> new UndisturbedHours("8:00", "9:00").setLongMinutes(minutes));
+        }
+        for (int priority : new int[] {0, 1_001}) {
+            assertThrows(IllegalArgumentException.class, () -> new SliceRule(1).setHighestPriority(priority));
+            assertThrows(IllegalArgumentException.class, () -> new SliceRule(1).setLowestPriority(priority));
+        }
+        assertEquals(UNCONFIGURED, configuration.limits());
+    }
+
+    @Test
+    void aWordThatIsNoneIsRefused() {
+        assertEquals(
+                "By what executor time is shared is \u201cUSER\u201d, but must be one of these words: user, folder, job.",
+                assertThrows(IllegalArgumentException.class, () -> configuration.setOwnerBy("USER")).getMessage());
+        assertThrows(IllegalArgumentException.class, () -> configuration.setUndumpable("kill"));
+        assertEquals(UNCONFIGURED, configuration.limits());
+        assertEquals(OwnerBy.USER, configuration.ownerBy());
+    }
+}
