@@ -35,7 +35,7 @@ public enum Reason {
     /** Keep a suspended stage. */
     SUSPENDED_BY_HAND("Somebody suspended the stage by hand; it goes on when somebody says so."),
     /** Keep. */
-    AGENT_NOT_ACCEPTING("No fitting agent is online and accepts builds."),
+    AGENT_NOT_ACCEPTING("No agent that fits is online and takes work, or another plugin holds this back."),
     /** Keep. */
     EXECUTOR_FREE_ALREADY("An idle executor fits: nothing has to be suspended."),
     /** Keep a waiting item. */
