@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.lifecycle;
 
+import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.Extension;
 import hudson.model.Node;
 import hudson.model.PeriodicWork;
@@ -18,8 +19,8 @@ import java.util.logging.Logger;
  *
  * <ol>
  *   <li>Asks the agent soon after each start of a step, and every {@value #PERIOD_SECONDS} s; the stage runs on untouched.
- *   <li>Something that stays as long as its process, such as a tracer, is noted with the stage: it is chosen for nobody
- *       until that is gone. The build log says it once.
+ *   <li>Something that stays as long as its process, such as a tracer, or a lock that it took on its executor, is noted
+ *       with the stage: it is chosen for nobody until that is gone. The build log says it once.
  *   <li>Something that passes, such as a connection, is left to the freeze, which refuses it if it is still there then.
  * </ol>
  */
@@ -65,6 +66,16 @@ public final class Preflights extends PeriodicWork {
                 && !live.ending();
     }
 
+    @CheckForNull
+    private static String heldLock(LiveStage live) throws InterruptedException {
+        try {
+            return StepsInFlight.of(live).heldLock();
+        } catch (IOException x) {
+            LOGGER.log(Level.FINE, x, () -> "cannot tell which steps run in stage " + live.id());
+            return null;
+        }
+    }
+
     static void look(String stageId) throws InterruptedException {
         StageRecord stage = StageRegistry.get().find(stageId);
         LiveStage live = LiveStage.find(stageId);
@@ -86,14 +97,14 @@ public final class Preflights extends PeriodicWork {
         }
         live.memory().seen(System.currentTimeMillis(), seen.residentBytes());
         Measured.of(stage.node).freeBytes(seen.freeBytes());
-        String leak = seen.leak();
+        String leak = seen.leak() == null ? heldLock(live) : seen.leak();
         StageRecord now = StageRegistry.get().find(stageId);
         if (!looksAt(now) || Objects.equals(now.leak, leak)) {
             return;
         }
         StageRegistry.get().settle(stageId, s -> {
             s.leak = leak;
-            s.everUndumpable |= leak != null;
+            s.everUndumpable |= seen.leak() != null;
         });
         if (leak == null) {
             StageLog.line(live.context(), "This stage can be suspended again: what stood against it is gone.");

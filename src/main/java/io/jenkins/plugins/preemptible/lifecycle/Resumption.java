@@ -197,7 +197,7 @@ public final class Resumption {
                         "The image stays among the artifacts, because this artifact manager cannot remove one file;"
                                 + " its key is gone, so nobody can read it.");
             }
-            List<FlowNode> inFlight = StepsInFlight.of(live.context()).external();
+            List<FlowNode> inFlight = StepsInFlight.of(live).external();
             StageMarks.resumed(live.context(), inFlight);
             StageMarks.went(
                     live.context(),

@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.lifecycle;
 
+import edu.umd.cs.findbugs.annotations.CheckForNull;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -8,11 +9,13 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.jenkinsci.plugins.workflow.cps.nodes.StepNode;
 import org.jenkinsci.plugins.workflow.flow.FlowExecution;
+import org.jenkinsci.plugins.workflow.graph.BlockStartNode;
 import org.jenkinsci.plugins.workflow.graph.FlowNode;
 import org.jenkinsci.plugins.workflow.steps.StepContext;
 import org.jenkinsci.plugins.workflow.steps.StepDescriptor;
 import org.jenkinsci.plugins.workflow.steps.StepExecution;
 import org.jenkinsci.plugins.workflow.steps.durable_task.DurableTaskStep;
+import org.jenkinsci.plugins.workflow.support.steps.ExecutorStep;
 
 /**
  * The innermost steps that run inside a stage at one moment.
@@ -23,29 +26,63 @@ import org.jenkinsci.plugins.workflow.steps.durable_task.DurableTaskStep;
  *       checkout or a junit step runs inside the agent's JVM and cannot be frozen.
  *   <li>None at all means that the Pipeline is just between two steps.
  * </ol>
+ *
+ * <p>A {@code lock} of Lockable Resources that was taken on the stage's executor stands against it as well: whoever got
+ * that executor might wait there for the lock, and the stage for the executor, for ever. One that was taken before the
+ * executor does not: who takes both in that order waits without an executor.
+ *
+ * @param external the external processes
+ * @param others names of the other steps
+ * @param locked whether one of them runs inside a lock that was taken on the executor
  */
-record StepsInFlight(List<FlowNode> external, List<String> others) {
+record StepsInFlight(List<FlowNode> external, List<String> others, boolean locked) {
 
     private static final long LONGEST_WAIT_SECONDS = 5;
+    /** By its name: the plugin need not be there. */
+    private static final String LOCK = "lock";
 
-    static StepsInFlight of(StepContext context) throws IOException, InterruptedException {
+    static StepsInFlight of(LiveStage live) throws IOException, InterruptedException {
+        StepContext context = live.context();
+        StageRecord stage = StageRegistry.get().find(live.id());
+        boolean nested = stage != null && stage.form() == StageRecord.Form.NESTED;
         FlowNode block = context.get(FlowNode.class);
         FlowExecution execution = context.get(FlowExecution.class);
         List<FlowNode> external = new ArrayList<>();
         List<String> others = new ArrayList<>();
+        boolean locked = false;
         for (StepExecution step : innermost(execution)) {
             FlowNode node = step.getContext().get(FlowNode.class);
             if (node == null || node.equals(block) || !node.getEnclosingBlocks().contains(block)) {
                 continue;
             }
-            StepDescriptor kind = node instanceof StepNode ? ((StepNode) node).getDescriptor() : null;
+            locked |= lockedOnExecutor(node, block, nested);
+            StepDescriptor kind = kind(node);
             if (kind instanceof DurableTaskStep.DurableTaskStepDescriptor) {
                 external.add(node);
             } else {
                 others.add(kind == null ? node.getDisplayFunctionName() : kind.getFunctionName());
             }
         }
-        return new StepsInFlight(List.copyOf(external), List.copyOf(others));
+        return new StepsInFlight(List.copyOf(external), List.copyOf(others), locked);
+    }
+
+    /** Looks outwards from the step to the block that took the executor: ours, or the node block around it. */
+    private static boolean lockedOnExecutor(FlowNode step, FlowNode block, boolean nested) {
+        for (BlockStartNode around : step.getEnclosingBlocks()) {
+            StepDescriptor kind = kind(around);
+            if (kind != null && kind.getFunctionName().equals(LOCK)) {
+                return true;
+            }
+            if (nested ? kind instanceof ExecutorStep.DescriptorImpl : around.equals(block)) {
+                return false;
+            }
+        }
+        return false;
+    }
+
+    @CheckForNull
+    private static StepDescriptor kind(FlowNode node) {
+        return node instanceof StepNode ? ((StepNode) node).getDescriptor() : null;
     }
 
     private static List<StepExecution> innermost(FlowExecution execution) throws IOException, InterruptedException {
@@ -61,6 +98,14 @@ record StepsInFlight(List<FlowNode> external, List<String> others) {
         if (!others.isEmpty()) {
             return "the step '" + others.get(0) + "' runs inside the agent's JVM";
         }
-        return external.isEmpty() ? "no external process is running in it" : null;
+        return external.isEmpty() ? "no external process is running in it" : heldLock();
+    }
+
+    /** What a lock means for the stage, in words; null when there is none. */
+    @CheckForNull
+    String heldLock() {
+        return locked
+                ? "It holds a lock that it took on its executor, and whoever got that executor might wait for the lock."
+                : null;
     }
 }

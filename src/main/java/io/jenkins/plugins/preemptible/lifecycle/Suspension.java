@@ -131,7 +131,7 @@ public final class Suspension {
             return false;
         }
         int launchesBefore = live.launches();
-        StepsInFlight steps = StepsInFlight.of(live.context());
+        StepsInFlight steps = StepsInFlight.of(live);
         Executor executor = live.hold().executor(stage);
         if (steps.objection() != null || executor == null) {
             live.retryAfter(BUSY_RETRY_MILLIS);
@@ -169,7 +169,7 @@ public final class Suspension {
         }
         live.memory().seen(System.currentTimeMillis(), frozen.residentBytes());
         // A step whose result was read before the freeze has ended by now, and its next one has no process yet.
-        if (wentOn(launchesBefore) || !steps.equals(StepsInFlight.of(live.context()))) {
+        if (wentOn(launchesBefore) || !steps.equals(StepsInFlight.of(live))) {
             giveBack("Not suspended: the stage went on to its next step. It runs on.", BUSY_RETRY_MILLIS);
             return false;
         }

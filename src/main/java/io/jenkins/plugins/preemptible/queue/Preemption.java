@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.queue;
 
+import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.model.Computer;
 import hudson.model.Executor;
 import hudson.model.Queue;
@@ -131,6 +132,16 @@ public final class Preemption {
             if (stage != null && Reservations.get().keepNext(stage, ((Action.Reserve) action).agent())) {
                 soon(QueueWatch.SETTLE_MILLIS);
             }
+        } else if (action.reason() == Reason.AGENT_NOT_ACCEPTING) {
+            withdrawHeldBack(StageRegistry.get().find(action.claimant()));
+        }
+    }
+
+    /** Another plugin holds the block off since it may run: as long as it may, nobody else gets at its agent. */
+    private static void withdrawHeldBack(@CheckForNull StageRecord stage) {
+        LiveStage live = stage == null ? null : LiveStage.find(stage.id());
+        if (live != null && stage.form() == StageRecord.Form.NESTED && stage.state() == StageState.SUSPENDED) {
+            live.hold().withdraw(stage);
         }
     }
 

@@ -91,6 +91,7 @@ final class SnapshotReader {
         }
         List<Snapshot.RunningStage> running = new ArrayList<>();
         List<Snapshot.SuspendedStage> suspended = new ArrayList<>();
+        HeldBlocks heldBlocks = HeldBlocks.now();
         for (StageRecord stage : stages.all()) {
             LiveStage live = LiveStage.find(stage.id());
             if (live == null || live.ending()) {
@@ -100,7 +101,7 @@ final class SnapshotReader {
                 if (!stages.awaitsFirstTurn(stage.id())
                         && stage.retryAfterMillis() <= System.currentTimeMillis()
                         && !live.aborting()) {
-                    Snapshot.SuspendedStage seen = suspended(stage, live);
+                    Snapshot.SuspendedStage seen = suspended(stage, live, heldBlocks.contains(stage));
                     // In this order: an item that has left the queue since is on its executor by now.
                     if (seen.requested() || live.hold().executor(stage) == null) {
                         suspended.add(seen);
@@ -167,10 +168,10 @@ final class SnapshotReader {
                 (neverAgain && stage.everUndumpable()) || NeverPreemptAction.holds(stage.runId()));
     }
 
-    private Snapshot.SuspendedStage suspended(StageRecord stage, LiveStage live) {
+    private Snapshot.SuspendedStage suspended(StageRecord stage, LiveStage live, boolean heldBack) {
         return new Snapshot.SuspendedStage(
                 stage.id(),
-                Set.of(stage.node()),
+                heldBack ? Set.of() : Set.of(stage.node()),
                 stage.priority(),
                 stage.owner(),
                 stage.suspendedSinceMillis(),
@@ -239,7 +240,8 @@ final class SnapshotReader {
         return node.canTake(item) == null && othersAgree(node, item);
     }
 
-    private static boolean othersAgree(Node node, Queue.BuildableItem item) {
+    /** Whether no other plugin keeps the item off the node. */
+    static boolean othersAgree(Node node, Queue.BuildableItem item) {
         for (QueueTaskDispatcher dispatcher : QueueTaskDispatcher.all()) {
             if (!(dispatcher instanceof StageDispatcher) && dispatcher.canTake(node, item) != null) {
                 return false;
