@@ -12,11 +12,6 @@ import io.jenkins.plugins.preemptible.lifecycle.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
 import io.jenkins.plugins.preemptible.view.PreemptorAction;
-import java.io.IOException;
-import java.util.logging.Level;
-import java.util.logging.Logger;
-import org.jenkinsci.plugins.workflow.graph.FlowNode;
-import org.jenkinsci.plugins.workflow.support.steps.ExecutorStepExecution.PlaceholderTask;
 
 /**
  * The one for whom a stage is suspended: a queue item, or a suspended stage whose turn it is.
@@ -24,13 +19,11 @@ import org.jenkinsci.plugins.workflow.support.steps.ExecutorStepExecution.Placeh
  * <ol>
  *   <li>{@link #chosen} puts the story on the queue item: whom it preempts, where and why.
  *   <li>{@link #served} and {@link #started} add how long it took.
- *   <li>A Pipeline's node block gets the story into its build's log and page as well; a freestyle build has it by
+ *   <li>A Pipeline's block gets the story into its build's log and page as well; a freestyle build has it by
  *       the item's action.
  * </ol>
  */
 final class Preemptor {
-
-    private static final Logger LOGGER = Logger.getLogger(Preemptor.class.getName());
 
     /** Null when the preemptor is a suspended stage. */
     @Nullable
@@ -129,24 +122,13 @@ final class Preemptor {
                     item.task.getFullDisplayName() + " has the executor, " + StageLog.time(now - reservation.sinceMillis())
                             + " after the decision.");
         }
-        if (story != null && item.task instanceof PlaceholderTask) {
-            tellPipeline((PlaceholderTask) item.task, story);
-        }
-    }
-
-    private static void tellPipeline(PlaceholderTask task, PreemptorAction story) {
-        try {
-            FlowNode node = task.getNode();
-            if (node == null) {
-                return;
+        WaitingPipeline build = story == null ? null : WaitingPipeline.of(item.task);
+        if (build != null) {
+            build.line(story.getSentence());
+            Run<?, ?> run = build.build();
+            if (run != null) {
+                run.addAction(story);
             }
-            node.getExecution().getOwner().getListener().getLogger().println(StageLog.MARK + story.getSentence());
-            Queue.Executable build = node.getExecution().getOwner().getExecutable();
-            if (build instanceof Run) {
-                ((Run<?, ?>) build).addAction(story);
-            }
-        } catch (IOException | InterruptedException x) {
-            LOGGER.log(Level.FINE, x, () -> "could not tell " + task);
         }
     }
 }

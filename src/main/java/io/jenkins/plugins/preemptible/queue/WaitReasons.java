@@ -6,14 +6,9 @@ import io.jenkins.plugins.preemptible.engine.policy.Reason;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.StageLog;
 import io.jenkins.plugins.preemptible.view.WaitReasonAction;
-import java.io.IOException;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.logging.Level;
-import java.util.logging.Logger;
-import org.jenkinsci.plugins.workflow.graph.FlowNode;
-import org.jenkinsci.plugins.workflow.support.steps.ExecutorStepExecution.PlaceholderTask;
 
 /**
  * Tells everybody who waits why.
@@ -29,7 +24,6 @@ import org.jenkinsci.plugins.workflow.support.steps.ExecutorStepExecution.Placeh
  */
 final class WaitReasons {
 
-    private static final Logger LOGGER = Logger.getLogger(WaitReasons.class.getName());
     private static final long SETTLED_MILLIS = 1_000;
 
     /** @param told what the build log said last; null when it has said nothing */
@@ -69,19 +63,11 @@ final class WaitReasons {
         LiveStage stage = LiveStage.find(claimant);
         if (stage != null) {
             StageLog.line(stage.context(), "Still suspended. " + reason.sentence());
-        } else if (item != null && item.task instanceof PlaceholderTask) {
-            try {
-                FlowNode node = ((PlaceholderTask) item.task).getNode();
-                if (node != null) {
-                    node.getExecution()
-                            .getOwner()
-                            .getListener()
-                            .getLogger()
-                            .println(StageLog.MARK + "Waits for an executor. " + reason.sentence());
-                }
-            } catch (IOException | InterruptedException x) {
-                LOGGER.log(Level.FINE, x, () -> "could not tell " + item);
-            }
+            return;
+        }
+        WaitingPipeline build = item == null ? null : WaitingPipeline.of(item.task);
+        if (build != null) {
+            build.line("Waits for an executor. " + reason.sentence());
         }
     }
 }

@@ -20,6 +20,7 @@ import hudson.security.ACLContext;
 import hudson.security.AccessControlled;
 import hudson.security.Permission;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
+import java.io.IOException;
 import java.io.Serializable;
 import java.util.Collection;
 import java.util.List;
@@ -31,6 +32,7 @@ import jenkins.security.QueueItemAuthenticatorProvider;
 import org.acegisecurity.AccessDeniedException;
 import org.jenkinsci.plugins.durabletask.executors.ContinuableExecutable;
 import org.jenkinsci.plugins.durabletask.executors.ContinuedTask;
+import org.jenkinsci.plugins.workflow.graph.FlowNode;
 import org.jenkinsci.plugins.workflow.steps.StepContext;
 import org.springframework.security.core.Authentication;
 import org.springframework.security.core.userdetails.UsernameNotFoundException;
@@ -100,6 +102,12 @@ public final class StageTask implements ContinuedTask, AccessControlled, Seriali
     /** Whether the stage has run before and goes on with this item. */
     public boolean resumes() {
         return node != null;
+    }
+
+    /** The step that wants the executor; null when its build is gone. Off the queue's lock: it may load the build. */
+    @CheckForNull
+    public FlowNode step() throws IOException, InterruptedException {
+        return context.get(FlowNode.class);
     }
 
     /** Only a stage that runs may hold everybody else off its agent; one that is to be resumed waits its turn. */

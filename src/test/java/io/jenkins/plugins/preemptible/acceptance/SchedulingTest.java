@@ -21,8 +21,10 @@ import io.jenkins.plugins.preemptible.engine.policy.Reason;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.Pretended;
 import io.jenkins.plugins.preemptible.queue.LastDecision;
+import io.jenkins.plugins.preemptible.view.PreemptorAction;
 import io.jenkins.plugins.preemptible.view.WaitReasonAction;
 import java.io.IOException;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
@@ -162,17 +164,25 @@ class SchedulingTest extends OneHeldArchive {
         endsWell();
     }
 
-    /** A node block that nothing can be done for says so in its build log. */
+    /** Blocks and stages that nothing can be done for say so in their build logs, and who is served says by whom. */
     @Test
     void whoWaitsIsToldWhy() throws Exception {
         low = rig.pipeline("low", 2, Rig.own(Rig.endless()));
         victim = Rig.start(low);
         Rig.awaitLog(victim, "count-3\n");
-        WorkflowJob worse = rig.pipeline("worse", 4, "node('linux') { echo 'is there' }");
-        WorkflowRun waiting = Rig.start(worse);
-        Rig.awaitLog(waiting, Reason.NO_LOWER_PRIORITY.sentence());
-        nobodyIsSuspended();
-        j.assertBuildStatusSuccess(j.waitForCompletion(waiting));
+        WorkflowRun block = Rig.start(rig.pipeline("block", 4, "node('linux') { echo 'is there' }"));
+        WorkflowRun stage = Rig.start(rig.pipeline("stage", 4, Rig.own("echo is there")));
+        Rig.awaitLog(block, "Waits for an executor. " + Reason.NO_LOWER_PRIORITY.sentence());
+        Rig.awaitLog(stage, "Waits for an executor. " + Reason.NO_LOWER_PRIORITY.sentence());
+        WorkflowRun served = Rig.start(rig.pipeline("served", 1, Rig.own("echo is there")));
+        j.assertBuildStatusSuccess(j.waitForCompletion(served));
+        assertThat(Rig.log(served), containsString("Preempted stage"));
+        assertNotNull(served.getAction(PreemptorAction.class));
+        endsWell();
+        for (WorkflowRun waited : List.of(block, stage)) {
+            j.assertBuildStatusSuccess(j.waitForCompletion(waited));
+            assertThat(Rig.log(waited), not(containsString("Preempted stage")));
+        }
     }
 
     /** A stage that has waited long has the next executor kept for it, whoever else waits. */
