@@ -34,6 +34,12 @@ public final class RemovedAgent extends NodeListener {
     @Override
     protected void onDeleted(@NonNull Node node) {
         String name = node.getNodeName();
+        for (StageRecord stage : StageRegistry.get().all()) {
+            if (stage.suspended() && stage.node.equals(name)) {
+                // Its steps, which may have missed the agent for a while, must not end before this does.
+                SuspendedSteps.waitForAgent(stage);
+            }
+        }
         StageThreads.schedule("looking for agent " + name, GRACE_MILLIS, () -> {
             if (Jenkins.get().getNode(name) != null) {
                 return;

@@ -46,15 +46,11 @@ record StepsInFlight(List<FlowNode> external, List<String> others, boolean locke
         StageRecord stage = StageRegistry.get().find(live.id());
         boolean nested = stage != null && stage.form() == StageRecord.Form.NESTED;
         FlowNode block = context.get(FlowNode.class);
-        FlowExecution execution = context.get(FlowExecution.class);
         List<FlowNode> external = new ArrayList<>();
         List<String> others = new ArrayList<>();
         boolean locked = false;
-        for (StepExecution step : innermost(execution)) {
+        for (StepExecution step : executions(live)) {
             FlowNode node = step.getContext().get(FlowNode.class);
-            if (node == null || node.equals(block) || !node.getEnclosingBlocks().contains(block)) {
-                continue;
-            }
             locked |= lockedOnExecutor(node, block, nested);
             StepDescriptor kind = kind(node);
             if (kind instanceof DurableTaskStep.DurableTaskStepDescriptor) {
@@ -64,6 +60,19 @@ record StepsInFlight(List<FlowNode> external, List<String> others, boolean locke
             }
         }
         return new StepsInFlight(List.copyOf(external), List.copyOf(others), locked);
+    }
+
+    /** The steps themselves. */
+    static List<StepExecution> executions(LiveStage live) throws IOException, InterruptedException {
+        FlowNode block = live.context().get(FlowNode.class);
+        List<StepExecution> inside = new ArrayList<>();
+        for (StepExecution step : innermost(live.context().get(FlowExecution.class))) {
+            FlowNode node = step.getContext().get(FlowNode.class);
+            if (node != null && !node.equals(block) && node.getEnclosingBlocks().contains(block)) {
+                inside.add(step);
+            }
+        }
+        return inside;
     }
 
     /** Looks outwards from the step to the block that took the executor: ours, or the node block around it. */

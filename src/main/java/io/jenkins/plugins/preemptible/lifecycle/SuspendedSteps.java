@@ -1,8 +1,10 @@
 package io.jenkins.plugins.preemptible.lifecycle;
 
+import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.Extension;
 import hudson.FilePath;
 import hudson.model.AsyncPeriodicWork;
+import hudson.model.Node;
 import hudson.model.TaskListener;
 import io.jenkins.plugins.preemptible.agent.DurableTasks;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
@@ -16,8 +18,11 @@ import java.util.logging.Logger;
  *
  * <ol>
  *   <li>Durable Task gives a step up when its log stays untouched over two heartbeat checks (300 s apart by default).
- *   <li>Once a minute the logs of all steps in stages that do not run are touched on their agents.
- *   <li>An agent that is away is left alone: its steps are not checked either.
+ *       Once a minute the logs of all steps in stages that do not run are touched on their agents, also on one that is
+ *       only marked offline.
+ *   <li>Pipeline gives a step up when its agent has been disconnected for five minutes
+ *       ({@code ExecutorPickle.timeoutForNodeMillis}). As often, that time begins anew for the same steps.
+ *   <li>An agent that was removed from Jenkins gets these five minutes once, see {@link RemovedAgent}.
  * </ol>
  */
 @Extension
@@ -31,6 +36,10 @@ public final class SuspendedSteps extends AsyncPeriodicWork {
 
     public SuspendedSteps() {
         super("Preemptible stages: steps kept alive");
+        String problem = OutageClock.problem();
+        if (problem != null) {
+            LOGGER.warning(problem);
+        }
     }
 
     @Override
@@ -47,17 +56,41 @@ public final class SuspendedSteps extends AsyncPeriodicWork {
     protected void execute(TaskListener listener) {
         for (StageRecord stage : StageRegistry.get().all()) {
             // A stage is frozen from the first moment of a dump to the last of a restore.
-            FilePath root = stage.state == StageState.RUNNING ? null : AbortedStage.rootOf(stage.node);
-            if (root != null) {
-                // Each on its own: an agent that hangs must not keep the others' steps from being kept alive.
-                StageThreads.ask("touching the logs of " + stage, () -> {
-                    try {
-                        DurableTasks.keepAlive(root, stage.controlFolders());
-                    } catch (IOException | RuntimeException x) {
-                        LOGGER.log(Level.FINE, x, () -> "cannot touch the logs of " + stage);
-                    }
-                });
+            Node node = stage.state == StageState.RUNNING ? null : AbortedStage.nodeOf(stage.node);
+            if (node != null) {
+                keepAlive(stage, node.getRootPath());
             }
         }
+    }
+
+    private static void keepAlive(StageRecord stage, @CheckForNull FilePath root) {
+        if (root == null) {
+            waitForAgent(stage);
+            return;
+        }
+        // Each on its own: an agent that hangs must not keep the others' steps from being kept alive.
+        StageThreads.ask("touching the logs of " + stage, () -> {
+            try {
+                DurableTasks.keepAlive(root, stage.controlFolders());
+            } catch (IOException | RuntimeException x) {
+                LOGGER.log(Level.FINE, x, () -> "cannot touch the logs of " + stage);
+            }
+        });
+    }
+
+    /** From now on the stage's steps wait as long for their agent as if it had just been disconnected. */
+    static void waitForAgent(StageRecord stage) {
+        LiveStage live = LiveStage.find(stage.id);
+        if (live == null) {
+            // Its build is still being loaded, and its steps do not look for their agent yet.
+            return;
+        }
+        StageThreads.ask("waiting for the agent of " + stage, () -> {
+            try {
+                StepsInFlight.executions(live).forEach(OutageClock::restart);
+            } catch (IOException | RuntimeException x) {
+                LOGGER.log(Level.FINE, x, () -> "cannot find the steps of " + stage);
+            }
+        });
     }
 }

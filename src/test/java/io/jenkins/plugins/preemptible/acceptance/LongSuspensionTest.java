@@ -49,19 +49,20 @@ class LongSuspensionTest extends OneAgent {
         DurableTaskStep.USE_WATCHING = false;
     }
 
+    /** Steps are checked on an agent that is marked offline too, as one that is drained may be. */
     @Test
     void heartbeatInPollMode() throws Exception {
-        heartbeat();
+        heartbeat(true);
     }
 
     @Test
     @Tag("soak")
     void heartbeatInWatchMode() throws Exception {
         DurableTaskStep.USE_WATCHING = true;
-        heartbeat();
+        heartbeat(false);
     }
 
-    private void heartbeat() throws Exception {
+    private void heartbeat(boolean markedOffline) throws Exception {
         WorkflowJob low = rig.pipeline("low", 5, Rig.own(Rig.counter(STEPS)));
         WorkflowRun victim = Rig.start(low);
         Rig.awaitLog(victim, "count-5\n");
@@ -70,7 +71,12 @@ class LongSuspensionTest extends OneAgent {
                 .scheduleBuild2(0)
                 .waitForStart();
         Rig.awaitState(StageState.SUSPENDED);
-        j.assertBuildStatusSuccess(j.waitForCompletion(preemptor));
+        agent.toComputer().setTemporarilyOffline(markedOffline);
+        try {
+            j.assertBuildStatusSuccess(j.waitForCompletion(preemptor));
+        } finally {
+            agent.toComputer().setTemporarilyOffline(false);
+        }
         assertTrue(TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - began) >= 4 * HEARTBEAT_SECONDS);
         j.assertBuildStatusSuccess(j.waitForCompletion(victim));
         Rig.counted(victim, STEPS);
