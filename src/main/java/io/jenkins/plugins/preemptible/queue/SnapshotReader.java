@@ -82,11 +82,7 @@ final class SnapshotReader {
             if (node == null) {
                 continue;
             }
-            // Jenkins starts nothing while it prepares to shut down: what is suspended then would stay so.
-            boolean accepting = !jenkins.isQuietingDown()
-                    && computer.isOnline()
-                    && computer.isAcceptingTasks()
-                    && node.isAcceptingTasks();
+            boolean accepting = computer.isOnline() && computer.isAcceptingTasks() && node.isAcceptingTasks();
             int idle = computer.countIdle();
             agents.add(agent(node, idle, accepting, held.getOrDefault(node.getNodeName(), 0)));
             if (accepting && node.getNumExecutors() > 0) {
@@ -139,14 +135,21 @@ final class SnapshotReader {
         return present;
     }
 
-    private static Snapshot.Agent agent(Node node, int idle, boolean accepting, int suspended) {
+    private AgentState state(Node node) {
+        if (DrainedAgents.get().contains(node.getNodeName())) {
+            return AgentState.DRAINED;
+        }
+        return jenkins.isQuietingDown() ? AgentState.QUIETING_DOWN : AgentState.THERE;
+    }
+
+    private Snapshot.Agent agent(Node node, int idle, boolean accepting, int suspended) {
         Measured measured = Measured.of(node.getNodeName());
         return new Snapshot.Agent(
                 node.getNodeName(),
                 node.getAssignedLabels().stream().map(Label::getName).collect(Collectors.toSet()),
                 idle,
                 accepting,
-                DrainedAgents.get().contains(node.getNodeName()) ? AgentState.DRAINED : AgentState.THERE,
+                state(node),
                 measured.freeBytes(),
                 measured.dumpBytesPerSecond(),
                 measured.restoreBytesPerSecond(),

@@ -104,7 +104,7 @@ class SliceTest extends OneAgent {
                 LastDecision decision = LastDecision.get();
                 return decision.snapshot() != null
                         && decision.snapshot().nowMillis() > usedUp
-                        && decision.of(waits.id()).reason() == Reason.AGENT_NOT_ACCEPTING;
+                        && decision.of(waits.id()).reason() == Reason.QUIETING_DOWN;
             });
             assertThat(Rig.log(two), not(containsString("Suspending this stage")));
         } finally {

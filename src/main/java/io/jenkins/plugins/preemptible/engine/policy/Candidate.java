@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.policy;
 
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.Agent;
+import io.jenkins.plugins.preemptible.engine.policy.Snapshot.AgentState;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.RunningStage;
 import java.util.Comparator;
 
@@ -50,7 +51,7 @@ final class Candidate {
         this.withoutSlice = slice == 0;
         this.hadItsSlice = slice > 0 && snapshot.nowMillis() - stage.runningSinceMillis() >= slice;
         this.rerun = rerun(snapshot);
-        this.protection = protection(snapshot);
+        this.protection = agent.state() == AgentState.QUIETING_DOWN ? Reason.QUIETING_DOWN : protection(snapshot);
     }
 
     private Reason rerun(Snapshot snapshot) {

@@ -69,7 +69,7 @@ final class Fit {
 
         /** Whether it can be used now, not only when it has started. */
         boolean isThere(int agent) {
-            return agents.get(agent).state() == Snapshot.AgentState.THERE;
+            return agents.get(agent).state() != Snapshot.AgentState.ON_ITS_WAY;
         }
 
         /** The agent's number; -1 when it takes nothing. */

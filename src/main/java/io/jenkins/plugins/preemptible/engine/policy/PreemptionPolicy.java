@@ -189,7 +189,9 @@ public final class PreemptionPolicy {
             if (stage.requested()) {
                 return Reason.RESTORE_REQUESTED_ALREADY;
             }
-            if (obstacle == Reason.OWNER_HAD_MORE || obstacle == Reason.ENDS_SOON) {
+            if (obstacle == Reason.OWNER_HAD_MORE
+                    || obstacle == Reason.ENDS_SOON
+                    || obstacle == Reason.QUIETING_DOWN) {
                 return obstacle;
             }
             boolean someIdle = false;

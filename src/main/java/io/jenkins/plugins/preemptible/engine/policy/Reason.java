@@ -55,6 +55,8 @@ public enum Reason {
     /** Keep. */
     UNDISTURBED_HOURS("At this hour long stages are not suspended."),
     /** Keep. */
+    QUIETING_DOWN("Jenkins prepares to shut down and starts nothing: whoever gave way would wait as well."),
+    /** Keep. */
     ENDS_SOON("A stage that could be suspended is expected to end sooner than a suspension would pay."),
     /** Keep. */
     MOST_SUSPENSIONS_REACHED("The stages that could be suspended were suspended as often as is allowed."),

@@ -103,6 +103,8 @@ public record Snapshot(
         THERE,
         /** A cloud is just starting it: its executors count as idle, but nothing of it can be used yet. */
         ON_ITS_WAY,
+        /** Jenkins prepares to shut down and starts nothing: a stage may be queued to go on, but none gives way. */
+        QUIETING_DOWN,
         /** Somebody drains it: everything preemptible is suspended, and nothing goes on there. */
         DRAINED
     }

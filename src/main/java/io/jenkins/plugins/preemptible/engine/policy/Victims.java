@@ -34,6 +34,7 @@ final class Victims {
             Reason.TIME_SLICE_NOT_USED_UP,
             Reason.TOO_MANY_SUSPENDED,
             Reason.UNDISTURBED_HOURS,
+            Reason.QUIETING_DOWN,
             Reason.MOST_SUSPENSIONS_REACHED,
             Reason.IMAGE_TOO_LARGE,
             Reason.NOT_CHECKPOINTABLE,

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.jenkins.plugins.preemptible.engine.policy.Action.Freeing;
 import io.jenkins.plugins.preemptible.engine.policy.Decided.Claimant;
+import io.jenkins.plugins.preemptible.engine.policy.Snapshot.Agent;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.AgentState;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.RunningStage;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.SuspendedStage;
@@ -212,6 +213,26 @@ class PreemptionPolicyPropertyTest {
         decided.all(Action.Resume.class).forEach(resume -> assertTrue(decided.takes(resume.agent())));
         decided.all(Action.Reserve.class).forEach(reserve -> assertTrue(decided.takes(reserve.agent())));
         isOften("drains", !expected.isEmpty());
+    }
+
+    @Property(tries = 10_000, edgeCases = EdgeCasesMode.NONE)
+    void nobodyGivesWayWhileJenkinsPreparesToShutDown(
+            @ForAll(supplier = GeneratedSnapshots.class) Snapshot snapshot) {
+        List<Agent> quiet = snapshot.agents().stream()
+                .map(agent -> agent.state() == AgentState.THERE ? quieting(agent) : agent)
+                .toList();
+        Snapshot asked = new Snapshot(
+                snapshot.nowMillis(), snapshot.limits(), quiet, snapshot.running(), snapshot.suspended(),
+                snapshot.waiting(), snapshot.usedMillis());
+        Decided decided = Decided.on(asked);
+        assertEquals(List.of(), decided.freed());
+        isOften("somebody would have given way", !Decided.on(snapshot).freed().isEmpty());
+    }
+
+    private static Agent quieting(Agent agent) {
+        return new Agent(
+                agent.name(), agent.labels(), agent.idleExecutors(), agent.accepting(), AgentState.QUIETING_DOWN,
+                agent.freeBytes(), agent.dumpBytesPerSecond(), agent.restoreBytesPerSecond(), agent.suspended());
     }
 
     @Property(tries = 10_000, edgeCases = EdgeCasesMode.NONE)

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.Agent;
+import io.jenkins.plugins.preemptible.engine.policy.Snapshot.AgentState;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.RunningStage;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.SuspendedStage;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.WaitingItem;
@@ -205,6 +206,16 @@ class PreemptionPolicyTest {
         waits("item", 1, 10, "a");
         isSuspended("sleeper", 5, 100, "b");
         decides(keep("item", Reason.SWITCHED_OFF), resume("sleeper", "b"));
+    }
+
+    @Test
+    void nothingIsSuspendedWhileJenkinsPreparesToShutDownButStagesAreQueuedToGoOn() {
+        agents.add(new Agent("a", Set.of(), 0, true, AgentState.QUIETING_DOWN, -1, 0, 0, 0));
+        agents.add(new Agent("b", Set.of(), 1, true, AgentState.QUIETING_DOWN, -1, 0, 0, 0));
+        runs("stage", "a", 9, 500_000);
+        waits("item", 1, 10, "a");
+        isSuspended("sleeper", 5, 100, "b");
+        decides(keep("item", Reason.QUIETING_DOWN), resume("sleeper", "b"));
     }
 
     @Test
