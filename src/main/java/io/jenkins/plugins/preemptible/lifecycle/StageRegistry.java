@@ -20,7 +20,6 @@ import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 import java.util.logging.Level;
@@ -52,9 +51,11 @@ public final class StageRegistry implements Saveable {
     private final Map<String, StageRecord> kept = new ConcurrentHashMap<>();
     /**
      * Stages from before the controller's restart that nobody may be dispatched ahead of: suspended nested ones until
-     * their first turn, those with an executor of their own until their workspace is leased again.
+     * their first turn, those with an executor of their own until their workspace is leased again. With their nodes.
      */
-    private final Set<String> firstTurns = ConcurrentHashMap.newKeySet();
+    private final Map<String, String> firstTurns = new ConcurrentHashMap<>();
+    /** How many of them each node has, at least 1. */
+    private final Map<String, Integer> firstTurnsByNode = new ConcurrentHashMap<>();
 
     public StageRegistry() {
         // A controller that was stopped and started again in one JVM must not find the old one's live stages.
@@ -74,7 +75,8 @@ public final class StageRegistry implements Saveable {
             for (StageRecord stage : stored.stages) {
                 publish(stage);
                 if (stage.form == StageRecord.Form.OWN || stage.suspended()) {
-                    firstTurns.add(stage.id);
+                    firstTurns.put(stage.id, stage.node);
+                    firstTurnsByNode.merge(stage.node, 1, Integer::sum);
                 }
             }
         } catch (IOException | RuntimeException x) {
@@ -163,7 +165,7 @@ public final class StageRegistry implements Saveable {
      */
     public synchronized void ended(String id) {
         StageRecord stage = stages.remove(id);
-        firstTurns.remove(id);
+        firstTurnDone(id);
         if (stage == null) {
             return;
         }
@@ -243,17 +245,19 @@ public final class StageRegistry implements Saveable {
 
     /** Whether the stage was not taken up yet after a restart of the controller. */
     public boolean awaitsFirstTurn(String id) {
-        return firstTurns.contains(id);
+        return firstTurns.containsKey(id);
     }
 
     /** Whether any stage on this node was not taken up yet after a restart of the controller. */
     public boolean firstTurnsOn(String node) {
-        return !firstTurns.isEmpty()
-                && firstTurns.stream().map(stages::get).anyMatch(stage -> stage != null && stage.node.equals(node));
+        return firstTurnsByNode.containsKey(node);
     }
 
     public void firstTurnDone(String id) {
-        firstTurns.remove(id);
+        String node = firstTurns.remove(id);
+        if (node != null) {
+            firstTurnsByNode.computeIfPresent(node, (name, count) -> count == 1 ? null : count - 1);
+        }
     }
 
     private void publish(StageRecord stage) {
