@@ -18,6 +18,11 @@ public final class Pretended {
         change(runId, stage -> stage.leak = "A test says so");
     }
 
+    /** A stage on that agent was looked at, which had so much free memory. */
+    public static void measured(String node, long freeBytes) {
+        Measured.of(node).freeBytes(freeBytes);
+    }
+
     /** A record of a stage that runs since then, known to nobody. */
     public static StageRecord running(String id, String owner, long startedMillis) {
         StageRecord stage =
