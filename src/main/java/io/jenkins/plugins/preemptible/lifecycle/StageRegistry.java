@@ -216,6 +216,14 @@ public final class StageRegistry implements Saveable {
         }
     }
 
+    /** Another full name for a job, whose builds may run: all that is kept by their ids follows. */
+    public synchronized void jobMoved(String from, String to) {
+        for (Map<String, StageRecord> records : List.of(stages, leftovers, kept)) {
+            records.replaceAll((id, stage) -> stage.job().equals(from) ? stage.withJob(to) : stage);
+        }
+        saveOrWarn();
+    }
+
     /** Ended stages of which something may be left on their agents. */
     public Collection<StageRecord> leftovers() {
         return List.copyOf(leftovers.values());
