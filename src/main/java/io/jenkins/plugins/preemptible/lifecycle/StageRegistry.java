@@ -6,8 +6,10 @@ import hudson.ExtensionList;
 import hudson.XmlFile;
 import hudson.init.InitMilestone;
 import hudson.init.Initializer;
+import hudson.model.Item;
 import hudson.model.Run;
 import hudson.model.Saveable;
+import hudson.model.listeners.ItemListener;
 import hudson.model.listeners.RunListener;
 import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle;
@@ -22,6 +24,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
+import java.util.function.Predicate;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 import java.util.stream.Collectors;
@@ -200,9 +203,9 @@ public final class StageRegistry implements Saveable {
         return stage == null ? null : stage.imageKey;
     }
 
-    /** The build is gone, and its artifacts with it. */
-    private synchronized void dropKept(String runId) {
-        if (kept.values().removeIf(stage -> stage.runId.equals(runId))) {
+    /** Their builds are gone, and the artifacts with them. */
+    private synchronized void dropKept(Predicate<StageRecord> gone) {
+        if (kept.values().removeIf(gone)) {
             saveOrWarn();
         }
     }
@@ -212,7 +215,18 @@ public final class StageRegistry implements Saveable {
     public static final class OfDeletedBuilds extends RunListener<Run<?, ?>> {
         @Override
         public void onDeleted(Run<?, ?> run) {
-            get().dropKept(run.getExternalizableId());
+            String id = run.getExternalizableId();
+            get().dropKept(stage -> stage.runId.equals(id));
+        }
+    }
+
+    /** Of the builds that go with their job nothing is told. */
+    @Extension
+    public static final class OfDeletedJobs extends ItemListener {
+        @Override
+        public void onDeleted(Item item) {
+            String job = item.getFullName();
+            get().dropKept(stage -> stage.job().equals(job));
         }
     }
 

@@ -5,6 +5,8 @@ import static org.hamcrest.MatcherAssert.assertThat;
 import static org.hamcrest.Matchers.containsString;
 import static org.hamcrest.Matchers.not;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import hudson.cli.CLICommandInvoker;
@@ -36,7 +38,7 @@ import org.junit.jupiter.api.Test;
 import org.jvnet.hudson.test.MockFolder;
 import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 
-/** What somebody asks for by hand, with real processes. */
+/** What somebody asks for by hand, and what he moves, renames or deletes meanwhile, with real processes. */
 @WithJenkins
 @Tag("acceptance")
 class HandTest extends OneAgent {
@@ -174,6 +176,16 @@ class HandTest extends OneAgent {
         j.assertBuildStatusSuccess(j.waitForCompletion(stage));
         Rig.countedAtLeast(stage, 4);
         Rig.assertNothingLeft(agent, low);
+    }
+
+    @Test
+    void theKeyOfAKeptImageFollowsItsJobAndGoesWithIt() throws Exception {
+        WorkflowJob job = j.createFolder("folder").createProject(WorkflowJob.class, "job");
+        Pretended.endedUnrestored("kept", "folder/job#1");
+        Items.move(job, j.jenkins);
+        assertNotNull(StageRegistry.get().keptKey("kept"));
+        job.delete();
+        assertNull(StageRegistry.get().keptKey("kept"));
     }
 
     @Test
