@@ -19,6 +19,7 @@ import io.jenkins.plugins.preemptible.lifecycle.Suspension;
 import java.io.IOException;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.logging.Level;
 import java.util.logging.Logger;
@@ -37,12 +38,12 @@ import jenkins.model.Jenkins;
 public final class Preemption {
 
     private static final Logger LOGGER = Logger.getLogger(Preemption.class.getName());
-    /** When the look that was asked for last is due. */
-    private static final AtomicLong NEXT_MILLIS = new AtomicLong();
-    /** When the last look began. */
-    private static volatile long lookedMillis;
     /** A look that is due so much earlier or later than the one asked for serves it as well. */
     private static final long NEAR_MILLIS = 20;
+    /** When the look that was asked for last is due. By {@link #clock}, as the next one. */
+    private static final AtomicLong NEXT_MILLIS = new AtomicLong(clock() - 10 * NEAR_MILLIS);
+    /** When the last look began. */
+    private static volatile long lookedMillis = clock() - 10 * NEAR_MILLIS;
 
     /** Every ordinary release of an executor is over by then. */
     private static final long FORGOTTEN_MILLIS = 10_000;
@@ -56,9 +57,14 @@ public final class Preemption {
 
     private Preemption() {}
 
+    /** Of no day, so that it never goes back: else no look would be due until the machine's clock has caught up. */
+    private static long clock() {
+        return TimeUnit.NANOSECONDS.toMillis(System.nanoTime());
+    }
+
     /** Asks for a look after a delay; harmless under any lock. */
     public static void soon(long delayMillis) {
-        long due = System.currentTimeMillis() + delayMillis;
+        long due = clock() + delayMillis;
         long pending = NEXT_MILLIS.get();
         // One that is due earlier does not serve: what the caller knows of may not show in the queue by then.
         while (Math.abs(pending - due) > NEAR_MILLIS) {
@@ -76,13 +82,15 @@ public final class Preemption {
 
     static void look() {
         synchronized (LOOKING) {
-            lookedMillis = System.currentTimeMillis();
+            lookedMillis = clock();
             Jenkins jenkins = Jenkins.getInstanceOrNull();
             if (jenkins == null || jenkins.isTerminating()) {
                 return;
             }
             Reservations.get().sweep();
             if (StageRegistry.get().all().isEmpty()) {
+                // Else whoever had the last stage would be charged with all the time until the next one.
+                OWNER_TIMES.at(System.currentTimeMillis(), List.of(), Set.of());
                 LastDecision.none();
                 return;
             }
@@ -150,7 +158,11 @@ public final class Preemption {
         LiveStage live = LiveStage.find(action.stageId());
         Preemptor preemptor = Preemptor.of(action.forItem(), reader);
         boolean running = victim != null && victim.state() == StageState.RUNNING && live != null && !live.busy();
-        if (!running || preemptor == null || !Reservations.get().begin(action.forItem(), victim)) {
+        // What the stage has done is lost for ever: not for somebody who is gone by now.
+        if (!running
+                || preemptor == null
+                || !preemptor.waits()
+                || !Reservations.get().begin(action.forItem(), victim)) {
             return;
         }
         preemptor.chosen(victim, action.reason());

@@ -64,9 +64,21 @@ public final class Reservations {
                 StageRecord stage = StageRegistry.get().find(holder);
                 return stage == null || !stage.suspended();
             }
-            return open()
-                    ? nowMillis - openMillis > LONGEST_MILLIS
-                    : nowMillis - sinceMillis > LONGEST_UNOPENED_MILLIS;
+            // The machine's clock may have been set back: then it is too old, rather than for ever too young.
+            return open() && !victimHoldsIt()
+                    ? Math.abs(nowMillis - openMillis) > LONGEST_MILLIS
+                    : Math.abs(nowMillis - sinceMillis) > LONGEST_UNOPENED_MILLIS;
+        }
+
+        /** A stage that is to be run again has its executor until what it does at its end is done. */
+        private boolean victimHoldsIt() {
+            StageRecord victim = StageRegistry.get().find(stageId);
+            return victim != null && takes(victim);
+        }
+
+        /** Whether the stage holds the executor still from which this one is to come. */
+        boolean takes(StageRecord stage) {
+            return stage.id().equals(stageId) && stage.holdsExecutor() && stage.runningSinceMillis() <= sinceMillis;
         }
     }
 
@@ -102,6 +114,11 @@ public final class Reservations {
         if (byHolder.values().removeIf(reservation -> reservation.kept() && !wanted.contains(reservation.holder))) {
             arrange();
         }
+    }
+
+    /** Whether the stage is giving its executor to somebody: nobody else may count on it. */
+    boolean takes(StageRecord stage) {
+        return byHolder.values().stream().anyMatch(reservation -> reservation.takes(stage));
     }
 
     /** The agent where an executor was freed, or is being freed, for that one; null when none is. */

@@ -82,7 +82,11 @@ final class SnapshotReader {
             if (node == null) {
                 continue;
             }
-            boolean accepting = computer.isOnline() && computer.isAcceptingTasks() && node.isAcceptingTasks();
+            // Jenkins starts nothing while it prepares to shut down: what is suspended then would stay so.
+            boolean accepting = !jenkins.isQuietingDown()
+                    && computer.isOnline()
+                    && computer.isAcceptingTasks()
+                    && node.isAcceptingTasks();
             int idle = computer.countIdle();
             agents.add(agent(node, idle, accepting, held.getOrDefault(node.getNodeName(), 0)));
             if (accepting && node.getNumExecutors() > 0) {
@@ -102,12 +106,12 @@ final class SnapshotReader {
                         && stage.retryAfterMillis() <= System.currentTimeMillis()
                         && !live.aborting()) {
                     Snapshot.SuspendedStage seen = suspended(stage, live, heldBlocks.contains(stage));
-                    // In this order: an item that has left the queue since is on its executor by now.
-                    if (seen.requested() || live.hold().executor(stage) == null) {
+                    // In this order: an item that has left the queue since is on its executor by now, and just goes on.
+                    if (live.hold().executor(stage) == null) {
                         suspended.add(seen);
                     }
                 }
-            } else if (stage.state() == StageState.RUNNING) {
+            } else if (stage.state() == StageState.RUNNING && !reservations.takes(stage)) {
                 running.add(running(stage, live));
             }
         }

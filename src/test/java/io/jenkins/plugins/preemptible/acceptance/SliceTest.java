@@ -1,12 +1,16 @@
 package io.jenkins.plugins.preemptible.acceptance;
 
+import static org.awaitility.Awaitility.await;
 import static org.hamcrest.MatcherAssert.assertThat;
 import static org.hamcrest.Matchers.containsString;
 import static org.hamcrest.Matchers.not;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.jenkins.plugins.preemptible.engine.policy.Reason;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.TimeSlices;
+import io.jenkins.plugins.preemptible.queue.LastDecision;
 import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.Tag;
@@ -81,5 +85,35 @@ class SliceTest extends OneAgent {
         j.assertBuildStatusSuccess(j.waitForCompletion(one));
         j.assertBuildStatusSuccess(j.waitForCompletion(two));
         assertThat(Rig.log(one), not(containsString("Suspend")));
+    }
+
+    /** Jenkins starts nothing then: whoever was suspended would wait, and so would the one that it was for. */
+    @Test
+    void nobodyIsSuspendedWhileJenkinsPreparesToShutDown() throws Exception {
+        WorkflowRun one = Rig.start(rig.pipeline("first", 3, Rig.own(Rig.endless())));
+        Rig.awaitLog(one, "count-5\n");
+        TimeSlices.set(one.getExternalizableId(), SLICE_MILLIS);
+        WorkflowRun two = Rig.start(rig.pipeline("second", 3, Rig.own(Rig.endless())));
+        Rig.awaitLog(two, "count-5\n");
+        StageRecord waits = Rig.awaitState(StageState.SUSPENDED);
+        j.jenkins.doQuietDown();
+        try {
+            TimeSlices.set(two.getExternalizableId(), SLICE_MILLIS);
+            long usedUp = System.currentTimeMillis() + SLICE_MILLIS;
+            await("a decision after the slice").atMost(Rig.PATIENCE).until(() -> {
+                LastDecision decision = LastDecision.get();
+                return decision.snapshot() != null
+                        && decision.snapshot().nowMillis() > usedUp
+                        && decision.of(waits.id()).reason() == Reason.AGENT_NOT_ACCEPTING;
+            });
+            assertThat(Rig.log(two), not(containsString("Suspending this stage")));
+        } finally {
+            j.jenkins.doCancelQuietDown();
+        }
+        Rig.awaitLog(one, "Resumed on worker");
+        Rig.enough(one);
+        Rig.enough(two);
+        j.assertBuildStatusSuccess(j.waitForCompletion(one));
+        j.assertBuildStatusSuccess(j.waitForCompletion(two));
     }
 }

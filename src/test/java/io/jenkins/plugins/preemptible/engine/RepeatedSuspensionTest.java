@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.jenkins.plugins.preemptible.engine.content.ContentException;
 import io.jenkins.plugins.preemptible.engine.content.ContentReader;
@@ -13,6 +14,7 @@ import io.jenkins.plugins.preemptible.engine.content.ImageDifference;
 import io.jenkins.plugins.preemptible.engine.content.ImageDifference.Side;
 import io.jenkins.plugins.preemptible.engine.criu.Connections;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.image.ImageArchive;
 import io.jenkins.plugins.preemptible.engine.image.ImageInspection;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
@@ -36,7 +38,7 @@ import org.junit.jupiter.api.Test;
 /** A stage that is suspended more than once, with files of its own, through real archives. */
 class RepeatedSuspensionTest {
 
-    private static final Duration SOON = Duration.ofSeconds(20);
+    private static final Duration SOON = Duration.ofSeconds(60);
 
     // Memory that does not change, then a line whenever the workspace says so.
     private static final String SCRIPT = "import os, time\n"
@@ -99,6 +101,7 @@ class RepeatedSuspensionTest {
 
     @Test
     void theSecondArchiveRefersToTheFirstAndThePreservedFilesComeBack() throws Exception {
+        assumeTrue(HostTool.find("python3").isPresent(), "python3 is not installed");
         try (StageBench bench = StageBench.open()) {
             Path workspace = Files.createDirectory(bench.work.resolve("workspace")).toRealPath();
             StageId id = StageId.create("again");

@@ -55,6 +55,7 @@ public final class Pretended {
 
     public static void goOn(StageRecord stage, long sinceMillis) {
         stage.state = StageState.RUNNING;
+        stage.runningSinceMillis = sinceMillis;
         stage.withoutExecutorMillis += sinceMillis - stage.suspendedSinceMillis;
     }
 

@@ -61,4 +61,15 @@ class OwnerTimesTest {
         assertEquals(Map.of("ada", 1_000L), times.at(1_500, List.of(one), Set.of("ada")));
         assertEquals(Map.of("ada", 1_100L), times.at(1_600, List.of(one), Set.of("ada")));
     }
+
+    /** As each look does, whether or not there is a stage. */
+    @Test
+    void theTimeInWhichThereIsNoStageIsNobodys() {
+        times.at(1_000, List.of(Pretended.running("1", "ada", 1_000)), Set.of("ada"));
+        times.at(2_000, List.of(), Set.of());
+        StageRecord next = Pretended.running("2", "bob", 900_000);
+        times.at(900_000, List.of(next), BOTH);
+        Map<String, Long> had = times.at(901_000, List.of(next), BOTH);
+        assertEquals(1_000, had.get("bob") - had.get("ada"));
+    }
 }
