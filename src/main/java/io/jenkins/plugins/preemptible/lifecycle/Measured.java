@@ -1,7 +1,11 @@
 package io.jenkins.plugins.preemptible.lifecycle;
 
+import edu.umd.cs.findbugs.annotations.NonNull;
+import hudson.Extension;
+import hudson.model.Node;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import jenkins.model.NodeListener;
 
 /**
  * What suspensions and restores on one agent really took.
@@ -9,7 +13,8 @@ import java.util.concurrent.ConcurrentHashMap;
  * <ol>
  *   <li>Each dump that was archived and each restore from an image adds its bytes and its time.
  *   <li>The rate is what the newest of them took, the older ones with half the weight at each step back.
- *   <li>In memory only: after a restart of the controller the policy's stated defaults count until the next one.
+ *   <li>In memory only, until the node is removed: after a restart of the controller the policy's stated defaults count
+ *       until the next one.
  * </ol>
  *
  * Safe for any thread.
@@ -72,5 +77,24 @@ public final class Measured {
     /** Free memory when a stage there was last looked at; -1 = unknown. */
     public synchronized long freeBytes() {
         return freeBytes;
+    }
+
+    /** Follows the nodes: of clouds' agents there are new names for ever. */
+    @Extension
+    public static final class Nodes extends NodeListener {
+        @Override
+        protected void onUpdated(@NonNull Node before, @NonNull Node now) {
+            if (!before.getNodeName().equals(now.getNodeName())) {
+                Measured known = BY_NODE.remove(before.getNodeName());
+                if (known != null) {
+                    BY_NODE.put(now.getNodeName(), known);
+                }
+            }
+        }
+
+        @Override
+        protected void onDeleted(@NonNull Node node) {
+            BY_NODE.remove(node.getNodeName());
+        }
     }
 }

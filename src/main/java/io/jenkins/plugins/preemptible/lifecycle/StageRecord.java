@@ -33,7 +33,7 @@ public final class StageRecord implements Cloneable {
 
     String id;
     Form form;
-    /** {@link hudson.model.Run#getExternalizableId}. */
+    /** {@link hudson.model.Run#getExternalizableId}; follows the job when that is moved. */
     String runId;
     /** For people, and the folder of the image among the build's artifacts. */
     String name;
@@ -191,6 +191,22 @@ public final class StageRecord implements Cloneable {
     public void notByHand() {
         byHand = false;
         byHandUser = null;
+    }
+
+    /** A copy, its build's job having that full name now; an owner that is the job or its folder follows. */
+    StageRecord withJob(String to) {
+        StageRecord moved = clone();
+        moved.runId = to + runId.substring(job().length());
+        if (owner().equals("job:" + job())) {
+            moved.owner = "job:" + to;
+        } else if (owner().equals("folder:" + folder(job()))) {
+            moved.owner = "folder:" + folder(to);
+        }
+        return moved;
+    }
+
+    private static String folder(String job) {
+        return job.substring(0, Math.max(0, job.lastIndexOf('/')));
     }
 
     @Override

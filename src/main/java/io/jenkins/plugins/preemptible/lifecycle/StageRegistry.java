@@ -6,8 +6,10 @@ import hudson.ExtensionList;
 import hudson.XmlFile;
 import hudson.init.InitMilestone;
 import hudson.init.Initializer;
+import hudson.model.Item;
 import hudson.model.Run;
 import hudson.model.Saveable;
+import hudson.model.listeners.ItemListener;
 import hudson.model.listeners.RunListener;
 import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle;
@@ -20,9 +22,9 @@ import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
+import java.util.function.Predicate;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 import java.util.stream.Collectors;
@@ -52,9 +54,11 @@ public final class StageRegistry implements Saveable {
     private final Map<String, StageRecord> kept = new ConcurrentHashMap<>();
     /**
      * Stages from before the controller's restart that nobody may be dispatched ahead of: suspended nested ones until
-     * their first turn, those with an executor of their own until their workspace is leased again.
+     * their first turn, those with an executor of their own until their workspace is leased again. With their nodes.
      */
-    private final Set<String> firstTurns = ConcurrentHashMap.newKeySet();
+    private final Map<String, String> firstTurns = new ConcurrentHashMap<>();
+    /** How many of them each node has, at least 1. */
+    private final Map<String, Integer> firstTurnsByNode = new ConcurrentHashMap<>();
 
     public StageRegistry() {
         // A controller that was stopped and started again in one JVM must not find the old one's live stages.
@@ -74,7 +78,8 @@ public final class StageRegistry implements Saveable {
             for (StageRecord stage : stored.stages) {
                 publish(stage);
                 if (stage.form == StageRecord.Form.OWN || stage.suspended()) {
-                    firstTurns.add(stage.id);
+                    firstTurns.put(stage.id, stage.node);
+                    firstTurnsByNode.merge(stage.node, 1, Integer::sum);
                 }
             }
         } catch (IOException | RuntimeException x) {
@@ -163,7 +168,7 @@ public final class StageRegistry implements Saveable {
      */
     public synchronized void ended(String id) {
         StageRecord stage = stages.remove(id);
-        firstTurns.remove(id);
+        firstTurnDone(id);
         if (stage == null) {
             return;
         }
@@ -198,9 +203,9 @@ public final class StageRegistry implements Saveable {
         return stage == null ? null : stage.imageKey;
     }
 
-    /** The build is gone, and its artifacts with it. */
-    private synchronized void dropKept(String runId) {
-        if (kept.values().removeIf(stage -> stage.runId.equals(runId))) {
+    /** Their builds are gone, and the artifacts with them. */
+    private synchronized void dropKept(Predicate<StageRecord> gone) {
+        if (kept.values().removeIf(gone)) {
             saveOrWarn();
         }
     }
@@ -210,8 +215,27 @@ public final class StageRegistry implements Saveable {
     public static final class OfDeletedBuilds extends RunListener<Run<?, ?>> {
         @Override
         public void onDeleted(Run<?, ?> run) {
-            get().dropKept(run.getExternalizableId());
+            String id = run.getExternalizableId();
+            get().dropKept(stage -> stage.runId.equals(id));
         }
+    }
+
+    /** Of the builds that go with their job nothing is told. */
+    @Extension
+    public static final class OfDeletedJobs extends ItemListener {
+        @Override
+        public void onDeleted(Item item) {
+            String job = item.getFullName();
+            get().dropKept(stage -> stage.job().equals(job));
+        }
+    }
+
+    /** Another full name for a job, whose builds may run: all that is kept by their ids follows. */
+    public synchronized void jobMoved(String from, String to) {
+        for (Map<String, StageRecord> records : List.of(stages, leftovers, kept)) {
+            records.replaceAll((id, stage) -> stage.job().equals(from) ? stage.withJob(to) : stage);
+        }
+        saveOrWarn();
     }
 
     /** Ended stages of which something may be left on their agents. */
@@ -243,17 +267,19 @@ public final class StageRegistry implements Saveable {
 
     /** Whether the stage was not taken up yet after a restart of the controller. */
     public boolean awaitsFirstTurn(String id) {
-        return firstTurns.contains(id);
+        return firstTurns.containsKey(id);
     }
 
     /** Whether any stage on this node was not taken up yet after a restart of the controller. */
     public boolean firstTurnsOn(String node) {
-        return !firstTurns.isEmpty()
-                && firstTurns.stream().map(stages::get).anyMatch(stage -> stage != null && stage.node.equals(node));
+        return firstTurnsByNode.containsKey(node);
     }
 
     public void firstTurnDone(String id) {
-        firstTurns.remove(id);
+        String node = firstTurns.remove(id);
+        if (node != null) {
+            firstTurnsByNode.computeIfPresent(node, (name, count) -> count == 1 ? null : count - 1);
+        }
     }
 
     private void publish(StageRecord stage) {

@@ -7,6 +7,7 @@ import hudson.FilePath;
 import hudson.LauncherDecorator;
 import hudson.model.Executor;
 import hudson.model.Node;
+import hudson.model.Run;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.PlaceholderAccess;
@@ -84,13 +85,14 @@ final class NestedExecution extends StepExecution {
         FlowNode block = context.get(FlowNode.class);
         FilePath workspace = context.get(FilePath.class);
         Node node = context.get(Node.class);
+        Run<?, ?> run = context.get(Run.class);
         PlaceholderTask placeholder = PlaceholderAccess.on(context.get(Executor.class));
-        if (block == null || workspace == null || node == null) {
+        if (run == null || block == null || workspace == null || node == null) {
             throw new AbortException("preemptible { } without a label needs a node { } with a workspace around it");
         }
         StepContext owner = PlaceholderAccess.context(placeholder);
         StageRecord stage =
-                settings.record(stageId, StageRecord.Form.NESTED, node, workspace, owner);
+                settings.record(run, stageId, StageRecord.Form.NESTED, node, workspace, owner);
         String problem = owner == null && PlaceholderAccess.problem() == null
                 ? "the executor around it is not that of a node { } block"
                 : PlaceholderAccess.problem();
@@ -109,7 +111,7 @@ final class NestedExecution extends StepExecution {
         body = context.newBodyInvoker()
                 .withContext(BodyInvoker.mergeLauncherDecorators(
                         context.get(LauncherDecorator.class), new SandboxDecorator(stageId)))
-                .withCallback(new StageBody(stageId, settings.runId()))
+                .withCallback(new StageBody(stageId))
                 .start();
         live.body(body);
         context.saveState();

@@ -9,8 +9,8 @@ final class OwnBody extends StageBody {
 
     private final OwnExecutorExecution execution;
 
-    OwnBody(OwnExecutorExecution execution, String stageId, String runId) {
-        super(stageId, runId);
+    OwnBody(OwnExecutorExecution execution, String stageId) {
+        super(stageId);
         this.execution = execution;
     }
 

@@ -159,14 +159,14 @@ final class OwnExecutorExecution extends StepExecution {
 
     private StageTask firstTask() throws IOException, InterruptedException {
         return new StageTask(
-                getContext(), stageId, settings.runId(), settings.name(), settings.priority(), settings.auth(),
-                settings.label(), null, false);
+                getContext(), stageId, getContext().get(Run.class).getExternalizableId(), settings.name(),
+                settings.priority(), settings.auth(), settings.label(), null, false);
     }
 
     /** The task that brings a stage with a node back to an executor there. */
     StageTask task(StageRecord stage, boolean continued) {
         return new StageTask(
-                getContext(), stageId, settings.runId(), settings.name(), stage.priority(), settings.auth(),
+                getContext(), stageId, stage.runId(), settings.name(), stage.priority(), settings.auth(),
                 settings.label(), stage.node(), continued);
     }
 
@@ -208,7 +208,7 @@ final class OwnExecutorExecution extends StepExecution {
             StageLog.line(context, "Running on " + node.getDisplayName() + " in " + lease.path.getRemote());
             String cookie = UUID.randomUUID().toString();
             StageOpening.open(
-                    settings.record(stageId, StageRecord.Form.OWN, node, lease.path, null)
+                    settings.record(run, stageId, StageRecord.Form.OWN, node, lease.path, null)
                             .withCookie(cookie),
                     settings.closeConnections(),
                     node,
@@ -224,7 +224,7 @@ final class OwnExecutorExecution extends StepExecution {
                             new StageContext(stageId, block.getId(), node.getNodeName(), lease.path.getRemote()),
                             BodyInvoker.mergeLauncherDecorators(
                                     context.get(LauncherDecorator.class), new SandboxDecorator(stageId)))
-                    .withCallback(new OwnBody(this, stageId, settings.runId()))
+                    .withCallback(new OwnBody(this, stageId))
                     .start();
             live.body(body);
             context.saveState();

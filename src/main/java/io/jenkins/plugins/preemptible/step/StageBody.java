@@ -26,11 +26,9 @@ class StageBody extends BodyExecutionCallback {
     private static final long serialVersionUID = 1L;
 
     final String stageId;
-    private final String runId;
 
-    StageBody(String stageId, String runId) {
+    StageBody(String stageId) {
         this.stageId = stageId;
-        this.runId = runId;
     }
 
     @Override
@@ -55,10 +53,11 @@ class StageBody extends BodyExecutionCallback {
     }
 
     private void ended() {
+        StageRecord stage = StageRegistry.get().find(stageId);
         Run<?, ?> run;
         // The build's own user need not be allowed to read it.
         try (ACLContext system = ACL.as2(ACL.SYSTEM2)) {
-            run = Run.fromExternalizableId(runId);
+            run = stage == null ? null : Run.fromExternalizableId(stage.runId());
         }
         ended(stageId, run);
     }

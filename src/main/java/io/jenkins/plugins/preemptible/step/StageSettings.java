@@ -24,7 +24,8 @@ import org.springframework.security.core.Authentication;
  * <ol>
  *   <li>What the Jenkinsfile gave is checked against what Jenkins allows; the first wrong value fails the step.
  *   <li>The priority is settled here: Priority Sorter's for this build where it is installed, else the step's own.
- *   <li>The login of the build's user is kept for the queue, and the build's owner for the fair share.
+ *   <li>The login of the build's user is kept for the queue. The build's name and its owner are not: its job may be
+ *       moved before the stage begins.
  * </ol>
  */
 record StageSettings(
@@ -34,8 +35,6 @@ record StageSettings(
         long timeSliceMillis,
         boolean closeConnections,
         boolean rerun,
-        String owner,
-        String runId,
         @CheckForNull String auth)
         implements Serializable {
 
@@ -74,8 +73,6 @@ record StageSettings(
                 slice == null ? 0 : TimeUnit.MINUTES.toMillis(slice),
                 CLOSE.equals(tcp),
                 step.isRerun(),
-                Owners.get().ofRun(run),
-                run.getExternalizableId(),
                 user.equals(ACL.SYSTEM2) ? null : user.getName());
     }
 
@@ -91,15 +88,16 @@ record StageSettings(
 
     /** The record of a stage that is about to begin. */
     StageRecord record(
+            Run<?, ?> run,
             String stageId,
             StageRecord.Form form,
             Node node,
             FilePath workspace,
             @CheckForNull StepContext placeholder) {
         return StageRecord.running(
-                        stageId, form, runId, name, node.getNodeName(), workspace.getRemote(), placeholder,
-                        priority, timeSliceMillis)
+                        stageId, form, run.getExternalizableId(), name, node.getNodeName(), workspace.getRemote(),
+                        placeholder, priority, timeSliceMillis)
                 .withRerun(rerun)
-                .withOwner(owner);
+                .withOwner(Owners.get().ofRun(run));
     }
 }

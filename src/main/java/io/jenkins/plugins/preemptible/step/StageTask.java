@@ -20,6 +20,8 @@ import hudson.security.ACLContext;
 import hudson.security.AccessControlled;
 import hudson.security.Permission;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
 import java.io.IOException;
 import java.io.Serializable;
 import java.util.Collection;
@@ -54,7 +56,8 @@ public final class StageTask implements ContinuedTask, AccessControlled, Seriali
 
     private final StepContext context;
     private final String stageId;
-    private final String runId;
+    /** Of a stage that has not begun; the record of one that has knows better. */
+    private volatile String runId;
     private final String stageName;
     private final int priority;
     /** Login of the build's user, null = SYSTEM. */
@@ -177,20 +180,34 @@ public final class StageTask implements ContinuedTask, AccessControlled, Seriali
     @CheckForNull
     public Run<?, ?> ownerRun() {
         try (ACLContext system = ACL.as2(ACL.SYSTEM2)) {
-            return Run.fromExternalizableId(runId);
+            return Run.fromExternalizableId(runId());
         } catch (AccessDeniedException | IllegalArgumentException x) {
             return null;
         }
     }
 
     public String runId() {
-        return runId;
+        StageRecord stage = StageRegistry.get().find(stageId);
+        return stage == null ? runId : stage.runId();
+    }
+
+    private String jobName() {
+        String id = runId();
+        return id.substring(0, id.lastIndexOf('#'));
+    }
+
+    /** Another full name for a job, perhaps the stage's. */
+    void jobMoved(String from, String to) {
+        String id = runId;
+        if (id.startsWith(from + '#')) {
+            runId = to + id.substring(from.length());
+        }
     }
 
     @CheckForNull
     private Job<?, ?> job() {
         try (ACLContext system = ACL.as2(ACL.SYSTEM2)) {
-            return Jenkins.get().getItemByFullName(runId.substring(0, runId.lastIndexOf('#')), Job.class);
+            return Jenkins.get().getItemByFullName(jobName(), Job.class);
         }
     }
 
@@ -202,7 +219,7 @@ public final class StageTask implements ContinuedTask, AccessControlled, Seriali
 
     @Override
     public String getDisplayName() {
-        return (resumes() ? "resume " : "") + "stage " + stageName + " of " + runId.replace("#", " #");
+        return (resumes() ? "resume " : "") + "stage " + stageName + " of " + runId().replace("#", " #");
     }
 
     @Override
@@ -213,7 +230,8 @@ public final class StageTask implements ContinuedTask, AccessControlled, Seriali
     @Override
     public String getUrl() {
         Job<?, ?> job = job();
-        return job == null ? "" : job.getUrl() + runId.substring(runId.lastIndexOf('#') + 1) + "/";
+        String id = runId();
+        return job == null ? "" : job.getUrl() + id.substring(id.lastIndexOf('#') + 1) + "/";
     }
 
     @Override
@@ -272,7 +290,7 @@ public final class StageTask implements ContinuedTask, AccessControlled, Seriali
 
     @Override
     public String toString() {
-        return getName() + " of " + runId;
+        return getName() + " of " + runId();
     }
 
     /** The stage runs as its build does; without this it would run as SYSTEM wherever builds do not. */

@@ -82,9 +82,14 @@ public final class PreemptorAction extends InvisibleAction {
         return ShownName.of(victim, victimJob);
     }
 
+    /** Empty when the looking user may not know whose it is. */
     @Exported
     public String getStage() {
-        return stage;
+        return named() ? stage : "";
+    }
+
+    private boolean named() {
+        return victimJob == null || ShownName.readable(victimJob);
     }
 
     @Exported
@@ -118,17 +123,19 @@ public final class PreemptorAction extends InvisibleAction {
     /** All of it, for people. */
     @Exported
     public String getSentence() {
+        String what = named()
+                ? Messages.PreemptorAction_Stage(stage, victim)
+                : Messages.PreemptorAction_HiddenStage(getVictim());
         long atSuspended = suspendedMillis;
         long atStarted = startedMillis;
         if (atSuspended == 0) {
-            return Messages.PreemptorAction_Requested(stage, getVictim(), agent, reason);
+            return Messages.PreemptorAction_Requested(what, agent, reason);
         }
         String took = span(requestedMillis, atSuspended);
         if (atStarted == 0) {
-            return Messages.PreemptorAction_Suspended(stage, getVictim(), agent, reason, took);
+            return Messages.PreemptorAction_Suspended(what, agent, reason, took);
         }
-        return Messages.PreemptorAction_Started(
-                stage, getVictim(), agent, reason, took, span(requestedMillis, atStarted));
+        return Messages.PreemptorAction_Started(what, agent, reason, took, span(requestedMillis, atStarted));
     }
 
     private static String span(long from, long to) {

@@ -5,27 +5,40 @@ import static org.hamcrest.MatcherAssert.assertThat;
 import static org.hamcrest.Matchers.containsString;
 import static org.hamcrest.Matchers.not;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import hudson.cli.CLICommandInvoker;
+import hudson.model.Items;
+import hudson.model.Queue;
+import hudson.slaves.DumbSlave;
+import hudson.slaves.JNLPLauncher;
 import io.jenkins.plugins.preemptible.engine.policy.Action;
 import io.jenkins.plugins.preemptible.engine.policy.Reason;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.hand.NeverPreemptAction;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.Measured;
+import io.jenkins.plugins.preemptible.lifecycle.Pretended;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
 import io.jenkins.plugins.preemptible.queue.LastDecision;
+import io.jenkins.plugins.preemptible.step.StageTask;
 import io.jenkins.plugins.preemptible.view.SuspendedBadgeAction;
 import io.jenkins.plugins.preemptible.view.SuspendedStageAction;
+import java.nio.file.Files;
+import java.util.Arrays;
 import org.jenkinsci.plugins.workflow.graph.FlowNode;
 import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.jvnet.hudson.test.MockFolder;
 import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 
-/** What somebody asks for by hand, with real processes. */
+/** What somebody asks for by hand, and what he moves, renames or deletes meanwhile, with real processes. */
 @WithJenkins
 @Tag("acceptance")
 class HandTest extends OneAgent {
@@ -123,6 +136,69 @@ class HandTest extends OneAgent {
         j.assertBuildStatusSuccess(j.waitForCompletion(stage));
         Rig.countedAtLeast(stage, 4);
         Rig.assertNothingLeft(agent, low);
+    }
+
+    @Test
+    void stagesFollowAJobThatIsMoved() throws Exception {
+        WorkflowJob low = rig.pipeline("low", 5, Rig.own(Rig.endless()));
+        WorkflowJob later = rig.pipeline("later", 5, Rig.own("echo done"));
+        MockFolder folder = j.createFolder("folder");
+        WorkflowRun stage = Rig.start(low);
+        Rig.awaitLog(stage, "count-3\n");
+        command("preemptible-never", "low", "1");
+        command("preemptible-suspend", "low", "1");
+        Rig.awaitState(StageState.SUSPENDED);
+        command("preemptible-drain", "worker");
+        WorkflowRun waiting = Rig.start(later);
+        StageTask item = await("a stage that has not begun").atMost(Rig.PATIENCE).until(
+                () -> Arrays.stream(Queue.getInstance().getItems())
+                        .filter(one -> one.task instanceof StageTask task && !task.resumes())
+                        .map(one -> (StageTask) one.task)
+                        .findFirst()
+                        .orElse(null), found -> found != null);
+
+        Items.move(low, folder);
+        Items.move(later, folder);
+
+        assertEquals("folder/low", Rig.awaitState(StageState.SUSPENDED).job());
+        assertThat(
+                Files.readString(j.jenkins.getRootDir().toPath().resolve("preemptible-stages.xml")),
+                containsString("<runId>folder/low#1</runId>"));
+        assertTrue(NeverPreemptAction.holds(Rig.awaitState(StageState.SUSPENDED).runId()));
+        assertThat(stage.getAction(SuspendedBadgeAction.class).getTooltip(), containsString("by hand"));
+        assertEquals(waiting, item.ownerRun());
+        command("preemptible-drain", "worker", "--undo");
+        j.assertBuildStatusSuccess(j.waitForCompletion(waiting));
+        command("preemptible-resume", "folder/low", "1");
+        Rig.awaitLog(stage, "Resumed on worker");
+        Rig.awaitCounting(stage);
+        Rig.enough(stage);
+        j.assertBuildStatusSuccess(j.waitForCompletion(stage));
+        Rig.countedAtLeast(stage, 4);
+        Rig.assertNothingLeft(agent, low);
+    }
+
+    @Test
+    void theKeyOfAKeptImageFollowsItsJobAndGoesWithIt() throws Exception {
+        WorkflowJob job = j.createFolder("folder").createProject(WorkflowJob.class, "job");
+        Pretended.endedUnrestored("kept", "folder/job#1");
+        Items.move(job, j.jenkins);
+        assertNotNull(StageRegistry.get().keptKey("kept"));
+        job.delete();
+        assertNull(StageRegistry.get().keptKey("kept"));
+    }
+
+    @Test
+    void whatWasMeasuredOnAnAgentFollowsItsNameAndGoesWithIt() throws Exception {
+        DumbSlave before = new DumbSlave("before", "/nowhere", new JNLPLauncher());
+        DumbSlave after = new DumbSlave("after", "/nowhere", new JNLPLauncher());
+        j.jenkins.addNode(before);
+        Pretended.measured("before", 5);
+        j.jenkins.getNodesObject().replaceNode(before, after);
+        assertEquals(5, Measured.of("after").freeBytes());
+        assertEquals(-1, Measured.of("before").freeBytes());
+        j.jenkins.removeNode(after);
+        assertEquals(-1, Measured.of("after").freeBytes());
     }
 
     /** What programs read of the only stage while it is suspended. */

@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.lifecycle;
 
+import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import java.util.function.Consumer;
 
@@ -16,6 +17,21 @@ public final class Pretended {
     /** The last look has found something that cannot be dumped; the next one, seconds later, will not. */
     public static void cannotBeDumped(String runId) {
         change(runId, stage -> stage.leak = "A test says so");
+    }
+
+    /** A stage on that agent was looked at, which had so much free memory. */
+    public static void measured(String node, long freeBytes) {
+        Measured.of(node).freeBytes(freeBytes);
+    }
+
+    /** A stage of that build ended since it could not be restored. */
+    public static void endedUnrestored(String id, String runId) {
+        StageRecord stage = StageRecord.running(id, StageRecord.Form.OWN, runId, "stage", "agent", "", null, 3, 0);
+        stage.imageKept = true;
+        stage.imageKey = Secret.fromString("a key");
+        StageRegistry.get().add(stage);
+        StageRegistry.get().ended(id);
+        StageRegistry.get().cleaned(id);
     }
 
     /** A record of a stage that runs since then, known to nobody. */

@@ -1,9 +1,13 @@
 package io.jenkins.plugins.preemptible.queue;
 
 import static org.awaitility.Awaitility.await;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import hudson.ExtensionList;
+import hudson.model.FreeStyleBuild;
 import hudson.model.FreeStyleProject;
 import hudson.model.Label;
 import hudson.model.Node;
@@ -16,6 +20,7 @@ import java.util.Arrays;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.jvnet.hudson.test.JenkinsRule;
+import org.jvnet.hudson.test.SleepBuilder;
 import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 
 /** What the queue asks of us under its lock, with many stages and reservations; tells how long an answer takes. */
@@ -35,9 +40,14 @@ class DispatcherCostTest {
         j.waitOnline(agent);
         DumbSlave other = j.createSlave("other", "elsewhere", null);
         j.waitOnline(other);
+        FreeStyleProject built = j.createFreeStyleProject("built");
+        built.getBuildersList().add(new SleepBuilder(3_600_000));
+        // Stages without a build that runs would be dropped as lost.
+        FreeStyleBuild build = built.scheduleBuild2(0).waitForStart();
         for (int i = 0; i < STAGES; i++) {
             StageRecord stage = StageRecord.running(
-                    "stage-" + i, StageRecord.Form.OWN, "job#" + i, "stage", "other", "/tmp/" + i, null, 3, 0);
+                    "stage-" + i, StageRecord.Form.OWN, build.getExternalizableId(), "stage", "other", "/tmp/" + i,
+                    null, 3, 0);
             StageRegistry.get().add(stage);
             if (i < RESERVATIONS) {
                 Reservations.get().begin("holder-" + i, stage);
@@ -59,7 +69,28 @@ class DispatcherCostTest {
         tell("canTake, nothing reserved", () -> dispatcher.canTake((Node) agent, item));
         tell("canTake, " + RESERVATIONS + " reserved on the agent", () -> dispatcher.canTake((Node) other, item));
         tell("canRun", () -> dispatcher.canRun(item));
+        StageRegistry.get().save();
+        // As after a restart of the controller.
+        ExtensionList<StageRegistry> registry = ExtensionList.lookup(StageRegistry.class);
+        registry.remove(0);
+        registry.add(new StageRegistry());
+        assertNotNull(dispatcher.canTake(other, item), "the stages there go first");
+        tell("canTake, " + STAGES + " first turns on another agent", () -> dispatcher.canTake((Node) agent, item));
+        tell("canTake, " + STAGES + " first turns on the agent", () -> dispatcher.canTake((Node) other, item));
+        for (int i = 0; i < STAGES; i++) {
+            assertTrue(StageRegistry.get().firstTurnsOn("other"), "with " + i + " of them done");
+            assertFalse(StageRegistry.get().firstTurnsOn("worker"));
+            if (i % 2 == 0) {
+                StageRegistry.get().firstTurnDone("stage-" + i);
+                StageRegistry.get().firstTurnDone("stage-" + i);
+            } else {
+                StageRegistry.get().ended("stage-" + i);
+            }
+        }
+        assertFalse(StageRegistry.get().firstTurnsOn("other"));
         Queue.getInstance().cancel(item);
+        build.getExecutor().interrupt();
+        j.waitForCompletion(build);
     }
 
     private static void tell(String what, Runnable call) {

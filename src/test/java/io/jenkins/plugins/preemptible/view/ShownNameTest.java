@@ -27,15 +27,15 @@ class ShownNameTest {
                 .grant(Jenkins.READ, Item.READ).everywhere().to("alice")
                 .grant(Jenkins.READ).everywhere().to("bob", "carol")
                 .grant(Item.DISCOVER).everywhere().to("carol"));
-        sees("alice", "secret #3", "Preempts stage \u201ctests\u201d of secret #3 on worker. It waited longer.");
+        sees("alice", "secret #3", "tests", "Preempts stage \u201ctests\u201d of secret #3 on worker. It waited longer.");
         for (String user : new String[] {"bob", "carol"}) {
-            sees(user, HIDDEN, "Preempts stage \u201ctests\u201d of " + HIDDEN + " on worker. It waited longer.");
+            sees(user, HIDDEN, "", "Preempts a stage of " + HIDDEN + " on worker. It waited longer.");
         }
         assertEquals("part of x #1", ShownName.of("part of x #1", null));
         assertNull(ShownName.of(null, "secret"));
     }
 
-    private static void sees(String user, String name, String sentence) {
+    private static void sees(String user, String name, String stage, String sentence) {
         PreemptorAction preemptor =
                 new PreemptorAction("secret #3", "secret", "tests", "worker", "It waited longer.", 1);
         SuspendedStageAction suspended =
@@ -43,7 +43,12 @@ class ShownNameTest {
         try (ACLContext as = ACL.as2(User.getById(user, true).impersonate2())) {
             assertEquals(name, preemptor.getVictim());
             assertEquals(name, suspended.getPreemptor());
+            assertEquals(stage, preemptor.getStage());
             assertEquals(sentence, preemptor.getSentence());
+            preemptor.suspended(2);
+            assertEquals(stage.isEmpty(), !preemptor.getSentence().contains("tests"));
+            preemptor.started(3);
+            assertEquals(stage.isEmpty(), !preemptor.getSentence().contains("tests"));
         }
     }
 }
