@@ -110,6 +110,9 @@ public final class Trial implements Describable<Trial> {
             return FormValidation.okWithMarkup("<p>"
                     + Util.xmlEscape(Messages.Trial_Read(
                             read.builds(), comparison.jobs(), comparison.executors(), leftOut))
+                    + (comparison.leftOut() > 0
+                            ? " " + Util.xmlEscape(Messages.Trial_Older(comparison.leftOut()))
+                            : "")
                     + (read.cut() ? " " + Util.xmlEscape(Messages.Trial_Cut(MOST_BUILDS, MOST_SECONDS)) : "")
                     + "</p>"
                     + ComparisonTable.of(comparison)

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import hudson.model.FreeStyleBuild;
+import hudson.model.FreeStyleProject;
 import hudson.model.Queue;
 import hudson.model.Result;
 import hudson.slaves.WorkspaceList;
@@ -150,9 +151,12 @@ class EndsWhileSuspendedTest extends OneAgent {
     private FreeStyleBuild suspend(String shell) throws Exception {
         victim = Rig.start(low);
         Rig.awaitLog(victim, "count-3\n");
-        FreeStyleBuild preemptor = rig.freestyle("high", 1, shell).scheduleBuild2(0).waitForStart();
+        FreeStyleProject high = rig.freestyle("high", 1, shell);
+        high.scheduleBuild2(0);
+        // Not waitForStart, which waits for ever: on a busy machine a stage's timeout may be over before.
+        await("the preemptor").atMost(Rig.PATIENCE).until(() -> high.getLastBuild() != null);
         Rig.awaitState(StageState.SUSPENDED);
-        return preemptor;
+        return high.getLastBuild();
     }
 
     private WorkflowRun completed(WorkflowRun run) {

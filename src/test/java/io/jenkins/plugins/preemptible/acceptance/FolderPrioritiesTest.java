@@ -21,7 +21,7 @@ import org.jvnet.hudson.test.junit.jupiter.JenkinsSessionExtension;
  * Jobs of one name in two folders keep their own priorities, as the {@code main} branches of all multibranch projects
  * must; Priority Sorter's own cache knows builds by short name and number only.
  */
-@Tag("acceptance")
+@Tag("soak")
 class FolderPrioritiesTest {
 
     @RegisterExtension

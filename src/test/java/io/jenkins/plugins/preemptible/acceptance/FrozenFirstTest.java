@@ -226,6 +226,7 @@ class FrozenFirstTest extends OneHeldArchive {
     }
 
     @Test
+    @Tag("soak")
     void killedWhileFrozenAndWithoutAnyImageIsLostAndSaysSo() throws Exception {
         HeldArtifacts.full();
         start(Rig.own(Rig.counter(1000)));

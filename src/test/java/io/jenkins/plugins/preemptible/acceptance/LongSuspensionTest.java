@@ -51,6 +51,7 @@ class LongSuspensionTest extends OneAgent {
 
     /** Steps are checked on an agent that is marked offline too, as one that is drained may be. */
     @Test
+    @Tag("soak")
     void heartbeatInPollMode() throws Exception {
         heartbeat(true);
     }

@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Test;
 import org.jvnet.hudson.test.TestExtension;
 
 /** The controller restarts while a stage's sandbox is there and its body has not begun. */
-@Tag("acceptance")
+@Tag("soak")
 class OpeningCutOffTest extends Restarts {
 
     private static volatile boolean held;

@@ -182,6 +182,7 @@ class RestartTest extends Restarts {
 
     /** A stage whose build is gone must not hold its agent for ever. */
     @Test
+    @Tag("soak")
     void lostBuildDoesNotBlockItsAgent() throws Throwable {
         sessions.then(j -> {
             Rig rig = new Rig(j);

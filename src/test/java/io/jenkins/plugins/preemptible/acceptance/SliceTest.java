@@ -62,6 +62,7 @@ class SliceTest extends OneAgent {
     }
 
     @Test
+    @Tag("soak")
     void equalWithoutSliceWaits() throws Exception {
         WorkflowJob first = rig.pipeline("first", 3, Rig.own(Rig.counter(70)));
         WorkflowJob second = rig.pipeline("second", 3, Rig.own(Rig.counter(5)));

@@ -32,6 +32,7 @@ class StraceTest extends OneAgent {
     }
 
     @Test
+    @Tag("soak")
     void tracedNestedStageGoesOn() throws Exception {
         traced(Rig.nested(script(), "sh 'test \"$PWD\" = \"$WORKSPACE\"'"));
     }

@@ -357,7 +357,7 @@ class ByHandTest {
         assertThat(item.getString("name"), containsString("other #1"));
         assertEquals("Wait", item.getJSONObject("decision").getString("action"));
         assertEquals("AGENT_NOT_ACCEPTING", item.getJSONObject("decision").getString("reason"));
-        assertThat(item.getJSONObject("decision").getString("sentence"), containsString("No fitting agent"));
+        assertThat(item.getJSONObject("decision").getString("sentence"), containsString("No agent that fits"));
         assertTrue(item.getInt("priority") > 0);
 
         JSONObject state = web.state("reader");
