@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import hudson.EnvVars;
+import hudson.model.FreeStyleBuild;
 import hudson.slaves.DumbSlave;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import java.io.IOException;
@@ -70,13 +71,16 @@ class CyclesTest {
     private void cycles(String script) throws Exception {
         long pid = agent.getChannel().call(new Pid());
         WorkflowJob low = rig.pipeline("low", 5, script);
-        WorkflowJob high = rig.pipeline("high", 1, "node('linux') { sh 'true' }");
         WorkflowRun victim = Rig.start(low);
         Rig.awaitLog(victim, "count-5\n");
         stageId = Rig.awaitState(StageState.RUNNING).id();
         Used settled = null;
         for (int cycle = 1; cycle <= CYCLES; cycle++) {
-            j.assertBuildStatusSuccess(j.waitForCompletion(Rig.start(high)));
+            // Each of a job of its own, since what is expected to be short lets its victim stay frozen without an image.
+            FreeStyleBuild high = rig.freestyle("high" + cycle, 1, Rig.untilEnough()).scheduleBuild2(0).waitForStart();
+            Rig.awaitSealed(victim, cycle);
+            Rig.enough(high);
+            j.assertBuildStatusSuccess(j.waitForCompletion(high));
             Rig.awaitLog(victim, "Resumed on worker", cycle);
             Rig.awaitState(StageState.RUNNING);
             Rig.awaitCounting(victim);
