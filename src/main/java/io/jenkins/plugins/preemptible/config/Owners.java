@@ -23,6 +23,10 @@ import java.util.List;
  */
 public record Owners(OwnerBy by) {
 
+    private static final String USER = "user:";
+    private static final String FOLDER = "folder:";
+    private static final String JOB = "job:";
+
     /** With the choice that counts now. */
     public static Owners get() {
         return new Owners(PreemptibleConfiguration.get().ownerBy());
@@ -41,14 +45,26 @@ public record Owners(OwnerBy by) {
         return item.task.getOwnerTask() instanceof Item job ? of(job, item.getCauses()) : "";
     }
 
+    /** The owner after a job was moved: another one when it is that job, or the folder that it was in. */
+    public static String moved(String owner, String fromJob, String toJob) {
+        if (owner.equals(JOB + fromJob)) {
+            return JOB + toJob;
+        }
+        return owner.equals(FOLDER + folderOf(fromJob)) ? FOLDER + folderOf(toJob) : owner;
+    }
+
+    private static String folderOf(String job) {
+        return job.substring(0, Math.max(0, job.lastIndexOf('/')));
+    }
+
     private String of(Item part, List<Cause> causes) {
         // One configuration of a matrix belongs to the matrix.
         Item job = part instanceof Queue.Task task && task.getOwnerTask() instanceof Item whole ? whole : part;
         String user = by == OwnerBy.USER ? userOf(causes) : null;
         if (user != null) {
-            return "user:" + user;
+            return USER + user;
         }
-        return by == OwnerBy.FOLDER ? "folder:" + job.getParent().getFullName() : "job:" + job.getFullName();
+        return by == OwnerBy.FOLDER ? FOLDER + job.getParent().getFullName() : JOB + job.getFullName();
     }
 
     /** The first one, depth first, as Jenkins shows the causes; it bounds how deep it keeps them. */

@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.lifecycle;
 
+import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.FilePath;
 import hudson.model.Computer;
 import hudson.model.Node;
@@ -74,7 +75,9 @@ public final class AbortedStage {
         });
     }
 
-    static Node nodeOf(String name) {
+    /** The node of that name, the empty one being the built-in node's; null when there is none. */
+    @CheckForNull
+    public static Node nodeOf(String name) {
         Jenkins jenkins = Jenkins.get();
         return name.isEmpty() ? jenkins : jenkins.getNode(name);
     }

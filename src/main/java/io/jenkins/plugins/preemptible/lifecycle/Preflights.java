@@ -68,6 +68,9 @@ public final class Preflights extends PeriodicWork {
 
     @CheckForNull
     private static String heldLock(LiveStage live) throws InterruptedException {
+        if (!StepsInFlight.knowsLocks()) {
+            return null;
+        }
         try {
             return StepsInFlight.of(live).heldLock();
         } catch (IOException x) {

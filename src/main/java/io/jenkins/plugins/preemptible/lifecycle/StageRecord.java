@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.lifecycle;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.util.Secret;
+import io.jenkins.plugins.preemptible.config.Owners;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.view.ShownName;
 import java.util.ArrayList;
@@ -197,16 +198,8 @@ public final class StageRecord implements Cloneable {
     StageRecord withJob(String to) {
         StageRecord moved = clone();
         moved.runId = to + runId.substring(job().length());
-        if (owner().equals("job:" + job())) {
-            moved.owner = "job:" + to;
-        } else if (owner().equals("folder:" + folder(job()))) {
-            moved.owner = "folder:" + folder(to);
-        }
+        moved.owner = Owners.moved(owner(), job(), to);
         return moved;
-    }
-
-    private static String folder(String job) {
-        return job.substring(0, Math.max(0, job.lastIndexOf('/')));
     }
 
     @Override

@@ -110,6 +110,11 @@ record StepsInFlight(List<FlowNode> external, List<String> others, boolean locke
         return external.isEmpty() ? "no external process is running in it" : heldLock();
     }
 
+    /** Whether any step takes locks; only then the Pipeline's own thread need be asked for those that are held. */
+    static boolean knowsLocks() {
+        return StepDescriptor.byFunctionName(LOCK) != null;
+    }
+
     /** What a lock means for the stage, in words; null when there is none. */
     @CheckForNull
     String heldLock() {

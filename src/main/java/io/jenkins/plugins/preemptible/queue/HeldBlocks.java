@@ -2,7 +2,7 @@ package io.jenkins.plugins.preemptible.queue;
 
 import hudson.model.Node;
 import hudson.model.Queue;
-import hudson.model.queue.QueueTaskDispatcher;
+import io.jenkins.plugins.preemptible.lifecycle.AbortedStage;
 import io.jenkins.plugins.preemptible.lifecycle.PlaceholderAccess;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
@@ -10,7 +10,6 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.logging.Level;
 import java.util.logging.Logger;
-import jenkins.model.Jenkins;
 
 /**
  * The node blocks of suspended stages that another plugin would not let have their executors again, such as one that
@@ -50,7 +49,7 @@ final class HeldBlocks {
     /** Whether the stage's block is in the queue, and another plugin would not let it have an executor there. */
     boolean contains(StageRecord stage) {
         Queue.NotWaitingItem block = byStage.get(stage.id());
-        Node node = stage.node().isEmpty() ? Jenkins.get() : Jenkins.get().getNode(stage.node());
+        Node node = AbortedStage.nodeOf(stage.node());
         if (block == null || node == null) {
             return false;
         }
@@ -58,15 +57,10 @@ final class HeldBlocks {
             Queue.BuildableItem asked = block instanceof Queue.BuildableItem
                     ? (Queue.BuildableItem) block
                     : new Queue.BuildableItem(block);
-            return !asked.isPending() && !(othersLetRun(asked) && SnapshotReader.othersAgree(node, asked));
+            return !asked.isPending() && !(OtherPlugins.letRun(asked) && OtherPlugins.letTake(node, asked));
         } catch (RuntimeException | LinkageError x) {
             LOGGER.log(Level.WARNING, x, () -> "cannot tell whether " + block + " may run");
             return false;
         }
-    }
-
-    private static boolean othersLetRun(Queue.Item item) {
-        return QueueTaskDispatcher.all().stream()
-                .allMatch(dispatcher -> dispatcher instanceof StageDispatcher || dispatcher.canRun(item) == null);
     }
 }

@@ -20,7 +20,7 @@ import java.util.stream.Collectors;
  *
  * <ol>
  *   <li>Made when a suspension begins, opened when the executor is free, dropped when the one it is for has started,
- *       was cancelled, or has not come within a minute. One that was not opened within half an hour, since an agent
+ *       was cancelled, or has not come within a minute of the executor being given away. One that was not opened within half an hour, since an agent
  *       hangs, is dropped as well, so that another victim is looked for. One that waits for the next executor is open
  *       from the beginning, and dropped when its stage goes on.
  *   <li>While it is open, {@link StageDispatcher} keeps everybody else off as many idle executors of that agent as are

@@ -4,7 +4,6 @@ import hudson.model.Computer;
 import hudson.model.Label;
 import hudson.model.Node;
 import hudson.model.Queue;
-import hudson.model.queue.QueueTaskDispatcher;
 import io.jenkins.plugins.preemptible.config.Owners;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot;
@@ -244,16 +243,6 @@ final class SnapshotReader {
     }
 
     private static boolean takes(Node node, Queue.BuildableItem item) {
-        return node.canTake(item) == null && othersAgree(node, item);
-    }
-
-    /** Whether no other plugin keeps the item off the node. */
-    static boolean othersAgree(Node node, Queue.BuildableItem item) {
-        for (QueueTaskDispatcher dispatcher : QueueTaskDispatcher.all()) {
-            if (!(dispatcher instanceof StageDispatcher) && dispatcher.canTake(node, item) != null) {
-                return false;
-            }
-        }
-        return true;
+        return node.canTake(item) == null && OtherPlugins.letTake(node, item);
     }
 }

@@ -6,6 +6,7 @@ import hudson.model.Computer;
 import hudson.model.Executor;
 import hudson.model.Node;
 import hudson.slaves.WorkspaceList;
+import io.jenkins.plugins.preemptible.lifecycle.AbortedStage;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
@@ -113,7 +114,7 @@ final class StageContext implements Serializable {
 
         @Override
         Node live(StageContext stage) {
-            return stage.node.isEmpty() ? Jenkins.get() : Jenkins.get().getNode(stage.node);
+            return AbortedStage.nodeOf(stage.node);
         }
     }
 

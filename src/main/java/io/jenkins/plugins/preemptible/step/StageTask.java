@@ -19,6 +19,7 @@ import hudson.security.ACL;
 import hudson.security.ACLContext;
 import hudson.security.AccessControlled;
 import hudson.security.Permission;
+import io.jenkins.plugins.preemptible.lifecycle.AbortedStage;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
@@ -132,7 +133,7 @@ public final class StageTask implements ContinuedTask, AccessControlled, Seriali
     @Override
     public Label getAssignedLabel() {
         if (node != null) {
-            Node found = node.isEmpty() ? Jenkins.get() : Jenkins.get().getNode(node);
+            Node found = AbortedStage.nodeOf(node);
             // A label that nothing has keeps the item waiting until the agent is back.
             return found == null ? Label.get(node) : found.getSelfLabel();
         }

@@ -130,12 +130,7 @@ class HandTest extends OneAgent {
         assertEquals(StageState.SUSPENDED, Rig.awaitState(StageState.SUSPENDED).state());
         command("preemptible-drain", "worker", "--undo");
         j.assertBuildStatusSuccess(j.waitForCompletion(waiting));
-        Rig.awaitLog(stage, "Resumed on worker");
-        Rig.awaitCounting(stage);
-        Rig.enough(stage);
-        j.assertBuildStatusSuccess(j.waitForCompletion(stage));
-        Rig.countedAtLeast(stage, 4);
-        Rig.assertNothingLeft(agent, low);
+        goesOnToItsEnd(stage);
     }
 
     @Test
@@ -171,12 +166,7 @@ class HandTest extends OneAgent {
         command("preemptible-drain", "worker", "--undo");
         j.assertBuildStatusSuccess(j.waitForCompletion(waiting));
         command("preemptible-resume", "folder/moves", "1");
-        Rig.awaitLog(stage, "Resumed on worker");
-        Rig.awaitCounting(stage);
-        Rig.enough(stage);
-        j.assertBuildStatusSuccess(j.waitForCompletion(stage));
-        Rig.countedAtLeast(stage, 4);
-        Rig.assertNothingLeft(agent, low);
+        goesOnToItsEnd(stage);
     }
 
     @Test
@@ -200,6 +190,15 @@ class HandTest extends OneAgent {
         assertEquals(-1, Measured.of("before").freeBytes());
         j.jenkins.removeNode(after);
         assertEquals(-1, Measured.of("after").freeBytes());
+    }
+
+    private static void goesOnToItsEnd(WorkflowRun stage) throws Exception {
+        Rig.awaitLog(stage, "Resumed on worker");
+        Rig.awaitCounting(stage);
+        Rig.enough(stage);
+        j.assertBuildStatusSuccess(j.waitForCompletion(stage));
+        Rig.countedAtLeast(stage, 4);
+        Rig.assertNothingLeft(agent, stage.getParent());
     }
 
     /** What programs read of the only stage while it is suspended. */

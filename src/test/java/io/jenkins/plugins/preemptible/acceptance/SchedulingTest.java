@@ -14,6 +14,7 @@ import hudson.model.Node;
 import hudson.model.Queue;
 import hudson.model.queue.CauseOfBlockage;
 import hudson.model.queue.QueueTaskDispatcher;
+import hudson.slaves.DumbSlave;
 import hudson.slaves.NodeProvisioner;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.policy.Action;
@@ -183,6 +184,27 @@ class SchedulingTest extends OneHeldArchive {
             j.assertBuildStatusSuccess(j.waitForCompletion(waited));
             assertThat(Rig.log(waited), not(containsString("Preempted stage")));
         }
+    }
+
+    /** An agent that is full of builds that are no stages has nothing to give, but it fits. */
+    @Test
+    void whoseAgentHasNoStageIsNotToldThatNoAgentFits() throws Exception {
+        start(Rig.own(Rig.endless()));
+        DumbSlave plain = j.createSlave("plain", "plain", null);
+        plain.setNumExecutors(1);
+        j.waitOnline(plain);
+        FreeStyleProject first = rig.freestyle("first", 1, Rig.untilEnough());
+        FreeStyleProject second = rig.freestyle("second", 1, "true");
+        first.setAssignedLabel(Label.get("plain"));
+        second.setAssignedLabel(Label.get("plain"));
+        FreeStyleBuild full = first.scheduleBuild2(0).waitForStart();
+        second.scheduleBuild2(0);
+        awaitDecision(queued(second), Reason.NO_FITTING_STAGE);
+        ends(full);
+        await("the second").atMost(Rig.PATIENCE).until(() -> second.getLastBuild() != null);
+        j.assertBuildStatusSuccess(j.waitForCompletion(second.getLastBuild()));
+        j.jenkins.removeNode(plain);
+        nobodyIsSuspended();
     }
 
     /** A stage that has waited long has the next executor kept for it, whoever else waits. */
