@@ -5,6 +5,7 @@ import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
 import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.host.HostCheck;
+import io.jenkins.plugins.preemptible.engine.host.HostMemory;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.HostReport;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
@@ -85,7 +86,7 @@ public class Engine {
                 return SudoEngine.open(home, privileged.get());
             }
         }
-        return open(home, INSTALLED, null, LocalImages.of(System.getenv()));
+        return open(home, INSTALLED, null, LocalImages.of(System.getenv()), null, makesCheckpoints(System.getenv()));
     }
 
     /**
@@ -95,16 +96,21 @@ public class Engine {
      * @param user who owns the stages; each has a home folder of his own
      */
     public static Engine forUser(Path home, Path criu, StageUser user) {
-        return open(home, new CriuSearch(List.of(criu)), null, LocalImages.of(Map.of()), user);
+        return open(home, new CriuSearch(List.of(criu)), null, LocalImages.of(Map.of()), user, true);
     }
 
     /** As above, with these criu programs and this kind of freezer only (null for any). */
     static Engine open(Path home, CriuSearch criu, FreezerKind freezers, LocalImages localImages) {
-        return open(home, criu, freezers, localImages, null);
+        return open(home, criu, freezers, localImages, null, true);
     }
 
-    private static Engine open(
-            Path home, CriuSearch criu, FreezerKind freezers, LocalImages localImages, StageUser user) {
+    static Engine open(
+            Path home,
+            CriuSearch criu,
+            FreezerKind freezers,
+            LocalImages localImages,
+            StageUser user,
+            boolean checkpoints) {
         try {
             Path absolute = home.toAbsolutePath().normalize();
             if (!Files.isDirectory(absolute)) {
@@ -112,15 +118,53 @@ public class Engine {
                         absolute,
                         PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
             }
-            return new Engine(new Stages(absolute.toRealPath(), criu, freezers, localImages, user));
+            return new Engine(new Stages(absolute.toRealPath(), criu, freezers, localImages, user, checkpoints));
         } catch (IOException e) {
             throw new UncheckedIOException("the home folder " + home + " cannot be made", e);
         }
     }
 
+    /** Whether that environment leaves images allowed: PREEMPTIBLE_CHECKPOINTS=off keeps suspended stages in memory only. */
+    protected static boolean makesCheckpoints(Map<String, String> environment) {
+        return !environment.getOrDefault("PREEMPTIBLE_CHECKPOINTS", "").equals("off");
+    }
+
+    /**
+     * Whether this engine makes images. One that does not keeps a suspended stage frozen until it goes on: its
+     * {@link #freeze} answers {@link Frozen#memoryOnly} and refuses with {@link FailureReason#MEMORY_SHORT} where
+     * another one's executor would be free after the dump only; its {@link #dump} refuses with
+     * {@link FailureReason#MEMORY_ONLY}.
+     */
+    public boolean checkpoints() {
+        return stages.checkpoints();
+    }
+
+    /**
+     * For the {@link #freeze} of an engine that makes no images, before anything is frozen.
+     *
+     * @param floorBytes as of {@link FreezeRequest}; 0 = it is not looked at
+     * @throws SuspendFailedException {@link FailureReason#MEMORY_SHORT}
+     */
+    protected static void requireMemory(long floorBytes) {
+        MemoryGuard.require(HostMemory.now(), floorBytes);
+    }
+
+    /** For the {@link #dump} of an engine that makes no images: the refusal, once the stage is as the caller wants it. */
+    protected final SuspendFailedException refusedDump(StageId id, IfDumpFails ifFails) {
+        SuspendFailedException refusal = new SuspendFailedException(FailureReason.MEMORY_ONLY, id.value());
+        try {
+            if (ifFails == IfDumpFails.THAW && status(id).state() == State.SUSPENDING) {
+                thaw(id);
+            }
+        } catch (EngineException e) {
+            refusal.addSuppressed(e);
+        }
+        return refusal;
+    }
+
     /** Tries what suspending needs on this host. */
     public HostReport check() {
-        return new HostCheck(stages.criu(), stages.user() != null).report();
+        return new HostCheck(stages.criu(), stages.user() != null, stages.checkpoints()).report();
     }
 
     /**
@@ -280,7 +324,8 @@ public class Engine {
      * <p>The preflight comes first: a leak refuses before anything is stopped. One that is frozen already, since
      * whoever suspended it died, is taken over.
      *
-     * @throws SuspendFailedException with the reason, of the worst leak for instance; the stage runs on
+     * @throws SuspendFailedException with the reason, of the worst leak for instance; the stage runs on;
+     *     {@link FailureReason#MEMORY_SHORT} only where no images are made
      * @throws EngineException {@link FailureReason#UNKNOWN_STAGE}
      */
     public Frozen freeze(StageId id, FreezeRequest request) {
@@ -294,7 +339,8 @@ public class Engine {
      * @param archive a file in an existing folder; replaced when it exists
      * @param ifFails what becomes of the stage then; no file is left in either case
      * @throws SuspendFailedException with the reason; {@link FailureReason#GOES_ON} when it was thawed meanwhile,
-     *     {@link FailureReason#NO_CHECKPOINT} when it is not frozen
+     *     {@link FailureReason#NO_CHECKPOINT} when it is not frozen, {@link FailureReason#MEMORY_ONLY} when this engine
+     *     makes no images
      * @throws EngineException {@link FailureReason#UNKNOWN_STAGE}
      */
     public Checkpoint dump(StageId id, Path archive, ImageKey key, IfDumpFails ifFails) {
@@ -306,6 +352,9 @@ public class Engine {
      * stays beside the new archive.
      */
     public Checkpoint dump(StageId id, Path archive, ImageKey key, IfDumpFails ifFails, Extent extent) {
+        if (!checkpoints()) {
+            throw refusedDump(id, ifFails);
+        }
         return new Dumping(new Suspension(stages, id)).dump(archive, key, ifFails, extent);
     }
 
@@ -338,6 +387,9 @@ public class Engine {
 
     /** The same, of this extent; see {@link #dump(StageId, Path, ImageKey, IfDumpFails, Extent)}. */
     public SuspendReport suspend(StageId id, Path archive, ImageKey key, Extent extent) {
+        if (!checkpoints()) {
+            throw new SuspendFailedException(FailureReason.MEMORY_ONLY, id.value());
+        }
         long begun = System.nanoTime();
         Frozen frozen = freeze(id, FreezeRequest.plain());
         Checkpoint checkpoint = dump(id, archive, key, IfDumpFails.THAW, extent);

@@ -65,7 +65,9 @@ final class Freezing {
     }
 
     private Frozen look(StageRecord record, FreezeRequest request) throws IOException {
-        if (!request.mustNotRun()) {
+        if (!checkpoints()) {
+            MemoryGuard.require(HostMemory.now(), request.memoryFloorBytes());
+        } else if (!request.mustNotRun()) {
             suspension.usableCriu();
         }
         Conclusion.endDumper(record);
@@ -99,13 +101,16 @@ final class Freezing {
                 FrozenTree.refuseTraced(processes);
             }
             suspension.refuseExcess(processes);
-            MemoryGuard.Decision decision = MemoryGuard.decide(HostMemory.now(), request.memoryFloorBytes());
+            // Without images it was looked at before, while nothing stood still.
+            MemoryGuard.Decision decision =
+                    MemoryGuard.decide(HostMemory.now(), checkpoints() ? request.memoryFloorBytes() : 0);
             LOG.info(() -> suspension.id() + " is frozen. " + decision.sentence());
             suspension.change(r -> r.withFreezing(
                     new StageRecord.Freezing(preflightMillis, millis, decision.handover(), null)));
             long resident = processes.stream().mapToLong(s -> Proc.residentBytes(s.pid())).sum();
             return new Frozen(
-                    suspension.id(), preflightMillis, millis, processes.size(), resident, decision.handover());
+                    suspension.id(), preflightMillis, millis, processes.size(), resident, decision.handover(),
+                    !checkpoints());
         } catch (IOException | RuntimeException e) {
             boolean ofOthers = e instanceof SuspendFailedException s && s.reason() == FailureReason.OTHER_RIGHTS;
             if (!request.mustNotRun() || ofOthers) {
@@ -113,6 +118,10 @@ final class Freezing {
             }
             throw suspension.failed(e);
         }
+    }
+
+    private boolean checkpoints() {
+        return suspension.stages().checkpoints();
     }
 
     private void undo(FrozenTree tree) {

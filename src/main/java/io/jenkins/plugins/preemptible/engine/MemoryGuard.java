@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.engine;
 
+import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.host.HostMemory;
 
 /**
@@ -29,20 +30,38 @@ final class MemoryGuard {
         if (floorBytes == 0) {
             return new Decision(Handover.AT_FREEZE, Handover.AT_FREEZE.sentence() + " (not looked at)");
         }
-        if (memory.availableBytes() < floorBytes) {
-            return new Decision(
-                    Handover.AFTER_DUMP,
-                    Handover.AFTER_DUMP.sentence() + " (" + mib(memory.availableBytes()) + " MiB are free, the floor is "
-                            + mib(floorBytes) + " MiB)");
-        }
-        if (memory.pressurePercent() > MOST_PRESSURE) {
-            return new Decision(
-                    Handover.AFTER_DUMP,
-                    Handover.AFTER_DUMP.sentence() + " (processes waited for memory during "
-                            + Math.round(memory.pressurePercent()) + " % of the last ten seconds)");
+        String figures = shortage(memory, floorBytes);
+        if (figures != null) {
+            return new Decision(Handover.AFTER_DUMP, Handover.AFTER_DUMP.sentence() + " (" + figures + ")");
         }
         return new Decision(
                 Handover.AT_FREEZE, Handover.AT_FREEZE.sentence() + " (" + mib(memory.availableBytes()) + " MiB are free)");
+    }
+
+    /**
+     * The same question where no image is ever made, asked before anything is frozen: nothing would free the memory.
+     *
+     * @throws SuspendFailedException {@link FailureReason#MEMORY_SHORT}
+     */
+    static void require(HostMemory memory, long floorBytes) {
+        String figures = shortage(memory, floorBytes);
+        if (figures != null) {
+            throw new SuspendFailedException(FailureReason.MEMORY_SHORT, figures);
+        }
+    }
+
+    /** In figures; null when there is memory enough. */
+    private static String shortage(HostMemory memory, long floorBytes) {
+        if (floorBytes == 0) {
+            return null;
+        }
+        if (memory.availableBytes() < floorBytes) {
+            return mib(memory.availableBytes()) + " MiB are free, the floor is " + mib(floorBytes) + " MiB";
+        }
+        return memory.pressurePercent() > MOST_PRESSURE
+                ? "processes waited for memory during " + Math.round(memory.pressurePercent())
+                        + " % of the last ten seconds"
+                : null;
     }
 
     private static long mib(long bytes) {

@@ -41,14 +41,21 @@ import java.util.logging.Logger;
  *
  * @param freezers the only kind of freezer to use, or null for the best one
  * @param user whose stages they are, when this engine runs as root for somebody else; null for its own
+ * @param checkpoints whether images are made; else suspended stages stay in memory
  */
-record Stages(Path home, CriuSearch criu, FreezerKind freezers, LocalImages localImages, StageUser user) {
+record Stages(
+        Path home, CriuSearch criu, FreezerKind freezers, LocalImages localImages, StageUser user, boolean checkpoints) {
 
     private static final Logger LOG = Logger.getLogger(Stages.class.getName());
     /** What a verb waits for the end of processes that it kills. */
     static final Duration GONE = Duration.ofSeconds(15);
     /** What a mere look may wait for the end of processes. */
     private static final Duration MOMENT = Duration.ofSeconds(1);
+
+    /** Of an engine that makes images. */
+    Stages(Path home, CriuSearch criu, FreezerKind freezers, LocalImages localImages, StageUser user) {
+        this(home, criu, freezers, localImages, user, true);
+    }
 
     StageFolder folder(StageId id) {
         return new StageFolder(home.resolve("stages").resolve(id.value()));

@@ -125,7 +125,12 @@ public enum FailureReason {
     OTHER_USER("A process of the stage belongs to another user or group, and without CAP_SYS_RESOURCE CRIU cannot read its limits",
             "Give the agent CAP_SYS_RESOURCE (containers: --cap-add SYS_RESOURCE), or run the whole stage as one user", true),
     OTHER_RIGHTS("A process of the stage has other rights than the user whose stage it is, such as one that sudo or another setuid program started",
-            "Let that program end, or run it outside of the stage");
+            "Let that program end, or run it outside of the stage"),
+    MEMORY_ONLY("This host keeps suspended stages in memory only and makes no images",
+            "An administrator can install the privileged part with --checkpoints, or remove PREEMPTIBLE_CHECKPOINTS=off from"
+                    + " the agent's environment", true),
+    MEMORY_SHORT("The host has less free memory than the floor and keeps suspended stages in memory only",
+            "Free some memory, lower the floor, or let the host make checkpoints");
 
     private final String sentence;
     private final String remedy;

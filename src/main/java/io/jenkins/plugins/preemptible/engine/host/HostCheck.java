@@ -31,12 +31,16 @@ public final class HostCheck {
 
     private final boolean groupsOnly;
 
+    private final boolean checkpoints;
+
     /**
      * @param groupsOnly whether stop signals do not count as a freezer: they hold no stage of another user
+     * @param checkpoints whether images are to be made, so that CRIU is needed
      */
-    public HostCheck(CriuSearch criu, boolean groupsOnly) {
+    public HostCheck(CriuSearch criu, boolean groupsOnly, boolean checkpoints) {
         this.criu = criu;
         this.groupsOnly = groupsOnly;
+        this.checkpoints = checkpoints;
     }
 
     /** All items, in the order in which they should be mended. */
@@ -45,11 +49,13 @@ public final class HostCheck {
         items.add(linux());
         if (items.get(0).ok()) {
             items.add(rights());
-            items.add(kernel());
+            if (checkpoints) {
+                items.add(kernel());
+            }
             items.add(utilLinux());
             items.add(namespaces());
             items.add(freezer());
-            items.add(criu());
+            items.add(checkpoints ? criu() : item("checkpoints", true, "none: suspended stages stay in memory only", ""));
         }
         return new HostReport(items);
     }

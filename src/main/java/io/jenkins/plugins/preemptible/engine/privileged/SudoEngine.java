@@ -52,6 +52,7 @@ public final class SudoEngine extends Engine {
 
     private final OwnFolders own;
     private final PrivilegedPart part;
+    private final boolean checkpoints = makesCheckpoints(System.getenv());
 
     private SudoEngine(OwnFolders own, PrivilegedPart part) {
         this.own = own;
@@ -71,6 +72,11 @@ public final class SudoEngine extends Engine {
         } catch (IOException e) {
             throw new UncheckedIOException("the home folder " + home + " cannot be made", e);
         }
+    }
+
+    @Override
+    public boolean checkpoints() {
+        return checkpoints;
     }
 
     @Override
@@ -183,6 +189,9 @@ public final class SudoEngine extends Engine {
 
     @Override
     public Frozen freeze(StageId id, FreezeRequest request) {
+        if (!checkpoints) {
+            requireMemory(request.memoryFloorBytes());
+        }
         Frozen frozen;
         try {
             Wire.Freeze wanted = new Wire.Freeze(request.memoryFloorBytes(), request.mustNotRun());
@@ -202,12 +211,15 @@ public final class SudoEngine extends Engine {
             thaw(id);
             throw new SuspendFailedException(FailureReason.OBJECTION, objection.get());
         }
-        return frozen;
+        return checkpoints ? frozen : frozen.inMemoryOnly();
     }
 
     /** Always full: what the host sealed is not understood here, and looks different each time. */
     @Override
     public Checkpoint dump(StageId id, Path archive, ImageKey key, IfDumpFails ifFails, Extent extent) {
+        if (!checkpoints) {
+            throw refusedDump(id, ifFails);
+        }
         try (Wrapping wrapping = new Wrapping(own, id, archive.toAbsolutePath())) {
             wrapping.requireFolder();
             JsonNode answer = part.call(
