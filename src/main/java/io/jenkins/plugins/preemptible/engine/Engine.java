@@ -86,7 +86,7 @@ public class Engine {
                 return SudoEngine.open(home, privileged.get());
             }
         }
-        return open(home, INSTALLED, null, LocalImages.of(System.getenv()), null, makesCheckpoints(System.getenv()));
+        return open(home, INSTALLED, null, LocalImages.of(System.getenv()), null, makesCheckpoints());
     }
 
     /**
@@ -124,8 +124,15 @@ public class Engine {
         }
     }
 
-    /** Whether that environment leaves images allowed: PREEMPTIBLE_CHECKPOINTS=off keeps suspended stages in memory only. */
-    protected static boolean makesCheckpoints(Map<String, String> environment) {
+    /**
+     * Whether the administrator leaves images allowed: PREEMPTIBLE_CHECKPOINTS=off, in this process's environment or as
+     * a system property, keeps suspended stages in memory only.
+     */
+    protected static boolean makesCheckpoints() {
+        return makesCheckpoints(System.getenv()) && !"off".equals(System.getProperty("PREEMPTIBLE_CHECKPOINTS"));
+    }
+
+    static boolean makesCheckpoints(Map<String, String> environment) {
         return !environment.getOrDefault("PREEMPTIBLE_CHECKPOINTS", "").equals("off");
     }
 
@@ -306,12 +313,13 @@ public class Engine {
         Freezer freezer = Stages.freezer(record).orElseThrow();
         StageFolder folder = stages.folder(StageId.parse(record.id()));
         try {
-            return Preflight.of(new Preflight.Subject(
+            PreflightReport seen = Preflight.of(new Preflight.Subject(
                     record.init(),
                     freezer.pids(record.init()),
                     record.mounts(),
                     record.connections(),
                     folder.images()));
+            return checkpoints() ? seen : seen.withoutDump();
         } catch (IOException e) {
             throw new UncheckedIOException("the processes of " + record.id() + " cannot be listed", e);
         }

@@ -33,10 +33,12 @@ final class StageBench implements AutoCloseable {
     final Engine engine;
     final ImageKey key = ImageKey.generate();
 
-    private StageBench(FreezerKind freezer, Path home, LocalImages localImages, CriuSearch criu) throws IOException {
+    private StageBench(FreezerKind freezer, Path home, LocalImages localImages, CriuSearch criu, boolean checkpoints)
+            throws IOException {
         folder = Files.createTempDirectory(Path.of("/var/tmp"), "preemptible test ");
         work = Files.createDirectory(folder.resolve("work"));
-        engine = Engine.open(home == null ? folder.resolve("home") : home, criu, freezer, localImages);
+        engine = Engine.open(
+                home == null ? folder.resolve("home") : home, criu, freezer, localImages, null, checkpoints);
     }
 
     static StageBench open() throws IOException {
@@ -53,13 +55,24 @@ final class StageBench implements AutoCloseable {
         return open(null, null, new LocalImages(true, 0), criu);
     }
 
+    /** Makes no images, and has no criu. */
+    static StageBench openInMemoryOnly() throws IOException {
+        return open(null, null, new LocalImages(true, 0), new CriuSearch(List.of()), false);
+    }
+
     static StageBench open(FreezerKind freezer, Path home) throws IOException {
         return open(freezer, home, new LocalImages(true, 0), new CriuSearch());
     }
 
     private static StageBench open(FreezerKind freezer, Path home, LocalImages localImages, CriuSearch criu)
             throws IOException {
-        StageBench bench = new StageBench(freezer, home, localImages, criu);
+        return open(freezer, home, localImages, criu, true);
+    }
+
+    private static StageBench open(
+            FreezerKind freezer, Path home, LocalImages localImages, CriuSearch criu, boolean checkpoints)
+            throws IOException {
+        StageBench bench = new StageBench(freezer, home, localImages, criu, checkpoints);
         HostReport report = bench.engine.check();
         if (!report.ok()) {
             bench.close();

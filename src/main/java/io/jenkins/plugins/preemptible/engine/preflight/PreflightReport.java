@@ -1,7 +1,9 @@
 package io.jenkins.plugins.preemptible.engine.preflight;
 
 import io.jenkins.plugins.preemptible.engine.criu.CriuOptions;
+import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import java.util.List;
+import java.util.Set;
 
 /**
  * What a look at a stage's tree found.
@@ -11,8 +13,32 @@ import java.util.List;
  */
 public record PreflightReport(List<Leak> leaks, CriuOptions options) {
 
+    /**
+     * Somebody outside would wait for the stage or give it up, it holds hardware that others may want, or it cannot be
+     * frozen whole. All others are limits of CRIU's.
+     */
+    private static final Set<FailureReason> OF_FREEZE = Set.of(
+            FailureReason.ENTERING,
+            FailureReason.ESCAPED,
+            FailureReason.TRACED,
+            FailureReason.CONNECTED_TCP,
+            FailureReason.MIXED_CONNECTIONS,
+            FailureReason.UNIX_SOCKET_OUTSIDE,
+            FailureReason.FANOTIFY,
+            FailureReason.FUSE_DEVICE,
+            FailureReason.GPU_DEVICE,
+            FailureReason.DEVICE,
+            FailureReason.TUN_DEVICE,
+            FailureReason.DMA_BUFFER);
+
     public PreflightReport {
         leaks = List.copyOf(leaks);
+    }
+
+    /** What is left of it where no image is made: only what suffers when the stage stands still. */
+    public PreflightReport withoutDump() {
+        return new PreflightReport(
+                leaks.stream().filter(l -> OF_FREEZE.contains(l.reason())).toList(), options);
     }
 
     public boolean ok() {
