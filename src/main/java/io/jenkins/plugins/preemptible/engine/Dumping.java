@@ -119,7 +119,6 @@ final class Dumping {
         List<Proc.Stat> tree = frozen.freeze();
         FrozenTree.refuseTraced(tree);
         dumped = tree;
-        suspension.refuseExcess(tree);
         StageFolder.delete(folder.images());
         Files.createDirectory(
                 folder.images(), PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
@@ -231,13 +230,8 @@ final class Dumping {
                         processes)
                 .with(
                         record.suspensions() + 1,
-                        fingerprint(criu, tree.stream().map(Proc.Stat::pid).toList()));
-    }
-
-    private HostFingerprint fingerprint(Criu criu, List<Long> pids) {
-        return suspension.ofOtherUser()
-                ? HostProbe.ofRootsFiles(criu.version(), pids)
-                : HostProbe.fingerprint(criu.version(), pids);
+                        HostProbe.fingerprint(
+                        criu.version(), tree.stream().map(Proc.Stat::pid).toList()));
     }
 
     /** What cannot be cleared away does not hide why. */

@@ -14,7 +14,6 @@ import io.jenkins.plugins.preemptible.engine.preflight.Preflight;
 import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
 import io.jenkins.plugins.preemptible.engine.privileged.PrivilegedPart;
 import io.jenkins.plugins.preemptible.engine.privileged.SudoEngine;
-import io.jenkins.plugins.preemptible.engine.stage.LaunchAs;
 import io.jenkins.plugins.preemptible.engine.stage.Mounts;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
@@ -23,7 +22,6 @@ import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
 import io.jenkins.plugins.preemptible.engine.stage.StageSpec;
 import io.jenkins.plugins.preemptible.engine.stage.StageStatus;
 import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
-import io.jenkins.plugins.preemptible.engine.stage.StageUser;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
@@ -86,22 +84,12 @@ public class Engine {
                 return SudoEngine.open(home, privileged.get());
             }
         }
-        return open(home, INSTALLED, null, LocalImages.of(System.getenv()), null, makesCheckpoints());
-    }
-
-    /**
-     * Opens a home folder of root's as the stages of another user: his are the processes and every file that CRIU opens.
-     *
-     * @param criu the one program to use
-     * @param user who owns the stages; each has a home folder of his own
-     */
-    public static Engine forUser(Path home, Path criu, StageUser user) {
-        return open(home, new CriuSearch(List.of(criu)), null, LocalImages.of(Map.of()), user, true);
+        return open(home, INSTALLED, null, LocalImages.of(System.getenv()), makesCheckpoints());
     }
 
     /** As above, with these criu programs and this kind of freezer only (null for any). */
     static Engine open(Path home, CriuSearch criu, FreezerKind freezers, LocalImages localImages) {
-        return open(home, criu, freezers, localImages, null, true);
+        return open(home, criu, freezers, localImages, true);
     }
 
     static Engine open(
@@ -109,7 +97,6 @@ public class Engine {
             CriuSearch criu,
             FreezerKind freezers,
             LocalImages localImages,
-            StageUser user,
             boolean checkpoints) {
         try {
             Path absolute = home.toAbsolutePath().normalize();
@@ -118,7 +105,7 @@ public class Engine {
                         absolute,
                         PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
             }
-            return new Engine(new Stages(absolute.toRealPath(), criu, freezers, localImages, user, checkpoints));
+            return new Engine(new Stages(absolute.toRealPath(), criu, freezers, localImages, checkpoints));
         } catch (IOException e) {
             throw new UncheckedIOException("the home folder " + home + " cannot be made", e);
         }
@@ -171,7 +158,7 @@ public class Engine {
 
     /** Tries what suspending needs on this host. */
     public HostReport check() {
-        return new HostCheck(stages.criu(), stages.user() != null, stages.checkpoints()).report();
+        return new HostCheck(stages.criu(), stages.checkpoints()).report();
     }
 
     /**
@@ -181,17 +168,11 @@ public class Engine {
      *     {@link FailureReason#NO_FREEZER}; nothing is left of it then
      */
     public StageStatus start(StageSpec spec) {
-        return start(spec, null);
-    }
-
-    /** As above, for another user, who has to be {@link #forUser}'s. */
-    public StageStatus start(StageSpec spec, LaunchAs as) {
         StageFolder folder = stages.folder(spec.id());
         if (Files.exists(folder.path())) {
             throw new EngineException(FailureReason.BAD_SPEC, "the id " + spec.id() + " is in use already");
         }
-        // What another user may see of the host's folders is not this engine's to tell: his own processes go there.
-        if (as == null && !Files.isDirectory(spec.workDir())) {
+        if (!Files.isDirectory(spec.workDir())) {
             throw new EngineException(FailureReason.BAD_SPEC, "the working folder " + spec.workDir() + " does not exist");
         }
         requireOutside(spec.preserved());
@@ -208,12 +189,10 @@ public class Engine {
                 freezer = freezer(spec.id());
                 folder.write(StageRecord.starting(
                         spec, freezer.location(), Instant.now().toString(), folder.path().toString()));
-                init = StageLaunch.start(spec, folder, freezer, as);
+                init = StageLaunch.start(spec, folder, freezer);
                 HostProcess started = init;
-                // As they were before the command could mount anything: that is the stage's own. Another user cannot
-                // mount, and could have written whatever he likes into his folder.
-                List<String> mounts = Mounts.ofHost(
-                        as == null ? lines(folder.path().resolve("mounts")) : Proc.mountInfo(init.pid()));
+                // As they were before the command could mount anything: that is the stage's own.
+                List<String> mounts = Mounts.ofHost(lines(folder.path().resolve("mounts")));
                 folder.change(r -> r.withInit(started).withMounts(mounts));
             }
             return status(spec.id());
@@ -244,7 +223,7 @@ public class Engine {
 
     private Freezer freezer(StageId id) {
         try {
-            return stages.newFreezer(id);
+            return FreezerKind.create(id, stages.freezers());
         } catch (IOException e) {
             throw new EngineException(FailureReason.NO_FREEZER, e.getMessage(), List.of(), e);
         }
@@ -271,12 +250,6 @@ public class Engine {
     public List<String> enterCommand(StageId id) {
         StageRecord record = enterable(id);
         return StageLaunch.enter(record.init(), Stages.freezer(record).orElseThrow());
-    }
-
-    /** As above, for another user: the command's working folder has to follow, then the command. */
-    public List<String> enterCommand(StageId id, LaunchAs as) {
-        StageRecord record = enterable(id);
-        return StageLaunch.enter(record.init(), Stages.freezer(record).orElseThrow(), as);
     }
 
     private StageRecord enterable(StageId id) {

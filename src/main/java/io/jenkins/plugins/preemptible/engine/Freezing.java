@@ -100,7 +100,6 @@ final class Freezing {
             if (!request.mustNotRun()) {
                 FrozenTree.refuseTraced(processes);
             }
-            suspension.refuseExcess(processes);
             // Without images it was looked at before, while nothing stood still.
             MemoryGuard.Decision decision =
                     MemoryGuard.decide(HostMemory.now(), checkpoints() ? request.memoryFloorBytes() : 0);
@@ -112,8 +111,7 @@ final class Freezing {
                     suspension.id(), preflightMillis, millis, processes.size(), resident, decision.handover(),
                     !checkpoints());
         } catch (IOException | RuntimeException e) {
-            boolean ofOthers = e instanceof SuspendFailedException s && s.reason() == FailureReason.OTHER_RIGHTS;
-            if (!request.mustNotRun() || ofOthers) {
+            if (!request.mustNotRun()) {
                 undo(tree);
             }
             throw suspension.failed(e);

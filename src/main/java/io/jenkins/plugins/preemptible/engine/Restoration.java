@@ -5,15 +5,14 @@ import io.jenkins.plugins.preemptible.engine.criu.CriuException;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.criu.TaskTraits;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
+import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
-import io.jenkins.plugins.preemptible.engine.host.RootsOwn;
 import io.jenkins.plugins.preemptible.engine.stage.MountStandIns;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
 import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
-import io.jenkins.plugins.preemptible.engine.stage.StageUser;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
@@ -33,7 +32,7 @@ import java.util.Optional;
 record Restoration(Stages stages, StageId id, Criu criu) {
 
     static Criu usableCriu(Stages stages) {
-        return stages.criu().usable().map(c -> c.as(stages.user())).orElseThrow(() -> new ResumeFailedException(
+        return stages.criu().usable().orElseThrow(() -> new ResumeFailedException(
                 stages.criu().installed().isEmpty() ? FailureReason.CRIU_MISSING : FailureReason.CRIU_UNUSABLE, null));
     }
 
@@ -45,9 +44,8 @@ record Restoration(Stages stages, StageId id, Criu criu) {
      */
     long restore(Path images, StageRecord sealed, StageRecord suspended) throws IOException {
         StageFolder folder = stages.folder(id);
-        refuseForeignMounts(sealed);
         finishKill(folder);
-        Freezer freezer = stages.newFreezer(id);
+        Freezer freezer = FreezerKind.create(id, stages.freezers());
         Optional<HostProcess> init = Optional.empty();
         try {
             TaskTraits.take(images, folder.path());
@@ -58,7 +56,6 @@ record Restoration(Stages stages, StageId id, Criu criu) {
                 pid = criu.restore(images, folder, freezer, sealed.mounts(), sealed.options());
             }
             init = HostProcess.of(pid);
-            refuseExcess(freezer, init.orElse(null));
             TaskTraits.giveBack(folder.path(), pid);
             if (freezer.cgroup().isEmpty()) {
                 freezer.thaw(init.orElse(null));
@@ -73,12 +70,7 @@ record Restoration(Stages stages, StageId id, Criu criu) {
             if (after.state() != State.RUNNING) {
                 throw new ResumeFailedException(FailureReason.KILLED, id.value());
             }
-            if (stages.user() == null) {
-                OldImages.discard(folder.images());
-            } else {
-                // The privileged part ends with this verb.
-                deleteQuietly(folder.images());
-            }
+            OldImages.discard(folder.images());
             return millis;
         } catch (CriuException e) {
             undo(folder, freezer, null, suspended);
@@ -99,31 +91,6 @@ record Restoration(Stages stages, StageId id, Criu criu) {
         } else if (before.get().state() == State.KILLED) {
             throw new ResumeFailedException(FailureReason.KILLED, id.value());
         }
-    }
-
-    // Where its user may put a link by now, a mount could come to lie anywhere.
-    private void refuseForeignMounts(StageRecord sealed) {
-        if (stages.user() != null) {
-            for (String mount : sealed.mounts()) {
-                if (!RootsOwn.above(Path.of(mount))) {
-                    throw new ResumeFailedException(FailureReason.PATH_MISSING, mount);
-                }
-            }
-        }
-    }
-
-    // The kernel stopped criu from giving more than the user has; this would show that it did not.
-    private void refuseExcess(Freezer freezer, HostProcess init) throws IOException {
-        Optional<String> excess = init == null ? Optional.empty() : excess(stages.user(), init);
-        if (excess.isPresent()) {
-            Stages.killWhole(freezer, init);
-            throw new ResumeFailedException(FailureReason.OTHER_RIGHTS, excess.get());
-        }
-    }
-
-    /** What a restored tree has that its user has not; empty for a tree of this engine's own user. */
-    static Optional<String> excess(StageUser user, HostProcess init) {
-        return user == null ? Optional.empty() : user.excess(Proc.tree(init.pid()));
     }
 
     /** Ends the frozen or half restored processes that a commit or a resume left which was cut off. */

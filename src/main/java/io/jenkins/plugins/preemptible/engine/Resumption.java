@@ -160,9 +160,7 @@ final class Resumption {
         }
         List<HostFingerprint.Objection> objections = HostFingerprint.objections(
                 manifest.host(),
-                stages.user() == null
-                        ? HostProbe.fingerprint(criu.version(), manifest.host().buildIds().keySet())
-                        : HostProbe.ofRootsFiles(criu.version(), manifest.host().buildIds().keySet()));
+                HostProbe.fingerprint(criu.version(), manifest.host().buildIds().keySet()));
         for (HostFingerprint.Objection each : objections) {
             if (each.refusal()) {
                 throw new ResumeFailedException(FailureReason.OTHER_PROCESSOR, each.sentence());
@@ -172,10 +170,8 @@ final class Resumption {
     }
 
     // A host that knows the stage knows what it declared; another one has to believe the image, as it does in all else.
-    // With more rights than the stage's user nothing is believed, and nothing written where he has a say.
     private void putBack(ImageArchive.Unpacked image, List<String> declared) throws ImageException {
-        List<String> known = stages.user() == null ? declared : List.of();
-        image.preserved().putBack(known == null ? null : known.stream().map(Path::of).toList());
+        image.preserved().putBack(declared == null ? null : declared.stream().map(Path::of).toList());
     }
 
     static StageFolder.Held lock(Stages stages, StageId id) {

@@ -14,7 +14,6 @@ import io.jenkins.plugins.preemptible.engine.stage.StageLaunch;
 import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
 import io.jenkins.plugins.preemptible.engine.stage.StageStatus;
 import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
-import io.jenkins.plugins.preemptible.engine.stage.StageUser;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -40,22 +39,16 @@ import java.util.logging.Logger;
  * </ol>
  *
  * @param freezers the only kind of freezer to use, or null for the best one
- * @param user whose stages they are, when this engine runs as root for somebody else; null for its own
  * @param checkpoints whether images are made; else suspended stages stay in memory
  */
 record Stages(
-        Path home, CriuSearch criu, FreezerKind freezers, LocalImages localImages, StageUser user, boolean checkpoints) {
+        Path home, CriuSearch criu, FreezerKind freezers, LocalImages localImages, boolean checkpoints) {
 
     private static final Logger LOG = Logger.getLogger(Stages.class.getName());
     /** What a verb waits for the end of processes that it kills. */
     static final Duration GONE = Duration.ofSeconds(15);
     /** What a mere look may wait for the end of processes. */
     private static final Duration MOMENT = Duration.ofSeconds(1);
-
-    /** Of an engine that makes images. */
-    Stages(Path home, CriuSearch criu, FreezerKind freezers, LocalImages localImages, StageUser user) {
-        this(home, criu, freezers, localImages, user, true);
-    }
 
     StageFolder folder(StageId id) {
         return new StageFolder(home.resolve("stages").resolve(id.value()));
@@ -275,12 +268,6 @@ record Stages(
             if (init.isEmpty()) {
                 return now.withState(State.SUSPENDED);
             }
-            Optional<String> excess = Restoration.excess(user, init.get());
-            if (excess.isPresent()) {
-                LOG.warning(() -> now.id() + " was restored with other rights than its user's: " + excess.get());
-                killWhole(freezer, init.get());
-                return note(folder, now, r -> r.withState(State.SUSPENDED).withFreezer(null));
-            }
             TaskTraits.giveBackTaken(folder.path(), init.get().pid());
             freezer.thaw(init.get());
             StageFolder.delete(folder.images());
@@ -344,11 +331,6 @@ record Stages(
             throw new UncheckedIOException("the lock of " + id + " cannot be taken", e);
         }
         throw new EngineException(FailureReason.STAGE_BUSY, id.value());
-    }
-
-    /** A new one; for another user's stage never by signals. */
-    Freezer newFreezer(StageId id) throws IOException {
-        return user == null ? FreezerKind.create(id, freezers) : FreezerKind.createGroup(id);
     }
 
     static Optional<Freezer> freezer(StageRecord record) {

@@ -71,22 +71,8 @@ record Suspension(Stages stages, StageId id) {
         };
     }
 
-    /** Of somebody else's stage nothing may come back that has more rights than he. */
-    void refuseExcess(List<Proc.Stat> tree) {
-        if (stages.user() != null) {
-            stages.user().excess(tree).ifPresent(what -> {
-                throw new SuspendFailedException(FailureReason.OTHER_RIGHTS, what);
-            });
-        }
-    }
-
-    /** Whether this engine has more rights than the stage's user. */
-    boolean ofOtherUser() {
-        return stages.user() != null;
-    }
-
     Criu usableCriu() {
-        return stages.criu().usable().map(c -> c.as(stages.user())).orElseThrow(() -> {
+        return stages.criu().usable().orElseThrow(() -> {
             List<Path> installed = stages.criu().installed();
             return installed.isEmpty()
                     ? new SuspendFailedException(FailureReason.CRIU_MISSING, null)

@@ -17,7 +17,6 @@ import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
 import io.jenkins.plugins.preemptible.engine.stage.StageSpec;
 import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
-import io.jenkins.plugins.preemptible.engine.stage.StageUser;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -127,19 +126,6 @@ class CutOffTest {
             assertEquals(init, init(bench, id));
             assertEquals(77777, Proc.timerSlack(init.pid()).orElseThrow());
             assertFalse(Files.exists(left), "the plain memory that it was restored from");
-        }
-    }
-
-    @Test
-    void aResumeThatGaveMoreRightsThanTheUserHas() throws Exception {
-        try (StageBench bench = StageBench.open()) {
-            StageId id = bench.script(TICKS).id();
-            HostProcess init = restoredByNobody(bench, id);
-            StageUser other = new StageUser(54321, 54321, List.of(), bench.folder);
-            Stages ofUser = new Stages(
-                    bench.folder.resolve("home"), new CriuSearch(), null, LocalImages.of(Map.of()), other);
-            assertEquals(State.SUSPENDED, ofUser.settle(id).state());
-            assertFalse(init.alive(), "root's processes in somebody else's stage");
         }
     }
 

@@ -38,7 +38,7 @@ final class StageBench implements AutoCloseable {
         folder = Files.createTempDirectory(Path.of("/var/tmp"), "preemptible test ");
         work = Files.createDirectory(folder.resolve("work"));
         engine = Engine.open(
-                home == null ? folder.resolve("home") : home, criu, freezer, localImages, null, checkpoints);
+                home == null ? folder.resolve("home") : home, criu, freezer, localImages, checkpoints);
     }
 
     static StageBench open() throws IOException {

@@ -1,6 +1,5 @@
 package io.jenkins.plugins.preemptible.engine.cli;
 
-import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
 import io.jenkins.plugins.preemptible.engine.privileged.PrivilegedInstall;
 import java.io.IOException;
 import java.net.URISyntaxException;
@@ -15,7 +14,7 @@ import picocli.CommandLine.Option;
  * Installs the privileged part, so that a user without root's rights can suspend stages.
  *
  * <ol>
- *   <li>It copies this very program and the host's CRIU to folders of root's.
+ *   <li>It compiles a small program, which starts, enters, freezes, thaws and kills the stages of whoever calls it.
  *   <li>The user or group gets the right to call the one installed program through sudo.
  *   <li>{@code --remove} undoes it.
  * </ol>
@@ -24,7 +23,7 @@ import picocli.CommandLine.Option;
         name = "install-helper",
         description = {
             "Lets a user without root's rights suspend stages, through sudo; to be run once on a host, as root.",
-            "docs/security.md says what that user can do then, and what he cannot."
+            "docs/security.md argues what that user can do then, line by line."
         })
 final class InstallHelperCommand implements Callable<Integer> {
 
@@ -59,13 +58,9 @@ final class InstallHelperCommand implements Callable<Integer> {
                 context.out().println("Removed " + place.program() + (left ? "; stages are left in " + place.store() : ""));
                 return ExitStatus.OK;
             }
-            Path criu = new CriuSearch()
-                    .usable()
-                    .orElseThrow(() -> new RefusedException(
-                            "No CRIU of this host works, so nothing was installed; run 'preempt check'"))
-                    .program();
-            place.install(what.user, List.of(self()), criu);
+            place.install(what.user, List.of(self()));
             context.out().println("Installed " + place.program() + " for " + what.user + ".");
+            context.out().println("Suspended stages of this user stay in this host's memory: a restart of the host loses them.");
             return ExitStatus.OK;
         } catch (PrivilegedInstall.RefusedInstall e) {
             throw new RefusedException(e.getMessage());

@@ -7,7 +7,6 @@ import io.jenkins.plugins.preemptible.engine.host.LibC;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.stage.Script;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
-import io.jenkins.plugins.preemptible.engine.stage.StageUser;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
@@ -44,24 +43,9 @@ public final class Criu {
     private static final int END_BYTES = 8192;
 
     private final Path program;
-    private final StageUser user;
 
     public Criu(Path program) {
-        this(program, null);
-    }
-
-    private Criu(Path program, StageUser user) {
         this.program = program;
-        this.user = user;
-    }
-
-    /** The same program, run with the rights of the user whose stages they are; null for those of this JVM. */
-    public Criu as(StageUser whose) {
-        return new Criu(program, whose);
-    }
-
-    private CriuAsUser asUser() throws IOException {
-        return user == null ? null : new CriuAsUser(user, tool("setpriv"), tool("unshare"));
     }
 
     public Path program() {
@@ -102,39 +86,23 @@ public final class Criu {
             CriuRun.Watch watch)
             throws CriuException, IOException {
         Files.createDirectories(folder.logs());
-        CriuAsUser as = asUser();
-        List<String> command = new ArrayList<>(
-                as == null ? List.of() : as.words("dump", folder.images(), folder.logs(), ""));
-        command.addAll(List.of(
+        List<String> command = new ArrayList<>(List.of(
                 program.toString(),
                 "dump",
                 "--tree",
                 Long.toString(init.pid()),
                 "--images-dir",
-                (as == null ? folder.images() : as.images()).toString()));
+                folder.images().toString()));
         command.addAll(options.forDump());
         if (freezer.cgroup().isPresent()) {
             command.addAll(List.of("--freeze-cgroup", freezer.cgroup().get().toString(), "--leave-running"));
         } else {
             command.add("--leave-stopped");
         }
-        common(command, as == null ? folder.logs() : as.logs(), "dump.log", hostMounts);
+        common(command, folder.logs(), "dump.log", hostMounts);
         command.add("-v2");
         Path words = folder.logs().resolve("dump.out");
-        int code;
-        try {
-            if (as != null) {
-                command.add("--unprivileged");
-                as.give(folder.images());
-                as.give(folder.logs());
-                CriuAsUser.lend(freezer);
-            }
-            code = CriuRun.run(command, words, idle, DUMP_LIMIT, watch);
-        } finally {
-            if (as != null) {
-                CriuAsUser.takeBack(freezer);
-            }
-        }
+        int code = CriuRun.run(command, words, idle, DUMP_LIMIT, watch);
         if (code == KILLED) {
             throw new CriuException(FailureReason.CRIU_KILLED, List.of());
         }
@@ -158,42 +126,29 @@ public final class Criu {
         Path pidFile = folder.logs().resolve("restore.pid");
         Files.deleteIfExists(log);
         Files.deleteIfExists(pidFile);
-        CriuAsUser as = asUser();
-        String join = freezer.joinFile().map(Path::toString).orElse("");
-        Path seenLogs = as == null ? folder.logs() : as.logs();
-        List<String> command = new ArrayList<>(List.of(tool("setsid")));
-        if (as == null) {
-            command.addAll(List.of(
-                    tool("unshare"),
-                    "--mount",
-                    "--propagation",
-                    "private",
-                    "--",
-                    "/bin/sh",
-                    "-c",
-                    Script.text(Criu.class, "restore.sh"),
-                    "preemptible-restore",
-                    folder.root().toString(),
-                    join));
-        } else {
-            as.give(images);
-            as.give(folder.logs());
-            command.addAll(as.words("restore", images, folder.logs(), join));
-        }
-        command.addAll(List.of(
+        List<String> command = new ArrayList<>(List.of(
+                tool("setsid"),
+                tool("unshare"),
+                "--mount",
+                "--propagation",
+                "private",
+                "--",
+                "/bin/sh",
+                "-c",
+                Script.text(Criu.class, "restore.sh"),
+                "preemptible-restore",
+                folder.root().toString(),
+                freezer.joinFile().map(Path::toString).orElse(""),
                 program.toString(),
                 "restore",
                 "--images-dir",
-                (as == null ? images : as.images()).toString(),
+                images.toString(),
                 "--pidfile",
-                seenLogs.resolve(pidFile.getFileName()).toString(),
+                pidFile.toString(),
                 "--root",
-                (as == null ? folder.root() : as.root()).toString()));
+                folder.root().toString()));
         command.addAll(options.forRestore());
-        if (as != null) {
-            command.add("--unprivileged");
-        }
-        common(command, seenLogs, "restore.log", hostMounts);
+        common(command, folder.logs(), "restore.log", hostMounts);
         // The line that tells of the end is an informational one.
         command.add("-v3");
         Path words = folder.logs().resolve("restore.out");

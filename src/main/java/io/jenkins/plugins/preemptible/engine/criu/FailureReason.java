@@ -124,8 +124,6 @@ public enum FailureReason {
             "Let the program use threads, or processes by fork", true),
     OTHER_USER("A process of the stage belongs to another user or group, and without CAP_SYS_RESOURCE CRIU cannot read its limits",
             "Give the agent CAP_SYS_RESOURCE (containers: --cap-add SYS_RESOURCE), or run the whole stage as one user", true),
-    OTHER_RIGHTS("A process of the stage has other rights than the user whose stage it is, such as one that sudo or another setuid program started",
-            "Let that program end, or run it outside of the stage"),
     MEMORY_ONLY("This host keeps suspended stages in memory only and makes no images",
             "An administrator can install the privileged part with --checkpoints, or remove PREEMPTIBLE_CHECKPOINTS=off from"
                     + " the agent's environment", true),

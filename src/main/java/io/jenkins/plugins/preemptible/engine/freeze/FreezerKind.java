@@ -51,25 +51,6 @@ public enum FreezerKind {
         throw why;
     }
 
-    /**
-     * Makes the best freezer that is a control group: signals are a user's own to send, so they hold no stage of
-     * another user.
-     *
-     * @throws IOException when there is none
-     */
-    public static Freezer createGroup(StageId id) throws IOException {
-        try {
-            return create(id, CGROUP_V2);
-        } catch (IOException unified) {
-            try {
-                return create(id, CGROUP_V1);
-            } catch (IOException e) {
-                e.addSuppressed(unified);
-                throw e;
-            }
-        }
-    }
-
     /** The freezer that a {@link Freezer#location} names. */
     public static Freezer at(String location) {
         int colon = location.indexOf(':');

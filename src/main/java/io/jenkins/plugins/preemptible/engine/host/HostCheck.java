@@ -29,17 +29,13 @@ public final class HostCheck {
 
     private final CriuSearch criu;
 
-    private final boolean groupsOnly;
-
     private final boolean checkpoints;
 
     /**
-     * @param groupsOnly whether stop signals do not count as a freezer: they hold no stage of another user
      * @param checkpoints whether images are to be made, so that CRIU is needed
      */
-    public HostCheck(CriuSearch criu, boolean groupsOnly, boolean checkpoints) {
+    public HostCheck(CriuSearch criu, boolean checkpoints) {
         this.criu = criu;
-        this.groupsOnly = groupsOnly;
         this.checkpoints = checkpoints;
     }
 
@@ -111,7 +107,7 @@ public final class HostCheck {
     private Item freezer() {
         StageId probe = StageId.create("check");
         try {
-            Freezer freezer = groupsOnly ? FreezerKind.createGroup(probe) : FreezerKind.create(probe, null);
+            Freezer freezer = FreezerKind.create(probe, null);
             freezer.remove();
             String where = freezer.location();
             return item("freezer", true,

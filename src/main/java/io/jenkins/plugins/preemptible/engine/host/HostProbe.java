@@ -91,26 +91,6 @@ public final class HostProbe {
         return fingerprint(criuVersion, buildIds);
     }
 
-    /** As {@link #ofRootsFiles(String, Collection)}, of the files that are mapped by these processes. */
-    public static HostFingerprint ofRootsFiles(String criuVersion, List<Long> pids) {
-        Set<String> files = new TreeSet<>();
-        pids.forEach(pid -> files.addAll(mapped(pid)));
-        return ofRootsFiles(criuVersion, files);
-    }
-
-    /**
-     * This host's, with those of these files that nobody but root could have put there: whoever has more rights than the
-     * one who names the files must not open what he may swap for a FIFO, a device or a link.
-     */
-    public static HostFingerprint ofRootsFiles(String criuVersion, Collection<String> files) {
-        return fingerprint(
-                criuVersion,
-                files.stream()
-                        .filter(f -> RootsOwn.whole(Path.of(f)))
-                        .limit(MOST_FILES)
-                        .toList());
-    }
-
     private static HostFingerprint fingerprint(String criuVersion, Map<String, String> buildIds) {
         return new HostFingerprint(
                 Fixed.MODEL, Fixed.FEATURES, Proc.kernelRelease(), Proc.machine(), criuVersion, Fixed.LIBC, buildIds);

@@ -1,131 +1,121 @@
 package io.jenkins.plugins.preemptible.engine.privileged;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.json.JsonMapper;
 import io.jenkins.plugins.preemptible.engine.Tier;
+import io.jenkins.plugins.preemptible.engine.EngineException;
+import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.stage.StageStatus;
 import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
-import java.nio.file.attribute.PosixFilePermissions;
-import java.util.Map;
-import java.util.Optional;
+import java.nio.file.StandardCopyOption;
+import java.time.Instant;
+import java.util.List;
 
 /**
- * What a user's own side keeps of the stages that the privileged part looks after.
- *
- * <ol>
- *   <li>A folder for each stage, into which its init and its command write; root never opens it.
- *   <li>A note of the archive that was written last.
- *   <li>With both, what the host says of a stage becomes its whole status.
- * </ol>
+ * What a user's own side keeps of the stages that the privileged part runs: a folder for each, into which its init and
+ * its command write too. Root never opens it.
  */
 record OwnFolders(Path home) {
 
-    private static final ObjectMapper JSON = new ObjectMapper();
+    private static final ObjectMapper JSON = JsonMapper.builder().build();
+    private static final String FILE = "own.json";
 
     Stage stage(StageId id) {
-        return new Stage(home.resolve("stages").resolve(id.value()));
+        return new Stage(id, home.resolve("stages").resolve(id.value()));
     }
 
-    /** A new folder for files on their way; the caller removes it. */
-    Path passing() throws IOException {
-        Path all = home.resolve("passing");
-        Files.createDirectories(
-                all, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
-        return Files.createTempDirectory(all, "image");
+    /** The ids of all stages, in the order of their names. */
+    List<StageId> ids() throws IOException {
+        Path all = home.resolve("stages");
+        if (!Files.isDirectory(all)) {
+            return List.of();
+        }
+        try (var entries = Files.list(all)) {
+            return entries.filter(p -> Files.exists(p.resolve(FILE)))
+                    .map(p -> p.getFileName().toString())
+                    .sorted()
+                    .map(StageId::parse)
+                    .toList();
+        }
     }
 
-    /** Where an archive is, and what changes when it is written to. */
-    private record Note(String archive, String stamp) {}
+    /** What was asked for, and how often the stage was suspended since. */
+    record Note(String name, String workDir, boolean sandbox, int suspensions) {}
 
     /** The folder of one stage. */
-    record Stage(Path path) {
+    record Stage(StageId id, Path path) {
 
-        void create() throws IOException {
+        void create(Note note) throws IOException {
             new StageFolder(path).create();
+            write(note);
         }
 
-        Optional<Integer> exitCode() {
-            return new StageFolder(path).exitCode();
-        }
-
-        private Path noteFile() {
-            return path.resolve("archive.json");
-        }
-
-        void note(Path archive) throws IOException {
-            Files.write(noteFile(), JSON.writeValueAsBytes(new Note(archive.toString(), stamp(archive))));
-        }
-
-        private Optional<Note> note() {
+        /**
+         * @throws EngineException {@link FailureReason#UNKNOWN_STAGE}
+         */
+        Note note() throws IOException {
             try {
-                return Files.exists(noteFile())
-                        ? Optional.of(JSON.readValue(noteFile().toFile(), Note.class))
-                        : Optional.empty();
-            } catch (IOException e) {
-                return Optional.empty();
+                return JSON.readValue(Files.readAllBytes(path.resolve(FILE)), Note.class);
+            } catch (NoSuchFileException e) {
+                throw new EngineException(FailureReason.UNKNOWN_STAGE, id.value());
             }
         }
 
-        Optional<Path> archive() {
-            return note().map(n -> Path.of(n.archive()));
+        private void write(Note note) throws IOException {
+            Path next = Files.createTempFile(path, "own", ".tmp");
+            Files.write(next, JSON.writeValueAsBytes(note));
+            Files.move(next, path.resolve(FILE), StandardCopyOption.ATOMIC_MOVE);
         }
 
-        boolean isLastArchive(Path archive) {
-            return note().filter(n -> n.archive().equals(archive.toString()) && n.stamp().equals(stamp(archive)))
-                    .isPresent();
+        void countSuspension() throws IOException {
+            Note old = note();
+            write(new Note(old.name(), old.workDir(), old.sandbox(), old.suspensions() + 1));
         }
 
-        /** The archive is of no more use: it goes, too. */
-        void dropArchive() {
-            try {
-                if (archive().isPresent()) {
-                    Files.deleteIfExists(archive().get());
-                }
-                forgetArchive();
-            } catch (IOException e) {
-                throw new UncheckedIOException("the archive of a stage that runs on cannot be removed", e);
-            }
+        /** Whether the init has begun; what it wrote before that is in {@link #errors}. */
+        boolean isReady() {
+            return Files.exists(path.resolve("ready"));
         }
 
-        void forgetArchive() throws UncheckedIOException {
-            try {
-                Files.deleteIfExists(noteFile());
-            } catch (IOException e) {
-                throw new UncheckedIOException(noteFile() + " cannot be removed", e);
-            }
+        Path errors() {
+            return path.resolve("launch.log");
         }
 
-        private static String stamp(Path file) {
-            try {
-                Map<String, Object> seen = Files.readAttributes(file, "unix:size,ino,ctime");
-                return seen.get("size") + " " + seen.get("ino") + " " + seen.get("ctime");
-            } catch (IOException e) {
-                return "unknown " + e.getClass().getSimpleName();
-            }
+        Path output() {
+            return path.resolve("output.log");
         }
 
-        /** The host knows that the init is gone, this folder why. */
-        StageStatus complete(Wire.Status seen) {
-            Optional<Integer> code = exitCode();
-            State state = seen.state() == State.FAILED && code.isPresent() ? State.ENDED : seen.state();
-            boolean sandbox = !Files.exists(path.resolve("output.log"));
-            Path archive = state == State.SUSPENDED ? archive().orElse(null) : null;
-            Tier tier = seen.tier();
-            if (state == State.SUSPENDED && tier != Tier.LOCAL_IMAGE) {
-                // The host's own archive was on its way only: this user's counts.
-                tier = archive != null && Files.isRegularFile(archive) ? Tier.ARCHIVE : null;
-            }
-            return seen.with(
+        /** What the host says of its processes, and what this folder says of their end. */
+        StageStatus status(HelperAnswer seen) throws IOException {
+            Note note = note();
+            Integer code = new StageFolder(path).exitCode().orElse(null);
+            State state =
+                    switch (seen.text("state")) {
+                        case "starting", "running" -> State.RUNNING;
+                        case "frozen" -> State.SUSPENDING;
+                        case "killed" -> State.KILLED;
+                        // "lost" with a restart of the host, or "ended".
+                        default -> code == null ? State.FAILED : State.ENDED;
+                    };
+            boolean lives = state == State.RUNNING || state == State.SUSPENDING;
+            return new StageStatus(
+                    id,
+                    note.name(),
                     state,
-                    state == State.KILLED ? Integer.valueOf(137) : code.orElse(null),
-                    archive,
-                    sandbox ? null : path.resolve("output.log"),
-                    tier);
+                    lives ? seen.number("init") : 0,
+                    state == State.KILLED ? Integer.valueOf(128 + 9) : code,
+                    Path.of(note.workDir()),
+                    Instant.ofEpochMilli(seen.number("started")),
+                    null,
+                    note.suspensions(),
+                    note.sandbox() ? null : output(),
+                    state == State.SUSPENDING ? Tier.FROZEN : null);
         }
 
         void deleteQuietly() {

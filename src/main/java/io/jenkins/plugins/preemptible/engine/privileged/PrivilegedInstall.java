@@ -8,37 +8,43 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.DirectoryNotEmptyException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
 import java.util.regex.Pattern;
 
 /**
  * Puts the privileged part on a host, for one user or group, and takes it away again; an administrator's work.
  *
  * <ol>
- *   <li>The engine's jar and CRIU are copied to folders of root's. What they are copied from, and what the program needs
- *       besides (Java and the tools of the system), has to be root's alone, from {@code /} on, or nothing is installed.
- *   <li>A rule of sudo's, looked at by visudo first, lets the user call this one program as root.
- *   <li>Installing again replaces what is there and keeps the stages; {@link #remove} takes the rule away first.
+ *   <li>The program is compiled here from the sources that this jar carries, by the host's C compiler. The jar, the
+ *       compiler and every folder above them have to be root's alone, or nothing is installed.
+ *   <li>A rule of sudo's, checked by visudo first, lets the user call this one program as root.
+ *   <li>Installing again replaces the program and keeps the stages; {@link #remove} takes the rule away first.
  * </ol>
  *
  * @param program what sudo is to call, such as {@link PrivilegedPart#USUAL}
- * @param library folder for jar and CRIU
- * @param store folder for the stages of all users
+ * @param store folder of root's for the records of the stages of all users
  * @param rule file below sudo's folder of rules
  */
-public record PrivilegedInstall(Path program, Path library, Path store, Path rule) {
+public record PrivilegedInstall(Path program, Path store, Path rule) {
 
     private static final Pattern PLAIN = Pattern.compile("(/[A-Za-z0-9][A-Za-z0-9._-]*)+");
     private static final Pattern WHO = Pattern.compile("%?[a-z_][a-z0-9_-]{0,31}");
-    private static final List<String> TOOLS = List.of(
-            "sudo", "visudo", "sh", "env", "id", "cat", "mkdir", "mount", "umount", "setsid", "unshare", "nsenter",
-            "setpriv");
+    private static final List<String> TOOLS = List.of("sudo", "visudo");
+    private static final List<String> COMPILERS = List.of("cc", "gcc", "clang");
+    private static final List<String> SOURCES =
+            List.of("helper.h", "main.c", "caller.c", "request.c", "record.c", "group.c", "stage.c");
+    private static final List<String> FLAGS = List.of(
+            "-std=gnu17", "-O2", "-Wall", "-Wextra", "-fPIE", "-pie", "-fstack-protector-strong",
+            "-D_FORTIFY_SOURCE=2", "-Wl,-z,relro,-z,now");
+    /** What versions before the compiled program kept in the store, or beside it. */
+    private static final List<String> OLD_FOLDERS = List.of("view", "tmp", "last-error.txt");
 
     /** A refusal, in words for the administrator. */
     public static final class RefusedInstall extends Exception {
@@ -53,13 +59,12 @@ public record PrivilegedInstall(Path program, Path library, Path store, Path rul
     public static PrivilegedInstall usual() {
         return new PrivilegedInstall(
                 PrivilegedPart.USUAL,
-                Path.of("/usr/local/lib/preemptible"),
                 Path.of("/var/lib/preemptible"),
                 Path.of("/etc/sudoers.d/preemptible"));
     }
 
     public PrivilegedInstall {
-        for (Path path : List.of(program, library, store, rule)) {
+        for (Path path : List.of(program, store, rule)) {
             if (!PLAIN.matcher(path.toString()).matches()) {
                 throw new IllegalArgumentException("'" + path + "' is not an absolute path of plain characters");
             }
@@ -70,57 +75,113 @@ public record PrivilegedInstall(Path program, Path library, Path store, Path rul
      * Installs it.
      *
      * @param who a user, or a group with % in front
-     * @param jars the engine and its libraries
-     * @param criu a program that works on this host
-     * @throws RefusedInstall when it would not be safe, or this is not root; nothing new can be called then
+     * @param jars what this program consists of
+     * @throws RefusedInstall when it would not be safe, cannot be compiled, or this is not root; what was installed before
+     *     is as it was then
      */
-    public void install(String who, List<Path> jars, Path criu) throws RefusedInstall, IOException {
+    public void install(String who, List<Path> jars) throws RefusedInstall, IOException {
         if (!HostProcess.isRoot()) {
             throw new RefusedInstall("This has to be run as root: it lets a user call one program as root");
         }
+        requireKnown(who);
+        for (String tool : TOOLS) {
+            Path found = HostTool.find(tool).orElseThrow(() -> new RefusedInstall(
+                    "There is no " + tool + ", through which the user would call the program; install sudo first"));
+            requireRoots(found.toRealPath(), tool);
+        }
+        // Whoever can change them before they are used is root as soon as the program is called.
+        for (Path jar : jars) {
+            requireRoots(jar.toRealPath(), "the program");
+        }
+        refuseOldStages();
+        folder(store, "rwx--x--x");
+        requireRoots(store, "its store");
+        folder(program.getParent(), "rwxr-xr-x");
+        requireRoots(program.getParent(), "it");
+        requireRoots(rule.getParent(), "sudo's rules");
+        compile();
+        requireRoots(program, "it");
+        putRule(text("sudoers", who));
+        for (String old : OLD_FOLDERS) {
+            StageFolder.delete(store.resolve(old));
+        }
+    }
+
+    private static void requireKnown(String who) throws RefusedInstall {
         if (!WHO.matcher(who).matches() || who.equals("root")) {
             throw new RefusedInstall("'" + who + "' is no name of a user, or of a group with % in front");
         }
-        Path java = Path.of(System.getProperty("java.home"), "bin", "java").toRealPath();
-        requireRoots(java, "Java");
-        Optional<Path> changeable = RootsOwn.changeableIn(Path.of(System.getProperty("java.home")).toRealPath());
-        if (changeable.isPresent()) {
-            throw new RefusedInstall(changeable.get() + " of Java could be changed by somebody else than root");
+        boolean group = who.startsWith("%");
+        String database = HostTool.find("getent").map(Path::toString).orElse("getent");
+        HostTool.Answer found =
+                HostTool.run(20, List.of(database, group ? "group" : "passwd", group ? who.substring(1) : who));
+        if (!found.ok()) {
+            throw new RefusedInstall("There is no " + (group ? "group " + who.substring(1) : "user " + who)
+                    + " on this host; make it first");
         }
-        for (String tool : TOOLS) {
-            Path found = HostTool.find(tool).orElseThrow(() -> new RefusedInstall("there is no " + tool));
-            requireRoots(found.toRealPath(), tool);
+    }
+
+    // A stage of a version that kept other records cannot be reached by this program.
+    private void refuseOldStages() throws RefusedInstall, IOException {
+        if (!Files.isDirectory(store)) {
+            return;
         }
-        // Whoever can change them before they are copied is root as soon as his program is called.
-        for (Path jar : jars) {
-            requireRoots(jar.toRealPath(), "the engine");
+        try (var users = Files.newDirectoryStream(store, "[0-9]*")) {
+            for (Path user : users) {
+                if (!Files.isDirectory(user.resolve("sealed"))) {
+                    continue;
+                }
+                try (var stages = Files.newDirectoryStream(Files.createDirectories(user.resolve("stages")))) {
+                    if (stages.iterator().hasNext()) {
+                        throw new RefusedInstall("Stages of an earlier version are left in " + user.resolve("stages")
+                                + "; let their builds end, or remove that folder, and install again");
+                    }
+                }
+                StageFolder.delete(user);
+            }
         }
-        Path realCriu = criu.toRealPath();
-        requireRoots(realCriu, "CRIU");
-        Files.deleteIfExists(rule);
-        StageFolder.delete(library);
-        Path engine = folder(library.resolve("engine"), "rwxr-xr-x");
-        int number = 0;
-        for (Path jar : jars) {
-            put(jar.toRealPath(), engine.resolve(number++ + ".jar"), "rw-r--r--");
+    }
+
+    private void compile() throws RefusedInstall, IOException {
+        Path compiler = null;
+        for (String name : COMPILERS) {
+            compiler = compiler == null ? HostTool.find(name).orElse(null) : compiler;
         }
-        put(realCriu, library.resolve("criu"), "rwxr-xr-x");
-        folder(store, "rwx--x--x");
-        folder(store.resolve("view/root"), "rwxr-xr-x");
-        folder(store.resolve("view/seen"), "rwxr-xr-x");
-        folder(store.resolve("tmp"), "rwx------");
-        folder(program.getParent(), "rwxr-xr-x");
-        write(program, text("program.sh", java, who), "rwxr-xr-x");
-        for (Path path : List.of(program, library.resolve("criu"), engine, store.resolve("view/root"), store.resolve("view/seen"), store.resolve("tmp"))) {
-            requireRoots(path, "it");
+        if (compiler == null) {
+            throw new RefusedInstall("There is no C compiler, and the program is compiled where it is used; install one"
+                    + " (apt-get install gcc libc6-dev) and call this again");
         }
-        putRule(text("sudoers", java, who));
+        requireRoots(compiler.toRealPath(), "the compiler");
+        Path work = Files.createTempDirectory(
+                store, ".build", PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+        try {
+            List<String> command = new ArrayList<>(List.of(compiler.toString()));
+            command.addAll(FLAGS);
+            command.add("-DSTORE=\"" + store + "\"");
+            command.addAll(List.of("-o", work.resolve("program").toString()));
+            for (String source : SOURCES) {
+                Path file = work.resolve(source);
+                try (InputStream in = PrivilegedInstall.class.getResourceAsStream("helper/" + source)) {
+                    Files.copy(in, file);
+                }
+                if (source.endsWith(".c")) {
+                    command.add(file.toString());
+                }
+            }
+            HostTool.Answer answer = HostTool.run(120, command);
+            if (!answer.ok()) {
+                throw new RefusedInstall("The program cannot be compiled here (" + answer.firstLine()
+                        + "); install the C library's headers (apt-get install libc6-dev) and call this again");
+            }
+            put(work.resolve("program"), program, "rwxr-xr-x");
+        } finally {
+            StageFolder.delete(work);
+        }
     }
 
     // visudo first: a rule that sudo does not understand would lock everybody out.
     private void putRule(String text) throws RefusedInstall, IOException {
-        requireRoots(rule.getParent(), "sudo");
-        Path aside = store.resolve("tmp").resolve("rule");
+        Path aside = store.resolve(".rule");
         write(aside, text, "r--r-----");
         try {
             HostTool.Answer answer = HostTool.run(20, List.of(
@@ -145,28 +206,24 @@ public record PrivilegedInstall(Path program, Path library, Path store, Path rul
         }
         Files.deleteIfExists(rule);
         Files.deleteIfExists(program);
-        StageFolder.delete(library);
-        for (String own : List.of("view", "tmp", "last-error.txt")) {
-            StageFolder.delete(store.resolve(own));
+        for (String old : OLD_FOLDERS) {
+            StageFolder.delete(store.resolve(old));
         }
-        return !deleteEmpty(store);
+        return !deleteEmpty();
     }
 
-    // A user's folder without stages holds a key and nothing that anybody could still use.
-    private static boolean deleteEmpty(Path store) throws IOException {
+    private boolean deleteEmpty() throws IOException {
         if (!Files.isDirectory(store)) {
             return true;
         }
         boolean empty = true;
         try (var users = Files.newDirectoryStream(store)) {
             for (Path user : users) {
-                try (var stages = Files.newDirectoryStream(Files.createDirectories(user.resolve("stages")))) {
-                    if (stages.iterator().hasNext()) {
-                        empty = false;
-                        continue;
-                    }
+                try {
+                    Files.delete(user);
+                } catch (DirectoryNotEmptyException e) {
+                    empty = false;
                 }
-                StageFolder.delete(user);
             }
         }
         if (empty) {
@@ -210,12 +267,9 @@ public record PrivilegedInstall(Path program, Path library, Path store, Path rul
         Files.move(next, to, StandardCopyOption.ATOMIC_MOVE);
     }
 
-    private String text(String resource, Path java, String who) {
+    private String text(String resource, String who) {
         try (InputStream in = PrivilegedInstall.class.getResourceAsStream(resource)) {
             return new String(in.readAllBytes(), StandardCharsets.UTF_8)
-                    .replace("@JAVA@", java.toString())
-                    .replace("@STORE@", store.toString())
-                    .replace("@LIBRARY@", library.toString())
                     .replace("@PROGRAM@", program.toString())
                     .replace("@WHO@", who);
         } catch (IOException e) {

@@ -1,15 +1,12 @@
 package io.jenkins.plugins.preemptible.engine.privileged;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import io.jenkins.plugins.preemptible.engine.EngineException;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.stage.Script;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
-import java.io.ByteArrayOutputStream;
 import java.io.File;
 import java.io.IOException;
-import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -19,7 +16,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.Future;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -29,9 +25,9 @@ import java.util.concurrent.TimeoutException;
  *
  * <ol>
  *   <li>It is where the administrator put it, or where PREEMPTIBLE_PRIVILEGED says; sudo decides whether it may be called.
- *   <li>A call gives a verb, the id of a stage, and a request on standard input; the answer is a line of JSON.
- *   <li>A refusal arrives as the exception that it was. Without an answer within {@link Verb#limit} the caller is told
- *       so ({@link Unanswered}): a sudo that waits for a dead directory service must not hold his locks for ever.
+ *   <li>A call gives a {@link Verb}, the id of a stage and a {@link HelperRequest}; the answer is a {@link HelperAnswer}.
+ *   <li>Without an answer in time the caller is told so ({@link Unanswered}): a sudo that waits for a dead directory
+ *       service must not hold the caller's locks for ever.
  * </ol>
  *
  * Calls block, an interrupt does not end them: what root began has to be known. Any number may run at a time.
@@ -41,7 +37,13 @@ public record PrivilegedPart(Path program, Path sudo) {
     /** Where {@link PrivilegedInstall} puts it by default. */
     public static final Path USUAL = Path.of("/usr/local/libexec/preemptible");
 
-    private static final int LONGEST_LINE = 16 * 1024 * 1024;
+    /** The interface that this class speaks; {@code helper/helper.h} has the same number. */
+    static final int PROTOCOL = 2;
+
+    private static final int NOT_UNDERSTOOD = 2;
+    private static final int LONGEST_ANSWER = 64 * 1024;
+    /** Far longer than any verb takes. */
+    private static final Duration LIMIT = Duration.ofMinutes(5);
 
     /** There was no answer that is understood: whether root has done it is not known. */
     static final class Unanswered extends EngineException {
@@ -50,16 +52,6 @@ public record PrivilegedPart(Path program, Path sudo) {
         Unanswered(String detail, Throwable cause) {
             super(FailureReason.NO_RIGHTS, detail, List.of(), cause);
         }
-    }
-
-    /** What takes in the bytes that follow an answer. */
-    interface Following {
-        void take(JsonNode answer, InputStream bytes) throws IOException;
-    }
-
-    /** What gives the bytes of a request. */
-    interface Giving {
-        void write(OutputStream to) throws IOException;
     }
 
     /** The one of this host; empty when none is installed or there is no sudo. Whether it may be called shows later. */
@@ -83,39 +75,40 @@ public record PrivilegedPart(Path program, Path sudo) {
                 id.value());
     }
 
-    /** A call with a request that fits into memory. */
-    JsonNode call(Verb verb, StageId id, Object request) {
-        byte[] body = request == null ? new byte[0] : Wire.bytes(request);
-        return call(verb, id, to -> to.write(body), (answer, bytes) -> {});
+    HelperAnswer call(Verb verb, StageId id) {
+        return call(verb, id, new byte[0], null);
+    }
+
+    HelperAnswer call(Verb verb, StageId id, byte[] request, Path errors) {
+        return call(verb, id, request, errors, LIMIT);
     }
 
     /**
+     * @param errors a file for what is written to standard error, by the stage's first process too; null for a passing one
      * @throws Unanswered when it could not be asked, or gave no answer
      * @throws EngineException what the privileged part refused
      */
-    JsonNode call(Verb verb, StageId id, Giving request, Following following) {
-        return call(verb, id, request, following, verb.limit());
-    }
-
-    JsonNode call(Verb verb, StageId id, Giving request, Following following, Duration limit) {
+    HelperAnswer call(Verb verb, StageId id, byte[] request, Path errors, Duration limit) {
         List<String> command = new ArrayList<>(List.of(sudo.toString(), "-n", "--", program.toString(), verb.word()));
         if (id != null) {
             command.add(id.value());
         }
-        Path words = null;
+        Path words = errors;
         try {
-            words = Files.createTempFile("preemptible-", ".err");
+            if (errors == null) {
+                words = Files.createTempFile("preemptible-", ".err");
+            }
             Process process = new ProcessBuilder(command)
                     .directory(new File("/"))
                     .redirectError(words.toFile())
                     .start();
-            FutureTask<Optional<JsonNode>> talk = new FutureTask<>(() -> talk(process, request, following));
+            FutureTask<String> talk = new FutureTask<>(() -> talk(process, request));
             // Its pipes cannot be read with a limit, nor closed meanwhile; and a sudo that is root's already cannot be
             // ended from here: then the thread stays.
             Thread talking = new Thread(talk, "preemptible " + verb.word());
             talking.setDaemon(true);
             talking.start();
-            Optional<JsonNode> answer;
+            String answer;
             try {
                 answer = within(limit, talk);
             } finally {
@@ -123,33 +116,40 @@ public record PrivilegedPart(Path program, Path sudo) {
                 process.toHandle().destroy();
             }
             if (answer.isEmpty()) {
-                throw new Unanswered(saying(words), null);
+                throw new Unanswered(saying(process.waitFor(), words), null);
             }
-            return answer.get();
+            return HelperAnswer.parse(verb, answer);
         } catch (IOException e) {
-            throw new Unanswered(program + " " + verb.word() + ": " + e.getMessage(), e);
+            throw new Unanswered(program + " " + verb.word() + ": " + e.getMessage() + "; " + ANOTHER_VERSION, e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new Unanswered(program + " " + verb.word() + ": interrupted", e);
         } finally {
-            deleteQuietly(words);
+            if (errors == null) {
+                deleteQuietly(words);
+            }
         }
     }
 
-    private static Optional<JsonNode> talk(Process process, Giving request, Following following) throws Exception {
+    private static final String ANOTHER_VERSION =
+            "if it is of another version, an administrator can run 'preempt install-helper' again, from this version";
+
+    private static String talk(Process process, byte[] request) throws IOException, InterruptedException {
         try {
-            give(process, request);
-            InputStream answers = process.getInputStream();
-            byte[] line = line(answers);
-            Optional<JsonNode> answer = line.length == 0 ? Optional.empty() : Optional.of(Wire.answer(line));
-            if (answer.isPresent()) {
-                following.take(answer.get(), answers);
+            try (OutputStream to = process.getOutputStream()) {
+                to.write(request);
+            } catch (IOException e) {
+                // It refused before it read everything: its answer says why.
             }
+            byte[] answer = process.getInputStream().readNBytes(LONGEST_ANSWER);
             process.waitFor();
-            return answer;
+            return new String(answer, StandardCharsets.UTF_8);
         } finally {
             process.destroy();
         }
     }
 
-    private static <T> T within(Duration limit, Future<T> talk) throws IOException {
+    private static String within(Duration limit, FutureTask<String> talk) throws IOException {
         boolean interrupted = false;
         long end = System.nanoTime() + limit.toNanos();
         try {
@@ -163,9 +163,6 @@ public record PrivilegedPart(Path program, Path sudo) {
         } catch (TimeoutException e) {
             throw new IOException("no answer within " + limit.toSeconds() + " s", e);
         } catch (ExecutionException e) {
-            if (e.getCause() instanceof EngineException refused) {
-                throw refused;
-            }
             throw e.getCause() instanceof IOException failed ? failed : new IOException(e.getCause());
         } finally {
             if (interrupted) {
@@ -174,33 +171,13 @@ public record PrivilegedPart(Path program, Path sudo) {
         }
     }
 
-    private static void give(Process process, Giving request) {
-        try (OutputStream to = process.getOutputStream()) {
-            request.write(to);
-        } catch (IOException e) {
-            // It refused before it read everything: its answer says why.
-        }
-    }
-
-    private static byte[] line(InputStream in) throws IOException {
-        ByteArrayOutputStream line = new ByteArrayOutputStream();
-        int next;
-        // One byte at a time: what follows the line is not this method's. The stream of a process is buffered.
-        while ((next = in.read()) >= 0 && next != '\n') {
-            line.write(next);
-            if (line.size() > LONGEST_LINE) {
-                throw new IOException("its answer is too long");
-            }
-        }
-        return line.toByteArray();
-    }
-
-    private static String saying(Path words) throws IOException {
-        return Files.readString(words, StandardCharsets.UTF_8)
+    private static String saying(int code, Path words) throws IOException {
+        String said = new String(Files.readAllBytes(words), StandardCharsets.UTF_8)
                 .lines()
                 .filter(l -> !l.isBlank())
                 .findFirst()
                 .orElse("the privileged part gave no answer");
+        return code == NOT_UNDERSTOOD ? said + "; " + ANOTHER_VERSION : said;
     }
 
     private static void deleteQuietly(Path file) {

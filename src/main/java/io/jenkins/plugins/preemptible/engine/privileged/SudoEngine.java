@@ -1,22 +1,29 @@
 package io.jenkins.plugins.preemptible.engine.privileged;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import io.jenkins.plugins.preemptible.engine.Checkpoint;
 import io.jenkins.plugins.preemptible.engine.Engine;
 import io.jenkins.plugins.preemptible.engine.EngineException;
 import io.jenkins.plugins.preemptible.engine.Extent;
 import io.jenkins.plugins.preemptible.engine.FreezeRequest;
 import io.jenkins.plugins.preemptible.engine.Frozen;
+import io.jenkins.plugins.preemptible.engine.Handover;
 import io.jenkins.plugins.preemptible.engine.IfDumpFails;
+import io.jenkins.plugins.preemptible.engine.ResumeFailedException;
 import io.jenkins.plugins.preemptible.engine.ResumeReport;
 import io.jenkins.plugins.preemptible.engine.SuspendFailedException;
+import io.jenkins.plugins.preemptible.engine.Tier;
+import io.jenkins.plugins.preemptible.engine.criu.Connections;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
+import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.HostReport;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
+import io.jenkins.plugins.preemptible.engine.preflight.Preflight;
 import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
-import io.jenkins.plugins.preemptible.engine.stage.LaunchAs;
+import io.jenkins.plugins.preemptible.engine.stage.Mounts;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import io.jenkins.plugins.preemptible.engine.stage.StageLaunch;
 import io.jenkins.plugins.preemptible.engine.stage.StageSpec;
 import io.jenkins.plugins.preemptible.engine.stage.StageStatus;
 import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
@@ -26,19 +33,20 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
-import java.time.Instant;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 
 /**
- * The engine of a user without root's rights: what needs them is done by the privileged part of the host.
+ * The engine of a user without root's rights: the privileged part of the host starts, freezes, thaws, enters and kills.
  *
  * <ol>
- *   <li>Each verb is one call through sudo. What the stage writes, and its exit code, lie in this user's own home folder.
- *   <li>An image comes sealed by the host. It is packed, as the one file of an image, into an archive with the key of
- *       this engine's caller, and goes back to the host at the resume.
- *   <li>A guard is asked here, while the stage is frozen there.
+ *   <li>Each verb is one call through sudo, of some 20 ms. The stage's files, its output and its exit code lie in this
+ *       user's own home folder.
+ *   <li>It makes no images: a suspended stage stays frozen in the host's memory, see {@link #checkpoints}.
+ *   <li>What can be asked without rights (the preflight, the memory, the guard) is asked here.
  * </ol>
  *
  * Safe for any threads and processes, as {@link Engine} is.
@@ -48,11 +56,11 @@ public final class SudoEngine extends Engine {
     private static final Duration POLL = Duration.ofMillis(100);
     /** Every how many polls the host is asked, too: a killed stage leaves no exit code. */
     private static final int ASK = 20;
+    private static final Duration READY = Duration.ofSeconds(20);
     private static final int KILLED_BY_SIGNAL = 128 + 9;
 
     private final OwnFolders own;
     private final PrivilegedPart part;
-    private final boolean checkpoints = makesCheckpoints();
 
     private SudoEngine(OwnFolders own, PrivilegedPart part) {
         this.own = own;
@@ -74,29 +82,38 @@ public final class SudoEngine extends Engine {
         }
     }
 
+    /** Never: images are made and restored by programs that need root's rights and would read what the user wrote. */
     @Override
     public boolean checkpoints() {
-        return checkpoints;
+        return false;
     }
 
     @Override
     public HostReport check() {
         List<HostReport.Item> items = new ArrayList<>();
         String user = "user " + System.getProperty("user.name");
+        String remedy = "as an administrator: preempt install-helper --user " + System.getProperty("user.name");
         try {
-            JsonNode answer = part.call(Verb.CHECK, null, null);
-            HostReport seen = Wire.as(answer, HostReport.class);
-            for (HostReport.Item item : seen.items()) {
-                items.add(item.name().equals("rights")
-                        ? new HostReport.Item("rights", true, user + ", through " + part.program(), "")
-                        : item);
-            }
-        } catch (EngineException | IOException e) {
+            HelperAnswer version = part.call(Verb.VERSION, null);
+            boolean same = version.number("protocol") == PrivilegedPart.PROTOCOL;
             items.add(new HostReport.Item(
                     "rights",
-                    false,
-                    user + ", and " + part.program() + " cannot be called: " + e.getMessage(),
-                    "as an administrator: preempt install-helper --user " + System.getProperty("user.name")));
+                    same,
+                    user + ", through " + part.program() + (same ? "" : ", which is of another version"),
+                    same ? "" : remedy));
+            part.call(Verb.CHECK, null);
+            items.add(new HostReport.Item("namespaces", true, "IPC, PID, mount", ""));
+            items.add(new HostReport.Item("freezer", true, "cgroup v2", ""));
+            items.add(new HostReport.Item(
+                    "suspends", true, "in memory only: a restart of this host loses suspended stages", ""));
+            items.add(new HostReport.Item(
+                    "sudo", true, "does not work inside of a stage: no process in it gets more rights than the user", ""));
+        } catch (PrivilegedPart.Unanswered | IOException e) {
+            items.add(new HostReport.Item(
+                    "rights", false, user + ", and " + part.program() + " cannot be called: " + e.getMessage(), remedy));
+        } catch (EngineException e) {
+            String name = e.reason() == FailureReason.NO_FREEZER ? "freezer" : "namespaces";
+            items.add(new HostReport.Item(name, false, e.detail(), e.reason().remedy()));
         }
         return new HostReport(items);
     }
@@ -107,29 +124,27 @@ public final class SudoEngine extends Engine {
             throw new EngineException(FailureReason.BAD_SPEC, "the working folder " + spec.workDir() + " does not exist");
         }
         if (!spec.preserved().isEmpty()) {
-            throw new EngineException(
-                    FailureReason.BAD_SPEC, "preserved paths need an engine that runs as root, they cannot be packed here");
+            throw new EngineException(FailureReason.BAD_SPEC, "preserved paths need an engine that makes images");
         }
         OwnFolders.Stage folder = own.stage(spec.id());
         if (Files.exists(folder.path())) {
             throw new EngineException(FailureReason.BAD_SPEC, "the id " + spec.id() + " is in use already");
         }
-        Instant begun = Instant.now();
+        boolean called = false;
         try {
-            folder.create();
-            Wire.Start request = new Wire.Start(
-                    spec.name(),
-                    // As root takes it, which follows no link of a user's.
-                    spec.workDir().toRealPath().toString(),
-                    spec.command(),
-                    spec.environment() == null ? System.getenv() : spec.environment(),
-                    spec.connections().name(),
-                    folder.path().toString(),
-                    umask());
-            return folder.complete(call(Verb.START, spec.id(), request, Wire.Status.class));
+            Path workDir = spec.workDir().toRealPath();
+            boolean sandbox = spec.command().isEmpty();
+            folder.create(new OwnFolders.Note(spec.name(), workDir.toString(), sandbox, 0));
+            List<String> command = StageLaunch.settling(
+                    workDir, umask(), sandbox ? Path.of("/dev/null") : folder.output(), folder.path(), spec.command());
+            byte[] request = HelperRequest.of(command, environment(spec));
+            called = true;
+            part.call(Verb.START, spec.id(), request, folder.errors());
+            awaitReady(folder);
+            return status(spec.id());
         } catch (EngineException e) {
-            if (e instanceof PrivilegedPart.Unanswered) {
-                endStarted(spec.id(), begun, e);
+            if (called) {
+                endStarted(spec.id(), e);
             }
             folder.deleteQuietly();
             throw e;
@@ -139,26 +154,60 @@ public final class SudoEngine extends Engine {
         }
     }
 
-    // It may run all the same. One that was there before is of another home folder of this user.
-    private void endStarted(StageId id, Instant begun, EngineException why) {
-        try {
-            Wire.Status known = call(Verb.STATUS, id, null, Wire.Status.class);
-            if (!Instant.parse(known.startedAt()).isBefore(begun)) {
-                kill(id);
-                part.call(Verb.FORGET, id, null);
+    private static Map<String, String> environment(StageSpec spec) {
+        if (spec.environment() == null) {
+            return System.getenv();
+        }
+        Map<String, String> environment = new HashMap<>(spec.environment());
+        String path = System.getenv("PATH");
+        if (path != null) {
+            environment.putIfAbsent("PATH", path);
+        }
+        return environment;
+    }
+
+    // The user's own init opens the output and enters the working folder, after the privileged part has done its work.
+    private void awaitReady(OwnFolders.Stage folder) throws IOException {
+        long end = System.nanoTime() + READY.toNanos();
+        while (!folder.isReady()) {
+            State state = folder.status(part.call(Verb.STATUS, folder.id())).state();
+            if (state != State.RUNNING && state != State.SUSPENDING && !folder.isReady()) {
+                throw new EngineException(FailureReason.LAUNCH_FAILED, Files.readString(folder.errors()).trim());
             }
-        } catch (RuntimeException e) {
-            why.addSuppressed(e);
+            if (System.nanoTime() - end > 0) {
+                throw new EngineException(
+                        FailureReason.LAUNCH_FAILED, "not ready within " + READY.toSeconds() + " s");
+            }
+            pause(Duration.ofMillis(5));
+        }
+    }
+
+    private static void pause(Duration time) {
+        try {
+            Thread.sleep(time.toMillis());
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new EngineException(FailureReason.LAUNCH_FAILED, "interrupted");
+        }
+    }
+
+    // It may run all the same; one of the same id in another home folder of this user is left alone.
+    private void endStarted(StageId id, EngineException why) {
+        if (why.reason() == FailureReason.BAD_SPEC) {
+            return;
+        }
+        try {
+            part.call(Verb.KILL, id);
+            part.call(Verb.FORGET, id);
+        } catch (EngineException e) {
+            if (e.reason() != FailureReason.UNKNOWN_STAGE) {
+                why.addSuppressed(e);
+            }
         }
     }
 
     private static String umask() {
         return Proc.statusWords(ProcessHandle.current().pid(), "Umask").stream().findFirst().orElse("0022");
-    }
-
-    @Override
-    public StageStatus start(StageSpec spec, LaunchAs as) {
-        throw new EngineException(FailureReason.NO_RIGHTS, "only root starts stages of somebody else");
     }
 
     @Override
@@ -177,164 +226,191 @@ public final class SudoEngine extends Engine {
         return part.enter(id);
     }
 
-    @Override
-    public List<String> enterCommand(StageId id, LaunchAs as) {
-        throw new EngineException(FailureReason.NO_RIGHTS, "only root enters stages of somebody else");
-    }
-
+    /** As far as this user may look: what others hold of the stage does not show. */
     @Override
     public PreflightReport preflight(StageId id) {
-        PreflightReport seen = call(Verb.PREFLIGHT, id, null, PreflightReport.class);
-        return checkpoints ? seen : seen.withoutDump();
+        try {
+            HelperAnswer seen = part.call(Verb.STATUS, id);
+            StageStatus status = own.stage(id).status(seen);
+            Optional<HostProcess> init = HostProcess.of(status.initPid());
+            if (init.isEmpty()) {
+                throw new EngineException(FailureReason.STAGE_ENDED, id.value());
+            }
+            return Preflight.of(new Preflight.Subject(
+                            init.get(),
+                            pids(seen),
+                            Mounts.ofHost(Proc.mountInfo(init.get().pid())),
+                            Connections.REFUSE,
+                            own.stage(id).path()))
+                    .withoutDump();
+        } catch (IOException e) {
+            throw new UncheckedIOException("the processes of " + id + " cannot be listed", e);
+        }
+    }
+
+    private static List<Long> pids(HelperAnswer seen) throws IOException {
+        return FreezerKind.at("v2:" + seen.text("group")).pids(null);
     }
 
     @Override
     public Frozen freeze(StageId id, FreezeRequest request) {
-        if (!checkpoints) {
+        boolean again = status(id).state() == State.SUSPENDING;
+        if (!again && !request.mustNotRun()) {
             requireMemory(request.memoryFloorBytes());
         }
-        Frozen frozen;
+        long begun = System.nanoTime();
+        long looked = begun;
+        if (!request.mustNotRun()) {
+            preflight(id).leaks().stream()
+                    .filter(l -> l.reason() != FailureReason.ENTERING)
+                    .findFirst()
+                    .ifPresent(l -> {
+                        throw new SuspendFailedException(l.reason(), l.words());
+                    });
+            looked = System.nanoTime();
+        }
         try {
-            Wire.Freeze wanted = new Wire.Freeze(request.memoryFloorBytes(), request.mustNotRun());
-            frozen = call(Verb.FREEZE, id, wanted, Frozen.class);
+            part.call(Verb.FREEZE, id);
         } catch (PrivilegedPart.Unanswered e) {
             // It may be frozen all the same.
-            undo(id, request.mustNotRun() ? IfDumpFails.STAY_FROZEN : IfDumpFails.THAW);
+            if (!request.mustNotRun()) {
+                thawQuietly(id, e);
+            }
             throw e;
         }
-        Optional<String> objection;
-        try {
-            objection = request.guard().objection(id);
-        } catch (RuntimeException e) {
-            objection = Optional.of(String.valueOf(e.getMessage()));
-        }
+        long frozen = System.nanoTime();
+        Optional<String> objection = objection(id, request);
         if (objection.isPresent()) {
             thaw(id);
             throw new SuspendFailedException(FailureReason.OBJECTION, objection.get());
         }
-        return checkpoints ? frozen : frozen.inMemoryOnly();
+        try {
+            if (!again) {
+                own.stage(id).countSuspension();
+            }
+            List<Long> pids = pids(part.call(Verb.STATUS, id));
+            return new Frozen(
+                    id,
+                    millis(begun, looked),
+                    millis(looked, frozen),
+                    pids.size(),
+                    pids.stream().mapToLong(Proc::residentBytes).sum(),
+                    Handover.AT_FREEZE,
+                    true);
+        } catch (IOException e) {
+            thawQuietly(id, null);
+            throw new UncheckedIOException("the frozen stage " + id + " cannot be looked at", e);
+        }
     }
 
-    /** Always full: what the host sealed is not understood here, and looks different each time. */
+    private static Optional<String> objection(StageId id, FreezeRequest request) {
+        try {
+            return request.guard().objection(id);
+        } catch (RuntimeException e) {
+            return Optional.of(String.valueOf(e.getMessage()));
+        }
+    }
+
+    private static long millis(long from, long to) {
+        return Duration.ofNanos(to - from).toMillis();
+    }
+
+    private void thawQuietly(StageId id, EngineException why) {
+        try {
+            part.call(Verb.THAW, id);
+        } catch (EngineException e) {
+            // It is frozen and can be thawed again; why is told by what is thrown.
+            if (why != null) {
+                why.addSuppressed(e);
+            }
+        }
+    }
+
     @Override
     public Checkpoint dump(StageId id, Path archive, ImageKey key, IfDumpFails ifFails, Extent extent) {
-        if (!checkpoints) {
-            throw refusedDump(id, ifFails);
-        }
-        try (Wrapping wrapping = new Wrapping(own, id, archive.toAbsolutePath())) {
-            wrapping.requireFolder();
-            JsonNode answer = part.call(
-                    Verb.DUMP,
-                    id,
-                    to -> to.write(Wire.bytes(new Wire.Dump(ifFails))),
-                    (told, bytes) -> wrapping.take(Wire.as(told, Checkpoint.class), bytes));
-            return wrapping.seal(Wire.as(answer, Checkpoint.class), status(id).name(), key);
-        } catch (SuspendFailedException e) {
-            throw e;
-        } catch (EngineException | IOException e) {
-            // The host has dumped it, or may have: here is where it went wrong.
-            undo(id, ifFails);
-            throw Wrapping.failed(e);
-        }
-    }
-
-    private void undo(StageId id, IfDumpFails ifFails) {
-        try {
-            if (ifFails == IfDumpFails.THAW && status(id).state() == State.SUSPENDING) {
-                part.call(Verb.THAW, id, null);
-            }
-        } catch (EngineException e) {
-            // It is frozen and can be thawed or dumped again; why is told by what is thrown.
-        }
+        throw refusedDump(id, ifFails);
     }
 
     @Override
     public void commit(StageId id) {
-        OwnFolders.Stage folder = own.stage(id);
-        Optional<Path> archive = folder.archive();
-        if (archive.isEmpty()) {
-            status(id);
-            // The host may have sealed an image, but nobody took it: its tree is all that there is of the stage.
-            throw new SuspendFailedException(FailureReason.NO_CHECKPOINT, id.value());
-        }
-        if (!Files.isRegularFile(archive.get())) {
-            throw new SuspendFailedException(FailureReason.IMAGE_MISSING, archive.get().toString());
-        }
-        try {
-            part.call(Verb.COMMIT, id, null);
-        } catch (SuspendFailedException e) {
-            if (e.reason() == FailureReason.ENTERING) {
-                folder.dropArchive();
-            }
-            throw e;
-        }
+        status(id);
+        throw new SuspendFailedException(FailureReason.NO_CHECKPOINT, id.value());
     }
 
     @Override
     public void thaw(StageId id) {
-        part.call(Verb.THAW, id, null);
-        own.stage(id).dropArchive();
+        if (status(id).state() != State.SUSPENDING) {
+            throw new SuspendFailedException(FailureReason.NO_CHECKPOINT, id.value());
+        }
+        part.call(Verb.THAW, id);
     }
 
     @Override
     public ResumeReport resume(Path archive, ImageKey key) {
-        Path absolute = archive.toAbsolutePath();
-        try (Unwrapping unwrapping = new Unwrapping(own, absolute)) {
-            StageId id = unwrapping.idOf(key);
-            if (own.stage(id).isLastArchive(absolute)) {
-                Optional<ResumeReport> here = resumeHere(id);
-                if (here.isPresent()) {
-                    return here.get();
-                }
-            }
-            Path sealed = unwrapping.unpack(key);
-            JsonNode answer = part.call(Verb.RESUME, id, to -> Files.copy(sealed, to), (told, bytes) -> {});
-            own.stage(id).forgetArchive();
-            return unwrapping.timed(Wire.as(answer, ResumeReport.class));
-        } catch (IOException e) {
-            throw Unwrapping.failed(e);
-        }
+        throw new ResumeFailedException(FailureReason.MEMORY_ONLY, archive.toString());
     }
 
     @Override
     public Optional<ResumeReport> resumeHere(StageId id) {
-        State before = status(id).state();
-        ResumeReport report = call(Verb.RESUME_HERE, id, null, ResumeReport.class);
-        if (report == null) {
-            return Optional.empty();
+        FailureReason refusal =
+                switch (status(id).state()) {
+                    case SUSPENDING, SUSPENDED -> null;
+                    case RUNNING -> FailureReason.STAGE_RUNS;
+                    case RESUMING -> FailureReason.STAGE_BUSY;
+                    case KILLED -> FailureReason.KILLED;
+                    case ENDED, FAILED -> FailureReason.STAGE_ENDED;
+                };
+        if (refusal != null) {
+            throw new ResumeFailedException(refusal, id.value());
         }
-        if (before == State.SUSPENDING) {
-            own.stage(id).dropArchive();
-        } else {
-            own.stage(id).forgetArchive();
+        try {
+            int processes = pids(part.call(Verb.STATUS, id)).size();
+            long begun = System.nanoTime();
+            part.call(Verb.THAW, id);
+            return Optional.of(
+                    new ResumeReport(id, millis(begun, System.nanoTime()), processes, 0, Tier.FROZEN));
+        } catch (IOException e) {
+            throw new UncheckedIOException("the frozen stage " + id + " cannot be looked at", e);
         }
-        return Optional.of(report);
     }
 
     @Override
     public StageStatus status(StageId id) {
-        return own.stage(id).complete(call(Verb.STATUS, id, null, Wire.Status.class));
+        try {
+            OwnFolders.Stage folder = own.stage(id);
+            // The host knows the stages of all home folders of this user.
+            folder.note();
+            return folder.status(part.call(Verb.STATUS, id));
+        } catch (IOException e) {
+            throw new UncheckedIOException("nothing can be told of the stage " + id, e);
+        }
     }
 
     @Override
     public List<StageStatus> list() {
-        List<StageStatus> known = new ArrayList<>();
-        for (Wire.Status status : call(Verb.LIST, null, null, Wire.Status[].class)) {
-            // The host knows the stages of all home folders of this user.
-            OwnFolders.Stage folder = own.stage(StageId.parse(status.id()));
-            if (Files.isDirectory(folder.path())) {
-                known.add(folder.complete(status));
+        try {
+            List<StageStatus> known = new ArrayList<>();
+            for (StageId id : own.ids()) {
+                try {
+                    known.add(status(id));
+                } catch (EngineException e) {
+                    // Forgotten by somebody else since the ids were read.
+                    if (e.reason() != FailureReason.UNKNOWN_STAGE) {
+                        throw e;
+                    }
+                }
             }
+            return List.copyOf(known);
+        } catch (IOException e) {
+            throw new UncheckedIOException("the stages cannot be listed", e);
         }
-        return List.copyOf(known);
     }
 
     @Override
     public int await(StageId id) throws InterruptedException {
         status(id);
         for (int polls = 0; ; polls++) {
-            Optional<Integer> code = own.stage(id).exitCode();
-            if (code.isPresent() || polls % ASK == ASK - 1) {
+            if (Files.exists(own.stage(id).path().resolve("exit")) || polls % ASK == ASK - 1) {
                 StageStatus now = status(id);
                 switch (now.state()) {
                     case ENDED, KILLED, FAILED:
@@ -348,21 +424,14 @@ public final class SudoEngine extends Engine {
 
     @Override
     public void kill(StageId id) {
-        part.call(Verb.KILL, id, null);
+        status(id);
+        part.call(Verb.KILL, id);
     }
 
     @Override
     public void forget(StageId id) {
-        part.call(Verb.FORGET, id, null);
+        status(id);
+        part.call(Verb.FORGET, id);
         own.stage(id).deleteQuietly();
-    }
-
-    private <T> T call(Verb verb, StageId id, Object request, Class<T> type) {
-        try {
-            return Wire.as(part.call(verb, id, request), type);
-        } catch (IOException e) {
-            throw new PrivilegedPart.Unanswered(
-                    "the answer of " + part.program() + " is not understood; it may be of another version", e);
-        }
     }
 }

@@ -29,12 +29,7 @@ public final class Mounts {
     }
 
     static String pointOf(String line) {
-        return unescape(rawPointOf(line));
-    }
-
-    /** As the kernel writes it: a word. */
-    static String rawPointOf(String line) {
-        return line.split(" ")[4];
+        return unescape(line.split(" ")[4]);
     }
 
     // The kernel writes blank, tab, newline and backslash as three octal digits.

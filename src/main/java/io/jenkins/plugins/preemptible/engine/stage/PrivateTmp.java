@@ -58,21 +58,6 @@ record PrivateTmp(Path at, String size, List<Path> through) {
      *     would not see
      */
     static List<PrivateTmp> of(StageSpec spec, Path stageFolder, String home, String setting) throws IOException {
-        return of(spec, stageFolder, home, setting, true);
-    }
-
-    /**
-     * Those that a stage of another user gets, when root starts it. His paths count as they are written: to follow them
-     * would tell him what exists where he may not look, and hang or fail where root may not look. So nothing is bound
-     * through either.
-     */
-    static List<PrivateTmp> ofAnother(StageSpec spec, Path stageFolder, String home, String setting)
-            throws IOException {
-        return of(spec, stageFolder, home, setting, false);
-    }
-
-    private static List<PrivateTmp> of(StageSpec spec, Path stageFolder, String home, String setting, boolean follow)
-            throws IOException {
         if (KEEP.equals(setting)) {
             return List.of();
         }
@@ -82,49 +67,49 @@ record PrivateTmp(Path at, String size, List<Path> through) {
                     SETTING + " is '" + setting + "'; it takes a size such as 2g or 10%, or 'host'");
         }
         List<PrivateTmp> all = new ArrayList<>();
-        of(Path.of("/tmp"), setting == null ? TMP_SIZE : setting, spec, stageFolder, home, follow).ifPresent(all::add);
-        of(Path.of("/dev/shm"), SHM_SIZE, spec, stageFolder, home, follow).ifPresent(all::add);
+        of(Path.of("/tmp"), setting == null ? TMP_SIZE : setting, spec, stageFolder, home).ifPresent(all::add);
+        of(Path.of("/dev/shm"), SHM_SIZE, spec, stageFolder, home).ifPresent(all::add);
         return List.copyOf(all);
     }
 
     private static Optional<PrivateTmp> of(
-            Path at, String size, StageSpec spec, Path stageFolder, String home, boolean follow) throws IOException {
+            Path at, String size, StageSpec spec, Path stageFolder, String home) throws IOException {
         if (!Files.isDirectory(at, LinkOption.NOFOLLOW_LINKS)) {
             // A link: mounting on it would cover a folder that other names lead to as well.
             return Optional.empty();
         }
-        Path work = real(spec.workDir(), follow);
+        Path work = real(spec.workDir());
         Path above = work.getParent();
         boolean sandbox = spec.command().isEmpty() && above != null;
         List<Optional<Path>> seen = new ArrayList<>(List.of(
-                Optional.of(real(stageFolder, follow)),
+                Optional.of(real(stageFolder)),
                 Optional.of(sandbox && work.startsWith(at) ? above : work),
-                existing(home, follow)));
+                existing(home)));
         // Folders: a file alone cannot be let through, since a program that replaces it replaces its name.
         for (Path preserved : spec.preserved()) {
-            seen.add(existing(preserved.toString(), follow));
+            seen.add(existing(preserved.toString()));
         }
         List<Path> through = seen.stream()
                 .flatMap(Optional::stream)
                 .filter(p -> p.startsWith(at))
                 .toList();
-        if (through.contains(at) || (!follow && !through.isEmpty())) {
+        if (through.contains(at)) {
             return Optional.empty();
         }
         PrivateTmp own = new PrivateTmp(at, size, outermost(through));
-        own.requireProgram(spec.command(), follow);
+        own.requireProgram(spec.command());
         return Optional.of(own);
     }
 
-    private static Path real(Path path, boolean follow) throws IOException {
-        return follow ? path.toRealPath() : path.normalize();
+    private static Path real(Path path) throws IOException {
+        return path.toRealPath();
     }
 
-    private static Optional<Path> existing(String folder, boolean follow) throws IOException {
-        if (folder == null || !folder.startsWith("/") || (follow && !Files.isDirectory(Path.of(folder)))) {
+    private static Optional<Path> existing(String folder) throws IOException {
+        if (folder == null || !folder.startsWith("/") || !Files.isDirectory(Path.of(folder))) {
             return Optional.empty();
         }
-        return Optional.of(real(Path.of(folder), follow));
+        return Optional.of(real(Path.of(folder)));
     }
 
     private static List<Path> outermost(List<Path> paths) {
@@ -138,13 +123,13 @@ record PrivateTmp(Path at, String size, List<Path> through) {
     }
 
     // Else the stage would end at once with 127, and only its output would tell why.
-    private void requireProgram(List<String> command, boolean follow) {
+    private void requireProgram(List<String> command) {
         if (command.isEmpty()) {
             return;
         }
         Path program = Path.of(command.get(0)).normalize();
         if (program.startsWith(at)
-                && (!follow || Files.exists(program))
+                && Files.exists(program)
                 && through.stream().noneMatch(program::startsWith)) {
             throw new EngineException(
                     FailureReason.BAD_SPEC,

@@ -37,14 +37,12 @@ public final class StageLaunch {
     /**
      * Starts a stage and waits until its init is about to run the command.
      *
-     * @param as for whom it is started, null for whoever this engine runs as
      * @return the init
      * @throws EngineException {@link FailureReason#LAUNCH_FAILED} with the words of the program that failed; nothing is
      *     left running
      */
-    public static HostProcess start(StageSpec spec, StageFolder folder, Freezer freezer, LaunchAs as)
-            throws IOException {
-        Path own = as == null ? folder.path() : as.folder();
+    public static HostProcess start(StageSpec spec, StageFolder folder, Freezer freezer) throws IOException {
+        Path own = folder.path();
         List<String> command = new ArrayList<>(List.of(
                 tool("setsid"),
                 tool("unshare"),
@@ -55,9 +53,6 @@ public final class StageLaunch {
                 "--propagation",
                 "private",
                 "--"));
-        if (as != null) {
-            command.addAll(as.hiding(folder.path().resolve("launch.mounts")));
-        }
         command.addAll(List.of(
                 tool("setsid"),
                 "/bin/sh",
@@ -67,33 +62,18 @@ public final class StageLaunch {
                 spec.workDir().toString(),
                 freezer.joinFile().map(Path::toString).orElse("")));
         String setting = System.getenv(PrivateTmp.SETTING);
-        List<PrivateTmp> temporary = as == null
-                ? PrivateTmp.of(spec, own, home(spec), setting)
-                : PrivateTmp.ofAnother(spec, own, home(spec), setting);
+        List<PrivateTmp> temporary = PrivateTmp.of(spec, own, home(spec), setting);
         command.add(Integer.toString(temporary.size()));
         temporary.forEach(t -> command.addAll(t.words()));
-        if (as != null) {
-            command.addAll(as.becoming(tool("setpriv")));
-        }
-        command.addAll(List.of(
-                "/bin/sh",
-                "-c",
-                Script.text(StageLaunch.class, "settle.sh"),
-                "preemptible-settle",
-                spec.workDir().toString(),
-                spec.command().isEmpty() ? "/dev/null" : own.resolve("output.log").toString(),
-                Script.text(StageLaunch.class, "init.sh"),
-                own.toString()));
-        command.addAll(spec.command());
+        command.addAll(settling(
+                spec.workDir(), spec.command().isEmpty() ? Path.of("/dev/null") : own.resolve("output.log"), own, spec.command()));
         Path words = folder.path().resolve("launch.log");
         ProcessBuilder builder = new ProcessBuilder(command)
                 .directory(new File("/"))
                 .redirectInput(new File("/dev/null"))
                 .redirectOutput(words.toFile())
                 .redirectErrorStream(true);
-        if (as != null) {
-            as.give(builder.environment(), spec.environment());
-        } else if (spec.environment() != null) {
+        if (spec.environment() != null) {
             Map<String, String> environment = builder.environment();
             String path = environment.get("PATH");
             environment.clear();
@@ -104,14 +84,7 @@ public final class StageLaunch {
         }
         Process process = builder.start();
         try {
-            HostProcess init = awaitInit(
-                    process,
-                    as == null ? i -> Files.exists(own.resolve("ready")) : i -> as.isUp(i, words),
-                    words);
-            if (as != null) {
-                as.refuseForeignMounts(init);
-            }
-            return init;
+            return awaitInit(process, i -> Files.exists(own.resolve("ready")), words);
         } catch (EngineException | IOException e) {
             // Where there is no control group, the init would outlive the one that waits for it.
             process.descendants().forEach(ProcessHandle::destroyForcibly);
@@ -119,6 +92,34 @@ public final class StageLaunch {
             process.destroyForcibly();
             throw e;
         }
+    }
+
+    private static List<String> settling(Path workDir, Path output, Path own, List<String> command) {
+        List<String> words = new ArrayList<>(List.of(
+                "/bin/sh",
+                "-c",
+                Script.text(StageLaunch.class, "settle.sh"),
+                "preemptible-settle",
+                workDir.toString(),
+                output.toString(),
+                Script.text(StageLaunch.class, "init.sh"),
+                own.toString()));
+        words.addAll(command);
+        return words;
+    }
+
+    /**
+     * The argument vector of a stage's first process, for whoever makes the namespaces around it: with no more rights
+     * than the stage has, it enters the working folder, opens the output and becomes the init.
+     *
+     * @param umask as octal digits
+     * @param own the stage's folder, into which the init writes
+     */
+    public static List<String> settling(Path workDir, String umask, Path output, Path own, List<String> command) {
+        List<String> words = new ArrayList<>(List.of(
+                "/bin/sh", "-c", "umask \"$1\" || exit 125; shift; exec \"$@\"", "preemptible-umask", umask));
+        words.addAll(settling(workDir, output, own, command));
+        return words;
     }
 
     /** The init of a stage whose start was cut off before anybody knew it; empty when there is none. */
@@ -184,27 +185,6 @@ public final class StageLaunch {
                 Long.toString(init.pid()),
                 freezer.joinFile().map(Path::toString).orElse(""),
                 Script.text(StageLaunch.class, "entered.sh"));
-    }
-
-    /**
-     * The argument vector with which root lets another user's command run inside his stage, in the environment of
-     * {@link LaunchAs#give}; working folder and command have to follow.
-     */
-    public static List<String> enter(HostProcess init, Freezer freezer, LaunchAs as) {
-        List<String> words = new ArrayList<>(List.of(
-                "/bin/sh",
-                "-c",
-                Script.text(StageLaunch.class, "enter-as.sh"),
-                "preemptible-enter",
-                tool("nsenter"),
-                tool("setsid"),
-                Long.toString(init.pid()),
-                Long.toString(init.startTicks()),
-                freezer.joinFile().map(Path::toString).orElseThrow()));
-        words.addAll(as.becoming(tool("setpriv")));
-        words.addAll(
-                List.of("/bin/sh", "-c", Script.text(StageLaunch.class, "entered.sh"), "preemptible-enter"));
-        return words;
     }
 
     private static String tool(String name) {

@@ -50,18 +50,6 @@ class FreezerKindTest {
     }
 
     @Test
-    void anotherUsersStageGetsAGroupOrNothing() throws Exception {
-        assumeTrue(HostProcess.isRoot(), "only root makes stages of other users");
-        StageId id = StageId.create("group");
-        Freezer freezer = FreezerKind.createGroup(id);
-        try {
-            assertTrue(freezer.cgroup().orElseThrow().endsWith("preemptible-" + id), freezer::location);
-        } finally {
-            freezer.remove();
-        }
-    }
-
-    @Test
     void aLocationIsReadAgain() {
         assertEquals("v1:/a/b", FreezerKind.at("v1:/a/b").location());
         assertTrue(FreezerKind.at("signals:").cgroup().isEmpty());

@@ -1,15 +1,14 @@
 package io.jenkins.plugins.preemptible.engine.privileged;
 
-import io.jenkins.plugins.preemptible.engine.Checkpoint;
 import io.jenkins.plugins.preemptible.engine.DumpGuard;
 import io.jenkins.plugins.preemptible.engine.Engine;
 import io.jenkins.plugins.preemptible.engine.EngineException;
 import io.jenkins.plugins.preemptible.engine.FreezeRequest;
+import io.jenkins.plugins.preemptible.engine.Frozen;
 import io.jenkins.plugins.preemptible.engine.IfDumpFails;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.stage.StageSpec;
-import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
 import java.io.File;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -22,9 +21,6 @@ import java.util.function.BooleanSupplier;
 /** What a user without root's rights does with an engine, in a process of his own; one line for each thing seen. */
 public final class LifeOfAUser {
 
-    /** Always too little memory: the dump does not run at idle priority, which takes long on a busy machine. */
-    private static final FreezeRequest SOON = new FreezeRequest(DumpGuard.NONE, Long.MAX_VALUE);
-
     private LifeOfAUser() {}
 
     public static void main(String[] args) throws Exception {
@@ -32,9 +28,7 @@ public final class LifeOfAUser {
         Path work = Files.createDirectories(home.resolve("work"));
         Engine engine = Engine.open(home.resolve("state"));
         say("check", engine.check().ok() + " " + engine.check().missing());
-        ImageKey key = ImageKey.generate();
         StageId id = StageId.create("life");
-        Path archive = home.resolve("life.image");
         String work5 = "exec 5>>kept; i=0; while [ $i -lt 100000 ]; do i=$((i+1)); echo $i; "
                 + "[ -e stop ] && exit 7; sleep 0.05; done";
         say("started", engine.start(new StageSpec(
@@ -56,27 +50,32 @@ public final class LifeOfAUser {
         say("entered", builder.start().waitFor() + " "
                 + Files.readString(home.resolve("entered")).replace("\n", "|"));
         say("preflight", engine.preflight(id).ok());
-        // From the frozen tree.
-        engine.freeze(id, SOON);
-        say("frozen", engine.status(id).state());
-        say("here", engine.resumeHere(id).orElseThrow().tier());
-        // A guard that objects.
-        try {
-            engine.freeze(id, new FreezeRequest(i -> Optional.of("not now"), 0));
-        } catch (EngineException e) {
-            say("objection", e.reason() + " " + engine.status(id).state());
+        FreezeRequest now = new FreezeRequest(DumpGuard.NONE, 0);
+        for (int time = 0; time < 3; time++) {
+            Frozen frozen = engine.freeze(id, now);
+            say("frozen", engine.status(id).state() + " " + engine.status(id).tier() + " " + frozen.memoryOnly() + " "
+                    + (frozen.processes() > 1) + " " + (frozen.residentBytes() > 0));
+            long still = lines(output);
+            Thread.sleep(300);
+            say("still", lines(output) - still);
+            say("entering", code(engine, id, work));
+            say("here", engine.resumeHere(id).orElseThrow().tier() + " " + engine.status(id).suspensions());
+            long before = lines(output);
+            until(() -> lines(output) > before + 3);
         }
-        // From the local image, then from the archive alone.
-        suspend(engine, id, archive, key);
-        say("suspended", engine.status(id).state() + " " + engine.status(id).archive().equals(archive));
-        long before = lines(output);
-        say("local", engine.resumeHere(id).orElseThrow().tier());
-        until(() -> lines(output) > before + 3);
-        suspend(engine, id, archive, key);
-        Path elsewhere = Files.copy(archive, home.resolve("copy.image"));
-        long then = lines(output);
-        say("archive", engine.resume(elsewhere, key).tier());
-        until(() -> lines(output) > then + 3);
+        refused("objection", () -> engine.freeze(id, new FreezeRequest(i -> Optional.of("not now"), 0)));
+        refused("short", () -> engine.freeze(id, new FreezeRequest(DumpGuard.NONE, Long.MAX_VALUE)));
+        engine.freeze(id, now);
+        refused("dump", () -> engine.dump(id, home.resolve("image"), ImageKey.generate(), IfDumpFails.STAY_FROZEN));
+        refused("commit", () -> engine.commit(id));
+        say("waiting", engine.status(id).state());
+        engine.thaw(id);
+        refused("thaw", () -> engine.thaw(id));
+        refused("resume", () -> engine.resumeHere(id));
+        refused("again", () -> engine.start(new StageSpec(id, null, work, List.of("true"), null)));
+        refused("forget", () -> engine.forget(id));
+        refused("program", () -> engine.start(new StageSpec(
+                StageId.create("nodir"), null, home.resolve("not/there"), List.of("true"), null)));
         say("rights", rights(engine, id));
         Files.createFile(work.resolve("stop"));
         int code = 0;
@@ -91,12 +90,20 @@ public final class LifeOfAUser {
         engine.forget(quick);
     }
 
-    private static void suspend(Engine engine, StageId id, Path archive, ImageKey key) {
-        engine.freeze(id, SOON);
-        Checkpoint checkpoint = engine.dump(id, archive, key, IfDumpFails.THAW);
-        engine.commit(id);
-        if (checkpoint.processes() < 2 || engine.status(id).state() != State.SUSPENDED) {
-            throw new AssertionError(checkpoint);
+    private static void refused(String what, Runnable verb) {
+        try {
+            verb.run();
+            say(what, "done");
+        } catch (EngineException e) {
+            say(what, e.reason());
+        }
+    }
+
+    private static String code(Engine engine, StageId id, Path work) {
+        try {
+            return String.valueOf(engine.enterCommand(id).size());
+        } catch (EngineException e) {
+            return e.reason().name();
         }
     }
 
@@ -104,7 +111,7 @@ public final class LifeOfAUser {
         long init = engine.status(id).initPid();
         StringBuilder all = new StringBuilder();
         for (String line : Files.readAllLines(Path.of("/proc", Long.toString(init), "status"))) {
-            if (line.matches("(Uid|Gid|Groups|Cap(Inh|Prm|Eff|Amb)):.*")) {
+            if (line.matches("(Uid|Gid|Groups|Cap(Inh|Prm|Eff|Amb)|NoNewPrivs):.*")) {
                 all.append(line.trim().replaceAll("\\s+", " ")).append('|');
             }
         }

@@ -2,7 +2,6 @@ package io.jenkins.plugins.preemptible.engine.privileged;
 
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
@@ -44,10 +43,8 @@ final class PrivilegedHost implements AutoCloseable {
 
     final Path base;
     final PrivilegedInstall place;
-    final Path jars;
-    /** What was installed, for whom. */
+    /** What the privileged part was installed from, in a folder of root's. */
     final List<Path> source;
-    final Path criu;
     final String group;
     final User one;
     final User two;
@@ -62,7 +59,6 @@ final class PrivilegedHost implements AutoCloseable {
         Files.setPosixFilePermissions(base, PosixFilePermissions.fromString("rwxr-xr-x"));
         place = new PrivilegedInstall(
                 base.resolve("libexec/preemptible"),
-                base.resolve("lib"),
                 base.resolve("store"),
                 Path.of("/etc/sudoers.d/preemptible-test-" + mark));
         String group = "pt" + mark;
@@ -71,9 +67,7 @@ final class PrivilegedHost implements AutoCloseable {
         two = user("ptb" + mark, group);
         this.group = group;
         source = classPath();
-        criu = copy(new CriuSearch().usable().orElseThrow().program(), base.resolve("packed/criu"));
-        place.install("%" + group, source, criu);
-        jars = place.library().resolve("engine");
+        place.install("%" + group, source);
     }
 
     /** Skips the test, saying why, where this cannot be had. */
@@ -83,7 +77,7 @@ final class PrivilegedHost implements AutoCloseable {
             assumeTrue(HostTool.find(tool).isPresent(), "there is no " + tool + " on this host");
         }
         assumeTrue(Files.isDirectory(Path.of("/etc/sudoers.d")), "sudo reads no /etc/sudoers.d on this host");
-        assumeTrue(new CriuSearch().usable().isPresent(), "no CRIU works on this host");
+        assumeTrue(HostTool.find("cc").isPresent(), "there is no C compiler on this host");
         return new PrivilegedHost(UUID.randomUUID().toString().substring(0, 8));
     }
 
@@ -209,8 +203,8 @@ final class PrivilegedHost implements AutoCloseable {
     @Override
     public void close() throws Exception {
         for (User user : List.of(one, two)) {
-            if (Files.isDirectory(store(user).resolve("stages"))) {
-                try (Stream<Path> stages = Files.list(store(user).resolve("stages"))) {
+            if (Files.isDirectory(store(user))) {
+                try (Stream<Path> stages = Files.list(store(user))) {
                     for (Path stage : stages.toList()) {
                         sudo(user, new byte[0], "kill", stage.getFileName().toString());
                         sudo(user, new byte[0], "forget", stage.getFileName().toString());

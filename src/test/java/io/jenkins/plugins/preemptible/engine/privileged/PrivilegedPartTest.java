@@ -1,8 +1,8 @@
 package io.jenkins.plugins.preemptible.engine.privileged;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -10,12 +10,12 @@ import io.jenkins.plugins.preemptible.engine.DumpGuard;
 import io.jenkins.plugins.preemptible.engine.Engine;
 import io.jenkins.plugins.preemptible.engine.EngineException;
 import io.jenkins.plugins.preemptible.engine.FreezeRequest;
-import io.jenkins.plugins.preemptible.engine.Tier;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.stage.StageSpec;
 import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
@@ -54,8 +54,7 @@ class PrivilegedPartTest {
                     cat > /dev/null
                     echo "$verb" >> '%s'
                     status() {
-                      echo '{"ok":{"id":"one","name":"one","state":"'"$1"'","initPid":0,"workDir":"/",'\\
-                    '"startedAt":"'"$2"'","suspensions":0,"tier":null}}'
+                      echo ok; echo "state $1"; echo 'init 1'; echo 'started 1'; echo 'group /none'
                     }
                     %s
                     """.formatted(calls, script));
@@ -74,67 +73,87 @@ class PrivilegedPartTest {
         return new StageSpec(ID, "one", folder, List.of("true"), Map.of());
     }
 
+    private OwnFolders.Stage known() throws IOException {
+        OwnFolders.Stage own = new OwnFolders(folder.resolve("home").toRealPath()).stage(ID);
+        own.create(new OwnFolders.Note("one", "/", false, 0));
+        return own;
+    }
+
     @Test
     void anAnswerIsNotLostToAnInterrupt() throws Exception {
-        part("sleep 0.3; status RUNNING 2026-01-01T00:00:00Z");
+        PrivilegedPart part = part("sleep 0.3; status running");
         Thread.currentThread().interrupt();
-        State state = engine.start(spec()).state();
+        assertEquals("running", part.call(Verb.STATUS, ID).text("state"));
         assertTrue(Thread.interrupted(), "whoever interrupted is still heard");
-        assertEquals(State.RUNNING, state);
-        assertTrue(Files.isDirectory(folder.resolve("home/stages/one")));
     }
 
     @Test
     void whatHangsIsGivenUp() {
         PrivilegedPart part = part("exec sleep 1000");
-        EngineException e = assertThrows(PrivilegedPart.Unanswered.class, () -> part.call(
-                Verb.STATUS, ID, to -> {}, (answer, bytes) -> {}, Duration.ofMillis(300)));
+        EngineException e = assertThrows(
+                PrivilegedPart.Unanswered.class,
+                () -> part.call(Verb.STATUS, ID, new byte[0], null, Duration.ofMillis(300)));
         assertTrue(e.detail().contains("no answer within"), e::detail);
     }
 
     @Test
     void aStageWhoseStartWasNotAnsweredIsEnded() throws Exception {
-        part("case $verb in start) exit 1 ;; status) status RUNNING \"$(date -u -d '+1 second' +%FT%TZ)\" ;;"
-                + " *) echo '{\"ok\":true}' ;; esac");
+        part("case $verb in start) exit 1 ;; *) echo ok ;; esac");
         assertThrows(PrivilegedPart.Unanswered.class, () -> engine.start(spec()));
-        assertEquals(List.of("start", "status", "kill", "forget"), calls());
+        assertEquals(List.of("start", "kill", "forget"), calls());
         assertFalse(Files.exists(folder.resolve("home/stages/one")));
     }
 
     @Test
-    void aStageThatWasThereBeforeIsLeftAlone() throws Exception {
-        part("case $verb in start) echo nonsense ;; status) status RUNNING 2026-01-01T00:00:00Z ;; esac");
-        assertThrows(PrivilegedPart.Unanswered.class, () -> engine.start(spec()));
-        assertEquals(List.of("start", "status"), calls());
+    void aStageOfAnotherHomeFolderIsLeftAlone() throws Exception {
+        part("echo refused BAD_SPEC the id one is in use already");
+        EngineException e = assertThrows(EngineException.class, () -> engine.start(spec()));
+        assertEquals(FailureReason.BAD_SPEC, e.reason());
+        assertEquals(List.of("start"), calls());
     }
 
     @Test
     void aStageWhoseFreezeWasNotAnsweredRunsOn() throws Exception {
-        part("case $verb in freeze) exit 1 ;; status) status SUSPENDING 2026-01-01T00:00:00Z ;;"
-                + " *) echo '{\"ok\":true}' ;; esac");
+        known();
+        part("case $verb in freeze) exit 1 ;; *) status running ;; esac");
+        FreezeRequest whatever = new FreezeRequest(DumpGuard.NONE, 0, true);
+        assertThrows(PrivilegedPart.Unanswered.class, () -> engine.freeze(ID, whatever));
+        assertEquals(List.of("status", "freeze"), calls());
+    }
+
+    @Test
+    void anotherVersionIsNamedWithItsRemedy() {
+        for (String answer : List.of(
+                "echo '{\"ok\":true}'", "echo 'preemptible: a verb and the id of a stage are expected' >&2; exit 2",
+                "echo refused NO_SUCH_REASON at all", "echo ok; echo nonsense", "status")) {
+            part(answer);
+            assertTrue(
+                    engine.check().items().stream().anyMatch(i -> !i.ok()
+                            && i.remedy().contains("install-helper")
+                            && (i.detail().contains("another version") || i.detail().contains("cannot be called"))),
+                    () -> answer + ": " + engine.check());
+        }
+    }
+
+    @Test
+    void aStageThatTheHostLostHasFailedOrEnded() throws Exception {
+        OwnFolders.Stage own = known();
+        part("status lost");
+        assertEquals(State.FAILED, engine.status(ID).state());
+        Files.writeString(own.path().resolve("exit"), "3\n");
+        assertEquals(State.ENDED, engine.status(ID).state());
+        assertEquals(3, engine.status(ID).exitCode());
+        part("status killed");
+        assertEquals(State.KILLED, engine.status(ID).state());
+    }
+
+    @Test
+    void aRequestKeepsItsBytes() {
+        assertArrayEquals(
+                "2\0/bin/sh\0a\nb \u00e9\0N=v=w\0".getBytes(StandardCharsets.UTF_8),
+                HelperRequest.of(List.of("/bin/sh", "a\nb \u00e9"), Map.of("N", "v=w")));
+        assertThrows(EngineException.class, () -> HelperRequest.of(List.of("a\0b"), Map.of()));
         assertThrows(
-                PrivilegedPart.Unanswered.class,
-                () -> engine.freeze(ID, new FreezeRequest(DumpGuard.NONE, 0)));
-        assertEquals(List.of("freeze", "status", "thaw"), calls());
-    }
-
-    @Test
-    void nothingIsKilledWhoseImageNobodyTook() throws Exception {
-        part("status SUSPENDING 2026-01-01T00:00:00Z");
-        EngineException e = assertThrows(EngineException.class, () -> engine.commit(ID));
-        assertEquals(FailureReason.NO_CHECKPOINT, e.reason());
-        assertEquals(List.of("status"), calls());
-    }
-
-    @Test
-    void theTierIsThatOfTheUsersArchive() throws Exception {
-        part("status SUSPENDED 2026-01-01T00:00:00Z");
-        OwnFolders.Stage own = new OwnFolders(folder.resolve("home").toRealPath()).stage(ID);
-        own.create();
-        Path archive = Files.createFile(folder.resolve("archive"));
-        own.note(archive);
-        assertEquals(Tier.ARCHIVE, engine.status(ID).tier());
-        Files.delete(archive);
-        assertNull(engine.status(ID).tier());
+                EngineException.class, () -> HelperRequest.of(List.of("x".repeat(HelperRequest.LARGEST)), Map.of()));
     }
 }

@@ -93,21 +93,6 @@ class PrivateTmpTest {
         assertEquals(1, through(TMP, PrivateTmp.of(spec(below, program.toString()), ELSEWHERE, null, null)).size());
     }
 
-    @Test
-    void ofAnotherUsersPathsNothingIsLookedAt() throws Exception {
-        Path nowhere = Path.of("/nowhere/at/all");
-        List<PrivateTmp> all = PrivateTmp.ofAnother(spec(nowhere, "true"), nowhere, "/nowhere/home", null);
-        assertEquals(List.of("/tmp", "25%", "0"), all.get(0).words());
-        assertTrue(
-                PrivateTmp.ofAnother(spec(TMP.resolve("none/x/.."), "/tmp/none/program"), nowhere, null, null).stream()
-                        .noneMatch(p -> p.at().equals(TMP)),
-                "nothing is bound through, so it keeps the host's");
-        for (String program : List.of(Files.createFile(below.resolve("program")).toString(), "/tmp/none/program")) {
-            assertEquals(FailureReason.BAD_SPEC, assertThrows(EngineException.class,
-                    () -> PrivateTmp.ofAnother(spec(nowhere, program), nowhere, null, null)).reason());
-        }
-    }
-
     @ParameterizedTest
     @ValueSource(strings = {"", "0", "0%", "100%", "-1", "1t", "1g,uid=0", "2 g", "HOST", "９"})
     void aSettingThatIsNoneIsRefused(String setting) {

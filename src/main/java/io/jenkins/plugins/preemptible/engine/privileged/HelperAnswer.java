@@ -1,0 +1,71 @@
+package io.jenkins.plugins.preemptible.engine.privileged;
+
+import io.jenkins.plugins.preemptible.engine.EngineException;
+import io.jenkins.plugins.preemptible.engine.SuspendFailedException;
+import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import java.io.IOException;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * An answer of the privileged part: {@code ok}, then lines of a name, a blank and a value; or {@code refused REASON
+ * sentence}.
+ */
+record HelperAnswer(Map<String, String> values) {
+
+    private static final String OK = "ok";
+    private static final String REFUSED = "refused ";
+
+    /**
+     * @throws EngineException the refusal; a {@link SuspendFailedException} for {@link Verb#FREEZE}
+     * @throws IOException when it is none of the two forms
+     */
+    static HelperAnswer parse(Verb verb, String text) throws IOException {
+        List<String> lines = text.lines().toList();
+        if (!lines.isEmpty() && lines.get(0).startsWith(REFUSED)) {
+            throw refusal(verb, lines.get(0).substring(REFUSED.length()));
+        }
+        if (lines.isEmpty() || !lines.get(0).equals(OK)) {
+            throw new IOException("the answer is not understood");
+        }
+        Map<String, String> values = new HashMap<>();
+        for (String line : lines.subList(1, lines.size())) {
+            int blank = line.indexOf(' ');
+            if (blank < 1) {
+                throw new IOException("the answer is not understood");
+            }
+            values.put(line.substring(0, blank), line.substring(blank + 1));
+        }
+        return new HelperAnswer(Map.copyOf(values));
+    }
+
+    private static EngineException refusal(Verb verb, String text) throws IOException {
+        String[] words = text.split(" ", 2);
+        String sentence = words.length == 2 ? words[1] : "";
+        try {
+            FailureReason reason = FailureReason.valueOf(words[0]);
+            return verb == Verb.FREEZE
+                    ? new SuspendFailedException(reason, sentence)
+                    : new EngineException(reason, sentence);
+        } catch (IllegalArgumentException e) {
+            throw new IOException("the reason '" + words[0] + "' is not understood", e);
+        }
+    }
+
+    /** The value of this name; empty when the answer has none. */
+    String text(String name) {
+        return values.getOrDefault(name, "");
+    }
+
+    /**
+     * @throws IOException when there is no number of this name
+     */
+    long number(String name) throws IOException {
+        try {
+            return Long.parseLong(text(name));
+        } catch (NumberFormatException e) {
+            throw new IOException("the answer has no number '" + name + "'", e);
+        }
+    }
+}

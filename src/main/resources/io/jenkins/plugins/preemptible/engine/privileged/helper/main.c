@@ -1,0 +1,256 @@
+/* The verb, the caller, the locks and the answer. */
+#define _GNU_SOURCE
+#include "helper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* What a verb is done to. */
+struct work {
+	struct caller caller;
+	int home;
+	const char *id;
+	int stage;
+	struct record record;
+	bool recorded;
+};
+
+static int refusal_status = REFUSED;
+
+/* What a start has made so far, and a refusal takes away again. */
+static struct work *unfinished;
+
+static void end(struct work *work);
+
+/* One line of plain text each: what is told is this program's words, numbers, and an id that was checked. */
+noreturn void refuse(const char *reason, const char *format, ...)
+{
+	struct work *undone = unfinished;
+	unfinished = NULL;
+	va_list arguments;
+	va_start(arguments, format);
+	/* What the command of an 'enter' prints goes to the same place: there the answer is for people. */
+	FILE *to = refusal_status == NOT_ENTERED ? stderr : stdout;
+	fprintf(to, refusal_status == NOT_ENTERED ? "preemptible: %s: " : "refused %s ", reason);
+	vfprintf(to, format, arguments);
+	fputc('\n', to);
+	va_end(arguments);
+	if (undone) {
+		/* It may be refused, too: then the first answer stays the first, and 'kill' and 'forget' find the rest. */
+		end(undone);
+		remove_stage(undone->home, undone->stage, undone->id);
+	}
+	fflush(to);
+	_exit(refusal_status);
+}
+
+noreturn void refuse_errno(const char *reason, const char *what)
+{
+	refuse(reason, "%s: %s", what, strerror(errno));
+}
+
+static void begin(struct work *work, bool locked)
+{
+	work->stage = open_stage(work->home, work->id, locked);
+	work->recorded = read_record(work->stage, &work->record);
+}
+
+/* Refuses where there is nothing that could be frozen, thawed or entered. */
+static int group_of_living(struct work *work)
+{
+	int group = work->recorded && work->record.state == RUNNING && is_alive(&work->record)
+		? open_group(&work->record.group) : -1;
+	if (group < 0)
+		refuse(STAGE_ENDED, "%s", work->id);
+	return group;
+}
+
+static int check(struct work *work)
+{
+	try_stage(&work->caller);
+	puts("ok");
+	return DONE;
+}
+
+static int start(struct work *work)
+{
+	struct request request;
+	read_request(&request);
+	work->stage = create_stage(work->home, work->id);
+	unfinished = work;
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
+	struct record *record = &work->record;
+	record->state = STARTING;
+	record->started = now.tv_sec * 1000LL + now.tv_nsec / 1000000;
+	read_boot(record->boot);
+	name_group(&record->group, work->caller.uid, work->id);
+	/* Before the group is made: a start that is cut off leaves nothing that 'kill' cannot find. */
+	write_record(work->stage, record);
+	work->recorded = true;
+	make_group(&record->group);
+	start_stage(work->stage, record, &work->caller, &request);
+	unfinished = NULL;
+	printf("ok\nstate running\ninit %d\nstarted %lld\ngroup %s\n", (int) record->init, record->started, record->group.path);
+	return DONE;
+}
+
+static int enter(struct work *work)
+{
+	struct request request;
+	read_request(&request);
+	begin(work, false);
+	close(group_of_living(work));
+	/* Nothing of root's stays open in what becomes the user's process. */
+	close(work->stage);
+	close(work->home);
+	return enter_stage(&work->record, &work->caller, &request);
+}
+
+static int status(struct work *work)
+{
+	begin(work, false);
+	struct record *record = &work->record;
+	const char *state = "ended";
+	char boot[40];
+	read_boot(boot);
+	if (work->recorded && record->state == KILLED) {
+		state = "killed";
+	} else if (work->recorded && strcmp(boot, record->boot) != 0) {
+		state = "lost";
+	} else if (work->recorded && record->state == RUNNING && is_alive(record)) {
+		int group = open_group(&record->group);
+		state = group >= 0 && is_frozen(group) ? "frozen" : "running";
+	} else if (work->recorded && record->state == STARTING) {
+		state = "starting";
+	}
+	printf("ok\nstate %s\n", state);
+	if (work->recorded)
+		printf("init %d\nstarted %lld\ngroup %s\n", (int) record->init, record->started, record->group.path);
+	return DONE;
+}
+
+static int freeze_verb(struct work *work)
+{
+	begin(work, true);
+	freeze(group_of_living(work));
+	puts("ok");
+	return DONE;
+}
+
+static int thaw_verb(struct work *work)
+{
+	begin(work, true);
+	thaw(group_of_living(work));
+	puts("ok");
+	return DONE;
+}
+
+/* Ends what there is, in whatever state a start or another call was cut off. */
+static void end(struct work *work)
+{
+	char boot[40];
+	read_boot(boot);
+	struct record *record = &work->record;
+	/* Without an inode the group was only about to be made: its name is random, so what has it is the stage's. */
+	struct stat seen;
+	if (record->group.inode == 0 && stat(record->group.path, &seen) == 0)
+		record->group.inode = seen.st_ino;
+	if (work->recorded && strcmp(boot, record->boot) == 0 && !kill_group(&record->group))
+		refuse(KERNEL_WAIT, "processes of the stage withstand being killed");
+}
+
+static int kill_verb(struct work *work)
+{
+	begin(work, true);
+	bool living = work->recorded && work->record.state != KILLED && is_alive(&work->record);
+	end(work);
+	if (living) {
+		work->record.state = KILLED;
+		write_record(work->stage, &work->record);
+	}
+	puts("ok");
+	return DONE;
+}
+
+static int forget(struct work *work)
+{
+	begin(work, true);
+	if (work->recorded && work->record.state != KILLED && is_alive(&work->record))
+		refuse(STAGE_RUNS, "%s", work->id);
+	end(work);
+	remove_stage(work->home, work->stage, work->id);
+	puts("ok");
+	return DONE;
+}
+
+static int version(struct work *work)
+{
+	(void) work;
+	printf("ok\nprotocol %d\nlevel memory\n", PROTOCOL);
+	return DONE;
+}
+
+static const struct verb {
+	const char *word;
+	bool of_a_stage;
+	int (*run)(struct work *);
+} verbs[] = {
+	{"version", false, version}, {"check", false, check}, {"start", true, start}, {"enter", true, enter},
+	{"status", true, status}, {"freeze", true, freeze_verb}, {"thaw", true, thaw_verb}, {"kill", true, kill_verb},
+	{"forget", true, forget},
+};
+
+/* Lower-case letters, digits and hyphens, 1 to 63 of them: what may stand in a file's name, with no other meaning. */
+static bool is_id(const char *text)
+{
+	size_t length = strlen(text);
+	return length >= 1 && length <= 63 && strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-") == length && *text != '-';
+}
+
+/* The three standard ones may be closed: the next file would get their numbers, and answers would go into it. */
+static void open_standard(void)
+{
+	int fd;
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd < 0 || syscall(SYS_close_range, 3, ~0U, 0) != 0)
+		_exit(NOT_UNDERSTOOD);
+}
+
+int main(int argc, char **argv)
+{
+	sigset_t all;
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, NULL);
+	open_standard();
+	umask(022);
+	if (chdir("/") != 0)
+		_exit(NOT_UNDERSTOOD);
+	const struct verb *verb = NULL;
+	for (size_t at = 0; argc > 1 && at < sizeof verbs / sizeof *verbs; at++)
+		if (strcmp(argv[1], verbs[at].word) == 0)
+			verb = &verbs[at];
+	if (!verb || argc != (verb->of_a_stage ? 3 : 2) || (verb->of_a_stage && !is_id(argv[2]))) {
+		fputs("preemptible: a verb and the id of a stage are expected\n", stderr);
+		return NOT_UNDERSTOOD;
+	}
+	static struct work work;
+	if (strcmp(verb->word, "enter") == 0)
+		refusal_status = NOT_ENTERED;
+	find_caller(&work.caller);
+	work.home = open_home(work.caller.uid);
+	work.id = argv[2];
+	int code = verb->run(&work);
+	return fflush(stdout) == 0 ? code : REFUSED;
+}

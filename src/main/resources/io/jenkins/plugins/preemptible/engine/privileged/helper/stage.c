@@ -1,0 +1,292 @@
+/* A stage's namespaces: making them, and entering them again. */
+#define _GNU_SOURCE
+#include "helper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/nsfs.h>
+#include <linux/sched.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define BIT(capability) (UINT64_C(1) << (capability))
+
+/* What a new process of a stage could not do, on its way to the one who waits for it. */
+struct trouble {
+	int number;
+	char what[60];
+};
+
+static noreturn void tell(int told, const char *what)
+{
+	struct trouble trouble = {.number = errno};
+	strncpy(trouble.what, what, sizeof trouble.what - 1);
+	ssize_t ignored = write(told, &trouble, sizeof trouble);
+	(void) ignored;
+	_exit(NOT_ENTERED);
+}
+
+/* Becomes the user's program; 'told' is closed by the kernel when that succeeds. */
+static noreturn void run(const struct request *request, int told)
+{
+	sigset_t none;
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	/* A working folder of root's choosing, until the user's own program has chosen one. */
+	if (chdir("/") != 0)
+		tell(told, "enter /");
+	execve(request->command[0], request->command, request->environment);
+	tell(told, "execute the program");
+}
+
+/* --- start ------------------------------------------------------------------------------------------------------- */
+
+/* Root's code still, as the first process of the new namespaces; nothing of the user's has run in them. */
+static noreturn void be_init(const struct caller *caller, const struct request *request, int go, int told)
+{
+	char may;
+	/* Until the record says which namespaces these are. */
+	if (read(go, &may, 1) != 1)
+		_exit(NOT_ENTERED);
+	close(go);
+	/* What the host unmounts goes here, too; what is mounted here stays here. */
+	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) != 0)
+		tell(told, "make the mounts its own");
+	/* The stage has to see its own process ids, or a pkill in it looks for others. */
+	if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) != 0)
+		tell(told, "mount /proc");
+	if (setsid() < 0)
+		tell(told, "start a session");
+	if (!become(caller, 0))
+		tell(told, "become the user");
+	if (!request)
+		_exit(DONE);
+	run(request, told);
+}
+
+static int open_namespace(pid_t pid, const char *name)
+{
+	char path[64];
+	snprintf(path, sizeof path, "/proc/%d/ns/%s", (int) pid, name);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* Field 22 of /proc/PID/stat; 0 when there is no such process. */
+static unsigned long long ticks_of(pid_t pid)
+{
+	char path[64], line[1024] = "";
+	snprintf(path, sizeof path, "/proc/%d/stat", (int) pid);
+	FILE *in = fopen(path, "re");
+	if (!in)
+		return 0;
+	size_t length = fread(line, 1, sizeof line - 1, in);
+	fclose(in);
+	line[length] = '\0';
+	/* The name in it is the process's to choose: only what follows its last parenthesis counts. */
+	const char *at = strrchr(line, ')');
+	char state = '\0';
+	unsigned long long ticks = 0;
+	if (!at || sscanf(at + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &state,
+			  &ticks) != 2 || state == 'Z' || state == 'X')
+		return 0;
+	return ticks;
+}
+
+static void note_namespaces(struct record *record)
+{
+	for (int which = 0; which < NAMESPACES; which++) {
+		struct stat seen;
+		int space = open_namespace(record->init, namespace_names[which]);
+		if (space < 0 || fstat(space, &seen) != 0)
+			refuse_errno(LAUNCH_FAILED, "the stage's namespaces cannot be looked at");
+		record->namespaces[which] = (struct namespace_id){seen.st_dev, seen.st_ino};
+		close(space);
+	}
+}
+
+/* Starts the init, which waits on the pipe that is returned; what it cannot do comes through 'told'. */
+static int clone_init(struct record *record, const struct caller *caller, const struct request *request, int *told)
+{
+	int go[2], said[2];
+	if (pipe2(go, O_CLOEXEC) != 0 || pipe2(said, O_CLOEXEC) != 0)
+		refuse_errno(LAUNCH_FAILED, "a pipe cannot be made");
+	int folder = open_group(&record->group);
+	/* A process that was never outside of the group: nothing of a stage is ever unfrozen or unkilled. */
+	struct clone_args how = {
+		.flags = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_INTO_CGROUP,
+		.exit_signal = SIGCHLD,
+		.cgroup = (unsigned long long) folder,
+	};
+	long pid = syscall(SYS_clone3, &how, sizeof how);
+	if (pid == 0) {
+		close(go[1]);
+		close(said[0]);
+		close(folder);
+		be_init(caller, request, go[0], said[1]);
+	}
+	if (pid < 0) {
+		int why = errno;
+		rmdir(record->group.path);
+		errno = why;
+		refuse_errno(LAUNCH_FAILED, "the stage's namespaces cannot be made");
+	}
+	close(go[0]);
+	close(said[1]);
+	close(folder);
+	record->init = (pid_t) pid;
+	*told = said[0];
+	return go[1];
+}
+
+/* Waits until the init has become the user's program; ends everything where it could not. */
+static void await_init(struct record *record, int go, int told)
+{
+	struct trouble trouble;
+	bool gone = write(go, "1", 1) != 1;
+	close(go);
+	ssize_t got = gone ? 0 : read(told, &trouble, sizeof trouble);
+	close(told);
+	if (got != sizeof trouble)
+		return;
+	kill_group(&record->group);
+	trouble.what[sizeof trouble.what - 1] = '\0';
+	errno = trouble.number;
+	refuse(LAUNCH_FAILED, "the stage cannot %s: %s", trouble.what, strerror(trouble.number));
+}
+
+void start_stage(int stage, struct record *record, const struct caller *caller, const struct request *request)
+{
+	int told;
+	int go = clone_init(record, caller, request, &told);
+	record->init_ticks = ticks_of(record->init);
+	note_namespaces(record);
+	record->state = RUNNING;
+	write_record(stage, record);
+	await_init(record, go, told);
+}
+
+void try_stage(const struct caller *caller)
+{
+	struct record record = {0};
+	name_group(&record.group, caller->uid, "check");
+	make_group(&record.group);
+	int told;
+	int go = clone_init(&record, caller, NULL, &told);
+	await_init(&record, go, told);
+	int status;
+	waitpid(record.init, &status, 0);
+	kill_group(&record.group);
+}
+
+/* --- enter ------------------------------------------------------------------------------------------------------- */
+
+bool is_alive(const struct record *record)
+{
+	char boot[40];
+	read_boot(boot);
+	return record->init > 0 && strcmp(boot, record->boot) == 0 && ticks_of(record->init) == record->init_ticks
+		&& record->init_ticks != 0;
+}
+
+static noreturn void refuse_namespaces(void)
+{
+	refuse(STAGE_ENDED, "the stage's init is gone or has left the namespaces that were made for it");
+}
+
+/* Whether a namespace belongs to the user namespace that this process is in: one that a user made does not. */
+static bool is_ours(int space)
+{
+	struct stat owner, own;
+	int owners = ioctl(space, NS_GET_USERNS);
+	if (owners < 0)
+		return false;
+	bool same = fstat(owners, &owner) == 0 && stat("/proc/self/ns/user", &own) == 0 && owner.st_dev == own.st_dev
+		&& owner.st_ino == own.st_ino;
+	close(owners);
+	return same;
+}
+
+/*
+ * Opens the namespaces of the init, and looks at what was opened: first a handle of the process, then its namespaces,
+ * then whether it is the one of the record and still there. While it is, nobody else has its id.
+ */
+static void open_namespaces(const struct record *record, int spaces[NAMESPACES])
+{
+	int handle = (int) syscall(SYS_pidfd_open, record->init, 0);
+	if (handle < 0)
+		refuse_namespaces();
+	for (int which = 0; which < NAMESPACES; which++) {
+		struct stat seen;
+		spaces[which] = open_namespace(record->init, namespace_names[which]);
+		if (spaces[which] < 0 || fstat(spaces[which], &seen) != 0
+		    || seen.st_dev != record->namespaces[which].device
+		    || seen.st_ino != record->namespaces[which].inode || !is_ours(spaces[which]))
+			refuse_namespaces();
+	}
+	struct pollfd ended = {.fd = handle, .events = POLLIN};
+	if (!is_alive(record) || poll(&ended, 1, 0) != 0)
+		refuse_namespaces();
+	close(handle);
+}
+
+int enter_stage(const struct record *record, const struct caller *caller, const struct request *request)
+{
+	static const int kinds[NAMESPACES] = {[MNT] = CLONE_NEWNS, [PID] = CLONE_NEWPID, [IPC] = CLONE_NEWIPC};
+	int spaces[NAMESPACES], told[2];
+	int folder = open_group(&record->group);
+	if (folder < 0)
+		refuse_namespaces();
+	if (is_frozen(folder))
+		refuse(STAGE_SUSPENDED, "the stage is suspended");
+	/* Before the namespaces, so that a freeze or a kill that happens now catches this process as well. */
+	join(folder);
+	close(folder);
+	open_namespaces(record, spaces);
+	/*
+	 * The user from here on. What the user put into the stage's namespaces meets a process that has the user's ids and
+	 * two capabilities, of which no program that it executes gets any.
+	 */
+	if (!become(caller, BIT(CAP_SYS_ADMIN) | BIT(CAP_SYS_CHROOT)))
+		refuse_errno(NO_RIGHTS, "the rights of root cannot be given up");
+	for (int which = 0; which < NAMESPACES; which++) {
+		if (setns(spaces[which], kinds[which]) != 0)
+			refuse_errno(STAGE_ENDED, "the stage's namespaces cannot be entered");
+		close(spaces[which]);
+	}
+	if (!drop_capabilities())
+		refuse_errno(NO_RIGHTS, "the rights of root cannot be given up");
+	if (pipe2(told, O_CLOEXEC) != 0)
+		refuse_errno(NO_RIGHTS, "a pipe cannot be made");
+	pid_t child = fork();
+	if (child < 0)
+		refuse_errno(NO_RIGHTS, "no process can be made");
+	if (child == 0) {
+		if (setsid() < 0)
+			tell(told[1], "start a session");
+		run(request, told[1]);
+	}
+	close(told[1]);
+	/* The user's own process now, which its user may end. */
+	sigset_t none;
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	struct trouble trouble;
+	if (read(told[0], &trouble, sizeof trouble) == sizeof trouble)
+		refuse(BAD_SPEC, "the program cannot be executed: %s", strerror(trouble.number));
+	int status;
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			return NOT_ENTERED;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
