@@ -3,12 +3,16 @@ package io.jenkins.plugins.preemptible.engine;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
 import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
+import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import io.jenkins.plugins.preemptible.engine.stage.StageLaunch;
 import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
 import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
 import java.util.logging.Level;
 import java.util.logging.Logger;
@@ -32,7 +36,9 @@ record Ending(Stages stages, StageId id) {
         StageFolder folder = stages.folder(id);
         try {
             if (!readable(folder)) {
-                Stages.killWhole(usualGroup(), null);
+                for (Freezer group : groupsWithoutRecord(folder)) {
+                    Stages.killWhole(group, null);
+                }
                 return;
             }
             StageRecord record = stages.settle(id);
@@ -91,11 +97,12 @@ record Ending(Stages stages, StageId id) {
                     Stages.killWhole(freezer.get(), record.init());
                 }
             } else {
-                Freezer group = usualGroup();
-                if (!group.pids(null).isEmpty()) {
-                    throw new EngineException(FailureReason.STAGE_RUNS, id.value());
+                for (Freezer group : groupsWithoutRecord(folder)) {
+                    if (!group.pids(null).isEmpty()) {
+                        throw new EngineException(FailureReason.STAGE_RUNS, id.value());
+                    }
+                    group.remove();
                 }
-                group.remove();
             }
             StageFolder.delete(folder.path());
             stages.sweepIncoming();
@@ -113,8 +120,16 @@ record Ending(Stages stages, StageId id) {
         }
     }
 
-    // Where a stage of this id has its processes when it was started by an engine in the same group as this one.
-    private Freezer usualGroup() throws IOException {
-        return FreezerKind.create(id, stages.freezers());
+    // A stage of this id in another home folder has groups of the same form: its init knows another folder.
+    private List<Freezer> groupsWithoutRecord(StageFolder folder) throws IOException {
+        Optional<HostProcess> init = StageLaunch.find(folder);
+        List<Freezer> groups = new ArrayList<>();
+        for (Freezer group : FreezerKind.left(id, stages.freezers())) {
+            List<Long> pids = group.pids(null);
+            if (pids.isEmpty() || init.filter(i -> pids.contains(i.pid())).isPresent()) {
+                groups.add(group);
+            }
+        }
+        return groups;
     }
 }

@@ -35,7 +35,8 @@ public final class CgroupFreezer implements Freezer {
 
     @Override
     public void create() throws IOException {
-        Files.createDirectories(folder);
+        // Exclusively: a group that somebody else made would hold their processes, too, or be theirs to thaw.
+        Files.createDirectory(folder);
         if (!Files.isWritable(folder.resolve(unified ? "cgroup.freeze" : "freezer.state"))) {
             Files.deleteIfExists(folder);
             throw new IOException(folder + " has no freezer");

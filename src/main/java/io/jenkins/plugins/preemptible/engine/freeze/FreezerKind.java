@@ -3,17 +3,21 @@ package io.jenkins.plugins.preemptible.engine.freeze;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.regex.Pattern;
 
 /**
  * The ways to freeze a stage, best first, and the choice among them on this host.
  *
  * <ol>
  *   <li>{@code /proc/self/mountinfo} says where the hierarchies are, {@code /proc/self/cgroup} where this JVM is in them.
- *   <li>A stage's group is made inside this JVM's own, so that limits set on an agent hold for its stages.
+ *   <li>A stage's group is made inside this JVM's own, so that limits set on an agent hold for its stages. It is made for
+ *       one start or resume alone, with a random name: nobody can know it before, nor share it.
  *   <li>The first kind whose group can be made is taken; signals always can.
  * </ol>
  */
@@ -26,6 +30,7 @@ public enum FreezerKind {
     SIGNALS;
 
     private static final String PREFIX = "preemptible-";
+    private static final SecureRandom RANDOM = new SecureRandom();
 
     /**
      * Makes the best freezer that this host allows.
@@ -40,7 +45,8 @@ public enum FreezerKind {
                 continue;
             }
             try {
-                Freezer freezer = kind.of(id, Proc.self("mountinfo"), Proc.self("cgroup"))
+                String name = "%s%s-%016x".formatted(PREFIX, id, RANDOM.nextLong());
+                Freezer freezer = kind.of(name, Proc.self("mountinfo"), Proc.self("cgroup"))
                         .orElseThrow(() -> new IOException("this host has no " + kind));
                 freezer.create();
                 return freezer;
@@ -49,6 +55,28 @@ public enum FreezerKind {
             }
         }
         throw why;
+    }
+
+    /**
+     * The groups of a stage of this id that were made inside this JVM's own, for a stage whose record cannot be read.
+     *
+     * @param only the kind to look for, or null for any
+     */
+    public static List<Freezer> left(StageId id, FreezerKind only) throws IOException {
+        Pattern name = Pattern.compile(Pattern.quote(PREFIX + id) + "-[0-9a-f]{16}");
+        List<Freezer> left = new ArrayList<>();
+        for (FreezerKind kind : List.of(CGROUP_V2, CGROUP_V1)) {
+            Optional<Path> own =
+                    ownFolder(kind == CGROUP_V2, Proc.self("mountinfo"), Proc.self("cgroup")).filter(Files::isDirectory);
+            if (own.isEmpty() || (only != null && only != kind)) {
+                continue;
+            }
+            try (var groups = Files.list(own.get())) {
+                groups.filter(g -> name.matcher(g.getFileName().toString()).matches())
+                        .forEach(g -> left.add(new CgroupFreezer(kind == CGROUP_V2, g)));
+            }
+        }
+        return List.copyOf(left);
     }
 
     /** The freezer that a {@link Freezer#location} names. */
@@ -63,13 +91,13 @@ public enum FreezerKind {
         };
     }
 
-    Optional<Freezer> of(StageId id, List<String> mountInfo, List<String> cgroup) {
+    Optional<Freezer> of(String name, List<String> mountInfo, List<String> cgroup) {
         if (this == SIGNALS) {
             return Optional.of(new SignalFreezer());
         }
         boolean unified = this == CGROUP_V2;
         return ownFolder(unified, mountInfo, cgroup)
-                .map(own -> new CgroupFreezer(unified, own.resolve(PREFIX + id)));
+                .map(own -> new CgroupFreezer(unified, own.resolve(name)));
     }
 
     private static Optional<Path> ownFolder(boolean unified, List<String> mountInfo, List<String> cgroup) {

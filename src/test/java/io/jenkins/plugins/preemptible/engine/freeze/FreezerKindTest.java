@@ -1,25 +1,29 @@
 package io.jenkins.plugins.preemptible.engine.freeze;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import java.io.IOException;
 import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 
 class FreezerKindTest {
 
-    private static final StageId ID = StageId.parse("s1");
+    private static final String NAME = "preemptible-s1";
     private static final List<String> HYBRID = List.of(
             "23 27 0:22 / /sys rw,relatime - sysfs sysfs rw",
             "37 31 0:34 / /sys/fs/cgroup/freezer rw,relatime - cgroup cgroup rw,freezer",
             "41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw");
 
     private static String location(FreezerKind kind, List<String> mounts, String... own) {
-        return kind.of(ID, mounts, List.of(own)).map(Freezer::location).orElse("none");
+        return kind.of(NAME, mounts, List.of(own)).map(Freezer::location).orElse("none");
     }
 
     @Test
@@ -47,6 +51,25 @@ class FreezerKindTest {
     void withoutAHierarchyThereIsNone() {
         assertEquals("none", location(FreezerKind.CGROUP_V1, List.of(HYBRID.get(0)), "0::/"));
         assertEquals("none", location(FreezerKind.CGROUP_V2, HYBRID, "6:freezer:/"));
+    }
+
+    @Test
+    void twoStagesOfOneIdNeverShareAGroup() throws Exception {
+        assumeTrue(HostProcess.isRoot(), "only root makes control groups");
+        StageId id = StageId.create("group");
+        Freezer one = FreezerKind.create(id, null);
+        Freezer other = FreezerKind.create(id, null);
+        try {
+            assertNotEquals(one.location(), other.location());
+            assertEquals(
+                    Set.of(one.location(), other.location()),
+                    FreezerKind.left(id, null).stream().map(Freezer::location).collect(Collectors.toSet()));
+            assertThrows(IOException.class, () -> FreezerKind.at(one.location()).create(), "it is there already");
+        } finally {
+            one.remove();
+            other.remove();
+        }
+        assertTrue(FreezerKind.left(id, null).isEmpty());
     }
 
     @Test
