@@ -2,9 +2,11 @@ package io.jenkins.plugins.preemptible.engine.cli;
 
 import io.jenkins.plugins.preemptible.engine.Checkpoint;
 import io.jenkins.plugins.preemptible.engine.Extent;
+import io.jenkins.plugins.preemptible.engine.FreezeRequest;
 import io.jenkins.plugins.preemptible.engine.Frozen;
 import io.jenkins.plugins.preemptible.engine.SuspendFailedException;
 import io.jenkins.plugins.preemptible.engine.SuspendReport;
+import io.jenkins.plugins.preemptible.engine.Tier;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.image.ImageArchive;
 import io.jenkins.plugins.preemptible.engine.image.ImageException;
@@ -23,17 +25,19 @@ import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
 /**
- * Suspends a stage into a file.
+ * Suspends a stage into a file, or in memory.
  *
  * <ol>
- *   <li>The file's place is looked at first; only an older image of the same stage is ever replaced.
- *   <li>The engine freezes, dumps, seals, and kills the tree once its image is safe.
+ *   <li>With a file: its place is looked at first; only an older image of the same stage is ever replaced. The engine
+ *       freezes, dumps, seals, and kills the tree once its image is safe.
+ *   <li>Without one: the engine freezes the tree, which stays in the host's memory.
  *   <li>One JSON object tells how long each took, or why the stage runs on.
  * </ol>
  */
 @Command(
         name = "suspend",
-        description = "Suspends the stage: freezes and dumps it, seals its image into FILE, ends its processes. "
+        description = "Suspends the stage: freezes and dumps it, seals its image into FILE, ends its processes. Without "
+                + "--to it stays frozen in this host's memory, which a restart of the host loses. "
                 + "Prints one JSON object; on failure it has 'reason' and 'criu', and the stage runs on.")
 final class SuspendCommand implements Callable<Integer> {
 
@@ -53,7 +57,6 @@ final class SuspendCommand implements Callable<Integer> {
 
     @Option(
             names = "--to",
-            required = true,
             paramLabel = "FILE",
             description = "Where the image goes; an older image of the same stage is replaced, any other file is not.")
     private Path to;
@@ -75,13 +78,13 @@ final class SuspendCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws ImageException {
-        Path archive = context.resolve(to);
         context.engine().status(id);
-        requireFolder(archive);
-        ImageKey key = context.sealingKey(keyFile);
-        requireReplaceable(archive, key);
         try {
-            print(context.engine().suspend(id, archive, key, difference ? Extent.DIFFERENCE : Extent.FULL));
+            if (to == null) {
+                print(context.engine().freeze(id, FreezeRequest.plain()));
+            } else {
+                suspend(context.resolve(to));
+            }
             return ExitStatus.OK;
         } catch (SuspendFailedException e) {
             if (NOTHING_TO_SUSPEND.contains(e.reason())) {
@@ -95,6 +98,13 @@ final class SuspendCommand implements Callable<Integer> {
             context.printJson(json);
             return ExitStatus.SUSPEND_FAILED;
         }
+    }
+
+    private void suspend(Path archive) throws ImageException {
+        requireFolder(archive);
+        ImageKey key = context.sealingKey(keyFile);
+        requireReplaceable(archive, key);
+        print(context.engine().suspend(id, archive, key, difference ? Extent.DIFFERENCE : Extent.FULL));
     }
 
     private static void requireFolder(Path archive) {
@@ -123,6 +133,17 @@ final class SuspendCommand implements Callable<Integer> {
         }
         throw new RefusedException(
                 archive + " exists and is no image of " + id + ", so it is not replaced; give another name by --to");
+    }
+
+    private void print(Frozen frozen) {
+        Map<String, Object> json = new LinkedHashMap<>();
+        json.put("id", frozen.id().value());
+        json.put("processes", frozen.processes());
+        json.put("preflight_ms", frozen.preflightMillis());
+        json.put("freeze_ms", frozen.freezeMillis());
+        json.put("resident_bytes", frozen.residentBytes());
+        json.put("tier", Tier.FROZEN);
+        context.printJson(json);
     }
 
     private void print(SuspendReport report) {

@@ -142,7 +142,7 @@ public final class Demo {
             return notOk(lost + " steps of the long stage were lost or done twice");
         }
         out.println("demo: ok preemptor_waited_ms=" + (urgent.startedMillis - urgent.submittedMillis)
-                + " suspended_ms=" + longJob.suspension.totalMillis() + " resumed_ms="
+                + " suspended_ms=" + longJob.suspension.freezeMillis() + " resumed_ms="
                 + (longJob.resumption.unpackMillis() + longJob.resumption.restoreMillis()) + " work_lost=" + lost);
         return true;
     }

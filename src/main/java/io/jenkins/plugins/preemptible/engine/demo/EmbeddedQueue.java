@@ -2,8 +2,11 @@ package io.jenkins.plugins.preemptible.engine.demo;
 
 import io.jenkins.plugins.preemptible.engine.Checkpoint;
 import io.jenkins.plugins.preemptible.engine.Engine;
+import io.jenkins.plugins.preemptible.engine.EngineException;
+import io.jenkins.plugins.preemptible.engine.FreezeRequest;
+import io.jenkins.plugins.preemptible.engine.Frozen;
+import io.jenkins.plugins.preemptible.engine.IfDumpFails;
 import io.jenkins.plugins.preemptible.engine.ResumeReport;
-import io.jenkins.plugins.preemptible.engine.SuspendReport;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.policy.Action;
 import io.jenkins.plugins.preemptible.engine.policy.Limits;
@@ -19,6 +22,8 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 
 /**
  * A queue with one executor, driven by the same policy and engine as Jenkins' own.
@@ -26,7 +31,7 @@ import java.util.Set;
  * <ol>
  *   <li>{@link #step} takes a snapshot, asks the policy, and carries out what it says.
  *   <li>An item starts where the policy says that an executor is free or reserved for it.
- *   <li>A suspended stage's image is kept until the stage ended.
+ *   <li>A suspended stage gives its executor away at the freeze; its image is sealed meanwhile, on a thread of its own.
  * </ol>
  *
  * One thread uses it.
@@ -47,7 +52,8 @@ final class EmbeddedQueue {
         long resumedMillis;
         long suspendedMillis;
         Integer exitCode;
-        SuspendReport suspension;
+        Frozen suspension;
+        CompletableFuture<Void> sealing;
         ResumeReport resumption;
 
         Job(String name, int priority, StageSpec spec, long submittedMillis) {
@@ -183,23 +189,40 @@ final class EmbeddedQueue {
 
     private void suspend(Job victim, Job preemptor, Reason reason) {
         timeline.say("policy", "suspend " + victim + " for " + preemptor + ": " + reason.sentence());
-        victim.suspension = engine.suspend(victim.id(), archive(victim), key);
+        long begun = timeline.millis();
+        victim.suspension = engine.freeze(victim.id(), FreezeRequest.plain());
         victim.suspendedMillis = timeline.millis();
         running = null;
         suspended.add(victim);
         reservedFor = preemptor.id().value();
-        Checkpoint checkpoint = victim.suspension.checkpoint();
         timeline.say(
                 "engine",
-                victim + " is suspended after " + victim.suspension.totalMillis() + " ms: frozen in "
-                        + checkpoint.frozenMillis() + ", dumped in " + checkpoint.dumpMillis() + ", sealed in "
-                        + checkpoint.archiveMillis() + " ms; " + checkpoint.processes() + " processes, "
-                        + checkpoint.imageBytes() + " bytes, sealed " + checkpoint.archiveBytes());
+                victim + " is frozen after " + (victim.suspendedMillis - begun) + " ms, and the executor is free: "
+                        + victim.suspension.processes() + " processes, "
+                        + (victim.suspension.residentBytes() >> 20) + " MiB of memory");
+        if (engine.checkpoints()) {
+            victim.sealing = CompletableFuture.runAsync(() -> seal(victim));
+        }
+    }
+
+    private void seal(Job victim) {
+        Checkpoint sealed = engine.dump(victim.id(), archive(victim), key, IfDumpFails.STAY_FROZEN);
+        engine.commit(victim.id());
+        timeline.say(
+                "engine",
+                victim + ": its image is sealed, its memory is free: dumped in " + sealed.dumpMillis() + ", sealed in "
+                        + sealed.archiveMillis() + " ms; " + sealed.imageBytes() + " bytes, sealed "
+                        + sealed.archiveBytes());
     }
 
     private void resume(Job stage, Reason reason) {
         timeline.say("policy", "resume " + stage + ": " + reason.sentence());
-        stage.resumption = engine.resume(archive(stage), key);
+        if (stage.sealing == null) {
+            stage.resumption = engine.resumeHere(stage.id()).orElseThrow();
+        } else {
+            await(stage.sealing);
+            stage.resumption = engine.resume(archive(stage), key);
+        }
         stage.resumedMillis = timeline.millis();
         suspended.remove(stage);
         running = stage;
@@ -208,6 +231,14 @@ final class EmbeddedQueue {
                 stage + " goes on: " + stage.resumption.processes() + " processes, unpacked in "
                         + stage.resumption.unpackMillis() + " ms, restored in " + stage.resumption.restoreMillis()
                         + " ms");
+    }
+
+    private static void await(CompletableFuture<Void> sealing) {
+        try {
+            sealing.join();
+        } catch (CompletionException e) {
+            throw e.getCause() instanceof EngineException refused ? refused : e;
+        }
     }
 
     private Path archive(Job job) {
