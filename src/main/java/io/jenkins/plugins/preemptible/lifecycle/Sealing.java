@@ -378,8 +378,8 @@ public final class Sealing {
         public String getShortDescription() {
             if (memoryOnly) {
                 return "The stage is lost, as a running one would be: the agent '" + node + "' keeps suspended stages in"
-                        + " memory only, and its host has restarted or killed this one's processes. An administrator can"
-                        + " have images made there, by installing the privileged part with --checkpoints";
+                        + " memory only, and its host has restarted or killed this one's processes. Suspended stages"
+                        + " outlive that on agents that make images: those that run as root, with CRIU";
             }
             return "The stage is lost, as a running one would be: its processes were frozen in the memory of the agent '"
                     + node + "', which has restarted or killed them before their image was sealed";

@@ -37,7 +37,7 @@ public final class ToldInMemoryOnly extends InvisibleAction {
             StageLog.line(
                     live.context(),
                     agent + " keeps suspended stages in memory only: a restart of its host loses those that are suspended"
-                            + " then. An administrator can have images made there, see Preemptible's operating guide.");
+                            + " then.");
             run.save();
         } catch (IOException | RuntimeException x) {
             LOGGER.log(Level.FINE, x, () -> "cannot note with its build that stage " + live.id() + " is in memory only");

@@ -215,7 +215,7 @@ class InMemoryOnlyTest extends OneAgent {
         j.assertBuildStatus(Result.FAILURE, j.waitForCompletion(victim));
         assertThat(Rig.log(victim), containsString("The stage is lost, as a running one would be: the agent 'worker' keeps"
                 + " suspended stages in memory only"));
-        assertThat(Rig.log(victim), containsString("--checkpoints"));
+        assertThat(Rig.log(victim), containsString("outlive that on agents that make images"));
         Rig.assertNothingLeft(agent, low);
     }
 
