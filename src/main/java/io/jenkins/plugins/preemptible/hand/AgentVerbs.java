@@ -42,10 +42,13 @@ final class AgentVerbs {
         String drained = staying == 0
                 ? Messages.AgentVerbs_Drain(shown(name))
                 : Messages.AgentVerbs_DrainBut(shown(name), staying);
-        return Answer.done(
-                HowSuspended.on(name).way() == HowSuspended.Way.MEMORY_ONLY
-                        ? drained + " " + Messages.AgentVerbs_DrainInMemory()
-                        : drained);
+        if (HowSuspended.on(name).way() == HowSuspended.Way.MEMORY_ONLY) {
+            drained += " "
+                    + (HowSuspended.lacksMemory(name)
+                            ? Messages.AgentVerbs_DrainNoMemory()
+                            : Messages.AgentVerbs_DrainInMemory());
+        }
+        return Answer.done(drained);
     }
 
     static Answer undrain(Computer computer) {

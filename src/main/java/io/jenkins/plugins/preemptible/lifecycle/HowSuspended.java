@@ -6,6 +6,7 @@ import hudson.model.Computer;
 import hudson.model.Node;
 import hudson.model.TaskListener;
 import hudson.slaves.ComputerListener;
+import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 
 /**
@@ -55,6 +56,14 @@ public record HowSuspended(Way way, @CheckForNull String whyNot) {
                 .findFirst()
                 .map(stage -> of(stage.memoryOnly))
                 .orElse(UNKNOWN);
+    }
+
+    /** Whether nothing can be suspended there now, since it would have to stay in memory that is not free. */
+    public static boolean lacksMemory(String node) {
+        long free = Measured.of(node).freeBytes();
+        return on(node).way == Way.MEMORY_ONLY
+                && free >= 0
+                && free < PreemptibleConfiguration.get().memoryFloorBytes();
     }
 
     /** Finds out what there is of the stages in an agent's memory: if its host restarted, they are lost. */
