@@ -89,12 +89,13 @@ public final class AgentStage {
     }
 
     /**
-     * Stops the stage where it is; {@link #dump} or {@link #thaw} must follow. Takes the same time at any size.
+     * Stops the stage where it is; {@link #dump} or {@link #thaw} must follow, or {@link #resumeHere} where no images are
+     * made. Takes the same time at any size.
      *
      * @param controlFolders absolute paths of the durable tasks in flight: one that has its result already stops it,
      *     since its step is about to go on
-     * @param memoryFloorBytes with less free memory than that the executor is not free before the image is sealed; 0 =
-     *     free at once
+     * @param memoryFloorBytes with less free memory than that the executor is not free before the image is sealed, and
+     *     the freeze is refused where no images are made; 0 = free at once
      */
     public Freeze freeze(List<String> controlFolders, long memoryFloorBytes) throws IOException, InterruptedException {
         return Limited.act(home, new SuspendVerbs.FreezeStage(id.value(), controlFolders, memoryFloorBytes));
@@ -163,8 +164,18 @@ public final class AgentStage {
      */
     public record Seen(@CheckForNull String leak, long residentBytes, long freeBytes) implements Serializable {}
 
-    /** What {@link #open} answers. Exactly one of the two is null. */
-    public record Sandbox(List<String> enterCommand, String refusal) implements Serializable {}
+    /**
+     * What {@link #open} answers. Exactly one of the first two is null.
+     *
+     * @param memoryOnly whether suspended stages stay in the agent's memory, since no images are made there
+     */
+    public record Sandbox(List<String> enterCommand, String refusal, boolean memoryOnly) implements Serializable {
+
+        /** The stage runs, and cannot be suspended. */
+        public static Sandbox refused(String why) {
+            return new Sandbox(null, why, false);
+        }
+    }
 
     /**
      * A refusal of the engine.
@@ -192,6 +203,8 @@ public final class AgentStage {
      *
      * @param residentBytes of memory that the frozen tree holds
      * @param handOver whether the executor may be given away now, {@code handOverWhy} in words
+     * @param memoryOnly whether the stage stays in the agent's memory for as long as it is suspended: the executor may be
+     *     given away now, and no {@link #dump} follows
      */
     public record Freeze(
             Refusal refusal,
@@ -200,7 +213,8 @@ public final class AgentStage {
             int processes,
             long residentBytes,
             boolean handOver,
-            String handOverWhy)
+            String handOverWhy,
+            boolean memoryOnly)
             implements Serializable {}
 
     /** What {@link #dump} answers; {@code refusal} is null on success. */
@@ -264,7 +278,7 @@ public final class AgentStage {
                         .map(item -> item.name() + ": " + item.detail()
                                 + (item.remedy().isBlank() ? "" : " (remedy: " + item.remedy() + ")"))
                         .collect(Collectors.joining("; "));
-                return new Sandbox(null, missing);
+                return Sandbox.refused(missing);
             }
             try {
                 remove(engine, stage);
@@ -276,9 +290,9 @@ public final class AgentStage {
                         sandboxEnvironment(),
                         closeConnections ? Connections.CLOSE : Connections.REFUSE,
                         List.of()));
-                return new Sandbox(List.copyOf(engine.enterCommand(stage)), null);
+                return new Sandbox(List.copyOf(engine.enterCommand(stage)), null, !engine.checkpoints());
             } catch (EngineException x) {
-                return new Sandbox(null, x.getMessage());
+                return Sandbox.refused(x.getMessage());
             }
         }
     }

@@ -95,9 +95,10 @@ final class SuspendVerbs {
                         frozen.processes(),
                         frozen.residentBytes(),
                         frozen.handover() == Handover.AT_FREEZE,
-                        frozen.handover().sentence());
+                        frozen.handover().sentence(),
+                        frozen.memoryOnly());
             } catch (EngineException x) {
-                return new Freeze(AgentStage.Refusal.of(x), 0, 0, 0, 0, false, null);
+                return new Freeze(AgentStage.Refusal.of(x), 0, 0, 0, 0, false, null, false);
             }
         }
     }

@@ -28,6 +28,7 @@ import org.jenkinsci.plugins.workflow.steps.FlowInterruptedException;
  *   <li>A failure loses nothing: the stage stays frozen in its agent's memory, and goes on from there when it gets an
  *       executor. It is tried {@value #MOST_ATTEMPTS} times.
  *   <li>A stage that goes on, ends or is aborted meanwhile takes precedence: whoever does that need not wait for this.
+ *   <li>A stage whose agent makes no images is only looked for, after a restart or an outage; nothing is sealed.
  * </ol>
  *
  * Holds the stage's {@code operation} lock only to save its end, and {@link LiveStage#sealing} all along, so that no
@@ -147,7 +148,7 @@ public final class Sealing {
                 }
                 stage = wanted();
             }
-            return stage == null ? 0 : seal(stage, agent);
+            return stage == null || stage.memoryOnly ? 0 : seal(stage, agent);
         } catch (IOException x) {
             // The agent is away, and that shows elsewhere.
             LOGGER.log(Level.FINE, x, () -> "cannot seal the image of stage " + live.id() + " yet");
@@ -214,7 +215,7 @@ public final class Sealing {
                 uncertain = false;
                 return 0;
             default:
-                Secret key = Secret.fromString(ImageKey.generate().export());
+                Secret key = stage.memoryOnly ? null : Secret.fromString(ImageKey.generate().export());
                 StageRegistry.get().update(stage.id, s -> {
                     s.frozen = true;
                     s.imageKey = key;
@@ -240,6 +241,9 @@ public final class Sealing {
             if (made.refusal() != null && UNEXPECTED.contains(made.refusal().reason())) {
                 uncertain = true;
                 return LOOK_MILLIS;
+            }
+            if (made.refusal() != null && made.refusal().reason().equals(FailureReason.MEMORY_ONLY.name())) {
+                return inMemoryOnly(stage);
             }
             if (made.refusal() != null) {
                 return failed("The image could not be sealed. " + made.refusal().sentence(), made.refusal());
@@ -309,6 +313,19 @@ public final class Sealing {
         }
     }
 
+    /** Its agent came back as one that makes no images. */
+    private long inMemoryOnly(StageRecord stage) throws InterruptedException {
+        StageRecord kept = StageRegistry.get().update(stage.id, s -> {
+            s.memoryOnly = true;
+            s.imageKey = null;
+        });
+        if (kept != null) {
+            ToldInMemoryOnly.once(live, stage.node);
+            StageMarks.sealed(live.context(), kept);
+        }
+        return 0;
+    }
+
     private long failed(String why, AgentStage.Refusal refusal) {
         if (wanted() == null) {
             // It goes on, or ends: nobody needs the image any more.
@@ -339,7 +356,7 @@ public final class Sealing {
             return;
         }
         live.markAborting();
-        NotSealed cause = new NotSealed(stage.node);
+        NotSealed cause = new NotSealed(stage.node, stage.memoryOnly);
         StageLog.line(live.context(), cause.getShortDescription() + ".");
         AbortedStage.endSteps(live.id());
         body.cancel(new FlowInterruptedException(Result.FAILURE, false, cause));
@@ -349,13 +366,21 @@ public final class Sealing {
     public static final class NotSealed extends CauseOfInterruption {
         private static final long serialVersionUID = 1L;
         private final String node;
+        /** False in what versions that knew no such thing have saved. */
+        private final boolean memoryOnly;
 
-        NotSealed(String node) {
+        NotSealed(String node, boolean memoryOnly) {
             this.node = node;
+            this.memoryOnly = memoryOnly;
         }
 
         @Override
         public String getShortDescription() {
+            if (memoryOnly) {
+                return "The stage is lost, as a running one would be: the agent '" + node + "' keeps suspended stages in"
+                        + " memory only, and its host has restarted or killed this one's processes. Suspended stages"
+                        + " outlive that on agents that make images: those that run as root, with CRIU";
+            }
             return "The stage is lost, as a running one would be: its processes were frozen in the memory of the agent '"
                     + node + "', which has restarted or killed them before their image was sealed";
         }

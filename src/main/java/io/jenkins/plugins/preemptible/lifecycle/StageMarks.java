@@ -38,7 +38,7 @@ public final class StageMarks {
         });
     }
 
-    /** The image of a frozen stage is safe: now it has a size. */
+    /** The image of a frozen stage is safe and has a size; or there will be none. */
     static void sealed(StepContext context, StageRecord stage) {
         mark(context, block -> block.addOrReplaceAction(told(stage)));
     }
@@ -72,6 +72,7 @@ public final class StageMarks {
                 stage.preemptorJob,
                 stage.reason(),
                 stage.frozen(),
+                stage.memoryOnly(),
                 stage.archiveBytes(),
                 stage.byHand(),
                 stage.byHandUser());

@@ -96,6 +96,12 @@ public final class StageRecord implements Cloneable {
      */
     boolean frozen;
 
+    /**
+     * Its agent makes no images: while it is suspended, its processes stay in the agent's memory. As the agent said when it
+     * was last frozen, or when its sandbox was opened. False in the records of versions that knew no such thing.
+     */
+    boolean memoryOnly;
+
     /** Size of the sealed image, for people. */
     long archiveBytes;
     /** Why it can never be suspended as it is now, in words; null when nothing is known that stands against it. */
@@ -153,6 +159,11 @@ public final class StageRecord implements Cloneable {
         // A plain list: what Jenkins writes to disk has to be readable by any later Java.
         enterCommand = enter == null ? null : new ArrayList<>(enter);
         hostRefusal = refusal;
+    }
+
+    /** Notes whether its agent makes no images. For an update. */
+    public void memoryOnly(boolean value) {
+        memoryOnly = value;
     }
 
     /** Before the record is published only. */
@@ -338,6 +349,11 @@ public final class StageRecord implements Cloneable {
     /** Whether it is suspended and its processes are still in its agent's memory, without a sealed image. */
     public boolean frozen() {
         return frozen;
+    }
+
+    /** Whether its agent makes no images: suspended, it stays in the agent's memory and does not outlive the host's. */
+    public boolean memoryOnly() {
+        return memoryOnly;
     }
 
     /** Whether somebody wants it suspended until he says otherwise; it may still run, or run again for a moment. */

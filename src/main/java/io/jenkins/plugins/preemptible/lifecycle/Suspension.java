@@ -27,6 +27,7 @@ import java.util.logging.Logger;
  *   <li>Where the agent has memory enough, that is all: the state is saved, the executor goes to the preemptor, and
  *       {@link Sealing} makes the image meanwhile. Else the image is made, sealed and archived first, and the frozen tree
  *       is killed before the executor goes.
+ *   <li>An agent that makes no images refuses in the latter case; in the former the stage stays in its memory.
  *   <li>Whatever fails before the state is saved thaws the tree: the stage runs on and the preemptor waits.
  * </ol>
  *
@@ -138,14 +139,13 @@ public final class Suspension {
             return false;
         }
         AgentStage agent = AgentStage.on(executor.getOwner().getNode(), stage.id);
-        Secret key = Secret.fromString(ImageKey.generate().export());
         StageRegistry.get().update(stage.id, s -> s.state = StageLifecycle.next(s.state, Event.SUSPEND_REQUESTED));
         StageLog.line(
                 live.context(),
                 "Suspending this stage" + (request.preemptor() == null ? "" : " for " + request.preemptor()) + ": "
                         + request.reason().sentence());
         try {
-            return freeze(stage, agent, executor, key, steps, launchesBefore);
+            return freeze(stage, agent, executor, steps, launchesBefore);
         } catch (Exception | LinkageError x) {
             StageRecord now = StageRegistry.get().find(stage.id);
             if (now != null && now.state == StageState.SUSPENDING) {
@@ -159,7 +159,7 @@ public final class Suspension {
     }
 
     private boolean freeze(
-            StageRecord stage, AgentStage agent, Executor executor, Secret key, StepsInFlight steps, int launchesBefore)
+            StageRecord stage, AgentStage agent, Executor executor, StepsInFlight steps, int launchesBefore)
             throws IOException, InterruptedException {
         AgentStage.Freeze frozen = agent.freeze(
                 stage.controlFolders(), PreemptibleConfiguration.get().memoryFloorBytes());
@@ -177,6 +177,10 @@ public final class Suspension {
             giveBack(notWanted(), 0);
             return false;
         }
+        if (frozen.memoryOnly()) {
+            return handOver(stage, executor, null, frozen, steps);
+        }
+        Secret key = Secret.fromString(ImageKey.generate().export());
         if (frozen.handOver()) {
             return handOver(stage, executor, key, frozen, steps);
         }
@@ -184,12 +188,22 @@ public final class Suspension {
         return dump(stage, agent, executor, key, frozen, steps, launchesBefore);
     }
 
-    /** Gives the executor away now; the image follows. @return whether that was done */
+    /**
+     * Gives the executor away now; the image follows.
+     *
+     * @param key null when no image follows
+     * @return whether that was done
+     */
     private boolean handOver(
-            StageRecord before, Executor executor, Secret key, AgentStage.Freeze frozen, StepsInFlight steps)
+            StageRecord before,
+            Executor executor,
+            @CheckForNull Secret key,
+            AgentStage.Freeze frozen,
+            StepsInFlight steps)
             throws InterruptedException {
         StageRecord stage = suspended(before, Event.FROZEN, s -> {
             s.frozen = true;
+            s.memoryOnly = frozen.memoryOnly();
             s.imageKey = key;
             s.archiveBytes = 0;
         });
@@ -201,14 +215,24 @@ public final class Suspension {
                 "Executor " + slot(executor) + goes() + " after " + elapsed() + ": "
                         + frozen.processes() + " processes with " + StageLog.size(frozen.residentBytes())
                         + " are frozen in the agent's memory (preflight " + frozen.preflightMillis() + " ms, freeze "
-                        + frozen.freezeMillis() + " ms), and " + (request.sealAfterMillis() == 0
-                                ? "the image is being sealed meanwhile."
-                                : "stay there: " + request.preemptor() + " is expected to need less than "
-                                        + StageLog.time(request.sealAfterMillis())
-                                        + ", and no image is made before that."));
+                        + frozen.freezeMillis() + " ms), and " + whatFollows(frozen));
         StageMarks.suspended(live.context(), stage, steps.external());
-        Sealing.begin(live, stage, request.sealAfterMillis());
+        if (frozen.memoryOnly()) {
+            ToldInMemoryOnly.once(live, executor.getOwner().getDisplayName());
+        } else {
+            Sealing.begin(live, stage, request.sealAfterMillis());
+        }
         return true;
+    }
+
+    private String whatFollows(AgentStage.Freeze frozen) {
+        if (frozen.memoryOnly()) {
+            return "stay there until the stage goes on: no images are made on this agent.";
+        }
+        return request.sealAfterMillis() == 0
+                ? "the image is being sealed meanwhile."
+                : "stay there: " + request.preemptor() + " is expected to need less than "
+                        + StageLog.time(request.sealAfterMillis()) + ", and no image is made before that.";
     }
 
     /** Makes the image first, since the agent has no memory for the preemptor beside the frozen stage. */
@@ -268,6 +292,7 @@ public final class Suspension {
             throws IOException, InterruptedException {
         StageRecord stage = suspended(before, Event.DUMPED, s -> {
             s.frozen = false;
+            s.memoryOnly = false;
             s.imageKey = key;
             s.archiveBytes = dump.archiveBytes();
         });

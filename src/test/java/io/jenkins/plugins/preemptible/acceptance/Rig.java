@@ -104,11 +104,12 @@ final class Rig {
     }
 
     /** The agent "worker" has the label of all tests, any other one its own name. */
-    static InboundAgentExtension.Options inbound(String name) {
+    static InboundAgentExtension.Options inbound(String name, String... javaOptions) {
         return InboundAgentExtension.Options.newBuilder()
                 .name(name)
                 .label(name.equals("worker") ? LABEL : name)
                 .webSocket()
+                .javaOptions(javaOptions)
                 .build();
     }
 
@@ -132,9 +133,9 @@ final class Rig {
         return inboundAgent(agents, "worker");
     }
 
-    Slave inboundAgent(InboundAgentExtension agents, String name) throws Exception {
+    Slave inboundAgent(InboundAgentExtension agents, String name, String... javaOptions) throws Exception {
         PreemptibleConfiguration.get().setExemptSeconds(0);
-        Slave agent = agents.createAgent(j, inbound(name));
+        Slave agent = agents.createAgent(j, inbound(name, javaOptions));
         assertEquals(1, agent.getNumExecutors());
         usePriorities();
         return agent;

@@ -51,7 +51,7 @@ final class Candidate {
         this.withoutSlice = slice == 0;
         this.hadItsSlice = slice > 0 && snapshot.nowMillis() - stage.runningSinceMillis() >= slice;
         this.rerun = rerun(snapshot);
-        this.protection = agent.state() == AgentState.QUIETING_DOWN ? Reason.QUIETING_DOWN : protection(snapshot);
+        this.protection = agent.state() == AgentState.QUIETING_DOWN ? Reason.QUIETING_DOWN : protection(snapshot, agent);
     }
 
     private Reason rerun(Snapshot snapshot) {
@@ -67,7 +67,7 @@ final class Candidate {
         return cheaper ? Reason.CHEAPER_TO_RUN_AGAIN : null;
     }
 
-    private Reason protection(Snapshot snapshot) {
+    private Reason protection(Snapshot snapshot, Agent agent) {
         Limits limits = snapshot.limits();
         long now = snapshot.nowMillis();
         if (stage.neverPreempt()) {
@@ -76,7 +76,11 @@ final class Candidate {
         if (stage.whyNotPreemptible() != null && rerun == null) {
             return Reason.NOT_CHECKPOINTABLE;
         }
-        if (rerun == null && limits.imageBytes() > 0 && stage.residentBytes() > limits.imageBytes()) {
+        if (rerun == null && agent.shortOfMemory(limits)) {
+            return Reason.MEMORY_SHORT;
+        }
+        boolean image = rerun == null && !agent.memoryOnly();
+        if (image && limits.imageBytes() > 0 && stage.residentBytes() > limits.imageBytes()) {
             return Reason.IMAGE_TOO_LARGE;
         }
         if (limits.mostSuspensions() > 0 && stage.suspensions() >= limits.mostSuspensions()) {

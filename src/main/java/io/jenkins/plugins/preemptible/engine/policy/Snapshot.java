@@ -72,6 +72,7 @@ public record Snapshot(
      * @param dumpBytesPerSecond how fast it made images lately; 0 = unknown
      * @param restoreBytesPerSecond how fast it restored them; 0 = unknown
      * @param suspended stages whose memory or image it holds
+     * @param memoryOnly it makes no images: a suspended stage stays in its memory
      */
     public record Agent(
             String name,
@@ -82,13 +83,35 @@ public record Snapshot(
             long freeBytes,
             long dumpBytesPerSecond,
             long restoreBytesPerSecond,
-            int suspended) {
+            int suspended,
+            boolean memoryOnly) {
         public Agent {
             labels = Set.copyOf(labels);
             notNegative("number of idle executors", idleExecutors);
             notNegative("rate of dumps", dumpBytesPerSecond);
             notNegative("rate of restores", restoreBytesPerSecond);
             notNegative("number of suspended stages", suspended);
+        }
+
+        /** An agent that makes images. */
+        public Agent(
+                String name,
+                Set<String> labels,
+                int idleExecutors,
+                boolean accepting,
+                AgentState state,
+                long freeBytes,
+                long dumpBytesPerSecond,
+                long restoreBytesPerSecond,
+                int suspended) {
+            this(
+                    name, labels, idleExecutors, accepting, state, freeBytes, dumpBytesPerSecond, restoreBytesPerSecond,
+                    suspended, false);
+        }
+
+        /** Whether nothing can be suspended there, since it would have to stay in memory that is not free. */
+        boolean shortOfMemory(Limits limits) {
+            return memoryOnly && freeBytes >= 0 && freeBytes < limits.memoryFloorBytes();
         }
 
         /** An agent of which no more is known. */

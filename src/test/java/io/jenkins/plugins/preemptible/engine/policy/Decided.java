@@ -186,7 +186,15 @@ final class Decided {
 
     boolean tooLarge(RunningStage stage) {
         long most = snapshot.limits().imageBytes();
-        return most > 0 && stage.residentBytes() > most;
+        return most > 0 && stage.residentBytes() > most && !agent(stage.agent()).memoryOnly();
+    }
+
+    /** Whether it would have to stay in memory that is not free. */
+    boolean lacksMemory(RunningStage stage) {
+        Agent agent = agent(stage.agent());
+        return agent.memoryOnly()
+                && agent.freeBytes() != -1
+                && agent.freeBytes() < snapshot.limits().memoryFloorBytes();
     }
 
     /** Whether somebody could have it run again in place of a suspension, given that it is of worse priority. */
@@ -211,7 +219,7 @@ final class Decided {
                 && claimant.agents().contains(stage.agent())
                 && takes(stage.agent())
                 && !stage.neverPreempt()
-                && (rerun || (stage.whyNotPreemptible() == null && !tooLarge(stage)))
+                && (rerun || (stage.whyNotPreemptible() == null && !tooLarge(stage) && !lacksMemory(stage)))
                 && !suspendedOften(stage)
                 && !undisturbed(stage)
                 && !inExemptTime(stage)

@@ -189,6 +189,42 @@ class PreemptionPolicyTest {
         decides(keep("item", Reason.NOT_CHECKPOINTABLE));
     }
 
+    /** Its executor would never be free: no dump is made there that would free the memory. */
+    @Test
+    void aStageThatWouldStayInScarceMemoryIsLeftAlone() {
+        limits = NO_SLICE.withMemory(0, 1000);
+        inMemoryOnly(AgentState.THERE, 999);
+        runs("stage", "a", 9, 500);
+        waits("item", 1, 10, "a");
+        decides(keep("item", Reason.MEMORY_SHORT));
+        inMemoryOnly(AgentState.DRAINED, 999);
+        waiting.clear();
+        decides();
+        inMemoryOnly(AgentState.DRAINED, 1000);
+        decides(new Action.Suspend("stage", null, "a", Reason.AGENT_IS_DRAINED));
+        for (long enough : new long[] {1000, -1}) {
+            inMemoryOnly(AgentState.THERE, enough);
+            waiting.clear();
+            waits("item", 1, 10, "a");
+            decides(suspend("stage", "item", "a", Reason.HIGHER_PRIORITY_WAITS));
+        }
+    }
+
+    /** The limit is for images. */
+    @Test
+    void whereNoImagesAreMadeTheirLimitDoesNotCount() {
+        limits = NO_SLICE.withMemory(1000, 0);
+        inMemoryOnly(AgentState.THERE, -1);
+        running.add(new RunningStage("stage", "a", 9, "", 0, 0, 0, 0, null, 0, 1001, 0, 0, false, false));
+        waits("item", 1, 10, "a");
+        decides(suspend("stage", "item", "a", Reason.HIGHER_PRIORITY_WAITS));
+    }
+
+    private void inMemoryOnly(AgentState state, long freeBytes) {
+        agents.clear();
+        agents.add(new Agent("a", Set.of(), 0, true, state, freeBytes, 0, 0, 0, true));
+    }
+
     @Test
     void afterAFailedDumpAStageIsLeftAloneForAWhile() {
         agent("a", 0);
