@@ -158,6 +158,7 @@ class PreflightTest {
                 assertTrue(leak.command().contains("preemptible-tie") || leak.command().contains("nsenter")
                         || leak.command().contains("sleep"), leak::toString);
                 assertNotNull(ProcessHandle.of(leak.pid()).orElse(null), leak::toString);
+                assertEquals(Proc.stat(leak.pid()).orElseThrow().comm(), leak.command(), "no arguments");
             }
             assertFalse(leak.what().isBlank());
             assertFalse(Proc.tree(record(id).init().pid()).stream().anyMatch(s -> s.state() == 'T'), "none is stopped");
