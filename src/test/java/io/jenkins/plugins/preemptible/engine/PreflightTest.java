@@ -268,7 +268,7 @@ class PreflightTest {
         found(id, FailureReason.ESCAPED);
         outside.get(0).children().forEach(ProcessHandle::destroyForcibly);
         outside.get(0).waitFor();
-        List<String> enter = new ArrayList<>(bench.engine.enterCommand(id));
+        List<String> enter = new ArrayList<>(bench.engine.enterCommand(id).words());
         enter.addAll(List.of("sleep", "60"));
         Process entering = new ProcessBuilder(enter).start();
         outside.add(entering);

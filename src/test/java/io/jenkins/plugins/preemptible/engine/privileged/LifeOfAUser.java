@@ -44,7 +44,7 @@ public final class LifeOfAUser {
         Path output = engine.status(id).output();
         until(() -> lines(output) > 4);
         say("rights", rights(engine, id));
-        List<String> entered = new ArrayList<>(engine.enterCommand(id));
+        List<String> entered = new ArrayList<>(engine.enterCommand(id).words());
         entered.addAll(List.of("/bin/sh", "-c",
                 "id -u; id -G; pwd; echo \"$1 $MARK\"; grep -h CapEff /proc/self/status; ls -l /proc/$$/fd | wc -l;"
                         + " sleep 1000 </dev/null >/dev/null 2>&1 & exit 3", "sh", "a  b\nc"));
