@@ -313,7 +313,8 @@ class ByHandTest {
         web.post("manager", onBuild("suspend"));
         web.post("manager", onBuild("never"));
         Path home = j.jenkins.getRootDir().toPath();
-        assertThat(Files.readString(home.resolve("preemptible-stages.xml")), containsString("<byHand>true</byHand>"));
+        Path file = home.resolve("preemptible-stages").resolve(stage().id() + ".xml");
+        assertThat(Files.readString(file), containsString("<byHand>true</byHand>"));
         assertEquals("manager", stage().byHandUser());
         assertThat(
                 Files.readString(run.getRootDir().toPath().resolve("build.xml")),
