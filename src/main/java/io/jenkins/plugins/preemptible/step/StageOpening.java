@@ -61,11 +61,12 @@ final class StageOpening {
             AgentStage agent = AgentStage.on(node, stage.id());
             AgentStage.Sandbox sandbox = agent.open(workspace, stage.name(), closeConnections);
             if (sandbox.refusal() == null) {
-                StageThreads.submit("rehearsing on " + node.getDisplayName(), () -> rehearse(agent, node));
+                StageThreads.submitFor(
+                        node.getNodeName(), "rehearsing on " + node.getDisplayName(), () -> rehearse(agent, node));
             }
             return sandbox;
         } catch (IOException | RuntimeException x) {
-            return new AgentStage.Sandbox(null, x.toString());
+            return new AgentStage.Sandbox(null, String.valueOf(x.getMessage()));
         }
     }
 
