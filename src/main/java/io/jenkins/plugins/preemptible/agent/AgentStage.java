@@ -141,10 +141,8 @@ public final class AgentStage {
 
     /** Makes the exchange folder, readable by the agent's user only. */
     public FilePath prepareExchange() throws IOException, InterruptedException {
-        FilePath exchange = exchange();
-        exchange.mkdirs();
-        exchange.chmod(0700);
-        return exchange;
+        Limited.act(home, Void.class, new MakeExchange(id.value()));
+        return exchange();
     }
 
     /** Lets the stage go on from what is left of it on the agent; null when the sealed image has to be brought. */
@@ -377,6 +375,20 @@ public final class AgentStage {
             } catch (EngineException x) {
                 return new Sandbox(null, x.getMessage());
             }
+        }
+    }
+
+    private static final class MakeExchange extends InEngine<Void> {
+        private static final long serialVersionUID = 1L;
+
+        MakeExchange(String id) {
+            super(id);
+        }
+
+        @Override
+        Void act(Engine engine, StageId stage, Path exchange) throws IOException {
+            PrivateFolder.make(exchange);
+            return null;
         }
     }
 

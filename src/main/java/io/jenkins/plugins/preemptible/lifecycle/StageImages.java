@@ -103,6 +103,9 @@ final class StageImages {
         }
         try (InputStream stored = image.open()) {
             exchange.child(AgentStage.IMAGE_FILE).copyFrom(stored);
+        } catch (Error x) {
+            // Remoting throws what the agent says that it has thrown.
+            throw new IOException("the image could not be brought to the agent", x);
         }
     }
 

@@ -159,7 +159,8 @@ public final class StageThreads {
                 work.run();
             } catch (InterruptedException x) {
                 Thread.currentThread().interrupt();
-            } catch (Exception | LinkageError x) {
+            } catch (Exception | Error x) {
+                // Also an Error: remoting throws what an agent says that it has thrown.
                 LOGGER.log(Level.WARNING, x, () -> what + " failed");
             }
         });

@@ -72,11 +72,11 @@ final class NestedExecution extends StepExecution {
                 StageThreads.submitFor(node == null ? "" : node.getNodeName(), "starting stage " + stageId, () -> {
                     try {
                         begin(live);
-                    } catch (Exception | LinkageError x) {
+                    } catch (Exception | Error x) {
                         notBegun(live, x);
                     }
                 });
-            } catch (Exception | LinkageError x) {
+            } catch (Exception | Error x) {
                 notBegun(live, x);
             }
         });

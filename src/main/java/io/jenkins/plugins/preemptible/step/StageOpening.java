@@ -65,7 +65,8 @@ final class StageOpening {
                         node.getNodeName(), "rehearsing on " + node.getDisplayName(), () -> rehearse(agent, node));
             }
             return sandbox;
-        } catch (IOException | RuntimeException x) {
+        } catch (IOException | RuntimeException | Error x) {
+            // Also an Error: remoting throws what the agent says that it has thrown.
             return new AgentStage.Sandbox(null, String.valueOf(x.getMessage()));
         }
     }
