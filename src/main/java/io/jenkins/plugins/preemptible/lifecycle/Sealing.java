@@ -113,7 +113,8 @@ public final class Sealing {
 
     private void again(long delayMillis) {
         if (delayMillis == 0) {
-            StageThreads.seal("sealing the image of stage " + live.id(), this::run);
+            StageThreads.sealOn(
+                    StageThreads.agentOf(live.id()), "sealing the image of stage " + live.id(), this::run);
         } else {
             StageThreads.schedule("sealing the image of stage " + live.id(), delayMillis, () -> again(0));
         }
@@ -254,7 +255,7 @@ public final class Sealing {
             return 0;
         }
         try {
-            StageImages.store(live, agent);
+            StageImages.store(live, agent, dump.archiveBytes());
         } catch (IOException | RuntimeException x) {
             LOGGER.log(Level.WARNING, x, () -> "cannot archive the image of " + stage);
             // First: a disk that the image has filled needs the room before anything can be saved again.
@@ -296,7 +297,7 @@ public final class Sealing {
                 LOGGER.log(Level.WARNING, "{0} is frozen and sealed again: {1}", new Object[] {sealed, refusal});
                 uncertain = true;
                 dump = null;
-                return 1;
+                return LOOK_MILLIS;
             }
             StageLog.line(
                     live.context(),

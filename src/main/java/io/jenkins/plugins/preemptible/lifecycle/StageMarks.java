@@ -45,7 +45,8 @@ public final class StageMarks {
 
     /** Somebody wants a suspended stage to stay so, or does not any more. Returns at once; from any thread. */
     public static void byHandChanged(LiveStage live) {
-        StageThreads.submit("showing who wants stage " + live.id() + " suspended", () -> {
+        StageThreads.submitFor(
+                StageThreads.agentOf(live.id()), "showing who wants stage " + live.id() + " suspended", () -> {
             // Whoever lets it go on takes the mark away under this lock.
             live.operation.lockInterruptibly();
             try {

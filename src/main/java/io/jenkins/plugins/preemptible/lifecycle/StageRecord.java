@@ -4,6 +4,9 @@ import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.config.Owners;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
+import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import io.jenkins.plugins.preemptible.engine.text.PlainText;
 import io.jenkins.plugins.preemptible.view.ShownName;
 import java.util.ArrayList;
 import java.util.List;
@@ -67,7 +70,10 @@ public final class StageRecord implements Cloneable {
     /** For how long it had no executor, over all suspensions that are over. */
     long withoutExecutorMillis;
 
-    /** Argument prefix that puts a process into the sandbox; null when the host cannot make one. */
+    /**
+     * What has to be known to put a process into the sandbox, as {@link EnterCommand#facts} has it; null when the host
+     * cannot make one. In the records of earlier versions the agent's own argument vector, of which the facts are taken.
+     */
     @CheckForNull
     List<String> enterCommand;
     /** Why the host cannot suspend this stage, in words; null when it can. */
@@ -155,9 +161,9 @@ public final class StageRecord implements Cloneable {
     }
 
     /** Notes what the agent said when the sandbox was opened. Before it is published, or for an update. */
-    public void opened(@CheckForNull List<String> enter, @CheckForNull String refusal) {
+    public void opened(@CheckForNull EnterCommand enter, @CheckForNull String refusal) {
         // A plain list: what Jenkins writes to disk has to be readable by any later Java.
-        enterCommand = enter == null ? null : new ArrayList<>(enter);
+        enterCommand = enter == null ? null : new ArrayList<>(enter.facts());
         hostRefusal = refusal;
     }
 
@@ -211,6 +217,42 @@ public final class StageRecord implements Cloneable {
         moved.runId = to + runId.substring(job().length());
         moved.owner = Owners.moved(owner(), job(), to);
         return moved;
+    }
+
+    /**
+     * Cleans what is for people. Each comes from an agent, a Jenkinsfile or another job, and one character that XML
+     * cannot hold would keep the record from being written. Before the record is published only.
+     */
+    void clean() {
+        name = PlainText.of(name);
+        hostRefusal = PlainText.of(hostRefusal);
+        leak = PlainText.of(leak);
+        reason = PlainText.of(reason);
+        resumedFrom = PlainText.of(resumedFrom);
+        preemptor = PlainText.of(preemptor);
+        preemptorJob = PlainText.of(preemptorJob);
+        byHandUser = PlainText.of(byHandUser);
+    }
+
+    /**
+     * Brings a record that was read from a file into the form that the rest relies on.
+     *
+     * @throws IllegalArgumentException when something is missing without which it stands for no stage
+     */
+    void complete() {
+        StageId.parse(id);
+        if (form == null || state == null || name == null || node == null || workspace == null || runId == null
+                || runId.lastIndexOf('#') < 0) {
+            throw new IllegalArgumentException("the record of stage " + id + " is not complete");
+        }
+        if (controlFolders == null) {
+            controlFolders = new ArrayList<>();
+        }
+        List<String> kept = enterCommand;
+        opened(EnterCommand.of(kept, StageId.parse(id)).orElse(null), hostRefusal);
+        if (kept != null && enterCommand == null) {
+            hostRefusal = "what its agent has told of its sandbox is not understood";
+        }
     }
 
     @Override
@@ -316,9 +358,10 @@ public final class StageRecord implements Cloneable {
         return Math.max(0, (holdsExecutor() ? nowMillis : suspendedSinceMillis) - startedMillis - withoutExecutorMillis);
     }
 
+    /** How a process gets into the sandbox; null when there is none. */
     @CheckForNull
-    public List<String> enterCommand() {
-        return enterCommand;
+    public EnterCommand enterCommand() {
+        return enterCommand == null ? null : EnterCommand.of(enterCommand, StageId.parse(id)).orElse(null);
     }
 
     @CheckForNull

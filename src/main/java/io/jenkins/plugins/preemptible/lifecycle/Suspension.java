@@ -251,7 +251,7 @@ public final class Suspension {
             return false;
         }
         try {
-            StageImages.store(live, agent);
+            StageImages.store(live, agent, dump.archiveBytes());
         } catch (IOException | RuntimeException x) {
             if (!request.stillWanted().getAsBoolean()) {
                 // It was given up meanwhile, and took the image with it.

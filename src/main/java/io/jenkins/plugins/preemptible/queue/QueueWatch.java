@@ -47,8 +47,10 @@ public final class QueueWatch extends QueueListener {
         if (reservation != null && !item.isCancelled()) {
             StageThreads.submit("telling of " + item, () -> Preemptor.started(item, reservation));
         } else if (reservation != null && !reservation.open()) {
-            StageThreads.soon("giving back what was being freed for " + item, () ->
-                    Suspension.cancel(reservation.stageId()));
+            StageThreads.soonFor(
+                    StageThreads.agentOf(reservation.stageId()),
+                    "giving back what was being freed for " + item,
+                    () -> Suspension.cancel(reservation.stageId()));
         }
         if (!StageRegistry.get().all().isEmpty()) {
             Preemption.soon(SETTLE_MILLIS);

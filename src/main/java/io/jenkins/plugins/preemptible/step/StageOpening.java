@@ -67,11 +67,13 @@ final class StageOpening {
             AgentStage.Sandbox sandbox = agent.open(workspace, stage.name(), closeConnections);
             HowSuspended.opened(stage.node(), sandbox.memoryOnly(), sandbox.refusal());
             if (sandbox.refusal() == null) {
-                StageThreads.submit("rehearsing on " + node.getDisplayName(), () -> rehearse(agent, node));
+                StageThreads.submitFor(
+                        node.getNodeName(), "rehearsing on " + node.getDisplayName(), () -> rehearse(agent, node));
             }
             return sandbox;
-        } catch (IOException | RuntimeException x) {
-            return AgentStage.Sandbox.refused(x.toString());
+        } catch (IOException | RuntimeException | Error x) {
+            // Also an Error: remoting throws what the agent says that it has thrown.
+            return AgentStage.Sandbox.refused(String.valueOf(x.getMessage()));
         }
     }
 

@@ -7,6 +7,7 @@ import hudson.model.Node;
 import hudson.model.Run;
 import hudson.security.ACL;
 import io.jenkins.plugins.preemptible.config.Owners;
+import io.jenkins.plugins.preemptible.engine.text.PlainText;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.queue.Priorities;
 import java.io.IOException;
@@ -62,13 +63,18 @@ record StageSettings(
         }
         String tcp = step.getTcp();
         if (tcp != null && !tcp.equals(REFUSE) && !tcp.equals(CLOSE)) {
-            throw new AbortException("preemptible: tcp is '" + tcp + "', expected is '" + REFUSE + "' or '" + CLOSE
+            throw new AbortException("preemptible: tcp is '" + PlainText.of(tcp) + "', expected is '" + REFUSE + "' or '" + CLOSE
                     + "'. Correct it in the Jenkinsfile, or leave it out for '" + REFUSE + "'.");
+        }
+        if (step.getLabel() != null && !PlainText.is(step.getLabel())) {
+            // It would be saved with the queue, which could not be read again.
+            throw new AbortException("preemptible: the label '" + PlainText.of(step.getLabel())
+                    + "' has a control character, or one that is none. Correct it in the Jenkinsfile.");
         }
         Authentication user = Jenkins.getAuthentication2();
         return new StageSettings(
                 step.getLabel(),
-                step.getName() != null ? step.getName() : stageName(block),
+                PlainText.of(step.getName() != null ? step.getName() : stageName(block)),
                 priorities.ofStage(run, own),
                 slice == null ? 0 : TimeUnit.MINUTES.toMillis(slice),
                 CLOSE.equals(tcp),

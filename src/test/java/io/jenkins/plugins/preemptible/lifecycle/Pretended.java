@@ -59,6 +59,23 @@ public final class Pretended {
         stage.withoutExecutorMillis += sinceMillis - stage.suspendedSinceMillis;
     }
 
+    /** Whatever made the stage wait for its next attempt is over. */
+    public static void hurry(String id) {
+        LiveStage live = LiveStage.find(id);
+        if (live != null) {
+            live.retryAfter(0);
+        }
+        StageRegistry.get().settle(id, stage -> {
+            stage.retryAfterMillis = 0;
+            stage.leak = null;
+        });
+    }
+
+    /** Asks the agent now what stands against a suspension. */
+    public static void look(String id) throws InterruptedException {
+        Preflights.look(id);
+    }
+
     private static void change(String runId, Consumer<StageRecord> change) {
         for (StageRecord stage : StageRegistry.get().all()) {
             if (stage.runId.equals(runId)) {

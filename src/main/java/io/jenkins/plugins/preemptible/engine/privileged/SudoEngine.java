@@ -21,6 +21,7 @@ import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.preflight.Preflight;
 import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
+import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import io.jenkins.plugins.preemptible.engine.stage.Mounts;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.stage.StageLaunch;
@@ -211,7 +212,7 @@ public final class SudoEngine extends Engine {
     }
 
     @Override
-    public List<String> enterCommand(StageId id) {
+    public EnterCommand enterCommand(StageId id) {
         FailureReason reason =
                 switch (status(id).state()) {
                     case RUNNING -> null;
