@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.lifecycle;
 
 import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import java.util.function.Consumer;
 
 /** Facts about the stages of a build that a test cannot wait for. */
@@ -74,6 +75,11 @@ public final class Pretended {
     /** Asks the agent now what stands against a suspension. */
     public static void look(String id) throws InterruptedException {
         Preflights.look(id);
+    }
+
+    /** What the agent of a stage with a sandbox tells. */
+    public static EnterCommand enter(String id) {
+        return new EnterCommand.Direct(id, 2, "", "/usr/bin/nsenter", "/usr/bin/setsid");
     }
 
     private static void change(String runId, Consumer<StageRecord> change) {
