@@ -4,6 +4,7 @@ import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.config.Owners;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.view.LoggedName;
 import io.jenkins.plugins.preemptible.view.ShownName;
 import java.util.ArrayList;
 import java.util.List;
@@ -328,6 +329,12 @@ public final class StageRecord implements Cloneable {
     @CheckForNull
     public String shownPreemptor() {
         return ShownName.of(preemptor, preemptorJob);
+    }
+
+    /** The same, for its build's log. */
+    @CheckForNull
+    public String loggedPreemptor() {
+        return LoggedName.ofPreemptor(preemptor, preemptorJob, job(), reason);
     }
 
     @CheckForNull
