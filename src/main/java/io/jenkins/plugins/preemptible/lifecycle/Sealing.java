@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.lifecycle;
 
 import hudson.model.Result;
+import hudson.model.Run;
 import hudson.remoting.RequestAbortedException;
 import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
@@ -67,6 +68,8 @@ public final class Sealing {
     private int faults;
     /** Set when the agent or the controller was away: what there is of the stage has to be found out first. */
     private boolean uncertain;
+    /** The build log says that the controller's disk is too full. */
+    private boolean fullTold;
     /** What the agent has sealed; null before. */
     private AgentStage.Dump dump;
 
@@ -227,6 +230,10 @@ public final class Sealing {
     }
 
     private long seal(StageRecord stage, AgentStage agent) throws IOException, InterruptedException {
+        ArchiveRoom.Shortage full = missingRoom();
+        if (full != null) {
+            return waitForRoom(full);
+        }
         if (dump == null) {
             Secret key = stage.imageKey;
             if (key == null) {
@@ -250,6 +257,10 @@ public final class Sealing {
                 return failed("The image could not be sealed. " + made.refusal().sentence(), made.refusal());
             }
             dump = made;
+            full = missingRoom();
+            if (full != null) {
+                return waitForRoom(full);
+            }
         }
         if (wanted() == null) {
             return 0;
@@ -325,6 +336,23 @@ public final class Sealing {
             StageMarks.sealed(live.context(), kept);
         }
         return 0;
+    }
+
+    private ArchiveRoom.Shortage missingRoom() throws IOException, InterruptedException {
+        return ArchiveRoom.missing(live.context().get(Run.class), dump == null ? 0 : dump.archiveBytes());
+    }
+
+    /** That is no failed attempt: nothing of it has to be done again. */
+    private long waitForRoom(ArchiveRoom.Shortage full) {
+        if (!fullTold && wanted() != null) {
+            fullTold = true;
+            StageLog.line(
+                    live.context(),
+                    "No image is stored yet. " + full.sentence() + " The stage stays frozen in the agent's memory and goes"
+                            + " on from there when it gets an executor; until then, do not restart the agent's host."
+                            + " Make room on the controller's disk, or ask an administrator to lower the disk floor.");
+        }
+        return wanted() == null ? 0 : RETRY_MILLIS;
     }
 
     private long failed(String why, AgentStage.Refusal refusal) {

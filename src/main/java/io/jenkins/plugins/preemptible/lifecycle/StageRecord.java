@@ -7,6 +7,7 @@ import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.text.PlainText;
+import io.jenkins.plugins.preemptible.view.LoggedName;
 import io.jenkins.plugins.preemptible.view.ShownName;
 import java.util.ArrayList;
 import java.util.List;
@@ -382,6 +383,12 @@ public final class StageRecord implements Cloneable {
     @CheckForNull
     public String shownPreemptor() {
         return ShownName.of(preemptor, preemptorJob);
+    }
+
+    /** The same, for its build's log. */
+    @CheckForNull
+    public String loggedPreemptor() {
+        return LoggedName.ofPreemptor(preemptor, preemptorJob, job(), reason);
     }
 
     @CheckForNull

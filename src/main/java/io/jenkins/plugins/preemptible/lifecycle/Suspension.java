@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.lifecycle;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.model.Executor;
+import hudson.model.Run;
 import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
@@ -10,6 +11,7 @@ import io.jenkins.plugins.preemptible.engine.policy.Reason;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.Event;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.view.LoggedName;
 import java.io.IOException;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
@@ -74,6 +76,10 @@ public final class Suspension {
 
     private final LiveStage live;
     private final Request request;
+    /** For whom, in the stage's build log; null when for nobody in particular. */
+    @CheckForNull
+    private String preemptor;
+
     private final long began = System.nanoTime();
 
     private Suspension(LiveStage live, Request request) {
@@ -126,6 +132,8 @@ public final class Suspension {
         if (stage == null || stage.state != StageState.RUNNING || live.ending() || stage.enterCommand == null) {
             return false;
         }
+        preemptor = LoggedName.ofPreemptor(
+                request.preemptor(), request.preemptorJob(), stage.job(), request.reason().sentence());
         if (live.sealing()) {
             // The attempt at an image of its last suspension has not come to its end yet.
             live.retryAfter(BUSY_RETRY_MILLIS);
@@ -142,7 +150,7 @@ public final class Suspension {
         StageRegistry.get().update(stage.id, s -> s.state = StageLifecycle.next(s.state, Event.SUSPEND_REQUESTED));
         StageLog.line(
                 live.context(),
-                "Suspending this stage" + (request.preemptor() == null ? "" : " for " + request.preemptor()) + ": "
+                "Suspending this stage" + (preemptor == null ? "" : " for " + preemptor) + ": "
                         + request.reason().sentence());
         try {
             return freeze(stage, agent, executor, steps, launchesBefore);
@@ -183,6 +191,9 @@ public final class Suspension {
         Secret key = Secret.fromString(ImageKey.generate().export());
         if (frozen.handOver()) {
             return handOver(stage, executor, key, frozen, steps);
+        }
+        if (withoutRoom(0)) {
+            return false;
         }
         StageLog.line(live.context(), frozen.handOverWhy() + ".");
         return dump(stage, agent, executor, key, frozen, steps, launchesBefore);
@@ -231,7 +242,7 @@ public final class Suspension {
         }
         return request.sealAfterMillis() == 0
                 ? "the image is being sealed meanwhile."
-                : "stay there: " + request.preemptor() + " is expected to need less than "
+                : "stay there: " + preemptor + " is expected to need less than "
                         + StageLog.time(request.sealAfterMillis()) + ", and no image is made before that.";
     }
 
@@ -248,6 +259,9 @@ public final class Suspension {
         AgentStage.Dump dump = agent.dump(key.getPlainText(), false);
         if (dump.refusal() != null) {
             refused(dump.refusal());
+            return false;
+        }
+        if (withoutRoom(dump.archiveBytes())) {
             return false;
         }
         try {
@@ -274,6 +288,19 @@ public final class Suspension {
             return false;
         }
         return commit(stage, agent, executor, key, frozen, dump, steps);
+    }
+
+    /** Lets the stage go on, since its image has no room on the controller. @return whether that was done */
+    private boolean withoutRoom(long imageBytes) throws IOException, InterruptedException {
+        ArchiveRoom.Shortage full = ArchiveRoom.missing(live.context().get(Run.class), imageBytes);
+        if (full != null) {
+            giveBack(
+                    "Not suspended, since its image would have to be stored first. " + full.sentence()
+                            + " The stage runs on. Make room on the controller's disk, or ask an administrator to lower"
+                            + " the disk floor.",
+                    REFUSED_RETRY_MILLIS);
+        }
+        return full != null;
     }
 
     private boolean wentOn(int launchesBefore) {
@@ -354,13 +381,13 @@ public final class Suspension {
     }
 
     private String goes() {
-        return request.preemptor() == null ? " is free" : " goes to " + request.preemptor();
+        return preemptor == null ? " is free" : " goes to " + preemptor;
     }
 
     private String notWanted() {
-        return request.preemptor() == null
+        return preemptor == null
                 ? "That is not wanted any more. The stage runs on."
-                : request.preemptor() + " does not wait any more. The stage runs on.";
+                : LoggedName.atBeginning(preemptor) + " does not wait any more. The stage runs on.";
     }
 
     private static String slot(Executor executor) {
@@ -394,7 +421,7 @@ public final class Suspension {
         StageLog.refusal(
                 live.context(),
                 "Not suspended. " + refusal.sentence() + " The stage runs on"
-                        + (request.preemptor() == null ? "." : ", " + request.preemptor() + " waits."),
+                        + (preemptor == null ? "." : ", " + preemptor + " waits."),
                 refusal.criuLines());
         live.carryOutKill();
     }

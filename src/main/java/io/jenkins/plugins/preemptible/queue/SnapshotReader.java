@@ -12,6 +12,7 @@ import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.engine.policy.UndumpableStages;
 import io.jenkins.plugins.preemptible.hand.DrainedAgents;
 import io.jenkins.plugins.preemptible.hand.NeverPreemptAction;
+import io.jenkins.plugins.preemptible.lifecycle.ArchiveRoom;
 import io.jenkins.plugins.preemptible.lifecycle.HowSuspended;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.Measured;
@@ -122,7 +123,8 @@ final class SnapshotReader {
                 running,
                 suspended,
                 waiting,
-                ownerTimes.at(now, stages.all(), present(waiting)));
+                ownerTimes.at(now, stages.all(), present(waiting)),
+                ArchiveRoom.now() == null);
     }
 
     /** The item that the policy calls by this name. */

@@ -6,8 +6,10 @@ import hudson.FilePath;
 import hudson.model.Node;
 import hudson.model.Run;
 import hudson.security.ACL;
+import io.jenkins.plugins.preemptible.config.BestPriority;
 import io.jenkins.plugins.preemptible.config.Owners;
 import io.jenkins.plugins.preemptible.engine.text.PlainText;
+import io.jenkins.plugins.preemptible.lifecycle.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.queue.Priorities;
 import java.io.IOException;
@@ -24,7 +26,8 @@ import org.springframework.security.core.Authentication;
  *
  * <ol>
  *   <li>What the Jenkinsfile gave is checked against what Jenkins allows; the first wrong value fails the step.
- *   <li>The priority is settled here: Priority Sorter's for this build where it is installed, else the step's own.
+ *   <li>The priority is settled here: what the step asks for, as far as it is allowed to; the build log says when it gets
+ *       less.
  *   <li>The login of the build's user is kept for the queue. The build's name and its owner are not: its job may be
  *       moved before the stage begins.
  * </ol>
@@ -71,11 +74,15 @@ record StageSettings(
             throw new AbortException("preemptible: the label '" + PlainText.of(step.getLabel())
                     + "' has a control character, or one that is none. Correct it in the Jenkinsfile.");
         }
+        int priority = priorities.ofStage(run, own);
+        if (own != null && own != priority) {
+            StageLog.line(context, BestPriority.in(run.getParent().getParent()).sentence(own, priority));
+        }
         Authentication user = Jenkins.getAuthentication2();
         return new StageSettings(
                 step.getLabel(),
                 PlainText.of(step.getName() != null ? step.getName() : stageName(block)),
-                priorities.ofStage(run, own),
+                priority,
                 slice == null ? 0 : TimeUnit.MINUTES.toMillis(slice),
                 CLOSE.equals(tcp),
                 step.isRerun(),

@@ -94,8 +94,7 @@ final class Rig {
 
     /** @param environment added to the agent process's own; null for nothing */
     DumbSlave agent(EnvVars environment) throws Exception {
-        // No shortest run: the tests would have to wait it out.
-        PreemptibleConfiguration.get().setExemptSeconds(0);
+        forTests();
         DumbSlave agent = j.createSlave("worker", LABEL, environment);
         agent.setNumExecutors(1);
         j.waitOnline(agent);
@@ -134,11 +133,20 @@ final class Rig {
     }
 
     Slave inboundAgent(InboundAgentExtension agents, String name, String... javaOptions) throws Exception {
-        PreemptibleConfiguration.get().setExemptSeconds(0);
+        forTests();
         Slave agent = agents.createAgent(j, inbound(name, javaOptions));
         assertEquals(1, agent.getNumExecutors());
         usePriorities();
         return agent;
+    }
+
+    private static void forTests() {
+        PreemptibleConfiguration configuration = PreemptibleConfiguration.get();
+        // No shortest run: the tests would have to wait it out.
+        configuration.setExemptSeconds(0);
+        // Nor does it matter how full this machine's disk is.
+        configuration.setDiskFloorMegabytes(0);
+        configuration.setDiskFloorPercent(0);
     }
 
     private static void usePriorities() {

@@ -44,6 +44,17 @@ public final class Pretended {
         return stage;
     }
 
+    /** A record of a stage of that build that is suspended for a build of that job, known to nobody. */
+    public static StageRecord suspendedFor(String runId, String preemptor, String preemptorJob, String reason) {
+        StageRecord stage =
+                StageRecord.running("id", StageRecord.Form.NESTED, runId, "stage", "agent", "", null, 5, 0);
+        suspend(stage, stage.startedMillis);
+        stage.preemptor = preemptor;
+        stage.preemptorJob = preemptorJob;
+        stage.reason = reason;
+        return stage;
+    }
+
     public static void suspend(StageRecord stage, long sinceMillis) {
         stage.state = StageState.SUSPENDED;
         stage.suspendedSinceMillis = sinceMillis;

@@ -83,6 +83,9 @@ final class Candidate {
         if (image && limits.imageBytes() > 0 && stage.residentBytes() > limits.imageBytes()) {
             return Reason.IMAGE_TOO_LARGE;
         }
+        if (rerun == null && !snapshot.roomForImages() && shortOfMemory(agent, limits)) {
+            return Reason.NO_ROOM_FOR_IMAGE;
+        }
         if (limits.mostSuspensions() > 0 && stage.suspensions() >= limits.mostSuspensions()) {
             return Reason.MOST_SUSPENSIONS_REACHED;
         }
@@ -93,6 +96,11 @@ final class Candidate {
             return Reason.EXEMPT_TIME;
         }
         return now < stage.retryAfterMillis() ? Reason.SUSPEND_FAILED_LATELY : null;
+    }
+
+    // There the image comes before the executor. What is unknown is found out when it is tried.
+    private static boolean shortOfMemory(Agent agent, Limits limits) {
+        return agent.freeBytes() >= 0 && agent.freeBytes() < limits.memoryFloorBytes();
     }
 
     /** Whether it is expected to end within that time; an expectation that time has proven wrong is none. */

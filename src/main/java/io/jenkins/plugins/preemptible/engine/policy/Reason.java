@@ -67,6 +67,8 @@ public enum Reason {
     /** Keep. */
     IMAGE_TOO_LARGE("The stages that could be suspended have more memory than an image may have."),
     /** Keep. */
+    NO_ROOM_FOR_IMAGE("The controller's disk is too full for an image, and the agent has too little memory to do without."),
+    /** Keep. */
     NOT_CHECKPOINTABLE("The stages that could be suspended cannot be checkpointed."),
     /** Keep. */
     NEVER_PREEMPT("Somebody said that the builds of the stages that could be suspended are never preempted."),

@@ -17,6 +17,8 @@ import java.util.Set;
  * @param nowMillis the moment at which it was taken
  * @param usedMillis the executor time that each owner has had, see {@link FairShares}; an owner that is missing has had
  *     none
+ * @param roomForImages whether the controller's disk takes another image; false: only what may stay frozen in its
+ *     agent's memory is suspended
  * @throws IllegalArgumentException when two stages, items or agents have the same name, or a number is negative
  *     where none may be
  */
@@ -27,7 +29,8 @@ public record Snapshot(
         List<RunningStage> running,
         List<SuspendedStage> suspended,
         List<WaitingItem> waiting,
-        Map<String, Long> usedMillis) {
+        Map<String, Long> usedMillis,
+        boolean roomForImages) {
 
     public Snapshot {
         usedMillis = Map.copyOf(usedMillis);
@@ -39,6 +42,18 @@ public record Snapshot(
         distinct("running stage", running.stream().map(RunningStage::id).toList());
         distinct("suspended stage", suspended.stream().map(SuspendedStage::id).toList());
         distinct("waiting item", waiting.stream().map(WaitingItem::id).toList());
+    }
+
+    /** The controller's disk has room. */
+    public Snapshot(
+            long nowMillis,
+            Limits limits,
+            List<Agent> agents,
+            List<RunningStage> running,
+            List<SuspendedStage> suspended,
+            List<WaitingItem> waiting,
+            Map<String, Long> usedMillis) {
+        this(nowMillis, limits, agents, running, suspended, waiting, usedMillis, true);
     }
 
     /** Nobody's executor time is known. */

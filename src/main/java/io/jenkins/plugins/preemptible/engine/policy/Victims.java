@@ -34,6 +34,7 @@ final class Victims {
             Reason.TIME_SLICE_NOT_USED_UP,
             Reason.TOO_MANY_SUSPENDED,
             Reason.MEMORY_SHORT,
+            Reason.NO_ROOM_FOR_IMAGE,
             Reason.UNDISTURBED_HOURS,
             Reason.QUIETING_DOWN,
             Reason.MOST_SUSPENSIONS_REACHED,

@@ -46,7 +46,7 @@ final class Decided {
     static Decided on(Snapshot snapshot, Limits other) {
         return on(new Snapshot(
                 snapshot.nowMillis(), other, snapshot.agents(), snapshot.running(), snapshot.suspended(),
-                snapshot.waiting(), snapshot.usedMillis()));
+                snapshot.waiting(), snapshot.usedMillis(), snapshot.roomForImages()));
     }
 
     /** Who wants an executor. */
@@ -281,7 +281,8 @@ final class Decided {
                                         new HashSet<>(item.agents()), item.reservedAgent(),
                                         item.expectedMillis())),
                         random),
-                snapshot.usedMillis());
+                snapshot.usedMillis(),
+                snapshot.roomForImages());
     }
 
     private static <T> List<T> shuffled(Stream<T> stream, Random random) {

@@ -12,6 +12,7 @@ import io.jenkins.plugins.preemptible.engine.policy.Snapshot.WaitingItem;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -111,6 +112,23 @@ class PreemptionPolicyTest {
         running.add(new RunningStage("stage", "a", 5, NOW - 20_000, NOW - 20_000, 0, 10_000, null, 0));
         waits("item", 5, 10, "a");
         decides(suspend("stage", "item", "a", Reason.TIME_SLICE_USED_UP));
+    }
+
+    @Test
+    void withoutRoomForImagesOnlyWhatMayStayInMemoryIsSuspended() {
+        limits = NO_SLICE.withMemory(0, 1_000);
+        for (long free : new long[] {-1, 999, 1_000}) {
+            Agent agent = new Agent("a", Set.of(), 0, true, AgentState.THERE, free, 0, 0, 0);
+            RunningStage stage = new RunningStage("stage", "a", 5, NOW - 500, NOW - 500, 0, 0, null, 0);
+            WaitingItem item = new WaitingItem("item", 1, NOW - 10, Set.of("a"), null);
+            assertEquals(
+                    List.of(free == 999
+                            ? keep("item", Reason.NO_ROOM_FOR_IMAGE)
+                            : suspend("stage", "item", "a", Reason.HIGHER_PRIORITY_WAITS)),
+                    PreemptionPolicy.decide(new Snapshot(
+                            NOW, limits, List.of(agent), List.of(stage), List.of(), List.of(item), Map.of(), false)),
+                    () -> free + " bytes are free");
+        }
     }
 
     @Test
