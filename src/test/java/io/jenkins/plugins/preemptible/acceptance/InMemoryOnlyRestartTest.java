@@ -54,8 +54,9 @@ class InMemoryOnlyRestartTest extends Restarts {
                 assertThat(log, containsString(InMemoryOnlyTest.FROM_FROZEN));
                 assertThat(log, not(containsString("sealed")));
                 assertEquals(2, log.split(InMemoryOnlyTest.TOLD, -1).length, "said once: " + log);
-                nothingLeft(j, build(j, form), node);
             }
+            nothingLeft(j, build(j, "own"), "worker");
+            nothingLeft(j, build(j, "nested"), "other");
             assertThat(InMemoryOnlyTest.saved(j.jenkins.getRootDir()), not(containsString("imageKey")));
         });
     }
