@@ -6,10 +6,18 @@ import com.cloudbees.hudson.plugins.folder.AbstractFolderPropertyDescriptor;
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import edu.umd.cs.findbugs.annotations.NonNull;
 import hudson.Extension;
+import hudson.XmlFile;
 import hudson.model.Descriptor;
+import hudson.model.Item;
 import hudson.model.ItemGroup;
+import hudson.model.Saveable;
+import hudson.model.listeners.ItemListener;
+import hudson.model.listeners.SaveableListener;
 import hudson.util.FormValidation;
 import io.jenkins.plugins.preemptible.hand.PreemptiblePermissions;
+import java.io.IOException;
+import java.util.logging.Level;
+import java.util.logging.Logger;
 import jenkins.model.Jenkins;
 import net.sf.json.JSONObject;
 import org.jenkinsci.Symbol;
@@ -32,6 +40,8 @@ import org.kohsuke.stapler.verb.POST;
  * Present only where the Folders plugin is.
  */
 public final class FolderBestPriority extends AbstractFolderProperty<AbstractFolder<?>> {
+
+    private static final Logger LOGGER = Logger.getLogger(FolderBestPriority.class.getName());
 
     @CheckForNull
     private final Integer bestPriority;
@@ -103,6 +113,50 @@ public final class FolderBestPriority extends AbstractFolderProperty<AbstractFol
             return value.isBlank()
                     ? FormValidation.ok()
                     : Range.FOLDER_BEST_PRIORITY.check(value, PreemptiblePermissions.MANAGE);
+        }
+    }
+
+    /**
+     * Writes a folder again that was loaded from somebody's XML without the property in it: that XML is on disk by then, and
+     * would count when Jenkins reads it itself after a restart.
+     */
+    private static void writeWithoutDropped(Saveable saved, XmlFile file) {
+        if (!(saved instanceof AbstractFolder<?> folder)
+                || folder.getProperties().get(FolderBestPriority.class) != null) {
+            return;
+        }
+        try {
+            // Jenkins parses and writes what it is sent, so that the name stands there as it is.
+            if (file.exists() && file.asString().contains(FolderBestPriority.class.getName())) {
+                folder.save();
+            }
+        } catch (IOException x) {
+            LOGGER.log(Level.WARNING, x, () -> "The limit that was refused is still in " + file);
+        }
+    }
+
+    /** Looks at a folder that was changed. */
+    @Extension(optional = true)
+    public static final class Changed extends SaveableListener {
+        @Override
+        public void onChange(Saveable saved, XmlFile file) {
+            writeWithoutDropped(saved, file);
+        }
+    }
+
+    /** Looks at a folder that was made from XML, or copied. */
+    @Extension(optional = true)
+    public static final class Created extends ItemListener {
+        @Override
+        public void onCreated(Item item) {
+            if (item instanceof AbstractFolder<?> folder) {
+                writeWithoutDropped(folder, folder.getConfigFile());
+            }
+        }
+
+        @Override
+        public void onCopied(Item source, Item item) {
+            onCreated(item);
         }
     }
 

@@ -39,7 +39,7 @@ public final class ArchiveRoom {
         /** For people, with its full stop. */
         public String sentence() {
             return "The controller's disk has " + StageLog.size(freeBytes) + " free, and "
-                    + StageLog.size(floorBytes) + " of it are kept free of images.";
+                    + StageLog.size(floorBytes) + " are kept free of images.";
         }
     }
 

@@ -8,6 +8,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.cloudbees.hudson.plugins.folder.Folder;
 import hudson.model.Item;
 import hudson.model.ItemGroup;
+import hudson.model.User;
+import hudson.security.ACL;
+import hudson.security.ACLContext;
 import io.jenkins.plugins.preemptible.hand.PreemptiblePermissions;
 import io.jenkins.plugins.preemptible.queue.Priorities;
 import java.net.URL;
@@ -44,7 +47,7 @@ class FolderBestPriorityTest {
         j.jenkins.setSecurityRealm(j.createDummySecurityRealm());
         j.jenkins.setAuthorizationStrategy(new MockAuthorizationStrategy()
                 .grant(Jenkins.ADMINISTER).everywhere().to("admin")
-                .grant(Jenkins.READ, Item.READ, Item.EXTENDED_READ, Item.CONFIGURE).everywhere().to("owner", "manager")
+                .grant(Jenkins.READ, Item.READ, Item.EXTENDED_READ, Item.CONFIGURE, Item.CREATE).everywhere().to("owner", "manager")
                 .grant(PreemptiblePermissions.MANAGE).everywhere().to("manager"));
     }
 
@@ -103,14 +106,15 @@ class FolderBestPriorityTest {
         HtmlPage page = page("owner");
         assertTrue(page.getElementsByName(FIELD).isEmpty(), "there is nothing to type into");
         j.submit(page.getFormByName("config"));
-        assertEquals(new BestPriority(4, "team"), BestPriority.in(team), "his page leaves it as it is");
+        assertEquals(new BestPriority(4, "team"), BestPriority.in(team), "their page leaves it as it is");
 
         WebRequest sent = new WebRequest(new URL(j.getURL(), "job/team/configSubmit"), HttpMethod.POST);
         String asked = "\"io-jenkins-plugins-preemptible-config-FolderBestPriority\":{\"bestPriority\":\"1\"}";
-        String json = "{\"properties\":{" + asked + "}," + asked + "}";
+        String json = "{\"description\":\"sent\",\"properties\":{" + asked + "}," + asked + "}";
         sent.setRequestParameters(List.of(new NameValuePair("json", json)));
         as("owner").getPage(as("owner").addCrumb(sent));
-        assertEquals(new BestPriority(4, "team"), BestPriority.in(team), "what he sends does not count");
+        assertEquals("sent", team.getDescription(), "it was read");
+        assertEquals(new BestPriority(4, "team"), BestPriority.in(team), "what they send does not count");
     }
 
     @Test
@@ -118,17 +122,44 @@ class FolderBestPriorityTest {
         team.addProperty(new FolderBestPriority(4));
         String xml = team.getConfigFile().asString();
         assertTrue(xml.contains("<bestPriority>4</bestPriority>"), xml);
-        WebRequest sent = new WebRequest(new URL(j.getURL(), "job/team/config.xml"), HttpMethod.POST);
+        String more = xml.replace("<bestPriority>4<", "<bestPriority>1<");
+        String element = FolderBestPriority.class.getName();
+        String disguised = more.replaceAll("<" + element + "[^>]*>", "<p class='" + element.replace("Pri", "Pr&#105;") + "'>")
+                .replace("</" + element + ">", "</p>");
+        assertTrue(disguised.contains("Pr&#105;") && !disguised.contains(element), disguised);
+        assertEquals(200, post("job/team/config.xml", more));
+        assertEquals(200, post("job/team/createItem?name=made", disguised));
+        assertEquals(new BestPriority(3, null), in("team"));
+        assertEquals(new BestPriority(3, null), in("team/made"));
+        j.jenkins.reload();
+        assertEquals(new BestPriority(3, null), in("team"), "after loading what was saved");
+        assertEquals(new BestPriority(3, null), in("team/made"), "after loading what was saved");
+    }
+
+    @Test
+    void aCopyOfAFolderDoesNotCopyItsLimitForThoseWhoMayNotSetIt() throws Exception {
+        inner.addProperty(new FolderBestPriority(1));
+        for (String who : new String[] {"owner", "admin"}) {
+            try (ACLContext as = ACL.as2(User.getById(who, true).impersonate2())) {
+                team.copy(inner, who);
+            }
+        }
+        j.jenkins.reload();
+        assertEquals(new BestPriority(1, "team/inner"), in("team/inner"));
+        assertEquals(new BestPriority(3, null), in("team/owner"));
+        assertEquals(new BestPriority(1, "team/admin"), in("team/admin"));
+    }
+
+    private BestPriority in(String folder) {
+        return BestPriority.in((ItemGroup<?>) j.jenkins.getItemByFullName(folder));
+    }
+
+    private int post(String path, String xml) throws Exception {
+        WebRequest sent = new WebRequest(new URL(j.getURL(), path), HttpMethod.POST);
         sent.setAdditionalHeader("Content-Type", "application/xml");
         sent.setAdditionalHeader(j.jenkins.getCrumbIssuer().getCrumbRequestField(), "test");
-        sent.setRequestBody(xml.replace("<bestPriority>4<", "<bestPriority>1<"));
-        assertEquals(200, as("owner").getPage(sent).getWebResponse().getStatusCode());
-        assertEquals(3, BestPriority.in((ItemGroup<?>) j.jenkins.getItemByFullName("team")).priority());
-        j.jenkins.reload();
-        assertEquals(
-                3,
-                BestPriority.in((ItemGroup<?>) j.jenkins.getItemByFullName("team")).priority(),
-                "after loading what was saved");
+        sent.setRequestBody(xml);
+        return as("owner").getPage(sent).getWebResponse().getStatusCode();
     }
 
     private JenkinsRule.WebClient as(String user) throws Exception {
