@@ -140,6 +140,12 @@ final class Rig {
         return agent;
     }
 
+    /** Settings and priorities for an agent that a test makes itself. */
+    void prepare() {
+        forTests();
+        usePriorities();
+    }
+
     private static void forTests() {
         PreemptibleConfiguration configuration = PreemptibleConfiguration.get();
         // No shortest run: the tests would have to wait it out.
