@@ -7,7 +7,15 @@
  * 3. request.c    the words on standard input, which only the user's own processes ever look at
  * 4. record.c     what root remembers of a stage
  * 5. group.c      the stage's control group
- * 6. stage.c      the stage's namespaces: start and enter
+ * 6. process.c    the stage's init, and becoming the user's program
+ * 7. stage.c      the stage's namespaces: start and enter
+ *
+ * The level "checkpoints" has in place of stage.c, with CHECKPOINTS, CRIU, PRELOAD and HOOK defined:
+ * 8. userns.c     a stage whose namespaces belong to a user namespace of root's: start and enter
+ * 9. mounts.c     the host's mounts that a stage has, and criu's view of them
+ * 10. checkpoint.c  criu inside of that user namespace: dump and restore
+ * 11. broker.c    the one thing that only the initial user namespace can open for criu
+ * 12. preload.c   the library in criu that asks the broker
  *
  * Rules that hold in every file:
  * - All signals stay blocked until the process is the user's. Whoever kills or freezes it meets a state from which 'kill'
@@ -44,6 +52,8 @@ enum exit_status { DONE = 0, REFUSED = 1, NOT_UNDERSTOOD = 2, NOT_ENTERED = 125 
 #define NO_RIGHTS "NO_RIGHTS"
 #define KERNEL_WAIT "KERNEL_WAIT"
 #define LAUNCH_FAILED "LAUNCH_FAILED"
+#define CRIU_FAILED "CRIU_FAILED"
+#define IMAGE_UNUSABLE "IMAGE_UNUSABLE"
 
 /* --- main.c ------------------------------------------------------------------------------------------------------ */
 
@@ -119,7 +129,11 @@ bool kill_group(const struct stage_group *group);
 
 /* --- record.c ---------------------------------------------------------------------------------------------------- */
 
+#ifdef CHECKPOINTS
+enum { USER, MNT, PID, IPC, TIME, NAMESPACES };
+#else
 enum { MNT, PID, IPC, NAMESPACES };
+#endif
 extern const char *const namespace_names[NAMESPACES];
 
 struct namespace_id {
@@ -158,10 +172,36 @@ void remove_stage(int home, int stage, const char *id);
 /* Of this boot. */
 void read_boot(char boot[40]);
 
-/* --- stage.c ----------------------------------------------------------------------------------------------------- */
+/* --- process.c --------------------------------------------------------------------------------------------------- */
+
+/* What a new process of a stage could not do, on its way to the one who waits for it. */
+struct trouble {
+	int number;
+	char what[60];
+};
+
+noreturn void tell(int told, const char *what);
+
+/* Becomes the user's program; 'told' is closed by the kernel when that succeeds. */
+noreturn void run(const struct request *request, int told);
+
+int open_namespace(pid_t pid, const char *name);
+
+/* Field 22 of /proc/PID/stat; 0 when there is no such process. */
+unsigned long long ticks_of(pid_t pid);
+
+/* Those of the init. */
+void note_namespaces(struct record *record);
+
+/* Waits until the init has become the user's program; ends everything where it could not. */
+void await_init(struct record *record, int go, int told);
 
 /* What is true of a stage's init now. */
 bool is_alive(const struct record *record);
+
+noreturn void refuse_namespaces(void);
+
+/* --- stage.c ----------------------------------------------------------------------------------------------------- */
 
 void start_stage(int stage, struct record *record, const struct caller *caller, const struct request *request);
 
@@ -170,5 +210,75 @@ int enter_stage(const struct record *record, const struct caller *caller, const 
 
 /* Makes a stage that ends at once; refuses when this host cannot. */
 void try_stage(const struct caller *caller);
+
+#ifndef CHECKPOINTS
+
+/* A stage of this level is never between two states. */
+static inline void repair_stage(int stage, const struct record *record)
+{
+	(void) stage;
+	(void) record;
+}
+
+#else
+
+/* Added to the user's id: an id for each user that nothing else on the host has. */
+#define SUBSTITUTE_BASE 2100000000u
+
+/* --- userns.c ---------------------------------------------------------------------------------------------------- */
+
+/* Set before start_stage(): the stage keeps the host's /tmp. */
+extern bool keeps_host_tmp;
+
+/* The user's substitute for root inside; refuses when somebody else could have the id. */
+uid_t substitute_of(const struct caller *caller);
+
+/* Only the user, the user's groups and the substitute exist in the new user namespace. */
+void write_maps(const struct caller *caller, pid_t child);
+
+/* In the user namespace: becomes its root, which is the substitute outside, with the user's groups. */
+bool become_substitute(const struct caller *caller);
+
+/* Those of the init, which are the record's; the caller closes them. TIME is -1 where it is the host's. */
+void open_namespaces(const struct record *record, int spaces[NAMESPACES]);
+
+/* --- mounts.c ---------------------------------------------------------------------------------------------------- */
+
+#define MOST_MOUNTS 1024
+
+struct host_mounts {
+	int count;
+	char *at[MOST_MOUNTS];
+};
+
+/* Where criu's view of the host is mounted, in a mount namespace of each call's own. */
+#define YARD STORE "/yard"
+
+/* In a mount namespace of root's: takes out what no stage has. False with errno. */
+bool take_out_mounts(bool host_tmp);
+
+/* In a mount namespace of root's: an empty yard with a /proc of its own. False with errno. */
+bool make_yard(void);
+
+/* Binds the root and each of the host's mounts into the yard, each without its children: YARD/root, YARD/0, YARD/1 ... */
+bool fill_yard(struct host_mounts *mounts);
+
+/* --- checkpoint.c ------------------------------------------------------------------------------------------------ */
+
+/* Ends what a dump left that was cut off; the caller holds the stage's lock. */
+void repair_stage(int stage, const struct record *record);
+
+/* Returns criu's exit code. */
+int dump_stage(int stage, const struct record *record, const struct caller *caller);
+
+/* Returns when the restored stage runs and was looked at; refuses, with nothing left of it. */
+void restore_stage(int stage, struct record *record, const struct caller *caller);
+
+/* --- broker.c ---------------------------------------------------------------------------------------------------- */
+
+/* Serves one dump until its socket closes. */
+noreturn void be_broker(int socket, const struct record *record, const struct caller *caller);
+
+#endif
 
 #endif

@@ -62,6 +62,8 @@ static void begin(struct work *work, bool locked)
 {
 	work->stage = open_stage(work->home, work->id, locked);
 	work->recorded = read_record(work->stage, &work->record);
+	if (locked && work->recorded)
+		repair_stage(work->stage, &work->record);
 }
 
 /* Refuses where there is nothing that could be frozen, thawed or entered. */
@@ -81,15 +83,14 @@ static int check(struct work *work)
 	return DONE;
 }
 
-static int start(struct work *work)
+/* A group with a new name, and a record that says so. */
+static void prepare(struct work *work)
 {
-	struct request request;
-	read_request(&request);
-	work->stage = create_stage(work->home, work->id);
 	unfinished = work;
 	struct timespec now;
 	clock_gettime(CLOCK_REALTIME, &now);
 	struct record *record = &work->record;
+	memset(record, 0, sizeof *record);
 	record->state = STARTING;
 	record->started = now.tv_sec * 1000LL + now.tv_nsec / 1000000;
 	read_boot(record->boot);
@@ -98,10 +99,23 @@ static int start(struct work *work)
 	write_record(work->stage, record);
 	work->recorded = true;
 	make_group(&record->group);
-	start_stage(work->stage, record, &work->caller, &request);
+}
+
+static int answer_running(const struct record *record)
+{
 	unfinished = NULL;
 	printf("ok\nstate running\ninit %d\nstarted %lld\ngroup %s\n", (int) record->init, record->started, record->group.path);
 	return DONE;
+}
+
+static int start(struct work *work)
+{
+	struct request request;
+	read_request(&request);
+	work->stage = create_stage(work->home, work->id);
+	prepare(work);
+	start_stage(work->stage, &work->record, &work->caller, &request);
+	return answer_running(&work->record);
 }
 
 static int enter(struct work *work)
@@ -193,10 +207,51 @@ static int forget(struct work *work)
 	return DONE;
 }
 
+#ifdef CHECKPOINTS
+
+#define LEVEL "checkpoints"
+
+static int start_host_tmp(struct work *work)
+{
+	keeps_host_tmp = true;
+	return start(work);
+}
+
+static int dump(struct work *work)
+{
+	begin(work, true);
+	close(group_of_living(work));
+	printf("ok\ncode %d\n", dump_stage(work->stage, &work->record, &work->caller));
+	return DONE;
+}
+
+/* The stage may be one of another host's, or one that was killed when it was suspended. */
+static int restore(struct work *work)
+{
+	struct stat seen;
+	if (fstatat(work->home, work->id, &seen, AT_SYMLINK_NOFOLLOW) != 0) {
+		work->stage = create_stage(work->home, work->id);
+	} else {
+		begin(work, true);
+		if (work->recorded && work->record.state != KILLED && is_alive(&work->record))
+			refuse(STAGE_RUNS, "%s", work->id);
+		end(work);
+	}
+	prepare(work);
+	restore_stage(work->stage, &work->record, &work->caller);
+	return answer_running(&work->record);
+}
+
+#else
+
+#define LEVEL "memory"
+
+#endif
+
 static int version(struct work *work)
 {
 	(void) work;
-	printf("ok\nprotocol %d\nlevel memory\n", PROTOCOL);
+	printf("ok\nprotocol %d\nlevel %s\n", PROTOCOL, LEVEL);
 	return DONE;
 }
 
@@ -208,6 +263,9 @@ static const struct verb {
 	{"version", false, version}, {"check", false, check}, {"start", true, start}, {"enter", true, enter},
 	{"status", true, status}, {"freeze", true, freeze_verb}, {"thaw", true, thaw_verb}, {"kill", true, kill_verb},
 	{"forget", true, forget},
+#ifdef CHECKPOINTS
+	{"start-host-tmp", true, start_host_tmp}, {"dump", true, dump}, {"restore", true, restore},
+#endif
 };
 
 /* Lower-case letters, digits and hyphens, 1 to 63 of them: what may stand in a file's name, with no other meaning. */

@@ -19,7 +19,11 @@
 #define FORM "preemptible " "2\n"
 
 static const char *const state_names[] = {"starting", "running", "killed"};
+#ifdef CHECKPOINTS
+const char *const namespace_names[NAMESPACES] = {"user", "mnt", "pid", "ipc", "time"};
+#else
 const char *const namespace_names[NAMESPACES] = {"mnt", "pid", "ipc"};
+#endif
 
 /* Everything on the way is root's alone since the installation; a folder that is not was made by nobody of ours. */
 static int open_own(int at, const char *name)

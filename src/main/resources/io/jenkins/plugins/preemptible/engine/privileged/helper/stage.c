@@ -22,34 +22,6 @@
 
 #define BIT(capability) (UINT64_C(1) << (capability))
 
-/* What a new process of a stage could not do, on its way to the one who waits for it. */
-struct trouble {
-	int number;
-	char what[60];
-};
-
-static noreturn void tell(int told, const char *what)
-{
-	struct trouble trouble = {.number = errno};
-	strncpy(trouble.what, what, sizeof trouble.what - 1);
-	ssize_t ignored = write(told, &trouble, sizeof trouble);
-	(void) ignored;
-	_exit(NOT_ENTERED);
-}
-
-/* Becomes the user's program; 'told' is closed by the kernel when that succeeds. */
-static noreturn void run(const struct request *request, int told)
-{
-	sigset_t none;
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	/* A working folder of root's choosing, until the user's own program has chosen one. */
-	if (chdir("/") != 0)
-		tell(told, "enter /");
-	execve(request->command[0], request->command, request->environment);
-	tell(told, "execute the program");
-}
-
 /* --- start ------------------------------------------------------------------------------------------------------- */
 
 /* Root's code still, as the first process of the new namespaces; nothing of the user's has run in them. */
@@ -73,46 +45,6 @@ static noreturn void be_init(const struct caller *caller, const struct request *
 	if (!request)
 		_exit(DONE);
 	run(request, told);
-}
-
-static int open_namespace(pid_t pid, const char *name)
-{
-	char path[64];
-	snprintf(path, sizeof path, "/proc/%d/ns/%s", (int) pid, name);
-	return open(path, O_RDONLY | O_CLOEXEC);
-}
-
-/* Field 22 of /proc/PID/stat; 0 when there is no such process. */
-static unsigned long long ticks_of(pid_t pid)
-{
-	char path[64], line[1024] = "";
-	snprintf(path, sizeof path, "/proc/%d/stat", (int) pid);
-	FILE *in = fopen(path, "re");
-	if (!in)
-		return 0;
-	size_t length = fread(line, 1, sizeof line - 1, in);
-	fclose(in);
-	line[length] = '\0';
-	/* The name in it is the process's to choose: only what follows its last parenthesis counts. */
-	const char *at = strrchr(line, ')');
-	char state = '\0';
-	unsigned long long ticks = 0;
-	if (!at || sscanf(at + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &state,
-			  &ticks) != 2 || state == 'Z' || state == 'X')
-		return 0;
-	return ticks;
-}
-
-static void note_namespaces(struct record *record)
-{
-	for (int which = 0; which < NAMESPACES; which++) {
-		struct stat seen;
-		int space = open_namespace(record->init, namespace_names[which]);
-		if (space < 0 || fstat(space, &seen) != 0)
-			refuse_errno(LAUNCH_FAILED, "the stage's namespaces cannot be looked at");
-		record->namespaces[which] = (struct namespace_id){seen.st_dev, seen.st_ino};
-		close(space);
-	}
 }
 
 /* Starts the init, which waits on the pipe that is returned; what it cannot do comes through 'told'. */
@@ -149,22 +81,6 @@ static int clone_init(struct record *record, const struct caller *caller, const 
 	return go[1];
 }
 
-/* Waits until the init has become the user's program; ends everything where it could not. */
-static void await_init(struct record *record, int go, int told)
-{
-	struct trouble trouble;
-	bool gone = write(go, "1", 1) != 1;
-	close(go);
-	ssize_t got = gone ? 0 : read(told, &trouble, sizeof trouble);
-	close(told);
-	if (got != sizeof trouble)
-		return;
-	kill_group(&record->group);
-	trouble.what[sizeof trouble.what - 1] = '\0';
-	errno = trouble.number;
-	refuse(LAUNCH_FAILED, "the stage cannot %s: %s", trouble.what, strerror(trouble.number));
-}
-
 void start_stage(int stage, struct record *record, const struct caller *caller, const struct request *request)
 {
 	int told;
@@ -190,19 +106,6 @@ void try_stage(const struct caller *caller)
 }
 
 /* --- enter ------------------------------------------------------------------------------------------------------- */
-
-bool is_alive(const struct record *record)
-{
-	char boot[40];
-	read_boot(boot);
-	return record->init > 0 && strcmp(boot, record->boot) == 0 && ticks_of(record->init) == record->init_ticks
-		&& record->init_ticks != 0;
-}
-
-static noreturn void refuse_namespaces(void)
-{
-	refuse(STAGE_ENDED, "the stage's init is gone or has left the namespaces that were made for it");
-}
 
 /* Whether a namespace belongs to the user namespace that this process is in: one that a user made does not. */
 static bool is_ours(int space)

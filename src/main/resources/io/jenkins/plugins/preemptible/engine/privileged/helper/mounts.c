@@ -1,0 +1,193 @@
+/*
+ * The host's mounts. A path of one may lead through a folder of the user's, who could put a link in its place: a mount is
+ * used only through a descriptor that was opened without links and is the root of this very mount.
+ */
+#define _GNU_SOURCE
+#include "helper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+struct mount_line {
+	int id;
+	char at[PATH_MAX];
+	char kind[64];
+};
+
+static struct mount_line lines[MOST_MOUNTS];
+
+/* Blank, tab, newline and backslash stand in mountinfo as three octal digits. */
+static void unescape(char *text)
+{
+	char *to = text;
+	for (; *text; text++) {
+		if (*text == '\\' && text[1] && text[2] && text[3]) {
+			*to++ = (char) ((text[1] - '0') * 64 + (text[2] - '0') * 8 + (text[3] - '0'));
+			text += 3;
+		} else {
+			*to++ = *text;
+		}
+	}
+	*to = '\0';
+}
+
+/* -1 with errno. */
+static int read_mounts(void)
+{
+	FILE *in = fopen("/proc/self/mountinfo", "re");
+	char *line = NULL;
+	size_t size = 0;
+	int count = 0;
+	if (!in)
+		return -1;
+	while (count >= 0 && getline(&line, &size, in) > 0) {
+		const char *rest = strstr(line, " - ");
+		if (count == MOST_MOUNTS) {
+			errno = E2BIG;
+			count = -1;
+		} else if (rest && sscanf(line, "%d %*d %*s %*s %4095s", &lines[count].id, lines[count].at) == 2
+			   && sscanf(rest, " - %63s", lines[count].kind) == 1) {
+			unescape(lines[count++].at);
+		}
+	}
+	free(line);
+	fclose(in);
+	return count;
+}
+
+/* -1 when its path leads to anything else. */
+static int open_mount(const struct mount_line *line)
+{
+	struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+	struct statx seen;
+	int fd = (int) syscall(SYS_openat2, AT_FDCWD, line->at, &how, sizeof how);
+	if (fd >= 0 && statx(fd, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, STATX_MNT_ID, &seen) == 0
+	    && (seen.stx_mask & STATX_MNT_ID) && seen.stx_mnt_id == (unsigned) line->id
+	    && (seen.stx_attributes & STATX_ATTR_MOUNT_ROOT))
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+static bool is_below(const char *path, const char *folder)
+{
+	size_t length = strlen(folder);
+	return strncmp(path, folder, length) == 0 && (path[length] == '\0' || path[length] == '/');
+}
+
+/* What the stage has of its own, what comes and goes with others, and what would hang when somebody else ends. */
+static bool is_unwanted(const struct mount_line *line, bool host_tmp)
+{
+	static const char *const own[] = {"/dev/shm", "/dev/pts", YARD};
+	static const char *const others[] = {
+		"/var/lib/docker/", "/var/lib/containers/", "/var/lib/containerd/", "/run/containerd/", "/run/docker/"};
+	for (size_t at = 0; at < sizeof own / sizeof *own; at++)
+		if (is_below(line->at, own[at]))
+			return true;
+	for (size_t at = 0; at < sizeof others / sizeof *others; at++)
+		if (strncmp(line->at, others[at], strlen(others[at])) == 0)
+			return true;
+	return (is_below(line->at, "/proc") && strcmp(line->at, "/proc") != 0) || (!host_tmp && is_below(line->at, "/tmp"))
+		|| strcmp(line->kind, "nsfs") == 0 || strcmp(line->kind, "autofs") == 0
+		|| strncmp(line->kind, "fuse", 4) == 0 || strpbrk(line->at, "\n\r:") != NULL;
+}
+
+static void descriptor_path(char path[64], int fd)
+{
+	snprintf(path, 64, "/proc/self/fd/%d", fd);
+}
+
+bool take_out_mounts(bool host_tmp)
+{
+	/* With one go those below it: then the list is another. */
+	for (bool again = true; again;) {
+		int count = read_mounts();
+		if (count < 0)
+			return false;
+		again = false;
+		for (int which = count - 1; which >= 0 && !again; which--) {
+			int fd = is_unwanted(&lines[which], host_tmp) ? open_mount(&lines[which]) : -1;
+			char path[64];
+			if (fd < 0)
+				continue;
+			descriptor_path(path, fd);
+			again = umount2(path, MNT_DETACH) == 0;
+			close(fd);
+		}
+	}
+	return true;
+}
+
+bool make_yard(void)
+{
+	struct stat seen;
+	if ((mkdir(YARD, 0755) != 0 && errno != EEXIST) || lstat(YARD, &seen) != 0)
+		return false;
+	if (!S_ISDIR(seen.st_mode) || seen.st_uid != 0 || (seen.st_mode & 022) != 0) {
+		errno = EPERM;
+		return false;
+	}
+	/* Where parts of the host's /proc are covered (containers), the kernel lets nobody mount one in a user namespace that
+	 * sees none which is whole. */
+	return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0
+		&& mount("yard", YARD, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=755,size=4m") == 0
+		&& mkdir(YARD "/proc", 0755) == 0
+		&& mount("proc", YARD "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0;
+}
+
+/* A folder or a file for it, as the kernel asks for. */
+static bool bind_to(const char *from, int fd, const char *to)
+{
+	struct stat seen;
+	if (fd >= 0 && fstat(fd, &seen) != 0)
+		return false;
+	if (fd < 0 || S_ISDIR(seen.st_mode)) {
+		if (mkdir(to, 0755) != 0)
+			return false;
+	} else {
+		int file = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+		if (file < 0)
+			return false;
+		close(file);
+	}
+	return mount(from, to, NULL, MS_BIND, NULL) == 0;
+}
+
+bool fill_yard(struct host_mounts *mounts)
+{
+	/* Without children: a namespace of less rights may not copy a mount and leave out what covers parts of it. */
+	if (!bind_to("/", -1, YARD "/root"))
+		return false;
+	/* For each mount of the image that this host has no more. */
+	if (mkdir(YARD "/none", 0755) != 0)
+		return false;
+	int count = read_mounts();
+	if (count < 0)
+		return false;
+	mounts->count = 0;
+	for (int which = 0; which < count; which++) {
+		if (strcmp(lines[which].at, "/") == 0 || is_below(lines[which].at, "/proc") || is_unwanted(&lines[which], true))
+			continue;
+		int fd = open_mount(&lines[which]);
+		if (fd < 0)
+			continue;
+		char from[64], to[PATH_MAX];
+		descriptor_path(from, fd);
+		snprintf(to, sizeof to, YARD "/%d", mounts->count);
+		if (!bind_to(from, fd, to))
+			return false;
+		close(fd);
+		mounts->at[mounts->count++] = strdup(lines[which].at);
+	}
+	return true;
+}
