@@ -15,7 +15,11 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
@@ -25,7 +29,8 @@ import java.util.regex.Pattern;
  *   <li>The program is compiled here from the sources that this jar carries, by the host's C compiler. The jar, the
  *       compiler and every folder above them have to be root's alone, or nothing is installed.
  *   <li>A rule of sudo's, checked by visudo first, lets the user call this one program as root.
- *   <li>Installing again replaces the program and keeps the stages; {@link #remove} takes the rule away first.
+ *   <li>Installing again replaces the program, keeps the stages, and adds to the users whom the rule names; {@link #remove}
+ *       takes the rule away first, for all of them.
  * </ol>
  *
  * @param program what sudo is to call, such as {@link PrivilegedPart#USUAL}
@@ -39,7 +44,7 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
     private static final List<String> TOOLS = List.of("sudo", "visudo");
     private static final List<String> COMPILERS = List.of("cc", "gcc", "clang");
     private static final List<String> SOURCES =
-            List.of("helper.h", "main.c", "caller.c", "request.c", "record.c", "group.c", "stage.c");
+            List.of("helper.h", "main.c", "caller.c", "request.c", "record.c", "group.c", "process.c", "stage.c");
     private static final List<String> FLAGS = List.of(
             "-std=gnu17", "-O2", "-Wall", "-Wextra", "-fPIE", "-pie", "-fstack-protector-strong",
             "-D_FORTIFY_SOURCE=2", "-Wl,-z,relro,-z,now");
@@ -74,7 +79,7 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
     /**
      * Installs it.
      *
-     * @param who a user, or a group with % in front
+     * @param who a user, or a group with % in front, beside those that it was installed for before
      * @param jars what this program consists of
      * @throws RefusedInstall when it would not be safe, cannot be compiled, or this is not root; what was installed before
      *     is as it was then
@@ -92,6 +97,7 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
         // Whoever can change them before they are used is root as soon as the program is called.
         for (Path jar : jars) {
             requireRoots(jar.toRealPath(), "the program");
+            requireRootsSources(jar.toRealPath());
         }
         refuseOldStages();
         folder(store, "rwx--x--x");
@@ -101,7 +107,7 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
         requireRoots(rule.getParent(), "sudo's rules");
         compile();
         requireRoots(program, "it");
-        putRule(text("sudoers", who));
+        putRule(rule(who));
         for (String old : OLD_FOLDERS) {
             StageFolder.delete(store.resolve(old));
         }
@@ -118,6 +124,23 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
         if (!found.ok()) {
             throw new RefusedInstall("There is no " + (group ? "group " + who.substring(1) : "user " + who)
                     + " on this host; make it first");
+        }
+    }
+
+    // A jar in a checkout was built from that as root, just before: whoever could change the one could choose the other.
+    private static void requireRootsSources(Path jar) throws RefusedInstall, IOException {
+        for (Path at = jar.getParent(); at != null; at = at.getParent()) {
+            Path sources = at.resolve("src/main");
+            if (!Files.isDirectory(sources) || !Files.exists(at.resolve("preempt"))) {
+                continue;
+            }
+            requireRoots(at.resolve("preempt"), "the program");
+            for (Path part : List.of(sources, at.resolve(".ci"))) {
+                Optional<Path> changeable = RootsOwn.changeableIn(part);
+                if (changeable.isPresent()) {
+                    requireRoots(changeable.get(), "the program");
+                }
+            }
         }
     }
 
@@ -155,7 +178,10 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
         Path work = Files.createTempDirectory(
                 store, ".build", PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
         try {
-            List<String> command = new ArrayList<>(List.of(compiler.toString()));
+            // The compiler looks for its parts where variables say, and uses them as root.
+            List<String> command = new ArrayList<>(List.of(
+                    HostTool.find("env").map(Path::toString).orElse("/usr/bin/env"), "-i",
+                    "PATH=/usr/sbin:/usr/bin:/sbin:/bin", compiler.toString()));
             command.addAll(FLAGS);
             command.add("-DSTORE=\"" + store + "\"");
             command.addAll(List.of("-o", work.resolve("program").toString()));
@@ -177,6 +203,24 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
         } finally {
             StageFolder.delete(work);
         }
+    }
+
+    /** For this user or group, and for those that the program was installed for before. */
+    private String rule(String who) throws IOException {
+        Set<String> all = new LinkedHashSet<>();
+        if (Files.exists(rule)) {
+            Pattern one = Pattern.compile("(\\S+) ALL=\\(root\\) NOPASSWD: " + Pattern.quote(program.toString()));
+            for (String line : Files.readAllLines(rule)) {
+                Matcher known = one.matcher(line);
+                if (known.matches()) {
+                    all.add(known.group(1));
+                }
+            }
+        }
+        all.add(who);
+        StringBuilder text = new StringBuilder(text("sudoers"));
+        all.forEach(each -> text.append(each + " ALL=(root) NOPASSWD: " + program + "\n"));
+        return text.toString();
     }
 
     // visudo first: a rule that sudo does not understand would lock everybody out.
@@ -267,11 +311,10 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
         Files.move(next, to, StandardCopyOption.ATOMIC_MOVE);
     }
 
-    private String text(String resource, String who) {
+    private String text(String resource) {
         try (InputStream in = PrivilegedInstall.class.getResourceAsStream(resource)) {
             return new String(in.readAllBytes(), StandardCharsets.UTF_8)
-                    .replace("@PROGRAM@", program.toString())
-                    .replace("@WHO@", who);
+                    .replace("@PROGRAM@", program.toString());
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
