@@ -150,7 +150,22 @@ final class PrivilegedHost implements AutoCloseable {
 
     /** Runs a command as a user. */
     Result call(User user, Map<String, String> environment, byte[] in, List<String> command) {
-        List<String> words = new ArrayList<>(List.of(
+        return call(List.of(), user, environment, in, command);
+    }
+
+    /** A shell command as a user, in surroundings that root's own shell command makes before. */
+    Result within(String rootsCommand, User user, String text, String... arguments) {
+        List<String> command = new ArrayList<>(List.of("/bin/sh", "-c", text, "sh"));
+        command.addAll(List.of(arguments));
+        return call(
+                List.of("/bin/sh", "-c", "set -e; " + rootsCommand + "; exec \"$@\"", "sh"),
+                user, Map.of(), new byte[0], command);
+    }
+
+    private Result call(
+            List<String> before, User user, Map<String, String> environment, byte[] in, List<String> command) {
+        List<String> words = new ArrayList<>(before);
+        words.addAll(List.of(
                 HostTool.find("setpriv").orElseThrow().toString(),
                 "--reuid", user.name(), "--regid", user.name(), "--init-groups",
                 "--inh-caps=-all", "--ambient-caps=-all", "--"));
