@@ -46,7 +46,7 @@ class WaysToRootTest {
 
     private static final byte[] NOTHING = new byte[0];
     private static final String SECRET = "the-secret-of-root";
-    private static final String IDLE = "exec sleep 1000";
+    private static final String IDLE = "exec >/dev/null 2>&1; exec /bin/sleep 1000";
     private static final String PATH = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";
     private static final List<String> LIVING = List.of("status", "freeze", "thaw");
 
@@ -116,7 +116,8 @@ class WaysToRootTest {
         installation(all);
         surroundings(all);
         assertTrue(all.size() >= 100, () -> "only " + all.size());
-        return all.entrySet().stream().map(way -> Arguments.of(way.getKey(), way.getValue()));
+        String only = System.getenv("WAYS");
+        return all.entrySet().stream().filter(w -> only == null || w.getKey().matches(only)).map(way -> Arguments.of(way.getKey(), way.getValue()));
     }
 
     @ParameterizedTest(name = "{0}")
@@ -254,7 +255,7 @@ class WaysToRootTest {
             kill(me, "path");
         });
         all.put("a request whose environment is for root", () -> {
-            byte[] body = body(List.of("/bin/sh", "-c", "exec >/dev/null 2>&1; " + IDLE), List.of(
+            byte[] body = body(List.of("/bin/sh", "-c", IDLE), List.of(
                     PATH, "LD_PRELOAD=" + library, "WAY_MARK=" + mark, "WAY=mark", "SUDO_UID=0", "BASH_ENV=" + evil,
                     "ENV=" + evil, "IFS=/", "=", "NO_EQUALS", "PATH=/nowhere", "\n;" + evil + "\n=x"));
             assertEquals(0, host.sudo(me, body, "start", "preload").code());
@@ -289,7 +290,7 @@ class WaysToRootTest {
         refusedCalls.put("sudo -s", "sudo -n -s " + program + " version");
         refusedCalls.put("sudo -i", "sudo -n -i " + program + " version");
         refusedCalls.put("sudo -e", "EDITOR=" + evil + " sudo -n -e " + program);
-        refusedCalls.put("sudo -D", "sudo -n -D " + me.home() + " " + program + " version");
+        refusedCalls.put("sudo -D", "sudo -n -D /etc " + program + " version");
         refusedCalls.put("sudo -R", "sudo -n -R " + me.home() + " " + program + " version");
         refusedCalls.put("sudo -C", "sudo -n -C 30 " + program + " version 9< /etc/passwd");
         refusedCalls.put("sudo with a password program", "SUDO_ASKPASS=" + evil + " sudo -A /bin/sh -c " + evil);
@@ -465,9 +466,9 @@ class WaysToRootTest {
                 "BAD_SPEC", host.shell(me, ways + " nonblocking /usr/bin/sudo -n " + program + " start folder")));
         all.put("a request that never comes holds nothing up", () -> {
             start(me, "waits", IDLE);
-            Result result = host.shell(me, "mkfifo never; sudo -n " + program + " enter waits <> never & p=$!; sudo -n "
-                    + program + " start other <> never & q=$!; sleep 0.3; sudo -n " + program + " kill waits && sudo -n "
-                    + program + " forget waits; : > never; rm never; wait");
+            Result result = host.shell(me, "sleep 1 | sudo -n " + program + " enter waits & sleep 1 | sudo -n "
+                    + program + " start other & sleep 0.2; sudo -n " + program + " kill waits && sudo -n " + program
+                    + " forget waits; wait");
             assertEquals("ok\nok\n", result.out().replaceAll("refused.*\n", ""), result::all);
         });
         all.put("arguments of odd bytes reach the program alone", () -> {
@@ -484,7 +485,7 @@ class WaysToRootTest {
         for (String name : List.of("output.log", "ready", "exit", "mounts")) {
             all.put("a stage's " + name + " that is a link to root's file", () -> {
                 Path own = own(me, Files.createDirectories(me.home().resolve("stages/" + name.replace(".", ""))));
-                Files.createSymbolicLink(own.resolve(name), secret);
+                own(me, Files.createSymbolicLink(own.resolve(name), secret));
                 String id = "link-" + name.replace(".", "");
                 host.sudo(me, body(StageLaunch.settling(
                         me.home(), "0022", own.resolve("output.log"), own, List.of("/bin/true")), List.of(PATH)), "start", id);
@@ -503,8 +504,8 @@ class WaysToRootTest {
                 me.home(), "0022; " + evil, Path.of("/dev/null"), me.home(), List.of("/bin/sleep", "1000"))));
         all.put("a working folder that becomes a link to root's while it is entered", () -> {
             own(me, Files.createDirectory(me.home().resolve("honest")));
-            Process flip = new ProcessBuilder("/bin/sh", "-c",
-                    "cd \"$1\"; while :; do ln -sfn honest racing; ln -sfn \"$2\" racing; done", "sh", me.home().toString(),
+            Process flip = new ProcessBuilder("/usr/bin/setpriv", "--reuid", me.name(), "--regid", me.name(), "--init-groups",
+                    "--", "/bin/sh", "-c", "cd \"$1\"; while :; do ln -sfn honest racing; ln -sfn \"$2\" racing; done", "sh", me.home().toString(),
                     host.store(me).toString()).start();
             try {
                 Path own = own(me, Files.createDirectories(me.home().resolve("stages/race")));
@@ -630,7 +631,9 @@ class WaysToRootTest {
                             List.of(PATH)), "start", "hijack");
                     assertEquals(0, started.code(), started::all);
                     until(() -> Files.exists(ready) && Files.size(ready) > 0, () -> "never hijacked");
-                    assertEquals("1", Files.readString(ready), "this kernel allows it");
+                    if (!way.equals("hijack-nested")) {
+                        assertEquals("1", Files.readString(ready), "this kernel allows it");
+                    }
                     Thread.sleep(20);
                     enterHijacked("hijack");
                     Files.delete(ready);
@@ -639,7 +642,7 @@ class WaysToRootTest {
         }
         all.put("a stage that a preloaded library hijacks", () -> {
             Path ready = me.home().resolve("ready-preload");
-            Result started = host.sudo(me, body(List.of("/bin/sleep", "1000"), List.of(PATH, "LD_PRELOAD=" + library,
+            Result started = host.sudo(me, body(List.of("/bin/sh", "-c", IDLE), List.of(PATH, "LD_PRELOAD=" + library,
                     "WAY=user,mnt", "WAY_EVIL=" + evil, "WAY_READY=" + ready)), "start", "hijack");
             assertEquals(0, started.code(), started::all);
             assertEquals(0, host.sudo(me, request("true"), "enter", "hijack").code(), "not yet");
@@ -700,7 +703,7 @@ class WaysToRootTest {
         Map<String, String> gains = new LinkedHashMap<>();
         gains.put("sudo in a stage", "sudo -n " + program + " version");
         gains.put("sudo of another mount in a stage", "/proc/1/root/usr/bin/sudo -n " + program + " version");
-        gains.put("su in a stage", "echo | su -c 'id -u'");
+        gains.put("su in a stage", "timeout 0.3 su -c 'id -u' < /dev/null");
         gains.put("the program itself in a stage", "SUDO_UID=$(id -u) " + program + " version");
         gains.put("a setuid program of root's in a stage", host.base + "/setuid -u");
         gains.put("a program with capabilities in a stage", host.base + "/capable -c 'cat " + secret + "'");
@@ -801,9 +804,9 @@ class WaysToRootTest {
         delegated("the caller's control group frozen and killed while root works in it", "", folder -> {
             for (int time = 0; time < 8; time++) {
                 String id = "midway" + time;
-                host.within("echo $$ > " + folder + "/cgroup.procs", me, "(sleep 0.00" + time + "; echo 1 > $1/cgroup.freeze;"
-                        + " sleep 0.02; echo 1 > $1/cgroup.kill) & printf '%s\\0' 2 /bin/sleep 1000 | sudo -n " + program
-                        + " start " + id + " >/dev/null 2>&1", folder.toString());
+                host.within("(sleep 0.00" + time + "; echo 1 > " + folder + "/cgroup.freeze; sleep 0.03; echo 1 > " + folder
+                        + "/cgroup.kill) >/dev/null 2>&1 & echo $$ > " + folder + "/cgroup.procs", me, "printf '%s\\0' 2 /bin/sleep"
+                        + " 1000 | sudo -n " + program + " start " + id + " >/dev/null 2>&1");
                 PrivilegedHost.root("sh", "-c", "echo 0 > " + folder + "/cgroup.freeze");
                 kill(me, id);
                 assertFalse(Files.exists(host.store(me).resolve(id)), id);
@@ -862,13 +865,19 @@ class WaysToRootTest {
                 }
                 way.go(folder);
             } finally {
-                for (String id : List.of("delegated", "expected", "deep", "threaded", "listed", "foldered", "public")) {
-                    kill(me, id);
-                }
+                endOthers();
                 PrivilegedHost.root("sh", "-c", "echo 1 > $1/cgroup.kill; n=0; until [ $n = 100 ] || find $1 -depth -type d"
                         + " -exec rmdir {} +; do n=$((n+1)); sleep 0.02; done", "sh", folder.toString());
             }
         });
+    }
+
+    private void endOthers() throws IOException {
+        for (String id : stages(me)) {
+            if (!id.equals("mine")) {
+                kill(me, id);
+            }
+        }
     }
 
     private Result startWithin(Path folder, String id) {
@@ -880,9 +889,9 @@ class WaysToRootTest {
 
     private void signals(Map<String, Way> all) {
         all.put("signals to root's process", () -> {
-            Result result = host.shell(me, "mkfifo wait; sudo -n " + program + " enter mine <> wait & p=$!; sleep 0.2; for q in"
+            Result result = host.shell(me, "sleep 0.6 | sudo -n " + program + " enter mine & sleep 0.2; for q in"
                     + " $(pgrep -u 0 -f '^" + program + " enter mine'); do for s in KILL STOP TERM HUP INT QUIT USR1 SEGV; do"
-                    + " kill -$s $q && echo sent $s; done; done; : > wait; wait $p; rm wait");
+                    + " kill -$s $q && echo sent $s; done; done; wait");
             assertFalse(result.out().contains("sent"), result::all);
         });
         Map<String, String> typed = Map.of(
@@ -899,7 +908,7 @@ class WaysToRootTest {
             }
         }));
         all.put("a timer that ends root's process", () -> {
-            for (int micros = 2000; micros < 30_000; micros += 2000) {
+            for (int micros = 4000; micros < 24_000; micros += 4000) {
                 host.call(me, Map.of(), request(IDLE), List.of(ways.toString(), "timer", "" + micros, "/usr/bin/sudo", "-n",
                         program, "start", "timed"));
                 kill(me, "timed");
@@ -969,11 +978,7 @@ class WaysToRootTest {
                 System.out.println(way + ": " + result.out().trim());
                 assertTrue(result.out().contains(" won 0\n"), result::all);
                 assertFalse(result.out().contains("seen 0 "), result::all);
-                for (String id : stages(me)) {
-                    if (id.startsWith("last")) {
-                        kill(me, id);
-                    }
-                }
+                endOthers();
             });
         }
         all.put("a process name with parentheses and lines", () -> {
@@ -1009,7 +1014,8 @@ class WaysToRootTest {
             // The small space of ids is a namespace's own, where the kernel has that (Linux 6.14).
             Result result = host.within("exec unshare --pid --fork --mount --mount-proc sh -c 'echo 400 >"
                     + " /proc/sys/kernel/pid_max; exec \"$@\"' sh \"$@\"", me, "max=$(cat /proc/sys/kernel/pid_max); [ $max = 400 ]"
-                    + " || { echo no own space of ids; exit; }; printf '%s\\0' 2 /bin/sleep 1000 > sleep; sudo -n " + program
+                    + " || { echo no own space of ids; exit; }; while [ $(sh -c 'echo $$') -lt 310 ]; do :; done;"
+                    + " printf '%s\\0' 2 /bin/sleep 1000 > sleep; sudo -n " + program
                     + " start again < sleep > answer 2>&1; init=$(sed -n 's/^init //p' answer); kill -9 $init; sleep 0.1; " + ways
                     + " reuse $init; kill -0 $init && echo there; for v in status freeze enter kill status; do sudo -n "
                     + program + " $v again < sleep 2>&1; done; kill -0 $init && echo there still; sudo -n " + program
@@ -1066,7 +1072,7 @@ class WaysToRootTest {
         all.put("a folder for the program that is a link of the user's", () -> {
             Path closed = Files.createDirectory(host.base.resolve("closed"));
             Files.setPosixFilePermissions(closed, PosixFilePermissions.fromString("rwx------"));
-            Files.createSymbolicLink(me.home().resolve("libexec"), closed);
+            own(me, Files.createSymbolicLink(me.home().resolve("libexec"), closed));
             notInstalled(
                     new PrivilegedInstall(me.home().resolve("libexec/preemptible"), host.place.store(), host.place.rule()),
                     "%" + host.group, host.source, "could change");

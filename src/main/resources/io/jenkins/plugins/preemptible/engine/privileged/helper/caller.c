@@ -14,11 +14,16 @@
 
 void find_caller(struct caller *caller)
 {
-	/* sudo sets it, whatever the user had there, and the rule lets no other variable through. */
-	const char *text = getenv("SUDO_UID");
+	/* sudo sets it, whatever the user had there. */
+	const char *given = getenv("SUDO_UID");
+	char text[32] = "";
+	if (given && strlen(given) < sizeof text)
+		strcpy(text, given);
+	/* No library that is called from here on, such as those of the user database, finds anything in it. */
+	clearenv();
 	char *end = NULL;
 	errno = 0;
-	unsigned long long id = text && *text >= '1' && *text <= '9' ? strtoull(text, &end, 10) : 0;
+	unsigned long long id = *text >= '1' && *text <= '9' ? strtoull(text, &end, 10) : 0;
 	if (id == 0 || errno != 0 || *end != '\0' || id >= 0xFFFFFFFEULL)
 		refuse(NO_RIGHTS, "this is to be called through sudo by a user other than root");
 	if (getuid() != 0 || geteuid() != 0)
@@ -31,8 +36,6 @@ void find_caller(struct caller *caller)
 	caller->group_count = MOST_GROUPS;
 	if (getgrouplist(user->pw_name, user->pw_gid, caller->groups, &caller->group_count) < 0)
 		refuse(NO_RIGHTS, "the user is in more than %d groups", MOST_GROUPS);
-	/* The environment has done its work; no library that is called from here on finds anything in it. */
-	clearenv();
 }
 
 static bool set_capabilities(uint64_t set)

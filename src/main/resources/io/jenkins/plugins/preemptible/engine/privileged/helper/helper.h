@@ -163,12 +163,16 @@ void read_boot(char boot[40]);
 /* What is true of a stage's init now. */
 bool is_alive(const struct record *record);
 
-void start_stage(int stage, struct record *record, const struct caller *caller, const struct request *request);
+/* Kills the init, and with it everything in its namespaces. False after fifteen seconds. */
+bool end_init(const struct record *record);
+
+/* Refuses, with nothing left running, when the program does not begin within 20 seconds. */
+void start_stage(int home, int stage, struct record *record, const struct caller *caller, const struct request *request);
 
 /* Runs a command in a stage; returns its exit code. */
 int enter_stage(const struct record *record, const struct caller *caller, const struct request *request);
 
-/* Makes a stage that ends at once; refuses when this host cannot. */
-void try_stage(const struct caller *caller);
+/* Makes a stage in the group, ends it at once and removes the group; refuses when this host cannot. */
+void try_stage(struct record *record, const struct caller *caller);
 
 #endif

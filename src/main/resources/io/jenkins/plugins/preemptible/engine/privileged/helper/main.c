@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -74,9 +75,32 @@ static int group_of_living(struct work *work)
 	return group;
 }
 
+/* Names a new group and records it before it is made: what is cut off leaves nothing that cannot be found again. */
+static void make_recorded_group(struct work *work)
+{
+	struct record *record = &work->record;
+	record->state = STARTING;
+	read_boot(record->boot);
+	name_group(&record->group, work->caller.uid, work->id);
+	write_record(work->stage, record);
+	work->recorded = true;
+	make_group(&record->group);
+}
+
 static int check(struct work *work)
 {
-	try_stage(&work->caller);
+	/* No stage has this id. One that is left is of a check that was cut off. */
+	work->id = "-check";
+	if (mkdirat(work->home, work->id, 0700) != 0 && errno != EEXIST)
+		refuse_errno(NO_RIGHTS, "a record cannot be made");
+	begin(work, true);
+	end(work);
+	memset(&work->record, 0, sizeof work->record);
+	unfinished = work;
+	make_recorded_group(work);
+	try_stage(&work->record, &work->caller);
+	unfinished = NULL;
+	remove_stage(work->home, work->stage, work->id);
 	puts("ok");
 	return DONE;
 }
@@ -90,15 +114,9 @@ static int start(struct work *work)
 	struct timespec now;
 	clock_gettime(CLOCK_REALTIME, &now);
 	struct record *record = &work->record;
-	record->state = STARTING;
 	record->started = now.tv_sec * 1000LL + now.tv_nsec / 1000000;
-	read_boot(record->boot);
-	name_group(&record->group, work->caller.uid, work->id);
-	/* Before the group is made: a start that is cut off leaves nothing that 'kill' cannot find. */
-	write_record(work->stage, record);
-	work->recorded = true;
-	make_group(&record->group);
-	start_stage(work->stage, record, &work->caller, &request);
+	make_recorded_group(work);
+	start_stage(work->home, work->stage, record, &work->caller, &request);
 	unfinished = NULL;
 	printf("ok\nstate running\ninit %d\nstarted %lld\ngroup %s\n", (int) record->init, record->started, record->group.path);
 	return DONE;
@@ -165,7 +183,14 @@ static void end(struct work *work)
 	struct stat seen;
 	if (record->group.inode == 0 && stat(record->group.path, &seen) == 0)
 		record->group.inode = seen.st_ino;
-	if (work->recorded && strcmp(boot, record->boot) == 0 && !kill_group(&record->group))
+	if (!work->recorded || strcmp(boot, record->boot) != 0)
+		return;
+	/*
+	 * First the init, and with it all of its namespace: root's services may have moved it to another group, and cgroup.kill
+	 * does not reach a process whose first thread has ended.
+	 */
+	bool init_ended = end_init(record);
+	if (!kill_group(&record->group) || !init_ended)
 		refuse(KERNEL_WAIT, "processes of the stage withstand being killed");
 }
 
@@ -233,6 +258,10 @@ int main(int argc, char **argv)
 	sigset_t all;
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, NULL);
+	/* A core of root's memory would lie where the caller stood. The user's own program can be dumped again. */
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	/* Ignored, it would let children end without their exit code. */
+	signal(SIGCHLD, SIG_DFL);
 	open_standard();
 	umask(022);
 	if (chdir("/") != 0)

@@ -130,7 +130,8 @@ bool read_record(int stage, struct record *record)
 		got += fscanf(in, "%" SCNu64 " %" SCNu64, &ids[which][0], &ids[which][1]);
 	fclose(in);
 	if (got != 7 + 2 * NAMESPACES)
-		refuse(NO_RIGHTS, "the stage's record is of another version; kill and forget the stage");
+		refuse(NO_RIGHTS, "the stage's record is of another version; an administrator has to end its processes and to remove"
+		       " its folder below " STORE);
 	record->group.inode = (ino_t) group;
 	record->init = init;
 	for (int which = 0; which < NAMESPACES; which++) {

@@ -20,6 +20,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define BEGIN_LIMIT_MS 20000
+#define END_LIMIT_MS 15000
 #define BIT(capability) (UINT64_C(1) << (capability))
 
 /* What a new process of a stage could not do, on its way to the one who waits for it. */
@@ -95,10 +97,9 @@ static unsigned long long ticks_of(pid_t pid)
 	line[length] = '\0';
 	/* The name in it is the process's to choose: only what follows its last parenthesis counts. */
 	const char *at = strrchr(line, ')');
-	char state = '\0';
 	unsigned long long ticks = 0;
-	if (!at || sscanf(at + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &state,
-			  &ticks) != 2 || state == 'Z' || state == 'X')
+	if (!at || sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+			  &ticks) != 1)
 		return 0;
 	return ticks;
 }
@@ -115,8 +116,11 @@ static void note_namespaces(struct record *record)
 	}
 }
 
-/* Starts the init, which waits on the pipe that is returned; what it cannot do comes through 'told'. */
-static int clone_init(struct record *record, const struct caller *caller, const struct request *request, int *told)
+/*
+ * Starts the init, which waits on the pipe that is returned; what it cannot do comes through 'told'. It keeps none of root's
+ * folders: one of them is the lock, which a program that never begins would hold for ever.
+ */
+static int clone_init(const int folders[2], struct record *record, const struct caller *caller, const struct request *request, int *told)
 {
 	int go[2], said[2];
 	if (pipe2(go, O_CLOEXEC) != 0 || pipe2(said, O_CLOEXEC) != 0)
@@ -133,6 +137,8 @@ static int clone_init(struct record *record, const struct caller *caller, const 
 		close(go[1]);
 		close(said[0]);
 		close(folder);
+		close(folders[0]);
+		close(folders[1]);
 		be_init(caller, request, go[0], said[1]);
 	}
 	if (pid < 0) {
@@ -149,54 +155,83 @@ static int clone_init(struct record *record, const struct caller *caller, const 
 	return go[1];
 }
 
-/* Waits until the init has become the user's program; ends everything where it could not. */
-static void await_init(struct record *record, int go, int told)
+/* Waits until the init has become the user's program; refuses where it could not. */
+static void await_init(int go, int told)
 {
 	struct trouble trouble;
 	bool gone = write(go, "1", 1) != 1;
 	close(go);
+	/* The program may lie where nobody answers, and its user may stop the process before it begins. */
+	struct pollfd heard = {.fd = told, .events = POLLIN};
+	if (!gone && poll(&heard, 1, BEGIN_LIMIT_MS) == 0)
+		refuse(LAUNCH_FAILED, "the stage's program does not begin within %d ms", BEGIN_LIMIT_MS);
 	ssize_t got = gone ? 0 : read(told, &trouble, sizeof trouble);
 	close(told);
 	if (got != sizeof trouble)
 		return;
-	kill_group(&record->group);
 	trouble.what[sizeof trouble.what - 1] = '\0';
 	errno = trouble.number;
 	refuse(LAUNCH_FAILED, "the stage cannot %s: %s", trouble.what, strerror(trouble.number));
 }
 
-void start_stage(int stage, struct record *record, const struct caller *caller, const struct request *request)
+void start_stage(int home, int stage, struct record *record, const struct caller *caller, const struct request *request)
 {
 	int told;
-	int go = clone_init(record, caller, request, &told);
+	int go = clone_init((int[]){home, stage}, record, caller, request, &told);
 	record->init_ticks = ticks_of(record->init);
 	note_namespaces(record);
 	record->state = RUNNING;
 	write_record(stage, record);
-	await_init(record, go, told);
+	await_init(go, told);
 }
 
-void try_stage(const struct caller *caller)
+void try_stage(struct record *record, const struct caller *caller)
 {
-	struct record record = {0};
-	name_group(&record.group, caller->uid, "check");
-	make_group(&record.group);
 	int told;
-	int go = clone_init(&record, caller, NULL, &told);
-	await_init(&record, go, told);
+	int go = clone_init((int[]){-1, -1}, record, caller, NULL, &told);
+	await_init(go, told);
 	int status;
-	waitpid(record.init, &status, 0);
-	kill_group(&record.group);
+	waitpid(record->init, &status, 0);
+	kill_group(&record->group);
 }
 
 /* --- enter ------------------------------------------------------------------------------------------------------- */
 
-bool is_alive(const struct record *record)
+/* A handle of the init, or -1 when it has ended: with its last thread, and not with its first. */
+static int open_init(const struct record *record)
 {
 	char boot[40];
 	read_boot(boot);
-	return record->init > 0 && strcmp(boot, record->boot) == 0 && ticks_of(record->init) == record->init_ticks
-		&& record->init_ticks != 0;
+	if (record->init <= 0 || record->init_ticks == 0 || strcmp(boot, record->boot) != 0)
+		return -1;
+	/* First the handle, then the look: while the process of the handle is there, nobody else has its id. */
+	int handle = (int) syscall(SYS_pidfd_open, record->init, 0);
+	if (handle < 0)
+		return -1;
+	struct pollfd ended = {.fd = handle, .events = POLLIN};
+	if (ticks_of(record->init) == record->init_ticks && poll(&ended, 1, 0) == 0)
+		return handle;
+	close(handle);
+	return -1;
+}
+
+bool is_alive(const struct record *record)
+{
+	int handle = open_init(record);
+	if (handle >= 0)
+		close(handle);
+	return handle >= 0;
+}
+
+bool end_init(const struct record *record)
+{
+	int handle = open_init(record);
+	if (handle < 0)
+		return true;
+	struct pollfd gone = {.fd = handle, .events = POLLIN};
+	bool ended = syscall(SYS_pidfd_send_signal, handle, SIGKILL, NULL, 0) == 0 && poll(&gone, 1, END_LIMIT_MS) == 1;
+	close(handle);
+	return ended;
 }
 
 static noreturn void refuse_namespaces(void)
