@@ -202,8 +202,13 @@ static int spin(const char *way, const char *name, long ms)
 					break;
 			}
 		}
+		/* A sudo stops with its command. */
+		if (strcmp(way, "stop") == 0)
+			kill(0, SIGCONT);
 		clock_gettime(CLOCK_MONOTONIC, &now);
 	} while ((now.tv_sec - start.tv_sec) * 1000 + (now.tv_nsec - start.tv_nsec) / 1000000 < ms);
+	for (int times = 0; times < 20 && strcmp(way, "stop") == 0; times++, pause_for(25))
+		kill(0, SIGCONT);
 	printf("seen %ld window %ld won %ld\n", seen, window, won);
 	return 0;
 }
