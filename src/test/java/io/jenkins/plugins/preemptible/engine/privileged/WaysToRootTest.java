@@ -968,7 +968,7 @@ class WaysToRootTest {
         for (String way : List.of("attach", "seize", "mem", "environ", "maps", "syscall", "fd", "ns", "vm", "pidfd", "setns",
                 "stop", "limits", "kill")) {
             all.put("root's process in its last moment, by " + way, () -> {
-                Result result = host.shell(me, ways + " spin " + way + " preemptible 900 & s=$!; n=0; printf '%s\\0' 1 /bin/true >"
+                Result result = host.shell(me, ways + " spin " + way + " preemptible 400 & s=$!; n=0; printf '%s\\0' 1 /bin/true >"
                         + " true; while kill -0 $s 2>/dev/null; do sudo -n " + program + " enter mine < true >/dev/null 2>&1 & sudo"
                         + " -n " + program + " enter mine < true > /dev/null 2>&1; sudo -n " + program
                         + " start last$$ < true > /dev/null 2>&1; sudo -n " + program + " kill last$$ >/dev/null; sudo -n "
