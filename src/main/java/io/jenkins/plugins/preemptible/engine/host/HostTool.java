@@ -6,6 +6,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
@@ -53,15 +54,28 @@ public final class HostTool {
 
     /** Runs a program to its end, at most for {@code seconds}. */
     public static Answer run(long seconds, List<String> command) {
+        return run(seconds, null, command);
+    }
+
+    /**
+     * As {@link #run(long, List)}.
+     *
+     * @param environment all that the program gets; null for this process's own
+     */
+    public static Answer run(long seconds, Map<String, String> environment, List<String> command) {
         Path out = null;
         try {
             // A file rather than a pipe: a child that stays in the background must not make this wait.
             out = Files.createTempFile("preemptible-", ".out");
-            Process process = new ProcessBuilder(command)
+            ProcessBuilder builder = new ProcessBuilder(command)
                     .redirectErrorStream(true)
                     .redirectInput(new File("/dev/null"))
-                    .redirectOutput(out.toFile())
-                    .start();
+                    .redirectOutput(out.toFile());
+            if (environment != null) {
+                builder.environment().clear();
+                builder.environment().putAll(environment);
+            }
+            Process process = builder.start();
             boolean ended = process.waitFor(seconds, TimeUnit.SECONDS);
             if (!ended) {
                 process.destroyForcibly();

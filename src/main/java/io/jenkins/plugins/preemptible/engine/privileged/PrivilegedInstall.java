@@ -17,6 +17,7 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.regex.Matcher;
@@ -48,6 +49,8 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
     private static final List<String> FLAGS = List.of(
             "-std=gnu17", "-O2", "-Wall", "-Wextra", "-fPIE", "-pie", "-fstack-protector-strong",
             "-D_FORTIFY_SOURCE=2", "-Wl,-z,relro,-z,now");
+    /** For the programs that root runs here: a compiler looks for its parts on PATH and along many other variables. */
+    private static final Map<String, String> CLEAN = Map.of("PATH", "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL", "C");
     /** What versions before the compiled program kept in the store, or beside it. */
     private static final List<String> OLD_FOLDERS = List.of("view", "tmp", "last-error.txt");
 
@@ -90,9 +93,8 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
         }
         requireKnown(who);
         for (String tool : TOOLS) {
-            Path found = HostTool.find(tool).orElseThrow(() -> new RefusedInstall(
+            rootsTool(tool).orElseThrow(() -> new RefusedInstall(
                     "There is no " + tool + ", through which the user would call the program; install sudo first"));
-            requireRoots(found.toRealPath(), tool);
         }
         // Whoever can change them before they are used is root as soon as the program is called.
         for (Path jar : jars) {
@@ -100,10 +102,8 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
             requireRootsSources(jar.toRealPath());
         }
         refuseOldStages();
-        folder(store, "rwx--x--x");
-        requireRoots(store, "its store");
-        folder(program.getParent(), "rwxr-xr-x");
-        requireRoots(program.getParent(), "it");
+        folder(store, "rwx--x--x", "its store");
+        folder(program.getParent(), "rwxr-xr-x", "it");
         requireRoots(rule.getParent(), "sudo's rules");
         compile();
         requireRoots(program, "it");
@@ -113,14 +113,27 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
         }
     }
 
-    private static void requireKnown(String who) throws RefusedInstall {
+    // Root runs it: the file, and the folder in which it was found, have to be root's. What lies on the way between them
+    // (cc, /etc/alternatives/cc, gcc-12) is named by root's own links then.
+    private static Optional<Path> rootsTool(String name) throws RefusedInstall, IOException {
+        Optional<Path> found = HostTool.find(name);
+        if (found.isEmpty()) {
+            return found;
+        }
+        Path folder = found.get().getParent().toRealPath();
+        requireRoots(folder, name);
+        requireRoots(found.get().toRealPath(), name);
+        return Optional.of(folder.resolve(name));
+    }
+
+    private static void requireKnown(String who) throws RefusedInstall, IOException {
         if (!WHO.matcher(who).matches() || who.equals("root")) {
             throw new RefusedInstall("'" + who + "' is no name of a user, or of a group with % in front");
         }
         boolean group = who.startsWith("%");
-        String database = HostTool.find("getent").map(Path::toString).orElse("getent");
+        String database = rootsTool("getent").map(Path::toString).orElse("/usr/bin/getent");
         HostTool.Answer found =
-                HostTool.run(20, List.of(database, group ? "group" : "passwd", group ? who.substring(1) : who));
+                HostTool.run(20, CLEAN, List.of(database, group ? "group" : "passwd", group ? who.substring(1) : who));
         if (!found.ok()) {
             throw new RefusedInstall("There is no " + (group ? "group " + who.substring(1) : "user " + who)
                     + " on this host; make it first");
@@ -168,20 +181,16 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
     private void compile() throws RefusedInstall, IOException {
         Path compiler = null;
         for (String name : COMPILERS) {
-            compiler = compiler == null ? HostTool.find(name).orElse(null) : compiler;
+            compiler = compiler == null ? rootsTool(name).orElse(null) : compiler;
         }
         if (compiler == null) {
             throw new RefusedInstall("There is no C compiler, and the program is compiled where it is used; install one"
                     + " (apt-get install gcc libc6-dev) and call this again");
         }
-        requireRoots(compiler.toRealPath(), "the compiler");
         Path work = Files.createTempDirectory(
                 store, ".build", PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
         try {
-            // The compiler looks for its parts where variables say, and uses them as root.
-            List<String> command = new ArrayList<>(List.of(
-                    HostTool.find("env").map(Path::toString).orElse("/usr/bin/env"), "-i",
-                    "PATH=/usr/sbin:/usr/bin:/sbin:/bin", compiler.toString()));
+            List<String> command = new ArrayList<>(List.of(compiler.toString()));
             command.addAll(FLAGS);
             command.add("-DSTORE=\"" + store + "\"");
             command.addAll(List.of("-o", work.resolve("program").toString()));
@@ -194,7 +203,7 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
                     command.add(file.toString());
                 }
             }
-            HostTool.Answer answer = HostTool.run(120, command);
+            HostTool.Answer answer = HostTool.run(120, CLEAN, command);
             if (!answer.ok()) {
                 throw new RefusedInstall("The program cannot be compiled here (" + answer.firstLine()
                         + "); install the C library's headers (apt-get install libc6-dev) and call this again");
@@ -228,8 +237,8 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
         Path aside = store.resolve(".rule");
         write(aside, text, "r--r-----");
         try {
-            HostTool.Answer answer = HostTool.run(20, List.of(
-                    HostTool.find("visudo").orElseThrow().toString(), "-c", "-q", "-f", aside.toString()));
+            HostTool.Answer answer = HostTool.run(20, CLEAN, List.of(
+                    rootsTool("visudo").orElseThrow().toString(), "-c", "-q", "-f", aside.toString()));
             if (!answer.ok()) {
                 throw new RefusedInstall("sudo does not understand the rule for this program: " + answer.firstLine());
             }
@@ -283,11 +292,17 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
         }
     }
 
-    private static Path folder(Path folder, String mode) throws IOException {
+    private static void folder(Path folder, String mode, String what) throws RefusedInstall, IOException {
+        // Before its mode is changed: it may be a link to another folder of root's.
+        Path there = folder;
+        while (!Files.exists(there, LinkOption.NOFOLLOW_LINKS)) {
+            there = there.getParent();
+        }
+        requireRoots(there, what);
         Files.createDirectories(folder, PosixFilePermissions.asFileAttribute(
                 PosixFilePermissions.fromString("rwxr-xr-x")));
         Files.setPosixFilePermissions(folder, PosixFilePermissions.fromString(mode));
-        return folder;
+        requireRoots(folder, what);
     }
 
     private static void put(Path from, Path to, String mode) throws IOException {

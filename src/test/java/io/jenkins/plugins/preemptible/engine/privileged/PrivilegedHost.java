@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
-import java.io.ByteArrayOutputStream;
 import java.io.File;
 import java.io.IOException;
 import java.io.OutputStream;
@@ -150,20 +149,44 @@ final class PrivilegedHost implements AutoCloseable {
 
     /** Runs a command as a user. */
     Result call(User user, Map<String, String> environment, byte[] in, List<String> command) {
-        List<String> words = new ArrayList<>(List.of(
+        return call(List.of(), user, environment, in, command);
+    }
+
+    /** A shell command as a user, in surroundings that root's own shell command makes before. */
+    Result within(String rootsCommand, User user, String text, String... arguments) {
+        List<String> command = new ArrayList<>(List.of("/bin/sh", "-c", text, "sh"));
+        command.addAll(List.of(arguments));
+        return call(
+                List.of("/bin/sh", "-c", "set -e; " + rootsCommand + "; exec \"$@\"", "sh"),
+                user, Map.of(), new byte[0], command);
+    }
+
+    private Result call(
+            List<String> before, User user, Map<String, String> environment, byte[] in, List<String> command) {
+        List<String> words = new ArrayList<>(before);
+        words.addAll(List.of(
                 HostTool.find("setpriv").orElseThrow().toString(),
                 "--reuid", user.name(), "--regid", user.name(), "--init-groups",
                 "--inh-caps=-all", "--ambient-caps=-all", "--"));
+        if (!environment.isEmpty()) {
+            // Not before: what changes the user is root's.
+            words.add("/usr/bin/env");
+            environment.forEach((name, value) -> words.add(name + "=" + value));
+        }
         words.addAll(command);
         try {
             Path err = Files.createTempFile("preemptible-test", ".err");
-            ProcessBuilder builder = new ProcessBuilder(words).directory(user.home().toFile()).redirectError(err.toFile());
+            // Files: a stage that keeps its caller's output open must not make this wait.
+            Path out = Files.createTempFile("preemptible-test", ".out");
+            ProcessBuilder builder = new ProcessBuilder(words)
+                    .directory(user.home().toFile())
+                    .redirectError(err.toFile())
+                    .redirectOutput(out.toFile());
             builder.environment().clear();
             builder.environment().putAll(Map.of(
                     "PATH", "/usr/sbin:/usr/bin:/sbin:/bin",
                     "HOME", user.home().toString(),
                     "PREEMPTIBLE_PRIVILEGED", place.program().toString()));
-            builder.environment().putAll(environment);
             Process process = builder.start();
             Thread giving = new Thread(() -> {
                 try (OutputStream to = process.getOutputStream()) {
@@ -173,16 +196,16 @@ final class PrivilegedHost implements AutoCloseable {
                 }
             });
             giving.start();
-            ByteArrayOutputStream out = new ByteArrayOutputStream();
-            process.getInputStream().transferTo(out);
             if (!process.waitFor(120, TimeUnit.SECONDS)) {
                 process.destroyForcibly();
                 throw new AssertionError("no end of " + command);
             }
             giving.join();
             String said = new String(Files.readAllBytes(err), StandardCharsets.ISO_8859_1);
+            String answer = new String(Files.readAllBytes(out), StandardCharsets.ISO_8859_1);
             Files.delete(err);
-            return new Result(process.exitValue(), out.toString(StandardCharsets.ISO_8859_1), said);
+            Files.delete(out);
+            return new Result(process.exitValue(), answer, said);
         } catch (IOException | InterruptedException e) {
             throw new AssertionError(e);
         }

@@ -14,15 +14,18 @@
 
 void find_caller(struct caller *caller)
 {
-	/* sudo sets it, whatever the user had there, and the rule lets no other variable through. */
-	const char *text = getenv("SUDO_UID");
+	/* sudo sets it, whatever the user had there. */
+	const char *given = getenv("SUDO_UID");
+	char text[32] = "";
+	if (given && strlen(given) < sizeof text)
+		strcpy(text, given);
+	/* No library that is called from here on, such as those of the user database, finds anything in it. */
+	clearenv();
 	char *end = NULL;
 	errno = 0;
-	unsigned long long id = text && *text >= '1' && *text <= '9' ? strtoull(text, &end, 10) : 0;
+	unsigned long long id = *text >= '1' && *text <= '9' ? strtoull(text, &end, 10) : 0;
 	if (id == 0 || errno != 0 || *end != '\0' || id >= 0xFFFFFFFEULL)
 		refuse(NO_RIGHTS, "this is to be called through sudo by a user other than root");
-	/* It has told what it had to; no library that is called from here on finds anything in it. */
-	clearenv();
 	if (getuid() != 0 || geteuid() != 0)
 		refuse(NO_RIGHTS, "this is to be called through sudo, which gives it root's rights");
 	struct passwd *user = getpwuid((uid_t) id);

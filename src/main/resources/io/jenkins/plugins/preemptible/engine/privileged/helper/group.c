@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include "helper.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -113,23 +112,6 @@ void name_group(struct stage_group *group, uid_t uid, const char *id)
 	/* The record is read back by words. */
 	if (strpbrk(group->path, " \t\n\\"))
 		refuse(NO_FREEZER, "the path of the caller's cgroup has white space in it");
-}
-
-void sweep_groups(const struct stage_group *like)
-{
-	char folder[GROUP_PATH];
-	snprintf(folder, sizeof folder, "%s", like->path);
-	char *name = strrchr(folder, '/');
-	*name++ = '\0';
-	/* All but the random part. */
-	size_t known = strlen(name) - 16;
-	DIR *all = opendir(folder);
-	if (!all)
-		return;
-	for (struct dirent *each; (each = readdir(all));)
-		if (strlen(each->d_name) == known + 16 && strncmp(each->d_name, name, known) == 0)
-			unlinkat(dirfd(all), each->d_name, AT_REMOVEDIR);
-	closedir(all);
 }
 
 void make_group(struct stage_group *group)

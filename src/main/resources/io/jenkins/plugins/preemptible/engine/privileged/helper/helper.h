@@ -117,9 +117,6 @@ void name_group(struct stage_group *group, uid_t uid, const char *id);
 /* The group that a refusal has to remove; NULL when there is none. Set by make_group(). */
 extern struct stage_group *passing_group;
 
-/* Removes the caller's groups of this name's beginning that are empty: what calls left that were cut off. */
-void sweep_groups(const struct stage_group *like);
-
 /* Makes it; refuses when it exists. */
 void make_group(struct stage_group *group);
 
@@ -171,9 +168,6 @@ struct record {
 /* The caller's folder, made when it is missing. */
 int open_home(uid_t uid);
 
-/* One call at a time; refuses after ten seconds. */
-void lock_folder(int folder, const char *what);
-
 /* Makes the folder of a new stage and locks it; refuses when there is one, or there are too many. */
 int create_stage(int home, const char *id);
 
@@ -205,29 +199,35 @@ noreturn void run(const struct request *request, int told);
 
 int open_namespace(pid_t pid, const char *name);
 
-/* Field 22 of /proc/PID/stat; 0 when there is no such process. */
+/* Field 22 of /proc/PID/stat; 0 when there is no such process. It may have ended, and wait for its parent. */
 unsigned long long ticks_of(pid_t pid);
 
 /* Those of the init. */
 void note_namespaces(struct record *record);
 
-/* Waits until the init has become the user's program; ends everything where it could not. */
-void await_init(struct record *record, int go, int told);
+/* Waits until the init has become the user's program, for 20 seconds; refuses where it could not. */
+void await_init(int go, int told);
 
 /* What is true of a stage's init now. */
 bool is_alive(const struct record *record);
 
+/* Kills the init, and with it everything in its namespaces. False after fifteen seconds. */
+bool end_init(const struct record *record);
+
 noreturn void refuse_namespaces(void);
 
 /* --- stage.c ----------------------------------------------------------------------------------------------------- */
+
+/* The new process keeps none of these folders: one is the lock, which a program that never begins would hold for ever. */
+void close_folders(void);
 
 void start_stage(int stage, struct record *record, const struct caller *caller, const struct request *request);
 
 /* Runs a command in a stage; returns its exit code. */
 int enter_stage(const struct record *record, const struct caller *caller, const struct request *request);
 
-/* Makes a stage that ends at once; refuses when this host cannot. Returns the group in which stages' groups are made. */
-const char *try_stage(const struct caller *caller);
+/* Makes a stage in the record's group, and ends it at once; refuses when this host cannot. */
+void try_stage(struct record *record, const struct caller *caller);
 
 #ifndef CHECKPOINTS
 

@@ -4,11 +4,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#define BEGIN_LIMIT_MS 20000
+#define END_LIMIT_MS 15000
 
 noreturn void tell(int told, const char *what)
 {
@@ -50,14 +55,11 @@ unsigned long long ticks_of(pid_t pid)
 	line[length] = '\0';
 	/* The name in it is the process's to choose: only what follows its last parenthesis counts. */
 	const char *at = strrchr(line, ')');
-	char state = '\0';
-	int threads = 0;
 	unsigned long long ticks = 0;
-	if (!at || sscanf(at + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %d %*d %llu", &state,
-			  &threads, &ticks) != 3)
+	if (!at || sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+			  &ticks) != 1)
 		return 0;
-	/* The state is that of the first thread, which may have ended before the others. */
-	return (state == 'Z' || state == 'X') && threads < 2 ? 0 : ticks;
+	return ticks;
 }
 
 void note_namespaces(struct record *record)
@@ -72,27 +74,59 @@ void note_namespaces(struct record *record)
 	}
 }
 
-void await_init(struct record *record, int go, int told)
+void await_init(int go, int told)
 {
 	struct trouble trouble;
 	bool gone = write(go, "1", 1) != 1;
 	close(go);
+	/* The program may lie where nobody answers, and its user may stop the process before it begins. */
+	struct pollfd heard = {.fd = told, .events = POLLIN};
+	if (!gone && poll(&heard, 1, BEGIN_LIMIT_MS) == 0)
+		refuse(LAUNCH_FAILED, "the stage's program does not begin within %d ms", BEGIN_LIMIT_MS);
 	ssize_t got = gone ? 0 : read(told, &trouble, sizeof trouble);
 	close(told);
 	if (got != sizeof trouble)
 		return;
-	kill_group(&record->group);
 	trouble.what[sizeof trouble.what - 1] = '\0';
 	errno = trouble.number;
 	refuse(LAUNCH_FAILED, "the stage cannot %s: %s", trouble.what, strerror(trouble.number));
 }
 
-bool is_alive(const struct record *record)
+/* A handle of the init, or -1 when it has ended: with its last thread, and not with its first. */
+static int open_init(const struct record *record)
 {
 	char boot[40];
 	read_boot(boot);
-	return record->init > 0 && strcmp(boot, record->boot) == 0 && ticks_of(record->init) == record->init_ticks
-		&& record->init_ticks != 0;
+	if (record->init <= 0 || record->init_ticks == 0 || strcmp(boot, record->boot) != 0)
+		return -1;
+	/* First the handle, then the look: while the process of the handle is there, nobody else has its id. */
+	int handle = (int) syscall(SYS_pidfd_open, record->init, 0);
+	if (handle < 0)
+		return -1;
+	struct pollfd ended = {.fd = handle, .events = POLLIN};
+	if (ticks_of(record->init) == record->init_ticks && poll(&ended, 1, 0) == 0)
+		return handle;
+	close(handle);
+	return -1;
+}
+
+bool is_alive(const struct record *record)
+{
+	int handle = open_init(record);
+	if (handle >= 0)
+		close(handle);
+	return handle >= 0;
+}
+
+bool end_init(const struct record *record)
+{
+	int handle = open_init(record);
+	if (handle < 0)
+		return true;
+	struct pollfd gone = {.fd = handle, .events = POLLIN};
+	bool ended = syscall(SYS_pidfd_send_signal, handle, SIGKILL, NULL, 0) == 0 && poll(&gone, 1, END_LIMIT_MS) == 1;
+	close(handle);
+	return ended;
 }
 
 noreturn void refuse_namespaces(void)

@@ -61,12 +61,6 @@ static bool lock(int folder)
 	return false;
 }
 
-void lock_folder(int folder, const char *what)
-{
-	if (!lock(folder))
-		refuse(STAGE_BUSY, "%s", what);
-}
-
 static int count_entries(int home)
 {
 	int count = 0;
@@ -98,8 +92,8 @@ int open_stage(int home, const char *id, bool with_lock)
 		refuse(UNKNOWN_STAGE, "%s", id);
 	if (stage < 0)
 		refuse_errno(NO_RIGHTS, "the stage's record cannot be opened");
-	if (with_lock)
-		lock_folder(stage, id);
+	if (with_lock && !lock(stage))
+		refuse(STAGE_BUSY, "%s", id);
 	return stage;
 }
 
@@ -140,7 +134,8 @@ bool read_record(int stage, struct record *record)
 		got += fscanf(in, "%" SCNu64 " %" SCNu64, &ids[which][0], &ids[which][1]);
 	fclose(in);
 	if (got != 7 + 2 * NAMESPACES)
-		refuse(NO_RIGHTS, "the stage's record is of another version; kill and forget the stage");
+		refuse(NO_RIGHTS, "the stage's record is of another version; an administrator has to end its processes and to remove"
+		       " its folder below " STORE);
 	record->group.inode = (ino_t) group;
 	record->init = init;
 	for (int which = 0; which < NAMESPACES; which++) {

@@ -81,6 +81,7 @@ static int clone_init(struct record *record, const struct caller *caller, const 
 		close(go[1]);
 		close(said[0]);
 		close(folder);
+		close_folders();
 		be_init(caller, request, go[0], said[1]);
 	}
 	if (pid < 0) {
@@ -102,27 +103,19 @@ void start_stage(int stage, struct record *record, const struct caller *caller, 
 	note_namespaces(record);
 	/* Still STARTING: nobody enters namespaces that root's code is still working in. */
 	write_record(stage, record);
-	await_init(record, go, told);
+	await_init(go, told);
 	record->state = RUNNING;
 	write_record(stage, record);
 }
 
-const char *try_stage(const struct caller *caller)
+void try_stage(struct record *record, const struct caller *caller)
 {
-	/* Outlives this function where it is refused. */
-	static struct record record;
-	name_group(&record.group, caller->uid, "check");
-	sweep_groups(&record.group);
-	make_group(&record.group);
 	int told;
-	int go = clone_init(&record, caller, NULL, &told);
-	await_init(&record, go, told);
+	int go = clone_init(record, caller, NULL, &told);
+	await_init(go, told);
 	int status;
-	waitpid(record.init, &status, 0);
-	kill_group(&record.group);
-	passing_group = NULL;
-	*strrchr(record.group.path, '/') = '\0';
-	return record.group.path;
+	waitpid(record->init, &status, 0);
+	kill_group(&record->group);
 }
 
 /* --- enter ------------------------------------------------------------------------------------------------------- */

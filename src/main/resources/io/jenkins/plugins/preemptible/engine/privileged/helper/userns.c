@@ -276,23 +276,17 @@ void start_stage(int stage, struct record *record, const struct caller *caller, 
 	note_namespaces(record);
 	record->state = RUNNING;
 	write_record(stage, record);
-	await_init(record, go, told);
+	await_init(go, told);
 }
 
-const char *try_stage(const struct caller *caller)
+void try_stage(struct record *record, const struct caller *caller)
 {
-	/* Outlives this function where it is refused. */
-	static struct record record;
-	name_group(&record.group, caller->uid, "check");
-	sweep_groups(&record.group);
-	make_group(&record.group);
 	int told;
-	int go = make_init(&record, caller, NULL, &told);
-	await_init(&record, go, told);
-	kill_group(&record.group);
-	passing_group = NULL;
-	*strrchr(record.group.path, '/') = '\0';
-	return record.group.path;
+	int go = make_init(record, caller, NULL, &told);
+	await_init(go, told);
+	int status;
+	waitpid(record->init, &status, 0);
+	kill_group(&record->group);
 }
 
 /* --- enter ------------------------------------------------------------------------------------------------------- */
