@@ -64,7 +64,7 @@ class CheckpointsWithoutRootTest {
                     cycles.get(i));
         }
         for (String expected : List.of(
-                "check=true [] true", "started=RUNNING", "preflight=[]", "thawed=RUNNING false", "killed=KILLED",
+                "check=true  true", "started=RUNNING", "preflight=[]", "thawed=RUNNING false", "killed=KILLED",
                 "forgotten=true", "quick=9 ENDED", "CapEff: 0000000000000000|", "NoNewPrivs: 1|")) {
             assertTrue(seen.out().contains(expected), expected + " in " + seen.all());
         }

@@ -677,7 +677,6 @@ void restore_stage(int stage, struct record *record, const struct caller *caller
 		refuse_errno(LAUNCH_FAILED, "a user namespace cannot be made");
 	close(may[0]);
 	close(told[1]);
-	close(folder);
 	write_maps(caller, (pid_t) criu);
 	int space = open_namespace((pid_t) criu, "user");
 	struct stat seen;
@@ -687,6 +686,11 @@ void restore_stage(int stage, struct record *record, const struct caller *caller
 	bool said = await_ready(ready, handle);
 	if (said) {
 		struct look look = {.caller = caller, .user = &user};
+		/*
+		 * criu as well, so that nothing changes meanwhile; and what is refused dies frozen: else criu could die first, and
+		 * what it held would run until its own kill arrives.
+		 */
+		freeze(folder);
 		if (!look_at_all(&record->group, &look))
 			refuse_restored(record, IMAGE_UNUSABLE, look.fault);
 		if (look.init == 0)
@@ -698,7 +702,8 @@ void restore_stage(int stage, struct record *record, const struct caller *caller
 			refuse_restored(record, IMAGE_UNUSABLE, "its init is in other namespaces");
 		record->state = RUNNING;
 		write_record(stage, record);
-		if (write(go, "g\n", 2) != 2)
+		thaw(folder);
+		if (write(go, "go\n", 3) != 3)
 			refuse_restored(record, CRIU_FAILED, strerror(errno));
 	}
 	bool ended = await_end(handle, said ? END_LIMIT_MS : 0);
@@ -717,5 +722,6 @@ void restore_stage(int stage, struct record *record, const struct caller *caller
 		refuse(CRIU_FAILED, "code %d", code);
 	}
 	look_again(record, caller);
+	close(folder);
 	close(space);
 }
