@@ -5,6 +5,7 @@ import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
 import io.jenkins.plugins.preemptible.engine.freeze.HelperFreezer;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
+import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -67,7 +68,11 @@ final class HelperCriu extends Criu {
         HelperFreezer helper = (HelperFreezer) freezer;
         try {
             return helper.part()
-                    .restore(helper.id(), words(images, folder, hostMounts, options))
+                    .restore(
+                            helper.id(),
+                            words(images, folder, hostMounts, options),
+                            // A CRIU that hangs would keep whoever kills the stage waiting.
+                            () -> folder.read().filter(r -> r.state() == State.KILLED).isPresent())
                     .init();
         } catch (EngineException e) {
             if (e.reason() == FailureReason.CRIU_FAILED && Files.exists(log)) {

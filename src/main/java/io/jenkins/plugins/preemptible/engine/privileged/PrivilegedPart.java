@@ -167,9 +167,9 @@ public record PrivilegedPart(Path program, Path sudo) {
         }
     }
 
-    /** Restores a stage, which runs when this returns; {@code words} as for {@link #dump}. */
-    public Seen restore(StageId id, List<String> words) {
-        return seen(call(Verb.RESTORE, id, HelperRequest.of(words), null, CRIU_LIMIT, () -> false));
+    /** Restores a stage, which runs when this returns; {@code words} and {@code cancelled} as for {@link #dump}. */
+    public Seen restore(StageId id, List<String> words, BooleanSupplier cancelled) {
+        return seen(call(Verb.RESTORE, id, HelperRequest.of(words), null, CRIU_LIMIT, cancelled));
     }
 
     HelperAnswer call(Verb verb, StageId id) {

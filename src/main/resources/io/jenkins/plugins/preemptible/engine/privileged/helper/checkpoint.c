@@ -632,11 +632,12 @@ static int make_fifo(const char *path, uid_t owner)
 	return fd;
 }
 
-/* Waits until criu says that all have their last ids and hold still, or has ended. */
+/* Waits until criu says that all have their last ids and hold still. False when it has ended, or the caller closed its pipe. */
 static bool await_ready(int ready, int handle)
 {
-	struct pollfd either[] = {{.fd = handle, .events = POLLIN}, {.fd = ready, .events = POLLIN}};
-	poll(either, 2, CRIU_LIMIT_MS);
+	struct pollfd either[] = {
+		{.fd = handle, .events = POLLIN}, {.fd = ready, .events = POLLIN}, {.fd = STDIN_FILENO, .events = POLLIN}};
+	poll(either, 3, CRIU_LIMIT_MS);
 	char byte;
 	return (either[1].revents & POLLIN) && read(ready, &byte, 1) == 1;
 }
@@ -712,7 +713,7 @@ void restore_stage(int stage, struct record *record, const struct caller *caller
 		kill_group(&record->group);
 		int code = code_of((pid_t) criu);
 		if (late)
-			refuse(CRIU_FAILED, "no end in time");
+			refuse(CRIU_FAILED, "no end in time, or cancelled");
 		refuse_told(told[0]);
 		refuse(CRIU_FAILED, "code %d", code);
 	}
