@@ -7,12 +7,15 @@ import io.jenkins.plugins.preemptible.engine.Engine;
 import io.jenkins.plugins.preemptible.engine.EngineException;
 import io.jenkins.plugins.preemptible.engine.criu.Connections;
 import io.jenkins.plugins.preemptible.engine.host.HostReport;
+import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.stage.StageSpec;
+import io.jenkins.plugins.preemptible.engine.text.PlainText;
 import java.io.IOException;
 import java.io.Serializable;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Objects;
 import java.util.stream.Collectors;
 
 /**
@@ -22,8 +25,9 @@ import java.util.stream.Collectors;
  *   <li>Every verb is one callable into the agent, where {@link Engine} does the work below {@code preemptible/} in
  *       the agent's root folder.
  *   <li>Refusals of the engine come back as values in an outcome, in words for people; only a lost connection throws.
- *   <li>What the agent answers is shown and stored, never trusted: nothing of it becomes a path, a command or a class
- *       on the controller. (The enter command goes back to the agent it came from.)
+ *   <li>What the agent answers is never trusted. The constructors of the answers' records, which also run when one
+ *       arrives, clean each text and bring each number into its range; an answer of another shape counts as none. How a
+ *       command enters the stage is built here, from facts that {@link EnterCommand} has checked.
  * </ol>
  *
  * What takes a moment on an agent that works has a limit, after which the agent counts as away ({@link Limited}); what
@@ -69,7 +73,10 @@ public final class AgentStage {
      */
     public Sandbox open(FilePath workspace, String name, boolean closeConnections)
             throws IOException, InterruptedException {
-        return Limited.act(home, new Open(id.value(), name, workspace.getRemote(), closeConnections));
+        Sandbox sandbox = Limited.required(
+                Limited.act(home, Sandbox.class, new Open(id.value(), name, workspace.getRemote(), closeConnections)));
+        requireOwn(sandbox.enterCommand());
+        return sandbox;
     }
 
     /**
@@ -78,26 +85,28 @@ public final class AgentStage {
      * @return why the rehearsal failed, in words, or null
      */
     public String rehearse() throws IOException, InterruptedException {
-        return Limited.act(home, new Rehearsal());
+        return PlainText.of(Limited.act(home, String.class, new Rehearsal()));
     }
 
     /**
      * Looks whether the stage could be suspended and how much memory it has; it runs on untouched.
      */
     public Seen look() throws IOException, InterruptedException {
-        return Limited.act(home, new SuspendVerbs.Look(id.value()));
+        return Limited.required(Limited.act(home, Seen.class, new SuspendVerbs.Look(id.value())));
     }
 
     /**
-     * Stops the stage where it is; {@link #dump} or {@link #thaw} must follow. Takes the same time at any size.
+     * Stops the stage where it is; {@link #dump} or {@link #thaw} must follow, or {@link #resumeHere} where no images are
+     * made. Takes the same time at any size.
      *
      * @param controlFolders absolute paths of the durable tasks in flight: one that has its result already stops it,
      *     since its step is about to go on
-     * @param memoryFloorBytes with less free memory than that the executor is not free before the image is sealed; 0 =
-     *     free at once
+     * @param memoryFloorBytes with less free memory than that the executor is not free before the image is sealed, and
+     *     the freeze is refused where no images are made; 0 = free at once
      */
     public Freeze freeze(List<String> controlFolders, long memoryFloorBytes) throws IOException, InterruptedException {
-        return Limited.act(home, new SuspendVerbs.FreezeStage(id.value(), controlFolders, memoryFloorBytes));
+        return Limited.required(Limited.act(
+                home, Freeze.class, new SuspendVerbs.FreezeStage(id.value(), controlFolders, memoryFloorBytes)));
     }
 
     /**
@@ -107,7 +116,8 @@ public final class AgentStage {
      * @param stayFrozen whether it stays frozen when that fails, or runs on
      */
     public Dump dump(String key, boolean stayFrozen) throws IOException, InterruptedException {
-        return home.act(new SuspendVerbs.DumpStage(id.value(), key, stayFrozen));
+        return Limited.required(
+                Limited.actLong(home, Dump.class, new SuspendVerbs.DumpStage(id.value(), key, stayFrozen)));
     }
 
     /**
@@ -117,41 +127,66 @@ public final class AgentStage {
      */
     @CheckForNull
     public String commit() throws IOException, InterruptedException {
-        return Limited.act(home, new SuspendVerbs.Commit(id.value()));
+        return PlainText.of(Limited.act(home, String.class, new SuspendVerbs.Commit(id.value())));
     }
 
     /** Lets the frozen tree go on and drops its image; harmless when it is not frozen. */
     public void thaw() throws IOException, InterruptedException {
-        Limited.act(home, new SuspendVerbs.Thaw(id.value()));
+        Limited.act(home, Void.class, new SuspendVerbs.Thaw(id.value()));
     }
 
     /** Sees to it that the stage, which is to be suspended, does not run; tells what there is of it. */
     public Held hold() throws IOException, InterruptedException {
-        return Limited.act(home, new SuspendVerbs.Hold(id.value()));
+        return Limited.required(Limited.act(home, Held.class, new SuspendVerbs.Hold(id.value())));
     }
 
     /** Makes the exchange folder, readable by the agent's user only. */
     public FilePath prepareExchange() throws IOException, InterruptedException {
-        FilePath exchange = exchange();
-        exchange.mkdirs();
-        exchange.chmod(0700);
-        return exchange;
+        Limited.act(home, Void.class, new MakeExchange(id.value()));
+        return exchange();
     }
 
     /** Lets the stage go on from what is left of it on the agent; null when the sealed image has to be brought. */
     @CheckForNull
     public Restore resumeHere() throws IOException, InterruptedException {
-        return home.act(new ResumeVerbs.ResumeHere(id.value()));
+        return own(Limited.actLong(home, Restore.class, new ResumeVerbs.ResumeHere(id.value())));
     }
 
     /** Restores the image in the exchange folder, and removes that file when the stage runs again. */
     public Restore restore(String key) throws IOException, InterruptedException {
-        return home.act(new ResumeVerbs.RestoreStage(id.value(), key));
+        return own(Limited.required(
+                Limited.actLong(home, Restore.class, new ResumeVerbs.RestoreStage(id.value(), key))));
+    }
+
+    @CheckForNull
+    private Restore own(@CheckForNull Restore restore) throws IOException {
+        requireOwn(restore == null ? null : restore.enterCommand());
+        return restore;
+    }
+
+    private void requireOwn(@CheckForNull EnterCommand enter) throws IOException {
+        if (enter != null && !enter.stageId().equals(id.value())) {
+            throw Limited.notUnderstood();
+        }
+    }
+
+    /**
+     * Reads a piece of the sealed image in the exchange folder.
+     *
+     * @param most bytes, at least 1
+     * @return the bytes asked for; fewer at the end of the image, none behind it
+     */
+    public byte[] readImage(long offset, int most) throws IOException, InterruptedException {
+        byte[] piece = Limited.required(Limited.act(exchange(), byte[].class, new ReadImage(offset, most)));
+        if (piece.length > most) {
+            throw Limited.notUnderstood();
+        }
+        return piece;
     }
 
     /** Kills whatever is left of the stage, running or frozen, and forgets it. */
     public void remove() throws IOException, InterruptedException {
-        Limited.act(home, new Remove(id.value()));
+        Limited.act(home, Void.class, new Remove(id.value()));
     }
 
     /**
@@ -161,10 +196,39 @@ public final class AgentStage {
      * @param residentBytes memory of its processes, shared pages counted for each; -1 when it does not run
      * @param freeBytes memory that its host can still give away
      */
-    public record Seen(@CheckForNull String leak, long residentBytes, long freeBytes) implements Serializable {}
+    public record Seen(@CheckForNull String leak, long residentBytes, long freeBytes) implements Serializable {
 
-    /** What {@link #open} answers. Exactly one of the two is null. */
-    public record Sandbox(List<String> enterCommand, String refusal) implements Serializable {}
+        public Seen {
+            leak = PlainText.of(leak);
+            residentBytes = Answers.bytesOrUnknown(residentBytes);
+            freeBytes = Answers.bytesOrUnknown(freeBytes);
+        }
+    }
+
+    /**
+     * What {@link #open} answers. Exactly one of the first two is null.
+     *
+     * @param memoryOnly whether suspended stages stay in the agent's memory, since no images are made there
+     */
+    public record Sandbox(@CheckForNull EnterCommand enterCommand, @CheckForNull String refusal, boolean memoryOnly)
+            implements Serializable {
+
+        public Sandbox {
+            requireOne(enterCommand, refusal);
+            refusal = PlainText.of(refusal);
+        }
+
+        /** The stage runs, and cannot be suspended. */
+        public static Sandbox refused(String why) {
+            return new Sandbox(null, why, false);
+        }
+    }
+
+    private static void requireOne(@CheckForNull Object first, @CheckForNull Object second) {
+        if ((first == null) == (second == null)) {
+            throw new IllegalArgumentException("exactly one of the two is expected");
+        }
+    }
 
     /**
      * A refusal of the engine.
@@ -176,9 +240,21 @@ public final class AgentStage {
     public record Refusal(String sentence, String reason, boolean lasting, List<String> criuLines)
             implements Serializable {
 
+        private static final int MOST_LINES = 20;
+
+        public Refusal {
+            sentence = PlainText.of(Objects.requireNonNullElse(sentence, "The agent does not say why."));
+            reason = PlainText.of(Objects.requireNonNullElse(reason, ""));
+            criuLines = PlainText.lines(criuLines, MOST_LINES);
+        }
+
         static Refusal of(EngineException x) {
+            // A long detail must not cut the remedy off.
+            EngineException told = x.getMessage().length() <= PlainText.LONGEST
+                    ? x
+                    : new EngineException(x.reason(), PlainText.of(x.detail(), 200));
             return new Refusal(
-                    x.getMessage(), x.reason().name(), !x.reason().passing(), List.copyOf(x.criuLines()));
+                    told.getMessage(), x.reason().name(), !x.reason().passing(), List.copyOf(x.criuLines()));
         }
 
         /** Something that has nothing to do with the engine. */
@@ -192,6 +268,8 @@ public final class AgentStage {
      *
      * @param residentBytes of memory that the frozen tree holds
      * @param handOver whether the executor may be given away now, {@code handOverWhy} in words
+     * @param memoryOnly whether the stage stays in the agent's memory for as long as it is suspended: the executor may be
+     *     given away now, and no {@link #dump} follows
      */
     public record Freeze(
             Refusal refusal,
@@ -200,13 +278,32 @@ public final class AgentStage {
             int processes,
             long residentBytes,
             boolean handOver,
-            String handOverWhy)
-            implements Serializable {}
+            String handOverWhy,
+            boolean memoryOnly)
+            implements Serializable {
+
+        public Freeze {
+            preflightMillis = Answers.millis(preflightMillis);
+            freezeMillis = Answers.millis(freezeMillis);
+            processes = Answers.processes(processes);
+            residentBytes = Answers.bytes(residentBytes);
+            handOverWhy = PlainText.of(Objects.requireNonNullElse(handOverWhy, ""));
+        }
+    }
 
     /** What {@link #dump} answers; {@code refusal} is null on success. */
     public record Dump(
             Refusal refusal, long dumpMillis, long archiveMillis, long imageBytes, long archiveBytes, int processes)
-            implements Serializable {}
+            implements Serializable {
+
+        public Dump {
+            dumpMillis = Answers.millis(dumpMillis);
+            archiveMillis = Answers.millis(archiveMillis);
+            imageBytes = Answers.bytes(imageBytes);
+            archiveBytes = Answers.bytes(archiveBytes);
+            processes = Answers.processes(processes);
+        }
+    }
 
     /** What {@link #hold} found of a stage that is to be suspended. */
     public enum Held {
@@ -229,12 +326,23 @@ public final class AgentStage {
     public record Restore(
             Refusal refusal,
             String tier,
-            List<String> enterCommand,
+            EnterCommand enterCommand,
             long unpackMillis,
             long restoreMillis,
             int processes,
             List<String> warnings)
             implements Serializable {
+
+        private static final int MOST_WARNINGS = 20;
+
+        public Restore {
+            requireOne(refusal, enterCommand);
+            tier = PlainText.of(tier);
+            unpackMillis = Answers.millis(unpackMillis);
+            restoreMillis = Answers.millis(restoreMillis);
+            processes = Answers.processes(processes);
+            warnings = PlainText.lines(warnings, MOST_WARNINGS);
+        }
 
         /** It does not run. */
         public static Restore refused(Refusal why) {
@@ -264,7 +372,7 @@ public final class AgentStage {
                         .map(item -> item.name() + ": " + item.detail()
                                 + (item.remedy().isBlank() ? "" : " (remedy: " + item.remedy() + ")"))
                         .collect(Collectors.joining("; "));
-                return new Sandbox(null, missing);
+                return Sandbox.refused(missing);
             }
             try {
                 remove(engine, stage);
@@ -276,10 +384,24 @@ public final class AgentStage {
                         sandboxEnvironment(),
                         closeConnections ? Connections.CLOSE : Connections.REFUSE,
                         List.of()));
-                return new Sandbox(List.copyOf(engine.enterCommand(stage)), null);
+                return new Sandbox(engine.enterCommand(stage), null, !engine.checkpoints());
             } catch (EngineException x) {
-                return new Sandbox(null, x.getMessage());
+                return Sandbox.refused(x.getMessage());
             }
+        }
+    }
+
+    private static final class MakeExchange extends InEngine<Void> {
+        private static final long serialVersionUID = 1L;
+
+        MakeExchange(String id) {
+            super(id);
+        }
+
+        @Override
+        Void act(Engine engine, StageId stage, Path exchange) throws IOException {
+            PrivateFolder.make(exchange);
+            return null;
         }
     }
 

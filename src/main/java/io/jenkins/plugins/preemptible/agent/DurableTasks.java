@@ -80,12 +80,12 @@ public final class DurableTasks {
 
     /** Touches the logs of the steps that have no result yet. */
     public static void keepAlive(FilePath root, List<String> controlFolders) throws IOException, InterruptedException {
-        Limited.act(root, new KeepAlive(controlFolders));
+        Limited.act(root, Void.class, new KeepAlive(controlFolders));
     }
 
     /** Writes the result of a terminated process for every step that has none. */
     public static void endAborted(FilePath root, List<String> controlFolders) throws IOException, InterruptedException {
-        Limited.act(root, new EndAborted(controlFolders));
+        Limited.act(root, Void.class, new EndAborted(controlFolders));
     }
 
     private static final class KeepAlive extends MasterToSlaveFileCallable<Void> {

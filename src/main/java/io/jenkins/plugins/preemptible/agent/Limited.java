@@ -1,20 +1,26 @@
 package io.jenkins.plugins.preemptible.agent;
 
+import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.FilePath;
 import hudson.remoting.RequestAbortedException;
+import io.jenkins.plugins.preemptible.engine.text.PlainText;
 import java.io.IOException;
+import java.util.Arrays;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * A call to an agent that may hang, although it counts as online.
+ * A call to an agent, which may hang although it counts as online, and may answer anything.
  *
  * <ol>
- *   <li>Waits for the answer as long as an agent that works could need, even a busy one.
- *   <li>After that the agent counts as away: an {@link IOException}, as from a connection that is lost.
- *   <li>What was asked for may be done all the same, later: whoever calls finds out before he relies on either.
+ *   <li>Waits for the answer as long as an agent that works could need, even a busy one; {@link #actLong} waits as long as
+ *       the connection holds.
+ *   <li>After that the agent counts as away: an {@link IOException}, as from a connection that is lost. What was asked for
+ *       may be done all the same, later: whoever calls finds out before he relies on either.
+ *   <li>An answer of another type than the verb's is an {@link IOException}. A failure that the agent reports arrives as one
+ *       of two types, whatever the agent threw, with its texts cleaned.
  * </ol>
  */
 final class Limited {
@@ -23,25 +29,94 @@ final class Limited {
     private static final long LIMIT_MILLIS =
             Long.getLong(Limited.class.getName() + ".limitMillis", TimeUnit.MINUTES.toMillis(3));
 
+    private static final int MOST_FRAMES = 30;
+
     private Limited() {}
 
+    /** The verb failed on the agent, which says so itself. */
+    static final class VerbFailedException extends RuntimeException {
+        private static final long serialVersionUID = 1L;
+
+        VerbFailedException(String words, Throwable cause) {
+            super(words, cause);
+        }
+    }
+
     /**
-     * @throws IOException when the agent is away, or does not answer in time
-     * @throws RuntimeException that of the verb
+     * Calls with the usual limit.
+     *
+     * @throws IOException when the agent is away, does not answer in time, or answers what is not understood
+     * @throws VerbFailedException when the verb failed
      */
-    static <T> T act(FilePath where, FilePath.FileCallable<T> verb) throws IOException, InterruptedException {
-        Future<T> answer = where.actAsync(verb);
+    @CheckForNull
+    static <T> T act(FilePath where, Class<T> type, FilePath.FileCallable<T> verb)
+            throws IOException, InterruptedException {
+        return act(where, type, verb, LIMIT_MILLIS);
+    }
+
+    /** The same without a limit, for what takes as long as the stage is large. */
+    @CheckForNull
+    static <T> T actLong(FilePath where, Class<T> type, FilePath.FileCallable<T> verb)
+            throws IOException, InterruptedException {
+        return act(where, type, verb, Long.MAX_VALUE);
+    }
+
+    private static <T> T act(FilePath where, Class<T> type, FilePath.FileCallable<T> verb, long limitMillis)
+            throws IOException, InterruptedException {
+        Future<?> answer = where.actAsync(verb);
+        Object told;
         try {
-            return answer.get(LIMIT_MILLIS, TimeUnit.MILLISECONDS);
+            told = answer.get(limitMillis, TimeUnit.MILLISECONDS);
         } catch (TimeoutException x) {
-            throw new IOException("the agent has not answered for " + LIMIT_MILLIS / 1000 + " s", x);
+            throw new IOException("the agent has not answered for " + limitMillis / 1000 + " s", x);
         } catch (ExecutionException x) {
-            if (x.getCause() instanceof RuntimeException failed && !(failed instanceof RequestAbortedException)) {
-                throw failed;
+            Throwable failure = x.getCause();
+            if (failure instanceof RuntimeException && !(failure instanceof RequestAbortedException)) {
+                throw new VerbFailedException(words(failure), cleaned(failure));
             }
-            throw x.getCause() instanceof IOException failed ? failed : new IOException(x.getCause());
+            throw new IOException(words(failure), cleaned(failure));
         } finally {
             answer.cancel(true);
         }
+        if (told != null && !type.isInstance(told)) {
+            throw notUnderstood();
+        }
+        return type.cast(told);
+    }
+
+    /** @throws IOException when there is no answer */
+    static <T> T required(@CheckForNull T answer) throws IOException {
+        if (answer == null) {
+            throw notUnderstood();
+        }
+        return answer;
+    }
+
+    static IOException notUnderstood() {
+        return new IOException("the agent's answer is not understood");
+    }
+
+    private static String words(Throwable failure) {
+        String words;
+        try {
+            words = failure.getMessage() == null ? failure.toString() : failure.getMessage();
+        } catch (RuntimeException x) {
+            words = failure.getClass().getName();
+        }
+        return PlainText.of(words);
+    }
+
+    /** What the agent threw, for the controller's log: its class, its words, where it came from; no object of its own. */
+    private static Throwable cleaned(Throwable failure) {
+        Throwable cleaned = new IOException(failure.getClass().getName() + ": " + words(failure));
+        cleaned.setStackTrace(Arrays.stream(failure.getStackTrace())
+                .limit(MOST_FRAMES)
+                .map(frame -> new StackTraceElement(
+                        PlainText.of(frame.getClassName()),
+                        PlainText.of(frame.getMethodName()),
+                        PlainText.of(frame.getFileName()),
+                        frame.getLineNumber()))
+                .toArray(StackTraceElement[]::new));
+        return cleaned;
     }
 }

@@ -1,8 +1,10 @@
 package io.jenkins.plugins.preemptible.agent;
 
 import hudson.remoting.VirtualChannel;
+import io.jenkins.plugins.preemptible.engine.DumpGuard;
 import io.jenkins.plugins.preemptible.engine.Engine;
 import io.jenkins.plugins.preemptible.engine.EngineException;
+import io.jenkins.plugins.preemptible.engine.FreezeRequest;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.stage.StageSpec;
@@ -60,6 +62,11 @@ final class Rehearsal extends MasterToSlaveFileCallable<String> {
         StageId id = StageId.create("rehearsal");
         engine.start(new StageSpec(id, "rehearsal", workDir, List.of(), InEngine.sandboxEnvironment()));
         engine.enterCommand(id);
+        if (!engine.checkpoints()) {
+            engine.freeze(id, new FreezeRequest(DumpGuard.NONE, 0));
+            engine.resumeHere(id);
+            return;
+        }
         ImageKey key = ImageKey.parse(ImageKey.generate().export());
         engine.suspend(id, image, key);
         engine.resume(image, key);

@@ -88,14 +88,14 @@ final class ResumeVerbs {
     }
 
     private static Restore running(Engine engine, StageId stage) {
-        return new Restore(null, "ALREADY_RUNNING", List.copyOf(engine.enterCommand(stage)), 0, 0, 0, List.of());
+        return new Restore(null, "ALREADY_RUNNING", engine.enterCommand(stage), 0, 0, 0, List.of());
     }
 
     private static Restore went(Engine engine, StageId stage, ResumeReport done) {
         return new Restore(
                 null,
                 done.tier().name(),
-                List.copyOf(engine.enterCommand(stage)),
+                engine.enterCommand(stage),
                 done.unpackMillis(),
                 done.restoreMillis(),
                 done.processes(),

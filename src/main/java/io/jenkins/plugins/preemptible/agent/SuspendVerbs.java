@@ -17,6 +17,7 @@ import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.preflight.Leak;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
+import io.jenkins.plugins.preemptible.engine.text.PlainText;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
@@ -66,7 +67,9 @@ final class SuspendVerbs {
 
         private static String sentence(Leak leak) {
             String whose = leak.pid() == 0 ? "" : ", process " + leak.pid() + ": " + leak.command();
-            return leak.reason().sentence() + " (" + leak.what() + whose + "). " + leak.reason().remedy() + ".";
+            // Short enough for the remedy to arrive, too.
+            return leak.reason().sentence() + " (" + PlainText.of(leak.what(), 200) + whose + "). "
+                    + leak.reason().remedy() + ".";
         }
     }
 
@@ -95,9 +98,10 @@ final class SuspendVerbs {
                         frozen.processes(),
                         frozen.residentBytes(),
                         frozen.handover() == Handover.AT_FREEZE,
-                        frozen.handover().sentence());
+                        frozen.handover().sentence(),
+                        frozen.memoryOnly());
             } catch (EngineException x) {
-                return new Freeze(AgentStage.Refusal.of(x), 0, 0, 0, 0, false, null);
+                return new Freeze(AgentStage.Refusal.of(x), 0, 0, 0, 0, false, null, false);
             }
         }
     }

@@ -22,6 +22,11 @@ import org.kohsuke.stapler.verb.POST;
 public abstract class CheckedOnPage extends GlobalConfiguration {
 
     @POST
+    public FormValidation doCheckBestPriority(@QueryParameter String value) {
+        return Range.BEST_PRIORITY.check(value);
+    }
+
+    @POST
     public FormValidation doCheckTimeSliceMinutes(@QueryParameter String value) {
         return Range.TIME_SLICE.check(value);
     }
@@ -59,6 +64,16 @@ public abstract class CheckedOnPage extends GlobalConfiguration {
     @POST
     public FormValidation doCheckImageLimitMegabytes(@QueryParameter String value) {
         return Range.IMAGE_LIMIT.check(value);
+    }
+
+    @POST
+    public FormValidation doCheckDiskFloorMegabytes(@QueryParameter String value) {
+        return Range.DISK_FLOOR.check(value);
+    }
+
+    @POST
+    public FormValidation doCheckDiskFloorPercent(@QueryParameter String value) {
+        return Range.DISK_FLOOR_PERCENT.check(value);
     }
 
     @POST

@@ -67,7 +67,7 @@ final class ExecutorUse {
     private PastJob whole(AbstractBuild<?, ?> build) {
         long started = build.getStartTimeInMillis();
         String label = Util.fixNull(build.getParent().getAssignedLabelString());
-        return past(label, started, started, started + Math.max(0, build.getDuration()), false, middle());
+        return past(label, started, started, started + Math.max(0, build.getDuration()), false, ofBuild());
     }
 
     private List<PastJob> ofPipeline(@CheckForNull FlowExecutionOwner pipeline) {
@@ -99,7 +99,7 @@ final class ExecutorUse {
                 withoutSuspension,
                 own || aroundStages.contains(block.getId()),
                 own ? Priorities.get().ofStage(run, arguments.get("priority") instanceof Integer given ? given : null)
-                        : middle());
+                        : ofBuild());
     }
 
     private void note(FlowNode node) {
@@ -130,10 +130,8 @@ final class ExecutorUse {
         return step != null && step.getFunctionName().equals(function);
     }
 
-    /** What everything has that is no preemptible step, where the steps' own priorities count. */
-    private int middle() {
-        Priorities priorities = Priorities.get();
-        return priorities.ofStage(run, (priorities.lowest() + 1) / 2);
+    private int ofBuild() {
+        return Priorities.get().ofBuild(run);
     }
 
     private PastJob past(String label, long queued, long started, long ended, boolean preemptible, int priority) {

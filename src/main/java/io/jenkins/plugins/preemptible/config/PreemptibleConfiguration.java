@@ -25,7 +25,7 @@ import org.kohsuke.stapler.StaplerRequest2;
  *   <li>Set on the page or by Configuration as Code ({@code unclassified: preemptible:}), and saved at every change.
  *   <li>A value out of its range is refused with a sentence that names the setting, the value and the range. All settings
  *       then stay as they were: what the page or a {@link BulkChange} sets is taken over as a whole, when it is saved.
- *       Configuration as Code makes such a change of what a file says.
+ *       Configuration as Code makes such a change of what a file says, and of the defaults of what that leaves out.
  *   <li>{@link #limits()} gives them to the policy, in the policy's units.
  * </ol>
  *
@@ -41,16 +41,28 @@ public final class PreemptibleConfiguration extends CheckedOnPage implements Per
 
     static final int DEFAULT_AGEING_MINUTES = 10;
 
+    /** Enough for a build of each executor of a usual agent, and a bound on what a stream of preemptors can pile up. */
+    static final int DEFAULT_MOST_SUSPENDED_PER_AGENT = 10;
+
+    static final int DEFAULT_MOST_SUSPENDED = 100;
+    static final int DEFAULT_IMAGE_LIMIT_MEGABYTES = 16 << 10;
+    static final int DEFAULT_DISK_FLOOR_MEGABYTES = 5 << 10;
+    static final int DEFAULT_DISK_FLOOR_PERCENT = 5;
+
     private volatile boolean enabled = true;
+    /** 0 = that of ordinary items. */
+    private volatile int bestPriority;
     private volatile int timeSliceMinutes;
     private volatile List<SliceRule> sliceRules = new ArrayList<>();
     private volatile int exemptSeconds;
     private volatile int mostSuspensions;
-    private volatile int mostSuspendedPerAgent;
-    private volatile int mostSuspended;
+    private volatile int mostSuspendedPerAgent = DEFAULT_MOST_SUSPENDED_PER_AGENT;
+    private volatile int mostSuspended = DEFAULT_MOST_SUSPENDED;
     private volatile int ageingMinutes = DEFAULT_AGEING_MINUTES;
     private volatile int memoryFloorMegabytes = DEFAULT_MEMORY_FLOOR_MEGABYTES;
-    private volatile int imageLimitMegabytes;
+    private volatile int imageLimitMegabytes = DEFAULT_IMAGE_LIMIT_MEGABYTES;
+    private volatile int diskFloorMegabytes = DEFAULT_DISK_FLOOR_MEGABYTES;
+    private volatile int diskFloorPercent = DEFAULT_DISK_FLOOR_PERCENT;
     private volatile UndumpableStages undumpable = UndumpableStages.WAIT;
     private volatile OwnerBy ownerBy = OwnerBy.USER;
 
@@ -93,6 +105,17 @@ public final class PreemptibleConfiguration extends CheckedOnPage implements Per
     @DataBoundSetter
     public void setEnabled(boolean enabled) {
         change(target -> target.enabled = enabled);
+    }
+
+    /** The best priority that a step may ask for where no folder sets another one; 0 = that of ordinary items. */
+    public int getBestPriority() {
+        return bestPriority;
+    }
+
+    /** @throws IllegalArgumentException when it is not in 0..1000 */
+    @DataBoundSetter
+    public void setBestPriority(int bestPriority) {
+        change(target -> target.bestPriority = Range.BEST_PRIORITY.checked(bestPriority));
     }
 
     /** After how many minutes of running a stage gives way to its equals, where no rule fits; 0 = never. */
@@ -207,6 +230,41 @@ public final class PreemptibleConfiguration extends CheckedOnPage implements Per
         change(target -> target.imageLimitMegabytes = Range.IMAGE_LIMIT.checked(imageLimitMegabytes));
     }
 
+    /** The same in bytes: no image may have more, nor is a stage suspended that has more memory; 0 = no limit. */
+    public long imageLimitBytes() {
+        return (long) imageLimitMegabytes << 20;
+    }
+
+    /**
+     * How many megabytes (of 2^20 bytes) of the controller's disk stay free of images; 0 = none. Where the share of {@link
+     * #getDiskFloorPercent} is more, that counts.
+     */
+    public int getDiskFloorMegabytes() {
+        return diskFloorMegabytes;
+    }
+
+    /** @throws IllegalArgumentException when it is not in 0..1048576 */
+    @DataBoundSetter
+    public void setDiskFloorMegabytes(int diskFloorMegabytes) {
+        change(target -> target.diskFloorMegabytes = Range.DISK_FLOOR.checked(diskFloorMegabytes));
+    }
+
+    /** What share of the controller's disk stays free of images, in percent of its size; 0 = none. */
+    public int getDiskFloorPercent() {
+        return diskFloorPercent;
+    }
+
+    /** @throws IllegalArgumentException when it is not in 0..99 */
+    @DataBoundSetter
+    public void setDiskFloorPercent(int diskFloorPercent) {
+        change(target -> target.diskFloorPercent = Range.DISK_FLOOR_PERCENT.checked(diskFloorPercent));
+    }
+
+    /** What stays free of images on a disk of that size, in bytes. */
+    public long diskFloorBytes(long sizeBytes) {
+        return Math.max((long) diskFloorMegabytes << 20, sizeBytes / 100 * diskFloorPercent);
+    }
+
     /** What becomes of stages that cannot be dumped: {@code wait}, {@code rerun} or {@code never-preempt}. */
     public String getUndumpable() {
         return Choice.word(undumpable);
@@ -260,7 +318,7 @@ public final class PreemptibleConfiguration extends CheckedOnPage implements Per
                 mostSuspendedPerAgent,
                 mostSuspended,
                 TimeUnit.MINUTES.toMillis(ageingMinutes),
-                (long) imageLimitMegabytes << 20,
+                imageLimitBytes(),
                 memoryFloorBytes(),
                 undumpable,
                 hours == null ? null : hours.undisturbed());
@@ -270,14 +328,18 @@ public final class PreemptibleConfiguration extends CheckedOnPage implements Per
     @Override
     public synchronized void load() {
         super.load();
+        bestPriority = Range.BEST_PRIORITY.savedOr(0, bestPriority);
         timeSliceMinutes = Range.TIME_SLICE.savedOr(0, timeSliceMinutes);
         exemptSeconds = Range.EXEMPT.savedOr(0, exemptSeconds);
         mostSuspensions = Range.MOST_SUSPENSIONS.savedOr(0, mostSuspensions);
-        mostSuspendedPerAgent = Range.MOST_SUSPENDED_PER_AGENT.savedOr(0, mostSuspendedPerAgent);
-        mostSuspended = Range.MOST_SUSPENDED.savedOr(0, mostSuspended);
+        mostSuspendedPerAgent =
+                Range.MOST_SUSPENDED_PER_AGENT.savedOr(DEFAULT_MOST_SUSPENDED_PER_AGENT, mostSuspendedPerAgent);
+        mostSuspended = Range.MOST_SUSPENDED.savedOr(DEFAULT_MOST_SUSPENDED, mostSuspended);
         ageingMinutes = Range.AGEING.savedOr(DEFAULT_AGEING_MINUTES, ageingMinutes);
         memoryFloorMegabytes = Range.MEMORY_FLOOR.savedOr(DEFAULT_MEMORY_FLOOR_MEGABYTES, memoryFloorMegabytes);
-        imageLimitMegabytes = Range.IMAGE_LIMIT.savedOr(0, imageLimitMegabytes);
+        imageLimitMegabytes = Range.IMAGE_LIMIT.savedOr(DEFAULT_IMAGE_LIMIT_MEGABYTES, imageLimitMegabytes);
+        diskFloorMegabytes = Range.DISK_FLOOR.savedOr(DEFAULT_DISK_FLOOR_MEGABYTES, diskFloorMegabytes);
+        diskFloorPercent = Range.DISK_FLOOR_PERCENT.savedOr(DEFAULT_DISK_FLOOR_PERCENT, diskFloorPercent);
     }
 
     /** Takes over the page's values, all of them or, when one is out of its range, none. */
@@ -337,9 +399,16 @@ public final class PreemptibleConfiguration extends CheckedOnPage implements Per
         super.save();
     }
 
+    /** Sets everything to its default. */
+    void reset() {
+        PreemptibleConfiguration defaults = new PreemptibleConfiguration();
+        change(target -> target.take(defaults));
+    }
+
     /** Takes over all values, without saving them. */
     void take(PreemptibleConfiguration other) {
         enabled = other.enabled;
+        bestPriority = other.bestPriority;
         timeSliceMinutes = other.timeSliceMinutes;
         sliceRules = other.sliceRules;
         exemptSeconds = other.exemptSeconds;
@@ -349,6 +418,8 @@ public final class PreemptibleConfiguration extends CheckedOnPage implements Per
         ageingMinutes = other.ageingMinutes;
         memoryFloorMegabytes = other.memoryFloorMegabytes;
         imageLimitMegabytes = other.imageLimitMegabytes;
+        diskFloorMegabytes = other.diskFloorMegabytes;
+        diskFloorPercent = other.diskFloorPercent;
         undumpable = other.undumpable;
         ownerBy = other.ownerBy;
         undisturbedHours = other.undisturbedHours;

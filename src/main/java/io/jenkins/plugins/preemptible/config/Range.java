@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.config;
 
+import hudson.security.Permission;
 import hudson.util.FormValidation;
 import java.util.function.Supplier;
 import java.util.logging.Level;
@@ -16,6 +17,8 @@ import jenkins.model.Jenkins;
  * </ol>
  */
 enum Range {
+    BEST_PRIORITY(Messages::PreemptibleConfiguration_BestPriority, 0, Range.LOWEST_PRIORITY_OF_ALL),
+    FOLDER_BEST_PRIORITY(Messages::PreemptibleConfiguration_BestPriority, 1, Range.LOWEST_PRIORITY_OF_ALL),
     TIME_SLICE(Messages::PreemptibleConfiguration_TimeSlice, 0, Range.WEEK_IN_MINUTES),
     EXEMPT(Messages::PreemptibleConfiguration_Exempt, 0, 86_400),
     MOST_SUSPENSIONS(Messages::PreemptibleConfiguration_MostSuspensions, 0, 1_000),
@@ -24,6 +27,8 @@ enum Range {
     AGEING(Messages::PreemptibleConfiguration_Ageing, 0, Range.WEEK_IN_MINUTES),
     MEMORY_FLOOR(Messages::PreemptibleConfiguration_MemoryFloor, 0, Range.TERABYTE_IN_MEGABYTES),
     IMAGE_LIMIT(Messages::PreemptibleConfiguration_ImageLimit, 0, Range.TERABYTE_IN_MEGABYTES),
+    DISK_FLOOR(Messages::PreemptibleConfiguration_DiskFloor, 0, Range.TERABYTE_IN_MEGABYTES),
+    DISK_FLOOR_PERCENT(Messages::PreemptibleConfiguration_DiskFloorPercent, 0, 99),
     RULE_SLICE(Messages::SliceRule_Minutes, 0, Range.WEEK_IN_MINUTES),
     /** Priority Sorter lets administrators have as many priorities as they like; nobody needs more than these. */
     HIGHEST_PRIORITY(Messages::SliceRule_HighestPriority, 1, Range.LOWEST_PRIORITY_OF_ALL),
@@ -71,15 +76,33 @@ enum Range {
         }
     }
 
+    /**
+     * Gives the number back that somebody has typed.
+     *
+     * @throws IllegalArgumentException when it is none, or outside, with a sentence for people
+     */
+    int parsed(String typed) {
+        int value;
+        try {
+            value = Integer.parseInt(typed.trim());
+        } catch (NumberFormatException e) {
+            throw new IllegalArgumentException(
+                    Messages.Range_NotANumber(setting.get(), typed, String.valueOf(least), String.valueOf(most)));
+        }
+        return checked(value);
+    }
+
     /** What the page says to a value while it is typed; for administrators only. */
     FormValidation check(String typed) {
-        Jenkins.get().checkPermission(Jenkins.ADMINISTER);
+        return check(typed, Jenkins.ADMINISTER);
+    }
+
+    /** The same for those with another permission. */
+    FormValidation check(String typed, Permission needed) {
+        Jenkins.get().checkPermission(needed);
         try {
-            checked(Integer.parseInt(typed.trim()));
+            parsed(typed);
             return FormValidation.ok();
-        } catch (NumberFormatException e) {
-            return FormValidation.error(
-                    Messages.Range_NotANumber(setting.get(), typed, String.valueOf(least), String.valueOf(most)));
         } catch (IllegalArgumentException e) {
             return FormValidation.error(e.getMessage());
         }

@@ -16,6 +16,7 @@ import io.jenkins.plugins.preemptible.engine.preflight.Preflight;
 import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
 import io.jenkins.plugins.preemptible.engine.privileged.PrivilegedPart;
 import io.jenkins.plugins.preemptible.engine.privileged.SudoEngine;
+import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import io.jenkins.plugins.preemptible.engine.stage.Mounts;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
@@ -255,15 +256,15 @@ public class Engine {
     }
 
     /**
-     * The argument vector in front of a command that has to run inside a stage, in its caller's working folder and
-     * environment and a session of its own. What it leaves in the background belongs to the stage. Valid until the
-     * stage is suspended next; used later, it ends with exit code 125 and changes nothing.
+     * How a command gets into a stage, in its caller's working folder and environment and a session of its own. What it
+     * leaves in the background belongs to the stage. Valid until the stage is suspended next; used later, it ends with
+     * exit code 125 and changes nothing.
      *
      * @throws EngineException when the stage does not run
      */
-    public List<String> enterCommand(StageId id) {
+    public EnterCommand enterCommand(StageId id) {
         StageRecord record = enterable(id);
-        return StageLaunch.enter(record.init(), Stages.freezer(record).orElseThrow());
+        return StageLaunch.enter(id, record.init(), Stages.freezer(record).orElseThrow());
     }
 
     private StageRecord enterable(StageId id) {

@@ -5,6 +5,7 @@ import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import io.jenkins.plugins.preemptible.engine.text.PlainText;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.HashSet;
@@ -85,9 +86,10 @@ record FrozenTree(StageId id, Freezer freezer, HostProcess init) {
         }
     }
 
+    // Never its arguments: this is told to builds and pages.
     private static String name(long pid) {
-        String text = pid + " " + Proc.commandLine(pid);
-        return "process " + (text.length() > 120 ? text.substring(0, 120) + "…" : text);
+        String comm = Proc.stat(pid).map(Proc.Stat::comm).orElse("");
+        return PlainText.of("process " + pid + (comm.isEmpty() ? "" : " " + comm));
     }
 
     /** The living processes of the stage's group that are not among the known ones, by process id. */

@@ -7,6 +7,7 @@ import hudson.Util;
 import hudson.model.Action;
 import hudson.model.Computer;
 import hudson.model.Node;
+import io.jenkins.plugins.preemptible.lifecycle.HowSuspended;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.view.ShownName;
 import java.util.Collection;
@@ -91,6 +92,25 @@ public final class AgentByHandAction implements Action {
                 : Messages.AgentByHandAction_Drained(
                         drain.by(),
                         Util.getTimeSpanString(Math.max(0, System.currentTimeMillis() - drain.sinceMillis())));
+    }
+
+    /** How stages are suspended there, in a sentence. */
+    public String getHowSuspended() {
+        Node node = computer.getNode();
+        HowSuspended how = node == null ? null : HowSuspended.on(node.getNodeName());
+        if (how == null) {
+            return Messages.AgentByHandAction_Unknown();
+        }
+        switch (how.way()) {
+            case CHECKPOINTS:
+                return Messages.AgentByHandAction_Checkpoints();
+            case MEMORY_ONLY:
+                return Messages.AgentByHandAction_MemoryOnly();
+            case NOT:
+                return Messages.AgentByHandAction_CannotSuspend(how.whyNot());
+            default:
+                return Messages.AgentByHandAction_Unknown();
+        }
     }
 
     private List<StageRecord> stages() {

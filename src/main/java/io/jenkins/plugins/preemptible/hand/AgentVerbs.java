@@ -3,6 +3,7 @@ package io.jenkins.plugins.preemptible.hand;
 import hudson.model.Computer;
 import hudson.model.Node;
 import hudson.model.Queue;
+import io.jenkins.plugins.preemptible.lifecycle.HowSuspended;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
 import io.jenkins.plugins.preemptible.queue.Preemption;
@@ -38,10 +39,16 @@ final class AgentVerbs {
                 .filter(stage -> !stage.suspended())
                 .filter(stage -> stage.whyNotSuspendable() != null || NeverPreemptAction.holds(stage.runId()))
                 .count();
-        return Answer.done(
-                staying == 0
-                        ? Messages.AgentVerbs_Drain(shown(name))
-                        : Messages.AgentVerbs_DrainBut(shown(name), staying));
+        String drained = staying == 0
+                ? Messages.AgentVerbs_Drain(shown(name))
+                : Messages.AgentVerbs_DrainBut(shown(name), staying);
+        if (HowSuspended.on(name).way() == HowSuspended.Way.MEMORY_ONLY) {
+            drained += " "
+                    + (HowSuspended.lacksMemory(name)
+                            ? Messages.AgentVerbs_DrainNoMemory()
+                            : Messages.AgentVerbs_DrainInMemory());
+        }
+        return Answer.done(drained);
     }
 
     static Answer undrain(Computer computer) {

@@ -8,6 +8,7 @@ import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.policy.Action;
 import io.jenkins.plugins.preemptible.engine.policy.Limits;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot;
+import io.jenkins.plugins.preemptible.lifecycle.HowSuspended;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
 import io.jenkins.plugins.preemptible.queue.LastDecision;
@@ -59,6 +60,8 @@ final class SchedulerState {
      * @param name empty for the built-in node
      * @param accepting it is online and takes builds
      * @param drainedBy id of the user who drains it; null when nobody does
+     * @param suspends how stages are suspended there: CHECKPOINTS, MEMORY_ONLY, NOT, or UNKNOWN before the first one
+     * @param whyNot for people; null unless none can be suspended there
      * @param freeBytes -1 = unknown
      */
     @ExportedBean(defaultVisibility = 2)
@@ -71,6 +74,8 @@ final class SchedulerState {
             @Exported boolean drained,
             @Exported String drainedBy,
             @Exported long drainedSinceMillis,
+            @Exported String suspends,
+            @Exported String whyNot,
             @Exported long freeBytes,
             @Exported long dumpBytesPerSecond,
             @Exported long restoreBytesPerSecond,
@@ -104,6 +109,7 @@ final class SchedulerState {
      * @param reason why it was suspended, in one sentence
      * @param preemptor for whom; null when for nobody in particular
      * @param frozen its processes are in the agent's memory, and it has no image yet
+     * @param memoryOnly none will be made: a restart of the agent's host loses it
      * @param byHand it goes on only when somebody says so
      * @param byHandUser id of the user who wants that; null when nobody does or that is not known
      * @param decision why it does not go on; null when nothing was decided about it yet
@@ -123,6 +129,7 @@ final class SchedulerState {
             @Exported String reason,
             @Exported String preemptor,
             @Exported boolean frozen,
+            @Exported boolean memoryOnly,
             @Exported long imageBytes,
             @Exported boolean neverPreempt,
             @Exported boolean byHand,
@@ -200,6 +207,7 @@ final class SchedulerState {
             String name = node.getNodeName();
             DrainedAgents.Drain drain = DrainedAgents.get().of(name);
             Snapshot.Agent seen = measured.getOrDefault(name, new Snapshot.Agent(name, 0, false));
+            HowSuspended how = HowSuspended.on(name);
             agents.add(new AgentState(
                     name,
                     computer.getDisplayName(),
@@ -209,6 +217,8 @@ final class SchedulerState {
                     drain != null,
                     drain == null ? null : drain.by(),
                     drain == null ? 0 : drain.sinceMillis(),
+                    how.way().name(),
+                    how.whyNot(),
                     seen.freeBytes(),
                     seen.dumpBytesPerSecond(),
                     seen.restoreBytesPerSecond(),
@@ -258,6 +268,7 @@ final class SchedulerState {
                         stage.reason(),
                         stage.shownPreemptor(),
                         stage.frozen(),
+                        stage.memoryOnly(),
                         stage.archiveBytes(),
                         NeverPreemptAction.holds(stage.runId()),
                         stage.byHand(),

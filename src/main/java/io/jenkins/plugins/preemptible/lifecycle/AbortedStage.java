@@ -66,7 +66,7 @@ public final class AbortedStage {
     }
 
     private static void endSteps(String stageId, List<String> controlFolders) {
-        StageThreads.soon("ending the steps of stage " + stageId, () -> {
+        StageThreads.soonFor(StageThreads.agentOf(stageId), "ending the steps of stage " + stageId, () -> {
             StageRecord stage = StageRegistry.get().find(stageId);
             FilePath root = stage == null ? null : rootOf(stage.node);
             if (root != null) {

@@ -57,7 +57,7 @@ public final class Ending {
             return;
         }
         live.hold().withdraw(stage);
-        StageThreads.submit("ending stage " + live.id(), () -> {
+        StageThreads.submitFor(stage.node, "ending stage " + live.id(), () -> {
             live.operation.lock();
             try {
                 StageRecord last = StageRegistry.get().find(live.id());
@@ -82,7 +82,7 @@ public final class Ending {
     /** Ends a stage that no step of this controller process stands for. */
     static void ofLost(StageRecord stage, @CheckForNull Run<?, ?> run) {
         StageRegistry.get().ended(stage.id);
-        StageThreads.submit("removing lost " + stage, () -> {
+        StageThreads.submitFor(stage.node, "removing lost " + stage, () -> {
             if (run != null) {
                 StageImages.delete(run, stage.id);
             }
@@ -150,7 +150,7 @@ public final class Ending {
                     }
                 } else {
                     unknownSince.remove(stage.id);
-                    StageThreads.submit("removing " + stage, () -> clean(stage));
+                    StageThreads.submitFor(stage.node, "removing " + stage, () -> clean(stage));
                 }
             }
         }

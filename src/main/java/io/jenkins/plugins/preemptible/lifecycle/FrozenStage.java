@@ -32,7 +32,7 @@ public final class FrozenStage {
             AgentStage.on(AbortedStage.nodeOf(stage.node), stageId).thaw();
         } catch (IOException | RuntimeException x) {
             LOGGER.log(Level.FINE, x, () -> "cannot thaw " + stage + " yet");
-            StageThreads.schedule("thawing " + stage, RETRY_MILLIS, () -> thaw(stageId));
+            StageThreads.scheduleFor(stage.node, "thawing " + stage, RETRY_MILLIS, () -> thaw(stageId));
             return;
         }
         StageRegistry.get().cutOff(stageId);

@@ -158,7 +158,7 @@ public final class LiveStage {
         StageThreads.Work kill = pendingKills.poll();
         while (kill != null && !ending) {
             aborting = false;
-            StageThreads.soon("killing a step of stage " + id, kill);
+            StageThreads.soonFor(StageThreads.agentOf(id), "killing a step of stage " + id, kill);
             kill = pendingKills.poll();
         }
     }

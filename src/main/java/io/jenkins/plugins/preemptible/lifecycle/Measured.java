@@ -30,6 +30,7 @@ public final class Measured {
     private long dumpRate;
     private long restoreRate;
     private long freeBytes = -1;
+    private HowSuspended how = HowSuspended.UNKNOWN;
 
     private Measured() {}
 
@@ -77,6 +78,14 @@ public final class Measured {
     /** Free memory when a stage there was last looked at; -1 = unknown. */
     public synchronized long freeBytes() {
         return freeBytes;
+    }
+
+    synchronized void how(HowSuspended now) {
+        how = now;
+    }
+
+    synchronized HowSuspended how() {
+        return how;
     }
 
     /** Follows the nodes: of clouds' agents there are new names for ever. */

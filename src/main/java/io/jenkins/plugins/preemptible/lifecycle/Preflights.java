@@ -7,6 +7,7 @@ import hudson.model.PeriodicWork;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -38,7 +39,8 @@ public final class Preflights extends PeriodicWork {
     /** A step is being started in the stage. Returns at once. */
     public static void afterStart(String stageId) {
         for (long delayMillis : AFTER_START_MILLIS) {
-            StageThreads.ask("looking at stage " + stageId, delayMillis, () -> look(stageId));
+            StageThreads.askFor(
+                    StageThreads.agentOf(stageId), "looking at stage " + stageId, delayMillis, () -> look(stageId));
         }
     }
 
@@ -52,7 +54,7 @@ public final class Preflights extends PeriodicWork {
         for (StageRecord stage : StageRegistry.get().all()) {
             if (looksAt(stage) && !ASKED.contains(stage.id)) {
                 // Each on its own: an agent that hangs must not keep the others from being asked.
-                StageThreads.ask("looking at " + stage, () -> look(stage.id));
+                StageThreads.askFor(stage.node, "looking at " + stage, () -> look(stage.id));
             }
         }
     }
@@ -105,10 +107,15 @@ public final class Preflights extends PeriodicWork {
         if (!looksAt(now) || Objects.equals(now.leak, leak)) {
             return;
         }
-        StageRegistry.get().settle(stageId, s -> {
-            s.leak = leak;
-            s.everUndumpable |= seen.leak() != null;
-        });
+        try {
+            StageRegistry.get().update(stageId, s -> {
+                s.leak = leak;
+                s.everUndumpable |= seen.leak() != null;
+            });
+        } catch (UncheckedIOException x) {
+            LOGGER.log(Level.WARNING, x, () -> "what a look has found of " + now + " is not noted");
+            return;
+        }
         if (leak == null) {
             StageLog.line(live.context(), "This stage can be suspended again: what stood against it is gone.");
         } else if (now.leak == null) {

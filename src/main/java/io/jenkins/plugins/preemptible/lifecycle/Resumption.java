@@ -191,7 +191,7 @@ public final class Resumption {
         }
         try {
             Run<?, ?> run = live.context().get(Run.class);
-            if (run != null && !StageImages.delete(run, before.id)) {
+            if (run != null && !before.memoryOnly && !StageImages.delete(run, before.id)) {
                 StageLog.line(
                         live.context(),
                         "The image stays among the artifacts, because this artifact manager cannot remove one file;"
@@ -202,7 +202,8 @@ public final class Resumption {
             StageMarks.went(
                     live.context(),
                     new ResumedStageAction(
-                            before.name, from.name(), from.words(), before.suspendedSinceMillis, now, tookMillis));
+                            before.name, from.name(), from.words(), before.suspendedSinceMillis, now, tookMillis,
+                            before.memoryOnly));
         } catch (IOException | RuntimeException x) {
             LOGGER.log(Level.WARNING, x, () -> "cannot tidy up after resuming " + before);
         }
@@ -223,9 +224,10 @@ public final class Resumption {
         StageLog.refusal(
                 live.context(),
                 "Not resumed. " + refusal.sentence() + (last
-                        ? " This was tried " + MOST_FAILURES + " times: the stage fails. Its sealed image stays among the"
-                                + " artifacts (" + StageImages.path(live.id())
-                                + ") and its key with the controller, as long as this build."
+                        ? " This was tried " + MOST_FAILURES + " times: the stage fails." + (stage.imageKept
+                                ? " Its sealed image stays among the artifacts (" + StageImages.path(live.id())
+                                        + ") and its key with the controller, as long as this build."
+                                : "")
                         : " Nothing of it is lost; tried again in " + RETRY_MILLIS * stage.restoreFailures / 1000 + " s."),
                 refusal.criuLines());
         BodyExecution body = live.body();

@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.lifecycle;
 
 import hudson.model.Result;
+import hudson.model.Run;
 import hudson.remoting.RequestAbortedException;
 import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
@@ -28,6 +29,7 @@ import org.jenkinsci.plugins.workflow.steps.FlowInterruptedException;
  *   <li>A failure loses nothing: the stage stays frozen in its agent's memory, and goes on from there when it gets an
  *       executor. It is tried {@value #MOST_ATTEMPTS} times.
  *   <li>A stage that goes on, ends or is aborted meanwhile takes precedence: whoever does that need not wait for this.
+ *   <li>A stage whose agent makes no images is only looked for, after a restart or an outage; nothing is sealed.
  * </ol>
  *
  * Holds the stage's {@code operation} lock only to save its end, and {@link LiveStage#sealing} all along, so that no
@@ -66,6 +68,8 @@ public final class Sealing {
     private int faults;
     /** Set when the agent or the controller was away: what there is of the stage has to be found out first. */
     private boolean uncertain;
+    /** The build log says that the controller's disk is too full. */
+    private boolean fullTold;
     /** What the agent has sealed; null before. */
     private AgentStage.Dump dump;
 
@@ -112,7 +116,8 @@ public final class Sealing {
 
     private void again(long delayMillis) {
         if (delayMillis == 0) {
-            StageThreads.seal("sealing the image of stage " + live.id(), this::run);
+            StageThreads.sealOn(
+                    StageThreads.agentOf(live.id()), "sealing the image of stage " + live.id(), this::run);
         } else {
             StageThreads.schedule("sealing the image of stage " + live.id(), delayMillis, () -> again(0));
         }
@@ -147,7 +152,7 @@ public final class Sealing {
                 }
                 stage = wanted();
             }
-            return stage == null ? 0 : seal(stage, agent);
+            return stage == null || stage.memoryOnly ? 0 : seal(stage, agent);
         } catch (IOException x) {
             // The agent is away, and that shows elsewhere.
             LOGGER.log(Level.FINE, x, () -> "cannot seal the image of stage " + live.id() + " yet");
@@ -214,7 +219,7 @@ public final class Sealing {
                 uncertain = false;
                 return 0;
             default:
-                Secret key = Secret.fromString(ImageKey.generate().export());
+                Secret key = stage.memoryOnly ? null : Secret.fromString(ImageKey.generate().export());
                 StageRegistry.get().update(stage.id, s -> {
                     s.frozen = true;
                     s.imageKey = key;
@@ -225,6 +230,10 @@ public final class Sealing {
     }
 
     private long seal(StageRecord stage, AgentStage agent) throws IOException, InterruptedException {
+        ArchiveRoom.Shortage full = missingRoom();
+        if (full != null) {
+            return waitForRoom(full);
+        }
         if (dump == null) {
             Secret key = stage.imageKey;
             if (key == null) {
@@ -241,16 +250,23 @@ public final class Sealing {
                 uncertain = true;
                 return LOOK_MILLIS;
             }
+            if (made.refusal() != null && made.refusal().reason().equals(FailureReason.MEMORY_ONLY.name())) {
+                return inMemoryOnly(stage);
+            }
             if (made.refusal() != null) {
                 return failed("The image could not be sealed. " + made.refusal().sentence(), made.refusal());
             }
             dump = made;
+            full = missingRoom();
+            if (full != null) {
+                return waitForRoom(full);
+            }
         }
         if (wanted() == null) {
             return 0;
         }
         try {
-            StageImages.store(live, agent);
+            StageImages.store(live, agent, dump.archiveBytes());
         } catch (IOException | RuntimeException x) {
             LOGGER.log(Level.WARNING, x, () -> "cannot archive the image of " + stage);
             // First: a disk that the image has filled needs the room before anything can be saved again.
@@ -292,7 +308,7 @@ public final class Sealing {
                 LOGGER.log(Level.WARNING, "{0} is frozen and sealed again: {1}", new Object[] {sealed, refusal});
                 uncertain = true;
                 dump = null;
-                return 1;
+                return LOOK_MILLIS;
             }
             StageLog.line(
                     live.context(),
@@ -307,6 +323,36 @@ public final class Sealing {
         } finally {
             live.operation.unlock();
         }
+    }
+
+    /** Its agent came back as one that makes no images. */
+    private long inMemoryOnly(StageRecord stage) throws InterruptedException {
+        StageRecord kept = StageRegistry.get().update(stage.id, s -> {
+            s.memoryOnly = true;
+            s.imageKey = null;
+        });
+        if (kept != null) {
+            ToldInMemoryOnly.once(live, stage.node);
+            StageMarks.sealed(live.context(), kept);
+        }
+        return 0;
+    }
+
+    private ArchiveRoom.Shortage missingRoom() throws IOException, InterruptedException {
+        return ArchiveRoom.missing(live.context().get(Run.class), dump == null ? 0 : dump.archiveBytes());
+    }
+
+    /** That is no failed attempt: nothing of it has to be done again. */
+    private long waitForRoom(ArchiveRoom.Shortage full) {
+        if (!fullTold && wanted() != null) {
+            fullTold = true;
+            StageLog.line(
+                    live.context(),
+                    "No image is stored yet. " + full.sentence() + " The stage stays frozen in the agent's memory and goes"
+                            + " on from there when it gets an executor; until then, do not restart the agent's host."
+                            + " Make room on the controller's disk, or ask an administrator to lower the disk floor.");
+        }
+        return wanted() == null ? 0 : RETRY_MILLIS;
     }
 
     private long failed(String why, AgentStage.Refusal refusal) {
@@ -339,7 +385,7 @@ public final class Sealing {
             return;
         }
         live.markAborting();
-        NotSealed cause = new NotSealed(stage.node);
+        NotSealed cause = new NotSealed(stage.node, stage.memoryOnly);
         StageLog.line(live.context(), cause.getShortDescription() + ".");
         AbortedStage.endSteps(live.id());
         body.cancel(new FlowInterruptedException(Result.FAILURE, false, cause));
@@ -349,13 +395,21 @@ public final class Sealing {
     public static final class NotSealed extends CauseOfInterruption {
         private static final long serialVersionUID = 1L;
         private final String node;
+        /** False in what versions that knew no such thing have saved. */
+        private final boolean memoryOnly;
 
-        NotSealed(String node) {
+        NotSealed(String node, boolean memoryOnly) {
             this.node = node;
+            this.memoryOnly = memoryOnly;
         }
 
         @Override
         public String getShortDescription() {
+            if (memoryOnly) {
+                return "The stage is lost, as a running one would be: the agent '" + node + "' keeps suspended stages in"
+                        + " memory only, and its host has restarted or killed this one's processes. Suspended stages"
+                        + " outlive that on agents that make images: those that run as root, with CRIU";
+            }
             return "The stage is lost, as a running one would be: its processes were frozen in the memory of the agent '"
                     + node + "', which has restarted or killed them before their image was sealed";
         }

@@ -24,7 +24,7 @@ public final class ShownStages implements SuspendedStages {
         return StageRegistry.get().suspendedOf(run.getExternalizableId()).stream()
                 .map(stage -> new View(
                         stage.name(), stage.shownPreemptor(), stage.suspendedSinceMillis(), stage.frozen(),
-                        stage.archiveBytes(), stage.byHand(), stage.byHandUser()))
+                        stage.memoryOnly(), stage.archiveBytes(), stage.byHand(), stage.byHandUser()))
                 .collect(Collectors.toList());
     }
 

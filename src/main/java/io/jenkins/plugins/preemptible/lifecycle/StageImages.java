@@ -6,6 +6,7 @@ import hudson.Launcher;
 import hudson.model.Run;
 import hudson.model.TaskListener;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
+import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.URI;
@@ -15,6 +16,8 @@ import java.nio.file.Path;
 import java.util.Map;
 import java.util.logging.Level;
 import java.util.logging.Logger;
+import jenkins.model.ArtifactManager;
+import jenkins.model.StandardArtifactManager;
 import jenkins.util.BuildListenerAdapter;
 import jenkins.util.VirtualFile;
 
@@ -22,7 +25,9 @@ import jenkins.util.VirtualFile;
  * The sealed images of suspended stages, among their builds' artifacts.
  *
  * <ol>
- *   <li>{@link #store} adds the image through the build's artifact manager, which may run on while it does.
+ *   <li>{@link #store} brings the image from the agent, counting its bytes, and adds it to the artifacts of the build,
+ *       which may run on while it does. An artifact manager that keeps files elsewhere gets it from the controller, not
+ *       from the agent: else nobody would count.
  *   <li>{@link #fetch} streams it to the agent's exchange folder.
  *   <li>{@link #delete} removes the file where the artifact manager keeps files; elsewhere the image stays, useless
  *       without its key.
@@ -32,6 +37,7 @@ final class StageImages {
 
     private static final Logger LOGGER = Logger.getLogger(StageImages.class.getName());
     private static final String FOLDER = "preemptible";
+    private static final long OTHER_FILES_BYTES = 64L << 20;
 
     private StageImages() {}
 
@@ -41,21 +47,48 @@ final class StageImages {
     }
 
     /**
-     * @throws IOException when the artifact manager does not take it, or the build is gone
+     * Archives the image in the agent's exchange folder.
+     *
+     * @param announcedBytes its size, as the agent told
+     * @throws IOException when it has another size or is larger than the configured limit allows, when the artifact
+     *     manager does not take it, or the build is gone; nothing of it is archived then
      */
-    static void store(LiveStage live, AgentStage agent) throws IOException, InterruptedException {
+    static void store(LiveStage live, AgentStage agent, long announcedBytes) throws IOException, InterruptedException {
         Run<?, ?> run = live.context().get(Run.class);
         TaskListener listener = live.context().get(TaskListener.class);
         if (run == null || listener == null) {
             throw new AbortException("the build does not answer any more");
         }
-        FilePath exchange = agent.exchange();
-        run.pickArtifactManager()
-                .archive(
-                        exchange,
-                        new Launcher.RemoteLauncher(listener, exchange.getChannel(), true),
-                        BuildListenerAdapter.wrap(listener),
-                        Map.of(path(live.id()), AgentStage.IMAGE_FILE));
+        refuseTooLarge(announcedBytes);
+        ArtifactManager manager = run.pickArtifactManager();
+        if (manager.getClass() == StandardArtifactManager.class) {
+            Path artifacts = Path.of(manager.root().toURI());
+            Path folder = ImageTransfer.folder(artifacts, FOLDER, live.id());
+            ImageTransfer.receive(agent::readImage, announcedBytes, folder.resolve(AgentStage.IMAGE_FILE));
+            return;
+        }
+        Path folder = Files.createTempDirectory(run.getRootDir().toPath(), FOLDER);
+        Path image = folder.resolve(AgentStage.IMAGE_FILE);
+        try {
+            ImageTransfer.receive(agent::readImage, announcedBytes, image);
+            manager.archive(
+                    new FilePath(folder.toFile()),
+                    new Launcher.LocalLauncher(listener),
+                    BuildListenerAdapter.wrap(listener),
+                    Map.of(path(live.id()), AgentStage.IMAGE_FILE));
+        } finally {
+            Files.deleteIfExists(image);
+            Files.deleteIfExists(folder);
+        }
+    }
+
+    /** Memory that does not compress is sealed into a little more than itself, and there are CRIU's other files. */
+    private static void refuseTooLarge(long announcedBytes) throws IOException {
+        long limit = PreemptibleConfiguration.get().limits().imageBytes();
+        if (limit > 0 && announcedBytes > limit + limit / 8 + OTHER_FILES_BYTES) {
+            throw new IOException("it has " + StageLog.size(announcedBytes) + ", and the limit for images is "
+                    + StageLog.size(limit));
+        }
     }
 
     /**
@@ -70,6 +103,9 @@ final class StageImages {
         }
         try (InputStream stored = image.open()) {
             exchange.child(AgentStage.IMAGE_FILE).copyFrom(stored);
+        } catch (Error x) {
+            // Remoting throws what the agent says that it has thrown.
+            throw new IOException("the image could not be brought to the agent", x);
         }
     }
 

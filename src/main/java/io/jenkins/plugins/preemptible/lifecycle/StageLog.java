@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.lifecycle;
 
 import hudson.model.TaskListener;
+import io.jenkins.plugins.preemptible.engine.text.PlainText;
 import java.io.IOException;
 import java.util.List;
 import java.util.logging.Level;
@@ -21,6 +22,9 @@ public final class StageLog {
     /** How each line of the plugin in a build log begins. */
     public static final String MARK = "[preemptible] ";
 
+    /** Of a line in characters; it may hold several texts of an agent. */
+    private static final int LONGEST = 4 * PlainText.LONGEST;
+
     private static final Logger LOGGER = Logger.getLogger(StageLog.class.getName());
 
     private StageLog() {}
@@ -29,11 +33,16 @@ public final class StageLog {
         try {
             TaskListener listener = context.get(TaskListener.class);
             if (listener != null) {
-                listener.getLogger().println(MARK + text);
+                listener.getLogger().println(marked(text));
             }
         } catch (IOException | InterruptedException x) {
             LOGGER.log(Level.FINE, x, () -> "could not say in the build log: " + text);
         }
+    }
+
+    /** A line as it stands in a build log: one line, whatever an agent or a Jenkinsfile put into it. */
+    public static String marked(String text) {
+        return MARK + PlainText.of(text, LONGEST);
     }
 
     /** Says a refusal with CRIU's own lines below it. */

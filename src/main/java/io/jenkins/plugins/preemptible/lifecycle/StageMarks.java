@@ -38,14 +38,15 @@ public final class StageMarks {
         });
     }
 
-    /** The image of a frozen stage is safe: now it has a size. */
+    /** The image of a frozen stage is safe and has a size; or there will be none. */
     static void sealed(StepContext context, StageRecord stage) {
         mark(context, block -> block.addOrReplaceAction(told(stage)));
     }
 
     /** Somebody wants a suspended stage to stay so, or does not any more. Returns at once; from any thread. */
     public static void byHandChanged(LiveStage live) {
-        StageThreads.submit("showing who wants stage " + live.id() + " suspended", () -> {
+        StageThreads.submitFor(
+                StageThreads.agentOf(live.id()), "showing who wants stage " + live.id() + " suspended", () -> {
             // Whoever lets it go on takes the mark away under this lock.
             live.operation.lockInterruptibly();
             try {
@@ -72,6 +73,7 @@ public final class StageMarks {
                 stage.preemptorJob,
                 stage.reason(),
                 stage.frozen(),
+                stage.memoryOnly(),
                 stage.archiveBytes(),
                 stage.byHand(),
                 stage.byHandUser());

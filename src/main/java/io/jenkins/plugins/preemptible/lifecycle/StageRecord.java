@@ -4,6 +4,10 @@ import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.config.Owners;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
+import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import io.jenkins.plugins.preemptible.engine.text.PlainText;
+import io.jenkins.plugins.preemptible.view.LoggedName;
 import io.jenkins.plugins.preemptible.view.ShownName;
 import java.util.ArrayList;
 import java.util.List;
@@ -67,7 +71,10 @@ public final class StageRecord implements Cloneable {
     /** For how long it had no executor, over all suspensions that are over. */
     long withoutExecutorMillis;
 
-    /** Argument prefix that puts a process into the sandbox; null when the host cannot make one. */
+    /**
+     * What has to be known to put a process into the sandbox, as {@link EnterCommand#facts} has it; null when the host
+     * cannot make one. In the records of earlier versions the agent's own argument vector, of which the facts are taken.
+     */
     @CheckForNull
     List<String> enterCommand;
     /** Why the host cannot suspend this stage, in words; null when it can. */
@@ -95,6 +102,12 @@ public final class StageRecord implements Cloneable {
      * in the records of versions that knew no such thing.
      */
     boolean frozen;
+
+    /**
+     * Its agent makes no images: while it is suspended, its processes stay in the agent's memory. As the agent said when it
+     * was last frozen, or when its sandbox was opened. False in the records of versions that knew no such thing.
+     */
+    boolean memoryOnly;
 
     /** Size of the sealed image, for people. */
     long archiveBytes;
@@ -149,10 +162,15 @@ public final class StageRecord implements Cloneable {
     }
 
     /** Notes what the agent said when the sandbox was opened. Before it is published, or for an update. */
-    public void opened(@CheckForNull List<String> enter, @CheckForNull String refusal) {
+    public void opened(@CheckForNull EnterCommand enter, @CheckForNull String refusal) {
         // A plain list: what Jenkins writes to disk has to be readable by any later Java.
-        enterCommand = enter == null ? null : new ArrayList<>(enter);
+        enterCommand = enter == null ? null : new ArrayList<>(enter.facts());
         hostRefusal = refusal;
+    }
+
+    /** Notes whether its agent makes no images. For an update. */
+    public void memoryOnly(boolean value) {
+        memoryOnly = value;
     }
 
     /** Before the record is published only. */
@@ -200,6 +218,42 @@ public final class StageRecord implements Cloneable {
         moved.runId = to + runId.substring(job().length());
         moved.owner = Owners.moved(owner(), job(), to);
         return moved;
+    }
+
+    /**
+     * Cleans what is for people. Each comes from an agent, a Jenkinsfile or another job, and one character that XML
+     * cannot hold would keep the record from being written. Before the record is published only.
+     */
+    void clean() {
+        name = PlainText.of(name);
+        hostRefusal = PlainText.of(hostRefusal);
+        leak = PlainText.of(leak);
+        reason = PlainText.of(reason);
+        resumedFrom = PlainText.of(resumedFrom);
+        preemptor = PlainText.of(preemptor);
+        preemptorJob = PlainText.of(preemptorJob);
+        byHandUser = PlainText.of(byHandUser);
+    }
+
+    /**
+     * Brings a record that was read from a file into the form that the rest relies on.
+     *
+     * @throws IllegalArgumentException when something is missing without which it stands for no stage
+     */
+    void complete() {
+        StageId.parse(id);
+        if (form == null || state == null || name == null || node == null || workspace == null || runId == null
+                || runId.lastIndexOf('#') < 0) {
+            throw new IllegalArgumentException("the record of stage " + id + " is not complete");
+        }
+        if (controlFolders == null) {
+            controlFolders = new ArrayList<>();
+        }
+        List<String> kept = enterCommand;
+        opened(EnterCommand.of(kept, StageId.parse(id)).orElse(null), hostRefusal);
+        if (kept != null && enterCommand == null) {
+            hostRefusal = "what its agent has told of its sandbox is not understood";
+        }
     }
 
     @Override
@@ -305,9 +359,10 @@ public final class StageRecord implements Cloneable {
         return Math.max(0, (holdsExecutor() ? nowMillis : suspendedSinceMillis) - startedMillis - withoutExecutorMillis);
     }
 
+    /** How a process gets into the sandbox; null when there is none. */
     @CheckForNull
-    public List<String> enterCommand() {
-        return enterCommand;
+    public EnterCommand enterCommand() {
+        return enterCommand == null ? null : EnterCommand.of(enterCommand, StageId.parse(id)).orElse(null);
     }
 
     @CheckForNull
@@ -330,6 +385,12 @@ public final class StageRecord implements Cloneable {
         return ShownName.of(preemptor, preemptorJob);
     }
 
+    /** The same, for its build's log. */
+    @CheckForNull
+    public String loggedPreemptor() {
+        return LoggedName.ofPreemptor(preemptor, preemptorJob, job(), reason);
+    }
+
     @CheckForNull
     public String reason() {
         return reason;
@@ -338,6 +399,11 @@ public final class StageRecord implements Cloneable {
     /** Whether it is suspended and its processes are still in its agent's memory, without a sealed image. */
     public boolean frozen() {
         return frozen;
+    }
+
+    /** Whether its agent makes no images: suspended, it stays in the agent's memory and does not outlive the host's. */
+    public boolean memoryOnly() {
+        return memoryOnly;
     }
 
     /** Whether somebody wants it suspended until he says otherwise; it may still run, or run again for a moment. */

@@ -3,7 +3,6 @@ package io.jenkins.plugins.preemptible.lifecycle;
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.Extension;
 import hudson.ExtensionList;
-import hudson.XmlFile;
 import hudson.init.InitMilestone;
 import hudson.init.Initializer;
 import hudson.model.Item;
@@ -15,13 +14,13 @@ import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.Event;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
-import java.io.File;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.Collection;
-import java.util.LinkedHashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
@@ -35,10 +34,11 @@ import org.jenkinsci.plugins.workflow.steps.StepContext;
  * All preemptible stages of this controller that have started and not ended.
  *
  * <ol>
- *   <li>Loaded from {@code preemptible-stages.xml} on first use; the first user is the queue's dispatcher, so it is
- *       there before the queue dispatches anything.
- *   <li>{@link #update} changes a copy, saves everything, then publishes the copy. A stage that ended is kept apart,
- *       among the {@link #leftovers}, until nothing of it is left on its agent.
+ *   <li>Loaded from one file a stage ({@link StageFiles}) on first use; the first user is the queue's dispatcher, so it
+ *       is there before the queue dispatches anything.
+ *   <li>{@link #update} changes a copy, saves it, then publishes it: what cannot be saved nobody sees, and it concerns
+ *       that stage alone. A stage that ended is kept apart, among the {@link #leftovers}, until nothing of it is left on
+ *       its agent.
  *   <li>Look-ups are lock-free and O(1): they are made under the queue's lock.
  * </ol>
  */
@@ -60,37 +60,25 @@ public final class StageRegistry implements Saveable {
     /** How many of them each node has, at least 1. */
     private final Map<String, Integer> firstTurnsByNode = new ConcurrentHashMap<>();
 
+    private final StageFiles files = new StageFiles(Jenkins.get().getRootDir());
+
     public StageRegistry() {
         // A controller that was stopped and started again in one JVM must not find the old one's live stages.
         LiveStage.forgetAll();
-        XmlFile file = file();
-        if (!file.exists()) {
-            return;
-        }
-        try {
-            Stored stored = (Stored) file.read();
-            for (StageRecord stage : stored.leftovers == null ? new StageRecord[0] : stored.leftovers) {
-                leftovers.put(stage.id, stage);
+        for (StageFiles.Kept one : files.read()) {
+            if (one.leftover != null) {
+                leftovers.put(one.leftover.id, one.leftover);
             }
-            for (StageRecord stage : stored.kept == null ? new StageRecord[0] : stored.kept) {
-                kept.put(stage.id, stage);
+            if (one.kept != null) {
+                kept.put(one.kept.id, one.kept);
             }
-            for (StageRecord stage : stored.stages) {
-                publish(stage);
-                if (stage.form == StageRecord.Form.OWN || stage.suspended()) {
-                    firstTurns.put(stage.id, stage.node);
-                    firstTurnsByNode.merge(stage.node, 1, Integer::sum);
+            if (one.stage != null) {
+                publish(one.stage);
+                if (one.stage.form == StageRecord.Form.OWN || one.stage.suspended()) {
+                    firstTurns.put(one.stage.id, one.stage.node);
+                    firstTurnsByNode.merge(one.stage.node, 1, Integer::sum);
                 }
             }
-        } catch (IOException | RuntimeException x) {
-            File aside = new File(file.getFile() + ".unreadable-" + System.currentTimeMillis());
-            boolean moved = file.getFile().renameTo(aside);
-            LOGGER.log(
-                    Level.SEVERE,
-                    x,
-                    () -> "Cannot read " + file + ": suspended stages are unknown and their builds will wait for ever."
-                            + " Repair " + (moved ? aside : file) + ", put it back with Jenkins stopped, and start"
-                            + " Jenkins again; or abort those builds");
         }
     }
 
@@ -104,18 +92,28 @@ public final class StageRegistry implements Saveable {
         return ExtensionList.lookupSingleton(StageRegistry.class);
     }
 
-    /** Adds a stage and saves. */
+    /**
+     * Adds a stage: it is on disk before anybody sees it.
+     *
+     * @throws UncheckedIOException when it cannot be saved; then it is not known
+     */
     public synchronized void add(StageRecord stage) {
+        stage.clean();
         // What an opening that was cut off left on that agent is removed by this one.
-        leftovers.computeIfPresent(stage.id, (id, left) -> left.node.equals(stage.node) ? null : left);
+        StageRecord left = leftovers.get(stage.id);
+        boolean removed = left != null && left.node.equals(stage.node);
+        write(stage.id, stage, removed ? null : left);
+        if (removed) {
+            leftovers.remove(stage.id);
+        }
         publish(stage);
-        save();
     }
 
     /**
      * Changes one stage: the change is on disk before anybody sees it.
      *
      * @return the changed stage, or null when it has ended meanwhile
+     * @throws UncheckedIOException when it cannot be saved; then it is as it was
      */
     @CheckForNull
     public synchronized StageRecord update(String id, Consumer<StageRecord> change) {
@@ -123,17 +121,14 @@ public final class StageRegistry implements Saveable {
         if (current == null) {
             return null;
         }
-        StageRecord changed = current.clone();
-        change.accept(changed);
-        Map<String, StageRecord> all = new LinkedHashMap<>(stages);
-        all.put(id, changed);
-        write(all.values(), leftovers.values());
+        StageRecord changed = changed(current, change);
+        write(id, changed, leftovers.get(id));
         publish(changed);
         return changed;
     }
 
     /**
-     * Changes one stage to what is true already: shown also when it cannot be saved, which is logged then.
+     * Changes one stage to what is true already: shown also when the disk does not take it, which is logged then.
      *
      * @return the changed stage, or null when it has ended meanwhile
      */
@@ -143,10 +138,16 @@ public final class StageRegistry implements Saveable {
         if (current == null) {
             return null;
         }
+        StageRecord changed = changed(current, change);
+        publish(changed);
+        saveOrWarn(id);
+        return changed;
+    }
+
+    private static StageRecord changed(StageRecord current, Consumer<StageRecord> change) {
         StageRecord changed = current.clone();
         change.accept(changed);
-        publish(changed);
-        saveOrWarn();
+        changed.clean();
         return changed;
     }
 
@@ -183,13 +184,13 @@ public final class StageRegistry implements Saveable {
         }
         left.imageKey = null;
         leftovers.put(id, left);
-        saveOrWarn();
+        saveOrWarn(id);
     }
 
     /** Nothing of an ended stage is left on its agent, or ever will be looked for again. */
     public synchronized void cleaned(String id) {
         if (leftovers.remove(id) != null) {
-            saveOrWarn();
+            saveOrWarn(id);
         }
     }
 
@@ -205,8 +206,10 @@ public final class StageRegistry implements Saveable {
 
     /** Their builds are gone, and the artifacts with them. */
     private synchronized void dropKept(Predicate<StageRecord> gone) {
-        if (kept.values().removeIf(gone)) {
-            saveOrWarn();
+        for (StageRecord stage : kept.values()) {
+            if (gone.test(stage) && kept.remove(stage.id) != null) {
+                saveOrWarn(stage.id);
+            }
         }
     }
 
@@ -232,10 +235,17 @@ public final class StageRegistry implements Saveable {
 
     /** Another full name for a job, whose builds may run: all that is kept by their ids follows. */
     public synchronized void jobMoved(String from, String to) {
+        Set<String> moved = new HashSet<>();
         for (Map<String, StageRecord> records : List.of(stages, leftovers, kept)) {
-            records.replaceAll((id, stage) -> stage.job().equals(from) ? stage.withJob(to) : stage);
+            records.replaceAll((id, stage) -> {
+                if (!stage.job().equals(from)) {
+                    return stage;
+                }
+                moved.add(id);
+                return stage.withJob(to);
+            });
         }
-        saveOrWarn();
+        moved.forEach(this::saveOrWarn);
     }
 
     /** Ended stages of which something may be left on their agents. */
@@ -289,39 +299,32 @@ public final class StageRegistry implements Saveable {
         }
     }
 
-    private void saveOrWarn() {
+    private void saveOrWarn(String id) {
         try {
-            save();
+            write(id, stages.get(id), leftovers.get(id));
         } catch (UncheckedIOException x) {
-            LOGGER.log(Level.SEVERE, x, () -> "what is known of preemptible stages is newer than " + file());
+            LOGGER.log(Level.SEVERE, x, () -> "what is known of stage " + id + " is newer than its file in " + files);
         }
     }
 
     @Override
     public synchronized void save() {
-        write(stages.values(), leftovers.values());
+        Set<String> ids = new HashSet<>(stages.keySet());
+        ids.addAll(leftovers.keySet());
+        ids.addAll(kept.keySet());
+        ids.forEach(this::saveOrWarn);
     }
 
-    private void write(Collection<StageRecord> all, Collection<StageRecord> left) {
-        Stored stored = new Stored();
-        stored.stages = List.copyOf(all).toArray(new StageRecord[0]);
-        stored.leftovers = List.copyOf(left).toArray(new StageRecord[0]);
-        stored.kept = kept.values().toArray(new StageRecord[0]);
+    private void write(String id, @CheckForNull StageRecord stage, @CheckForNull StageRecord leftover) {
+        StageFiles.Kept now = new StageFiles.Kept();
+        now.stage = stage;
+        now.leftover = leftover;
+        now.kept = kept.get(id);
         try {
-            file().write(stored);
+            files.write(id, now);
         } catch (IOException x) {
-            throw new UncheckedIOException("cannot save the preemptible stages; is the controller's disk full?", x);
+            throw new UncheckedIOException(
+                    "cannot save what is known of stage " + id + "; is the controller's disk full?", x);
         }
-    }
-
-    private static XmlFile file() {
-        return new XmlFile(Jenkins.XSTREAM2, new File(Jenkins.get().getRootDir(), "preemptible-stages.xml"));
-    }
-
-    /** The file's root element. */
-    private static final class Stored {
-        StageRecord[] stages = {};
-        StageRecord[] leftovers = {};
-        StageRecord[] kept = {};
     }
 }

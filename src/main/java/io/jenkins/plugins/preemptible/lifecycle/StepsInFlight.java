@@ -41,6 +41,8 @@ record StepsInFlight(List<FlowNode> external, List<String> others, boolean locke
     /** By its name: the plugin need not be there. */
     private static final String LOCK = "lock";
 
+    private static final String NODE = "node";
+
     static StepsInFlight of(LiveStage live) throws IOException, InterruptedException {
         StepContext context = live.context();
         StageRecord stage = StageRegistry.get().find(live.id());
@@ -53,7 +55,9 @@ record StepsInFlight(List<FlowNode> external, List<String> others, boolean locke
             FlowNode node = step.getContext().get(FlowNode.class);
             locked |= lockedOnExecutor(node, block, nested);
             StepDescriptor kind = kind(node);
-            if (kind instanceof DurableTaskStep.DurableTaskStepDescriptor) {
+            if (onAnotherExecutor(node, block)) {
+                others.add(NODE);
+            } else if (kind instanceof DurableTaskStep.DurableTaskStepDescriptor) {
                 external.add(node);
             } else {
                 others.add(kind == null ? node.getDisplayFunctionName() : kind.getFunctionName());
@@ -89,6 +93,19 @@ record StepsInFlight(List<FlowNode> external, List<String> others, boolean locke
         return false;
     }
 
+    /** Whether a node block inside of ours is around the step: it would go on, and then start others in the stage. */
+    private static boolean onAnotherExecutor(FlowNode step, FlowNode block) {
+        for (BlockStartNode around : step.getEnclosingBlocks()) {
+            if (around.equals(block)) {
+                return false;
+            }
+            if (kind(around) instanceof ExecutorStep.DescriptorImpl) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     @CheckForNull
     private static StepDescriptor kind(FlowNode node) {
         return node instanceof StepNode ? ((StepNode) node).getDescriptor() : null;
@@ -105,7 +122,9 @@ record StepsInFlight(List<FlowNode> external, List<String> others, boolean locke
     /** Why the stage must not be suspended at this moment, or null. */
     String objection() {
         if (!others.isEmpty()) {
-            return "the step '" + others.get(0) + "' runs inside the agent's JVM";
+            return others.get(0).equals(NODE)
+                    ? "a node block inside of it has an executor of its own"
+                    : "the step '" + others.get(0) + "' runs inside the agent's JVM";
         }
         return external.isEmpty() ? "no external process is running in it" : heldLock();
     }

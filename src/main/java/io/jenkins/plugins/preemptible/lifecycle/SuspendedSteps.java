@@ -69,7 +69,7 @@ public final class SuspendedSteps extends AsyncPeriodicWork {
             return;
         }
         // Each on its own: an agent that hangs must not keep the others' steps from being kept alive.
-        StageThreads.ask("touching the logs of " + stage, () -> {
+        StageThreads.askFor(stage.node, "touching the logs of " + stage, () -> {
             try {
                 DurableTasks.keepAlive(root, stage.controlFolders());
             } catch (IOException | RuntimeException x) {

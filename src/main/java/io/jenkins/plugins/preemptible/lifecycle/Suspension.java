@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.lifecycle;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.model.Executor;
+import hudson.model.Run;
 import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
@@ -10,6 +11,7 @@ import io.jenkins.plugins.preemptible.engine.policy.Reason;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.Event;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.view.LoggedName;
 import java.io.IOException;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
@@ -27,6 +29,7 @@ import java.util.logging.Logger;
  *   <li>Where the agent has memory enough, that is all: the state is saved, the executor goes to the preemptor, and
  *       {@link Sealing} makes the image meanwhile. Else the image is made, sealed and archived first, and the frozen tree
  *       is killed before the executor goes.
+ *   <li>An agent that makes no images refuses in the latter case; in the former the stage stays in its memory.
  *   <li>Whatever fails before the state is saved thaws the tree: the stage runs on and the preemptor waits.
  * </ol>
  *
@@ -73,6 +76,10 @@ public final class Suspension {
 
     private final LiveStage live;
     private final Request request;
+    /** For whom, in the stage's build log; null when for nobody in particular. */
+    @CheckForNull
+    private String preemptor;
+
     private final long began = System.nanoTime();
 
     private Suspension(LiveStage live, Request request) {
@@ -125,6 +132,8 @@ public final class Suspension {
         if (stage == null || stage.state != StageState.RUNNING || live.ending() || stage.enterCommand == null) {
             return false;
         }
+        preemptor = LoggedName.ofPreemptor(
+                request.preemptor(), request.preemptorJob(), stage.job(), request.reason().sentence());
         if (live.sealing()) {
             // The attempt at an image of its last suspension has not come to its end yet.
             live.retryAfter(BUSY_RETRY_MILLIS);
@@ -138,14 +147,13 @@ public final class Suspension {
             return false;
         }
         AgentStage agent = AgentStage.on(executor.getOwner().getNode(), stage.id);
-        Secret key = Secret.fromString(ImageKey.generate().export());
         StageRegistry.get().update(stage.id, s -> s.state = StageLifecycle.next(s.state, Event.SUSPEND_REQUESTED));
         StageLog.line(
                 live.context(),
-                "Suspending this stage" + (request.preemptor() == null ? "" : " for " + request.preemptor()) + ": "
+                "Suspending this stage" + (preemptor == null ? "" : " for " + preemptor) + ": "
                         + request.reason().sentence());
         try {
-            return freeze(stage, agent, executor, key, steps, launchesBefore);
+            return freeze(stage, agent, executor, steps, launchesBefore);
         } catch (Exception | LinkageError x) {
             StageRecord now = StageRegistry.get().find(stage.id);
             if (now != null && now.state == StageState.SUSPENDING) {
@@ -159,7 +167,7 @@ public final class Suspension {
     }
 
     private boolean freeze(
-            StageRecord stage, AgentStage agent, Executor executor, Secret key, StepsInFlight steps, int launchesBefore)
+            StageRecord stage, AgentStage agent, Executor executor, StepsInFlight steps, int launchesBefore)
             throws IOException, InterruptedException {
         AgentStage.Freeze frozen = agent.freeze(
                 stage.controlFolders(), PreemptibleConfiguration.get().memoryFloorBytes());
@@ -177,19 +185,36 @@ public final class Suspension {
             giveBack(notWanted(), 0);
             return false;
         }
+        if (frozen.memoryOnly()) {
+            return handOver(stage, executor, null, frozen, steps);
+        }
+        Secret key = Secret.fromString(ImageKey.generate().export());
         if (frozen.handOver()) {
             return handOver(stage, executor, key, frozen, steps);
+        }
+        if (withoutRoom(0)) {
+            return false;
         }
         StageLog.line(live.context(), frozen.handOverWhy() + ".");
         return dump(stage, agent, executor, key, frozen, steps, launchesBefore);
     }
 
-    /** Gives the executor away now; the image follows. @return whether that was done */
+    /**
+     * Gives the executor away now; the image follows.
+     *
+     * @param key null when no image follows
+     * @return whether that was done
+     */
     private boolean handOver(
-            StageRecord before, Executor executor, Secret key, AgentStage.Freeze frozen, StepsInFlight steps)
+            StageRecord before,
+            Executor executor,
+            @CheckForNull Secret key,
+            AgentStage.Freeze frozen,
+            StepsInFlight steps)
             throws InterruptedException {
         StageRecord stage = suspended(before, Event.FROZEN, s -> {
             s.frozen = true;
+            s.memoryOnly = frozen.memoryOnly();
             s.imageKey = key;
             s.archiveBytes = 0;
         });
@@ -201,14 +226,24 @@ public final class Suspension {
                 "Executor " + slot(executor) + goes() + " after " + elapsed() + ": "
                         + frozen.processes() + " processes with " + StageLog.size(frozen.residentBytes())
                         + " are frozen in the agent's memory (preflight " + frozen.preflightMillis() + " ms, freeze "
-                        + frozen.freezeMillis() + " ms), and " + (request.sealAfterMillis() == 0
-                                ? "the image is being sealed meanwhile."
-                                : "stay there: " + request.preemptor() + " is expected to need less than "
-                                        + StageLog.time(request.sealAfterMillis())
-                                        + ", and no image is made before that."));
+                        + frozen.freezeMillis() + " ms), and " + whatFollows(frozen));
         StageMarks.suspended(live.context(), stage, steps.external());
-        Sealing.begin(live, stage, request.sealAfterMillis());
+        if (frozen.memoryOnly()) {
+            ToldInMemoryOnly.once(live, executor.getOwner().getDisplayName());
+        } else {
+            Sealing.begin(live, stage, request.sealAfterMillis());
+        }
         return true;
+    }
+
+    private String whatFollows(AgentStage.Freeze frozen) {
+        if (frozen.memoryOnly()) {
+            return "stay there until the stage goes on: no images are made on this agent.";
+        }
+        return request.sealAfterMillis() == 0
+                ? "the image is being sealed meanwhile."
+                : "stay there: " + preemptor + " is expected to need less than "
+                        + StageLog.time(request.sealAfterMillis()) + ", and no image is made before that.";
     }
 
     /** Makes the image first, since the agent has no memory for the preemptor beside the frozen stage. */
@@ -226,8 +261,11 @@ public final class Suspension {
             refused(dump.refusal());
             return false;
         }
+        if (withoutRoom(dump.archiveBytes())) {
+            return false;
+        }
         try {
-            StageImages.store(live, agent);
+            StageImages.store(live, agent, dump.archiveBytes());
         } catch (IOException | RuntimeException x) {
             if (!request.stillWanted().getAsBoolean()) {
                 // It was given up meanwhile, and took the image with it.
@@ -252,6 +290,19 @@ public final class Suspension {
         return commit(stage, agent, executor, key, frozen, dump, steps);
     }
 
+    /** Lets the stage go on, since its image has no room on the controller. @return whether that was done */
+    private boolean withoutRoom(long imageBytes) throws IOException, InterruptedException {
+        ArchiveRoom.Shortage full = ArchiveRoom.missing(live.context().get(Run.class), imageBytes);
+        if (full != null) {
+            giveBack(
+                    "Not suspended, since its image would have to be stored first. " + full.sentence()
+                            + " The stage runs on. Make room on the controller's disk, or ask an administrator to lower"
+                            + " the disk floor.",
+                    REFUSED_RETRY_MILLIS);
+        }
+        return full != null;
+    }
+
     private boolean wentOn(int launchesBefore) {
         return live.launches() != launchesBefore || live.ending() || live.aborting();
     }
@@ -268,6 +319,7 @@ public final class Suspension {
             throws IOException, InterruptedException {
         StageRecord stage = suspended(before, Event.DUMPED, s -> {
             s.frozen = false;
+            s.memoryOnly = false;
             s.imageKey = key;
             s.archiveBytes = dump.archiveBytes();
         });
@@ -329,13 +381,13 @@ public final class Suspension {
     }
 
     private String goes() {
-        return request.preemptor() == null ? " is free" : " goes to " + request.preemptor();
+        return preemptor == null ? " is free" : " goes to " + preemptor;
     }
 
     private String notWanted() {
-        return request.preemptor() == null
+        return preemptor == null
                 ? "That is not wanted any more. The stage runs on."
-                : request.preemptor() + " does not wait any more. The stage runs on.";
+                : LoggedName.atBeginning(preemptor) + " does not wait any more. The stage runs on.";
     }
 
     private static String slot(Executor executor) {
@@ -369,7 +421,7 @@ public final class Suspension {
         StageLog.refusal(
                 live.context(),
                 "Not suspended. " + refusal.sentence() + " The stage runs on"
-                        + (request.preemptor() == null ? "." : ", " + request.preemptor() + " waits."),
+                        + (preemptor == null ? "." : ", " + preemptor + " waits."),
                 refusal.criuLines());
         live.carryOutKill();
     }

@@ -16,6 +16,7 @@ import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
 import io.jenkins.plugins.preemptible.lifecycle.StageThreads;
 import io.jenkins.plugins.preemptible.lifecycle.Suspension;
+import io.jenkins.plugins.preemptible.view.LoggedName;
 import java.io.IOException;
 import java.util.List;
 import java.util.Set;
@@ -167,7 +168,9 @@ public final class Preemption {
         }
         preemptor.chosen(victim, action.reason());
         Reservations.get().open(action.forItem());
-        live.hold().runAgain("Ended for " + preemptor.name() + ", to be run again from its beginning: "
+        live.hold().runAgain("Ended for " + LoggedName.ofPreemptor(
+                        preemptor.name(), preemptor.job(), victim.job(), action.reason().sentence())
+                + ", to be run again from its beginning: "
                 + action.reason().sentence());
         preemptor.served();
     }

@@ -11,6 +11,7 @@ import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import io.jenkins.plugins.preemptible.view.LoggedName;
 import io.jenkins.plugins.preemptible.view.PreemptorAction;
 
 /**
@@ -60,6 +61,11 @@ final class Preemptor {
             StageRecord stage = StageRegistry.get().find(holder);
             return stage == null ? null : stage.job();
         }
+        return job(item);
+    }
+
+    @CheckForNull
+    private static String job(Queue.Item item) {
         Queue.Task owner = item.task.getOwnerTask();
         return owner instanceof Item ? ((Item) owner).getFullName() : null;
     }
@@ -115,18 +121,21 @@ final class Preemptor {
             }
             story.started(now);
         }
-        LiveStage victim = LiveStage.find(reservation.stageId());
-        if (victim != null) {
+        LiveStage live = LiveStage.find(reservation.stageId());
+        StageRecord victim = StageRegistry.get().find(reservation.stageId());
+        if (live != null && victim != null) {
+            String name = LoggedName.ofPreemptor(
+                    item.task.getFullDisplayName(), job(item), victim.job(), story == null ? null : story.getReason());
             StageLog.line(
-                    victim.context(),
-                    item.task.getFullDisplayName() + " has the executor, " + StageLog.time(now - reservation.sinceMillis())
-                            + " after the decision.");
+                    live.context(),
+                    LoggedName.atBeginning(name) + " has the executor, "
+                            + StageLog.time(now - reservation.sinceMillis()) + " after the decision.");
         }
         WaitingPipeline build = story == null ? null : WaitingPipeline.of(item.task);
         if (build != null) {
-            build.line(story.getSentence());
             Run<?, ?> run = build.build();
             if (run != null) {
+                build.line(story.sentenceForLog(run.getParent().getFullName()));
                 run.addAction(story);
             }
         }

@@ -5,6 +5,7 @@ import hudson.ExtensionList;
 import hudson.ExtensionPoint;
 import hudson.model.Queue;
 import hudson.model.Run;
+import io.jenkins.plugins.preemptible.config.BestPriority;
 
 /**
  * Where priorities come from.
@@ -13,7 +14,7 @@ import hudson.model.Run;
  *   <li>A lower number is a higher priority, 1 the highest, as in Priority Sorter.
  *   <li>The extension of the highest ordinal counts: Priority Sorter's where that plugin is, else {@link
  *       StepPriorities}.
- *   <li>A stage's priority is settled when it starts and kept with it; an item's is asked anew at every look.
+ *   <li>A stage's priority is settled when its step starts and kept with it; an item's is asked anew at every look.
  * </ol>
  *
  * Called off the queue's lock; implementations may load builds.
@@ -27,13 +28,26 @@ public abstract class Priorities implements ExtensionPoint {
     /** The largest number that is a priority here. */
     public abstract int lowest();
 
-    /**
-     * The priority of a stage that starts in this build.
-     *
-     * @param own what the step asks for, null when it does not
-     */
-    public abstract int ofStage(Run<?, ?> run, @CheckForNull Integer own);
+    /** The priority of an item of which nobody has said anything. */
+    public abstract int ordinary();
+
+    /** The priority of what a build runs without a {@code preemptible} step, such as its {@code node} blocks. */
+    public abstract int ofBuild(Run<?, ?> run);
+
+    /** The priority of a stage in this build whose step asks for none. */
+    protected abstract int ofStageByDefault(Run<?, ?> run);
 
     /** The priority of an item that waits. */
     public abstract int ofItem(Queue.Item item);
+
+    /**
+     * The priority of a stage that starts in this build: what its step asks for, as far as {@link BestPriority} allows.
+     *
+     * @param asked null when the step asks for none
+     */
+    public final int ofStage(Run<?, ?> run, @CheckForNull Integer asked) {
+        return asked == null
+                ? ofStageByDefault(run)
+                : BestPriority.in(run.getParent().getParent()).granted(asked, ofBuild(run));
+    }
 }

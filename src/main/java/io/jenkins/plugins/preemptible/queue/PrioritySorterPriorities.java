@@ -1,6 +1,5 @@
 package io.jenkins.plugins.preemptible.queue;
 
-import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.Extension;
 import hudson.model.Job;
 import hudson.model.Queue;
@@ -19,7 +18,7 @@ import jenkins.advancedqueue.sorter.SorterStrategy;
  * <ol>
  *   <li>A job's item: what Priority Sorter settled when it entered the queue; noted on the item, and thereby on the
  *       build, by {@link Recorder}.
- *   <li>A stage or a node block of a build: the build's noted priority.
+ *   <li>A node block of a build, and a stage whose step asks for no priority: the build's noted one.
  *   <li>Only where nothing was noted (builds older than this plugin): Priority Sorter's cache by short name, then its
  *       default.
  * </ol>
@@ -35,7 +34,17 @@ public final class PrioritySorterPriorities extends Priorities {
     }
 
     @Override
-    public int ofStage(Run<?, ?> run, @CheckForNull Integer own) {
+    public int ordinary() {
+        return strategy().getDefaultPriority();
+    }
+
+    @Override
+    public int ofBuild(Run<?, ?> run) {
+        return ofRun(run);
+    }
+
+    @Override
+    protected int ofStageByDefault(Run<?, ?> run) {
         return ofRun(run);
     }
 

@@ -47,8 +47,10 @@ public final class QueueWatch extends QueueListener {
         if (reservation != null && !item.isCancelled()) {
             StageThreads.submit("telling of " + item, () -> Preemptor.started(item, reservation));
         } else if (reservation != null && !reservation.open()) {
-            StageThreads.soon("giving back what was being freed for " + item, () ->
-                    Suspension.cancel(reservation.stageId()));
+            StageThreads.soonFor(
+                    StageThreads.agentOf(reservation.stageId()),
+                    "giving back what was being freed for " + item,
+                    () -> Suspension.cancel(reservation.stageId()));
         }
         if (!StageRegistry.get().all().isEmpty()) {
             Preemption.soon(SETTLE_MILLIS);
@@ -83,7 +85,7 @@ public final class QueueWatch extends QueueListener {
         public void onStarted(Run<?, ?> run, TaskListener listener) {
             PreemptorAction story = run.getAction(PreemptorAction.class);
             if (story != null && !(run instanceof FlowExecutionOwner.Executable)) {
-                listener.getLogger().println(StageLog.MARK + story.getSentence());
+                listener.getLogger().println(StageLog.MARK + story.sentenceForLog(run.getParent().getFullName()));
             }
             WaitReasonAction waited = run.getAction(WaitReasonAction.class);
             if (story == null && waited != null && waited.getReason() != Reason.EXECUTOR_FREE_ALREADY) {

@@ -12,6 +12,8 @@ import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.engine.policy.UndumpableStages;
 import io.jenkins.plugins.preemptible.hand.DrainedAgents;
 import io.jenkins.plugins.preemptible.hand.NeverPreemptAction;
+import io.jenkins.plugins.preemptible.lifecycle.ArchiveRoom;
+import io.jenkins.plugins.preemptible.lifecycle.HowSuspended;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.Measured;
 import io.jenkins.plugins.preemptible.lifecycle.PlaceholderAccess;
@@ -83,7 +85,9 @@ final class SnapshotReader {
             }
             boolean accepting = computer.isOnline() && computer.isAcceptingTasks() && node.isAcceptingTasks();
             int idle = computer.countIdle();
-            agents.add(agent(node, idle, accepting, held.getOrDefault(node.getNodeName(), 0)));
+            boolean memoryOnly = withStages.contains(node.getNodeName())
+                    && HowSuspended.on(node.getNodeName()).way() == HowSuspended.Way.MEMORY_ONLY;
+            agents.add(agent(node, idle, accepting, held.getOrDefault(node.getNodeName(), 0), memoryOnly));
             if (accepting && node.getNumExecutors() > 0) {
                 (idle > 0 || withStages.contains(node.getNodeName()) ? giving : busy).add(node);
             }
@@ -119,7 +123,8 @@ final class SnapshotReader {
                 running,
                 suspended,
                 waiting,
-                ownerTimes.at(now, stages.all(), present(waiting)));
+                ownerTimes.at(now, stages.all(), present(waiting)),
+                ArchiveRoom.now() == null);
     }
 
     /** The item that the policy calls by this name. */
@@ -141,7 +146,7 @@ final class SnapshotReader {
         return jenkins.isQuietingDown() ? AgentState.QUIETING_DOWN : AgentState.THERE;
     }
 
-    private Snapshot.Agent agent(Node node, int idle, boolean accepting, int suspended) {
+    private Snapshot.Agent agent(Node node, int idle, boolean accepting, int suspended, boolean memoryOnly) {
         Measured measured = Measured.of(node.getNodeName());
         return new Snapshot.Agent(
                 node.getNodeName(),
@@ -152,7 +157,8 @@ final class SnapshotReader {
                 measured.freeBytes(),
                 measured.dumpBytesPerSecond(),
                 measured.restoreBytesPerSecond(),
-                suspended);
+                suspended,
+                memoryOnly);
     }
 
     private Snapshot.RunningStage running(StageRecord stage, LiveStage live) {

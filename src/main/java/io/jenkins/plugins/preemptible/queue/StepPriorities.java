@@ -1,6 +1,5 @@
 package io.jenkins.plugins.preemptible.queue;
 
-import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.Extension;
 import hudson.model.Queue;
 import hudson.model.Run;
@@ -27,8 +26,18 @@ public final class StepPriorities extends Priorities {
     }
 
     @Override
-    public int ofStage(Run<?, ?> run, @CheckForNull Integer own) {
-        return own == null ? LOWEST : own;
+    public int ordinary() {
+        return MIDDLE;
+    }
+
+    @Override
+    public int ofBuild(Run<?, ?> run) {
+        return MIDDLE;
+    }
+
+    @Override
+    protected int ofStageByDefault(Run<?, ?> run) {
+        return LOWEST;
     }
 
     @Override

@@ -1,5 +1,7 @@
 package io.jenkins.plugins.preemptible.queue;
 
+import edu.umd.cs.findbugs.annotations.CheckForNull;
+import hudson.model.TaskListener;
 import hudson.model.queue.CauseOfBlockage;
 import io.jenkins.plugins.preemptible.engine.policy.Reason;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
@@ -19,6 +21,20 @@ final class SuspendedFor extends CauseOfBlockage {
             return Messages.StageDispatcher_held(
                     stage.name(), stage.byHand() ? Reason.SUSPENDED_BY_HAND.sentence() : stage.reason());
         }
-        return Messages.StageDispatcher_suspended(stage.name(), String.valueOf(stage.shownPreemptor()), stage.reason());
+        return shortDescription(stage.shownPreemptor());
+    }
+
+    private String shortDescription(@CheckForNull String preemptor) {
+        return Messages.StageDispatcher_suspended(stage.name(), String.valueOf(preemptor), stage.reason());
+    }
+
+    /** For the stage's own build log. */
+    @Override
+    public void print(TaskListener listener) {
+        listener.getLogger()
+                .println(
+                        stage.byHand() || stage.preemptor() == null
+                                ? getShortDescription()
+                                : shortDescription(stage.loggedPreemptor()));
     }
 }

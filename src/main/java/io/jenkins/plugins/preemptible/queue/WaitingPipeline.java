@@ -50,7 +50,7 @@ final class WaitingPipeline {
     /** A line in the build's log. */
     void line(String text) {
         try {
-            owner.getListener().getLogger().println(StageLog.MARK + text);
+            owner.getListener().getLogger().println(StageLog.marked(text));
         } catch (IOException x) {
             LOGGER.log(Level.FINE, x, () -> "could not say in the log of " + owner + ": " + text);
         }

@@ -77,7 +77,7 @@ final class AfterRestart {
                 if (tooLong(stage, TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - began))) {
                     throw new IOException("the agent did not come back");
                 }
-                StageThreads.schedule("taking up " + stage, POLL_MILLIS, () -> settle(stage, began));
+                StageThreads.scheduleFor(stage.node(), "taking up " + stage, POLL_MILLIS, () -> settle(stage, began));
                 return;
             }
             lease(stage, workspace);

@@ -68,16 +68,27 @@ final class NestedExecution extends StepExecution {
         LiveStage live = LiveStage.register(stageId, getContext(), new NestedExecutorHold(stageId));
         StageThreads.submit("starting stage " + stageId, () -> {
             try {
-                begin(live);
-            } catch (Exception | LinkageError x) {
-                // A controller that goes down begins it again when it is back.
-                Jenkins jenkins = Jenkins.getInstanceOrNull();
-                if (jenkins != null && !jenkins.isTerminating()) {
-                    StageBody.ended(live, null);
-                    getContext().onFailure(x);
-                }
+                Node node = getContext().get(Node.class);
+                StageThreads.submitFor(node == null ? "" : node.getNodeName(), "starting stage " + stageId, () -> {
+                    try {
+                        begin(live);
+                    } catch (Exception | Error x) {
+                        notBegun(live, x);
+                    }
+                });
+            } catch (Exception | Error x) {
+                notBegun(live, x);
             }
         });
+    }
+
+    private void notBegun(LiveStage live, Throwable why) {
+        // A controller that goes down begins it again when it is back.
+        Jenkins jenkins = Jenkins.getInstanceOrNull();
+        if (jenkins != null && !jenkins.isTerminating()) {
+            StageBody.ended(live, null);
+            getContext().onFailure(why);
+        }
     }
 
     private void begin(LiveStage live) throws Exception {
@@ -136,7 +147,7 @@ final class NestedExecution extends StepExecution {
         }
         LiveStage live = LiveStage.register(stageId, getContext(), new NestedExecutorHold(stageId));
         live.body(body);
-        StageThreads.submit("taking up stage " + stageId, () -> {
+        StageThreads.submitFor(StageThreads.agentOf(stageId), "taking up stage " + stageId, () -> {
             StageRecord stage = StageRegistry.get().find(stageId);
             if (stage == null) {
                 return;

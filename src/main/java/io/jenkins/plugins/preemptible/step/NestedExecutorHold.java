@@ -65,7 +65,8 @@ final class NestedExecutorHold implements ExecutorHold {
     public void takeUp(Executor executor) {
         LiveStage live = LiveStage.find(stageId);
         if (live != null) {
-            StageThreads.submit("resuming stage " + stageId, () -> Arrival.arrived(live, executor));
+            StageThreads.submitFor(
+                    StageThreads.agentOf(stageId), "resuming stage " + stageId, () -> Arrival.arrived(live, executor));
         }
     }
 

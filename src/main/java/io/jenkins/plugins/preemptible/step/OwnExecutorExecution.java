@@ -284,7 +284,8 @@ final class OwnExecutorExecution extends StepExecution {
         if (body == null) {
             requeueIfLost();
         } else if (stage != null) {
-            StageThreads.submit("taking up stage " + stageId, () -> new AfterRestart(live, this).takeUp());
+            StageThreads.submitFor(
+                    stage.node(), "taking up stage " + stageId, () -> new AfterRestart(live, this).takeUp());
         }
     }
 

@@ -80,7 +80,7 @@ final class OwnExecutorHold implements ExecutorHold {
             return begin(executor, executable) == Resumption.Outcome.RUNS;
         } catch (InterruptedException x) {
             stopped(executor, executable.getParent().resumes());
-        } catch (Exception | LinkageError x) {
+        } catch (Exception | Error x) {
             if (!Jenkins.get().isTerminating()) {
                 StageBody.ended(stageId, null);
                 execution.getContext().onFailure(x);

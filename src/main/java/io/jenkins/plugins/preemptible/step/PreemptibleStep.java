@@ -6,19 +6,29 @@ import hudson.Extension;
 import hudson.Util;
 import hudson.model.Computer;
 import hudson.model.Executor;
+import hudson.model.Item;
+import hudson.model.ItemGroup;
 import hudson.model.Run;
 import hudson.model.TaskListener;
+import hudson.security.AccessControlled;
+import hudson.util.FormValidation;
 import hudson.util.ListBoxModel;
+import io.jenkins.plugins.preemptible.config.BestPriority;
+import io.jenkins.plugins.preemptible.queue.Priorities;
 import java.io.Serializable;
 import java.util.Set;
+import jenkins.model.Jenkins;
 import org.jenkinsci.plugins.workflow.flow.FlowExecution;
 import org.jenkinsci.plugins.workflow.graph.FlowNode;
 import org.jenkinsci.plugins.workflow.steps.Step;
 import org.jenkinsci.plugins.workflow.steps.StepContext;
 import org.jenkinsci.plugins.workflow.steps.StepDescriptor;
 import org.jenkinsci.plugins.workflow.steps.StepExecution;
+import org.kohsuke.stapler.AncestorInPath;
 import org.kohsuke.stapler.DataBoundConstructor;
 import org.kohsuke.stapler.DataBoundSetter;
+import org.kohsuke.stapler.QueryParameter;
+import org.kohsuke.stapler.verb.POST;
 
 /**
  * The {@code preemptible} step: a block whose processes may be suspended and go on later.
@@ -75,7 +85,7 @@ public final class PreemptibleStep extends Step implements Serializable {
         this.name = Util.fixEmptyAndTrim(name);
     }
 
-    /** 1 is the highest; counts where Priority Sorter is not installed; null = the lowest. */
+    /** 1 is the highest; null = that of the build where Priority Sorter is installed, else the lowest. */
     @CheckForNull
     public Integer getPriority() {
         return priority;
@@ -138,6 +148,31 @@ public final class PreemptibleStep extends Step implements Serializable {
         @Override
         public String getDisplayName() {
             return Messages.PreemptibleStep_displayName();
+        }
+
+        /** What the snippet's page says to a priority while it is typed. */
+        @POST
+        public FormValidation doCheckPriority(@AncestorInPath Item item, @QueryParameter String value) {
+            AccessControlled seen = item == null ? Jenkins.get() : item;
+            seen.checkPermission(item == null ? Jenkins.READ : Item.READ);
+            if (value.isBlank()) {
+                return FormValidation.ok();
+            }
+            int lowest = Priorities.get().lowest();
+            int asked;
+            try {
+                asked = Integer.parseInt(value.trim());
+            } catch (NumberFormatException e) {
+                asked = 0;
+            }
+            if (asked < 1 || asked > lowest) {
+                return FormValidation.error(Messages.PreemptibleStep_priorityOutside(value.trim(), lowest));
+            }
+            ItemGroup<?> jobs = item instanceof ItemGroup<?> folder
+                    ? folder
+                    : item == null ? Jenkins.get() : item.getParent();
+            String warning = BestPriority.in(jobs).warning(asked);
+            return warning == null ? FormValidation.ok() : FormValidation.warning(warning);
         }
 
         public ListBoxModel doFillTcpItems() {

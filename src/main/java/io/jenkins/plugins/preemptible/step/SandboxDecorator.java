@@ -8,6 +8,8 @@ import hudson.model.Node;
 import hudson.model.Run;
 import io.jenkins.plugins.preemptible.agent.DurableTasks;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
+import io.jenkins.plugins.preemptible.engine.text.PlainText;
 import io.jenkins.plugins.preemptible.lifecycle.AbortedStage;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.Preflights;
@@ -26,7 +28,8 @@ import jenkins.tasks.filters.EnvVarsFilterableBuilder;
  * Starts the processes of a stage's steps inside the stage's sandbox.
  *
  * <ol>
- *   <li>Merged into the body's context; Jenkins applies it whenever a step inside asks for a launcher.
+ *   <li>Merged into the body's context; Jenkins applies it whenever a step inside asks for a launcher. One of another
+ *       node is left alone.
  *   <li>A durable task's launch gets the sandbox's enter command in front and is noted with its control folder; every
  *       other launch passes unchanged, since it ends with the step that made it.
  *   <li>A kill that finds the stage suspended is taken over by {@link AbortedStage}.
@@ -48,7 +51,10 @@ final class SandboxDecorator extends LauncherDecorator implements Serializable {
 
     @Override
     public Launcher decorate(Launcher launcher, Node node) {
-        return new SandboxLauncher(launcher, stageId);
+        StageRecord stage = StageRegistry.get().find(stageId);
+        // A node { } block inside of ours takes launchers of other agents, which know nothing of this stage.
+        boolean own = stage != null && node != null && node.getNodeName().equals(stage.node());
+        return own ? new SandboxLauncher(launcher, stageId) : launcher;
     }
 
     private static final class SandboxLauncher extends Launcher.DecoratedLauncher {
@@ -64,7 +70,7 @@ final class SandboxDecorator extends LauncherDecorator implements Serializable {
             refuseContainers(starter.cmds());
             Optional<String> controlFolder = DurableTasks.controlFolder(starter.cmds());
             StageRecord stage = controlFolder.isEmpty() ? StageRegistry.get().find(stageId) : resumed();
-            List<String> enter = stage == null ? null : stage.enterCommand();
+            EnterCommand enter = stage == null ? null : stage.enterCommand();
             if (enter == null || controlFolder.isEmpty()) {
                 return getInner().launch(starter);
             }
@@ -73,13 +79,17 @@ final class SandboxDecorator extends LauncherDecorator implements Serializable {
                         + "' is suspended and has no executor, so no further step can be started in it;"
                         + " a step of it was interrupted while it was suspended");
             }
+            if (!PlainText.is(controlFolder.get())) {
+                throw new AbortException("No step can be started in " + PlainText.of(controlFolder.get())
+                        + ": its name has a control character, or one that is none. Use another folder.");
+            }
             LiveStage live = LiveStage.find(stageId);
             if (live != null) {
                 live.launching();
             }
             StageLaunches.note(stageId, controlFolder.get());
             Preflights.afterStart(stageId);
-            return getInner().launch(inSandbox(starter, enter));
+            return getInner().launch(inSandbox(starter, enter.words()));
         }
 
         /**

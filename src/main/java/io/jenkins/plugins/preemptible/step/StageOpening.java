@@ -4,6 +4,7 @@ import hudson.FilePath;
 import hudson.model.Node;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
+import io.jenkins.plugins.preemptible.lifecycle.HowSuspended;
 import io.jenkins.plugins.preemptible.lifecycle.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
@@ -43,7 +44,11 @@ final class StageOpening {
         stage.opened(null, "its sandbox is just being made");
         registry.add(stage);
         AgentStage.Sandbox sandbox = make(stage, closeConnections, node, workspace);
-        if (registry.update(stage.id(), s -> s.opened(sandbox.enterCommand(), sandbox.refusal())) == null) {
+        StageRecord opened = registry.update(stage.id(), s -> {
+            s.opened(sandbox.enterCommand(), sandbox.refusal());
+            s.memoryOnly(sandbox.memoryOnly());
+        });
+        if (opened == null) {
             // Aborted meanwhile, and cleaned perhaps before the sandbox was there: the caller ends it once more.
             registry.add(stage);
         }
@@ -60,12 +65,15 @@ final class StageOpening {
             workspace.mkdirs();
             AgentStage agent = AgentStage.on(node, stage.id());
             AgentStage.Sandbox sandbox = agent.open(workspace, stage.name(), closeConnections);
+            HowSuspended.opened(stage.node(), sandbox.memoryOnly(), sandbox.refusal());
             if (sandbox.refusal() == null) {
-                StageThreads.submit("rehearsing on " + node.getDisplayName(), () -> rehearse(agent, node));
+                StageThreads.submitFor(
+                        node.getNodeName(), "rehearsing on " + node.getDisplayName(), () -> rehearse(agent, node));
             }
             return sandbox;
-        } catch (IOException | RuntimeException x) {
-            return new AgentStage.Sandbox(null, x.toString());
+        } catch (IOException | RuntimeException | Error x) {
+            // Also an Error: remoting throws what the agent says that it has thrown.
+            return AgentStage.Sandbox.refused(String.valueOf(x.getMessage()));
         }
     }
 

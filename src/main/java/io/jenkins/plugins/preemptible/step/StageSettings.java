@@ -6,7 +6,10 @@ import hudson.FilePath;
 import hudson.model.Node;
 import hudson.model.Run;
 import hudson.security.ACL;
+import io.jenkins.plugins.preemptible.config.BestPriority;
 import io.jenkins.plugins.preemptible.config.Owners;
+import io.jenkins.plugins.preemptible.engine.text.PlainText;
+import io.jenkins.plugins.preemptible.lifecycle.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.queue.Priorities;
 import java.io.IOException;
@@ -23,7 +26,8 @@ import org.springframework.security.core.Authentication;
  *
  * <ol>
  *   <li>What the Jenkinsfile gave is checked against what Jenkins allows; the first wrong value fails the step.
- *   <li>The priority is settled here: Priority Sorter's for this build where it is installed, else the step's own.
+ *   <li>The priority is settled here: what the step asks for, as far as it is allowed to; the build log says when it gets
+ *       less.
  *   <li>The login of the build's user is kept for the queue. The build's name and its owner are not: its job may be
  *       moved before the stage begins.
  * </ol>
@@ -62,14 +66,23 @@ record StageSettings(
         }
         String tcp = step.getTcp();
         if (tcp != null && !tcp.equals(REFUSE) && !tcp.equals(CLOSE)) {
-            throw new AbortException("preemptible: tcp is '" + tcp + "', expected is '" + REFUSE + "' or '" + CLOSE
+            throw new AbortException("preemptible: tcp is '" + PlainText.of(tcp) + "', expected is '" + REFUSE + "' or '" + CLOSE
                     + "'. Correct it in the Jenkinsfile, or leave it out for '" + REFUSE + "'.");
+        }
+        if (step.getLabel() != null && !PlainText.is(step.getLabel())) {
+            // It would be saved with the queue, which could not be read again.
+            throw new AbortException("preemptible: the label '" + PlainText.of(step.getLabel())
+                    + "' has a control character, or one that is none. Correct it in the Jenkinsfile.");
+        }
+        int priority = priorities.ofStage(run, own);
+        if (own != null && own != priority) {
+            StageLog.line(context, BestPriority.in(run.getParent().getParent()).sentence(own, priority));
         }
         Authentication user = Jenkins.getAuthentication2();
         return new StageSettings(
                 step.getLabel(),
-                step.getName() != null ? step.getName() : stageName(block),
-                priorities.ofStage(run, own),
+                PlainText.of(step.getName() != null ? step.getName() : stageName(block)),
+                priority,
                 slice == null ? 0 : TimeUnit.MINUTES.toMillis(slice),
                 CLOSE.equals(tcp),
                 step.isRerun(),

@@ -123,9 +123,21 @@ public final class PreemptorAction extends InvisibleAction {
     /** All of it, for people. */
     @Exported
     public String getSentence() {
-        String what = named()
-                ? Messages.PreemptorAction_Stage(stage, victim)
-                : Messages.PreemptorAction_HiddenStage(getVictim());
+        return sentence(
+                named()
+                        ? Messages.PreemptorAction_Stage(stage, victim)
+                        : Messages.PreemptorAction_HiddenStage(getVictim()));
+    }
+
+    /** The same for the log of a build, which names what every reader of that build may know. */
+    public String sentenceForLog(String job) {
+        return sentence(
+                LoggedName.mayName(victimJob, job)
+                        ? Messages.PreemptorAction_Stage(stage, victim)
+                        : Messages.LoggedName_Victim());
+    }
+
+    private String sentence(String what) {
         long atSuspended = suspendedMillis;
         long atStarted = startedMillis;
         if (atSuspended == 0) {

@@ -25,6 +25,8 @@ public final class ResumedStageAction extends InvisibleAction implements Persist
     private final long suspendedMillis;
     private final long resumedMillis;
     private final long tookMillis;
+    /** False in what versions that knew no such thing have saved. */
+    private final boolean memoryOnly;
 
     /**
      * @param stage the stage's name, as people see it
@@ -33,6 +35,7 @@ public final class ResumedStageAction extends InvisibleAction implements Persist
      * @param suspendedMillis when it was suspended, since 1970
      * @param resumedMillis when it ran again, since 1970
      * @param tookMillis from the arrival of the executor until then
+     * @param memoryOnly whether its agent made no image of it
      */
     public ResumedStageAction(
             @NonNull String stage,
@@ -40,13 +43,15 @@ public final class ResumedStageAction extends InvisibleAction implements Persist
             @NonNull String from,
             long suspendedMillis,
             long resumedMillis,
-            long tookMillis) {
+            long tookMillis,
+            boolean memoryOnly) {
         this.stage = Objects.requireNonNull(stage, "stage");
         this.tier = Objects.requireNonNull(tier, "tier");
         this.from = Objects.requireNonNull(from, "from");
         this.suspendedMillis = suspendedMillis;
         this.resumedMillis = resumedMillis;
         this.tookMillis = tookMillis;
+        this.memoryOnly = memoryOnly;
     }
 
     /** The stage's name. */
@@ -77,6 +82,12 @@ public final class ResumedStageAction extends InvisibleAction implements Persist
     @Exported
     public long getResumedMillis() {
         return resumedMillis;
+    }
+
+    /** Whether its agent made no image of it. */
+    @Exported
+    public boolean isMemoryOnly() {
+        return memoryOnly;
     }
 
     /** From the arrival of the executor until the stage ran, in milliseconds. */

@@ -60,7 +60,9 @@ public final class SuspendedBadgeAction extends InvisibleAction implements Build
                                     ? Messages.SuspendedBadgeAction_ByHand()
                                     : Messages.SuspendedBadgeAction_ByHandOf(stage.byHandUser()));
         }
-        if (stage.frozen()) {
+        if (stage.memoryOnly()) {
+            sentence.append(' ').append(Messages.SuspendedBadgeAction_MemoryOnly());
+        } else if (stage.frozen()) {
             sentence.append(' ').append(Messages.SuspendedBadgeAction_Frozen());
         } else if (stage.imageBytes() > 0) {
             sentence.append(' ')

@@ -29,6 +29,9 @@ public final class SuspendedStageAction extends InvisibleAction implements Persi
     private final String preemptorJob;
     private final String reason;
     private final boolean frozen;
+    /** False in what versions that knew no such thing have saved. */
+    private final boolean memoryOnly;
+
     private final long size;
     /** False in what versions that knew no such thing have saved. */
     private final boolean byHand;
@@ -44,6 +47,7 @@ public final class SuspendedStageAction extends InvisibleAction implements Persi
      * @param preemptorJob full name of the preemptor's job, whose readers are told who it is; null when it has none
      * @param reason one sentence
      * @param frozen whether its processes are still in its agent's memory and no sealed image exists yet
+     * @param memoryOnly whether none will be made, so that they stay there for as long as it is suspended
      * @param size of the image, in bytes; 0 when there is none
      * @param byHand whether somebody wants it suspended until he says otherwise
      * @param byHandUser id of the user who does; null when nobody does or that is not known
@@ -57,6 +61,7 @@ public final class SuspendedStageAction extends InvisibleAction implements Persi
             @CheckForNull String preemptorJob,
             @CheckForNull String reason,
             boolean frozen,
+            boolean memoryOnly,
             long size,
             boolean byHand,
             @CheckForNull String byHandUser) {
@@ -70,12 +75,13 @@ public final class SuspendedStageAction extends InvisibleAction implements Persi
         this.preemptorJob = preemptorJob;
         this.reason = reason;
         this.frozen = frozen;
+        this.memoryOnly = memoryOnly;
         this.size = size;
         this.byHand = byHand;
         this.byHandUser = byHandUser;
     }
 
-    /** As above, for nobody whose name somebody may not see, and not by hand. */
+    /** As above, on an agent that makes images, for nobody whose name somebody may not see, and not by hand. */
     public SuspendedStageAction(
             @NonNull String stage,
             @NonNull String state,
@@ -84,7 +90,7 @@ public final class SuspendedStageAction extends InvisibleAction implements Persi
             @CheckForNull String reason,
             boolean frozen,
             long size) {
-        this(stage, state, since, preemptor, null, reason, frozen, size, false, null);
+        this(stage, state, since, preemptor, null, reason, frozen, false, size, false, null);
     }
 
     /** The stage's name. */
@@ -129,6 +135,12 @@ public final class SuspendedStageAction extends InvisibleAction implements Persi
     @Exported
     public boolean isFrozen() {
         return frozen;
+    }
+
+    /** Whether none will be made: a restart of the agent's host loses the stage. */
+    @Exported
+    public boolean isMemoryOnly() {
+        return memoryOnly;
     }
 
     /** Of the image, in bytes; 0 when there is none. */

@@ -46,6 +46,7 @@ public interface SuspendedStages extends ExtensionPoint {
      * @param preemptor for whom, as people see it; null when for nobody in particular
      * @param sinceMillis when it was suspended, in milliseconds since 1970
      * @param frozen whether its processes are still in its agent's memory and no sealed image exists yet
+     * @param memoryOnly whether none will be made, so that they stay there for as long as it is suspended
      * @param imageBytes of its image; 0 when that is not known
      * @param byHand whether somebody wants it suspended until he says otherwise
      * @param byHandUser id of the user who does; null when nobody does or that is not known
@@ -55,9 +56,22 @@ public interface SuspendedStages extends ExtensionPoint {
             @CheckForNull String preemptor,
             long sinceMillis,
             boolean frozen,
+            boolean memoryOnly,
             long imageBytes,
             boolean byHand,
             @CheckForNull String byHandUser) {
+
+        /** One of an agent that makes images. */
+        public View(
+                @NonNull String stage,
+                @CheckForNull String preemptor,
+                long sinceMillis,
+                boolean frozen,
+                long imageBytes,
+                boolean byHand,
+                @CheckForNull String byHandUser) {
+            this(stage, preemptor, sinceMillis, frozen, false, imageBytes, byHand, byHandUser);
+        }
 
         /** One that goes on when its turn comes. */
         public View(

@@ -28,6 +28,7 @@ import io.jenkins.plugins.preemptible.step.StageTask;
 import io.jenkins.plugins.preemptible.view.SuspendedBadgeAction;
 import io.jenkins.plugins.preemptible.view.SuspendedStageAction;
 import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Arrays;
 import org.jenkinsci.plugins.workflow.graph.FlowNode;
 import org.jenkinsci.plugins.workflow.job.WorkflowJob;
@@ -156,9 +157,11 @@ class HandTest extends OneAgent {
         Items.move(low, folder);
         Items.move(later, folder);
 
-        assertEquals("folder/moves", Rig.awaitState(StageState.SUSPENDED).job());
+        StageRecord moved = Rig.awaitState(StageState.SUSPENDED);
+        assertEquals("folder/moves", moved.job());
+        Path records = j.jenkins.getRootDir().toPath().resolve("preemptible-stages");
         assertThat(
-                Files.readString(j.jenkins.getRootDir().toPath().resolve("preemptible-stages.xml")),
+                Files.readString(records.resolve(moved.id() + ".xml")),
                 containsString("<runId>folder/moves#1</runId>"));
         assertTrue(NeverPreemptAction.holds(Rig.awaitState(StageState.SUSPENDED).runId()));
         assertThat(stage.getAction(SuspendedBadgeAction.class).getTooltip(), containsString("by hand"));

@@ -51,18 +51,18 @@ final class HostProcesses {
     /** The control groups of a stage, wherever in the hierarchies. */
     static List<String> controlGroups(String stageId) {
         List<String> found = new ArrayList<>();
-        collect(new File("/sys/fs/cgroup"), "preemptible-" + stageId, found);
+        collect(new File("/sys/fs/cgroup"), "preemptible-" + stageId + "-", found);
         return found;
     }
 
-    private static void collect(File folder, String name, List<String> found) {
+    private static void collect(File folder, String prefix, List<String> found) {
         // Null for a group that has just been removed.
         File[] below = folder.listFiles(File::isDirectory);
         for (File child : below == null ? new File[0] : below) {
-            if (child.getName().equals(name)) {
+            if (child.getName().startsWith(prefix)) {
                 found.add(child.getPath());
             } else if (!Files.isSymbolicLink(child.toPath())) {
-                collect(child, name, found);
+                collect(child, prefix, found);
             }
         }
     }

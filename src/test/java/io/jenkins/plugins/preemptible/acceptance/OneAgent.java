@@ -58,8 +58,13 @@ abstract class OneAgent {
             if (known != null) {
                 j.jenkins.removeNode(known);
             }
-            agent = rig.agent(agentEnvironment());
+            agent = agentToTest();
         }
+    }
+
+    /** Makes the agent "worker", online. */
+    DumbSlave agentToTest() throws Exception {
+        return rig.agent(agentEnvironment());
     }
 
     /** What has to be on this machine. */

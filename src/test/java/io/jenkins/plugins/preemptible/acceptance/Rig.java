@@ -94,8 +94,7 @@ final class Rig {
 
     /** @param environment added to the agent process's own; null for nothing */
     DumbSlave agent(EnvVars environment) throws Exception {
-        // No shortest run: the tests would have to wait it out.
-        PreemptibleConfiguration.get().setExemptSeconds(0);
+        forTests();
         DumbSlave agent = j.createSlave("worker", LABEL, environment);
         agent.setNumExecutors(1);
         j.waitOnline(agent);
@@ -104,11 +103,12 @@ final class Rig {
     }
 
     /** The agent "worker" has the label of all tests, any other one its own name. */
-    static InboundAgentExtension.Options inbound(String name) {
+    static InboundAgentExtension.Options inbound(String name, String... javaOptions) {
         return InboundAgentExtension.Options.newBuilder()
                 .name(name)
                 .label(name.equals("worker") ? LABEL : name)
                 .webSocket()
+                .javaOptions(javaOptions)
                 .build();
     }
 
@@ -132,12 +132,27 @@ final class Rig {
         return inboundAgent(agents, "worker");
     }
 
-    Slave inboundAgent(InboundAgentExtension agents, String name) throws Exception {
-        PreemptibleConfiguration.get().setExemptSeconds(0);
-        Slave agent = agents.createAgent(j, inbound(name));
+    Slave inboundAgent(InboundAgentExtension agents, String name, String... javaOptions) throws Exception {
+        forTests();
+        Slave agent = agents.createAgent(j, inbound(name, javaOptions));
         assertEquals(1, agent.getNumExecutors());
         usePriorities();
         return agent;
+    }
+
+    /** Settings and priorities for an agent that a test makes itself. */
+    void prepare() {
+        forTests();
+        usePriorities();
+    }
+
+    private static void forTests() {
+        PreemptibleConfiguration configuration = PreemptibleConfiguration.get();
+        // No shortest run: the tests would have to wait it out.
+        configuration.setExemptSeconds(0);
+        // Nor does it matter how full this machine's disk is.
+        configuration.setDiskFloorMegabytes(0);
+        configuration.setDiskFloorPercent(0);
     }
 
     private static void usePriorities() {

@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.config;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -89,6 +90,9 @@ class ConfigurationAsCodeTest {
                 ageingMinutes: 0
                 memoryFloorMegabytes: 0
                 imageLimitMegabytes: 0
+                bestPriority: 1
+                diskFloorMegabytes: 0
+                diskFloorPercent: 0
                 undumpable: rerun
                 undisturbedHours:
                   from: "1:00"
@@ -144,9 +148,44 @@ class ConfigurationAsCodeTest {
                 folder.resolve("jenkins.yaml"), "unclassified:\n  preemptible:\n    undumpable: rerun\n");
         ConfigurationAsCode.get().configure(good.toString());
         assertEquals(
-                LIMITS.withUndumpable(UndumpableStages.RERUN),
+                new PreemptibleConfiguration().limits().withUndumpable(UndumpableStages.RERUN),
                 PreemptibleConfiguration.get().limits(),
-                "what was refused before is forgotten");
+                "what was refused before is forgotten, and what is left out is at its default");
+    }
+
+    @Test
+    @ConfiguredWithCode("configuration-as-code.yaml")
+    void whatASectionLeavesOutGoesBackToItsDefault(JenkinsConfiguredWithCodeRule jenkins, @TempDir Path folder)
+            throws Exception {
+        PreemptibleConfiguration configuration = PreemptibleConfiguration.get();
+        Map<String, Object> defaults = fields(new PreemptibleConfiguration());
+        configure(folder, "jenkins:\n  numExecutors: 1\n");
+        assertEquals(LIMITS, configuration.limits(), "a file without the section");
+
+        configure(folder, "unclassified:\n  preemptible:\n    bestPriority: 2\n");
+        Map<String, Object> expected = new TreeMap<>(defaults);
+        expected.put("bestPriority", 2);
+        assertEquals(expected, fields(configuration));
+        configuration.load();
+        assertEquals(expected, fields(configuration), "after loading what was saved");
+
+        configure(folder, "unclassified:\n  preemptible: {}\n");
+        assertEquals(defaults, fields(configuration));
+    }
+
+    /** Undisturbed hours are switched off by a file that has none, or that leaves them empty. */
+    @Test
+    @ConfiguredWithCode("configuration-as-code.yaml")
+    void undisturbedHoursAreSwitchedOffAgain(JenkinsConfiguredWithCodeRule jenkins, @TempDir Path folder)
+            throws Exception {
+        PreemptibleConfiguration configuration = PreemptibleConfiguration.get();
+        assertTrue(configuration.getUndisturbedHours() != null);
+        configure(folder, "unclassified:\n  preemptible:\n    undisturbedHours:\n");
+        assertNull(configuration.getUndisturbedHours());
+    }
+
+    private static void configure(Path folder, String yaml) throws Exception {
+        ConfigurationAsCode.get().configure(Files.writeString(folder.resolve("file.yaml"), yaml).toString());
     }
 
     /** This plugin's section as Jenkins exports it. */

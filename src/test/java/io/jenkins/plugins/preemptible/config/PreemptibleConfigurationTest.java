@@ -37,9 +37,10 @@ import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 @WithJenkins
 class PreemptibleConfigurationTest {
 
-    private static final Limits UNCONFIGURED = new Limits(true, 0, 0, 0).withAgeing(600_000).withMemory(0, 1L << 30);
+    private static final Limits UNCONFIGURED = defaults(new Limits(true, 0, 0, 0));
 
     private static final List<String> NUMBERS = List.of(
+            "bestPriority",
             "timeSliceMinutes",
             "exemptSeconds",
             "mostSuspensions",
@@ -47,7 +48,14 @@ class PreemptibleConfigurationTest {
             "mostSuspended",
             "ageingMinutes",
             "memoryFloorMegabytes",
-            "imageLimitMegabytes");
+            "imageLimitMegabytes",
+            "diskFloorMegabytes",
+            "diskFloorPercent");
+
+    /** With what counts where nobody has set anything else. */
+    private static Limits defaults(Limits limits) {
+        return limits.withMostSuspended(10, 100).withAgeing(600_000).withMemory(16L << 30, 1L << 30);
+    }
 
     private static JenkinsRule jenkins;
     private PreemptibleConfiguration configuration;
@@ -92,6 +100,9 @@ class PreemptibleConfigurationTest {
         configuration.setMostSuspended(20);
         configuration.setAgeingMinutes(15);
         configuration.setImageLimitMegabytes(8192);
+        configuration.setBestPriority(2);
+        configuration.setDiskFloorMegabytes(1234);
+        configuration.setDiskFloorPercent(7);
         configuration.setUndumpable("rerun");
         configuration.setOwnerBy("job");
         UndisturbedHours hours = new UndisturbedHours("22:00", "6:30");
@@ -104,6 +115,9 @@ class PreemptibleConfigurationTest {
 
         assertEquals(set, configuration.limits());
         assertEquals(OwnerBy.JOB, configuration.ownerBy());
+        assertEquals(2, configuration.getBestPriority());
+        assertEquals(1234, configuration.getDiskFloorMegabytes());
+        assertEquals(7, configuration.getDiskFloorPercent());
         assertEquals(
                 new Limits(
                         false,
@@ -149,7 +163,7 @@ class PreemptibleConfigurationTest {
 
         jenkins.submit(form);
 
-        Limits all = new Limits(false, 604_800_000, 86_400_000, 1000).withAgeing(600_000).withMemory(0, 1L << 40);
+        Limits all = defaults(new Limits(false, 604_800_000, 86_400_000, 1000)).withMemory(16L << 30, 1L << 40);
         assertEquals(all, configuration.limits());
         configuration.load();
         assertEquals(all, configuration.limits(), "after loading what was saved");
@@ -185,7 +199,7 @@ class PreemptibleConfigurationTest {
             assertEquals(UNCONFIGURED, configuration.limits(), "before its end");
             change.commit();
         }
-        Limits changed = new Limits(true, 300_000, 0, 6).withAgeing(600_000).withMemory(0, 1L << 30);
+        Limits changed = defaults(new Limits(true, 300_000, 0, 6));
         assertEquals(changed, configuration.limits());
         configuration.load();
         assertEquals(changed, configuration.limits(), "after loading what was saved");
@@ -205,7 +219,7 @@ class PreemptibleConfigurationTest {
             change.commit();
         }
         assertEquals(
-                new Limits(true, 300_000, 0, 8).withAgeing(600_000).withMemory(0, 1L << 30),
+                defaults(new Limits(true, 300_000, 0, 8)),
                 configuration.limits(),
                 "after a change that was given up");
     }
@@ -269,6 +283,12 @@ class PreemptibleConfigurationTest {
         assertEquals(FormValidation.Kind.ERROR, configuration.doCheckMostSuspensions("1001").kind);
         assertEquals(FormValidation.Kind.OK, configuration.doCheckMemoryFloorMegabytes("1048576").kind);
         assertEquals(FormValidation.Kind.ERROR, configuration.doCheckMemoryFloorMegabytes("1048577").kind);
+        assertEquals(FormValidation.Kind.OK, configuration.doCheckBestPriority("1000").kind);
+        assertEquals(FormValidation.Kind.ERROR, configuration.doCheckBestPriority("1001").kind);
+        assertEquals(FormValidation.Kind.OK, configuration.doCheckDiskFloorMegabytes("1048576").kind);
+        assertEquals(FormValidation.Kind.ERROR, configuration.doCheckDiskFloorMegabytes("1048577").kind);
+        assertEquals(FormValidation.Kind.OK, configuration.doCheckDiskFloorPercent("99").kind);
+        assertEquals(FormValidation.Kind.ERROR, configuration.doCheckDiskFloorPercent("100").kind);
     }
 
     @Test
@@ -358,10 +378,8 @@ class PreemptibleConfigurationTest {
         read.load();
 
         assertEquals(
-                new Limits(true, 0, 20_000, 0)
-                        .withSlices(new Slices(0, List.of(new Slices.Rule(null, 1, 1000, 1_020_000))))
-                        .withAgeing(600_000)
-                        .withMemory(0, 1L << 30),
+                defaults(new Limits(true, 0, 20_000, 0))
+                        .withSlices(new Slices(0, List.of(new Slices.Rule(null, 1, 1000, 1_020_000)))),
                 read.limits());
     }
 
@@ -384,7 +402,10 @@ class PreemptibleConfigurationTest {
         read.load();
 
         assertEquals(
-                new Limits(false, 1_800_000, 45_000, 7).withAgeing(600_000).withMemory(0, 2048L << 20), read.limits());
+                defaults(new Limits(false, 1_800_000, 45_000, 7)).withMemory(16L << 30, 2048L << 20), read.limits());
+        assertEquals(0, read.getBestPriority());
+        assertEquals(5120, read.getDiskFloorMegabytes());
+        assertEquals(5, read.getDiskFloorPercent());
         assertEquals(OwnerBy.USER, read.ownerBy());
     }
 

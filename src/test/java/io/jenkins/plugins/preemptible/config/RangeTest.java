@@ -9,7 +9,10 @@ import org.junit.jupiter.api.Test;
 /** What holds unless something else is set, and what cannot be set; without a controller. */
 class RangeTest {
 
-    private static final Limits UNCONFIGURED = new Limits(true, 0, 0, 0).withAgeing(600_000).withMemory(0, 1L << 30);
+    private static final Limits UNCONFIGURED = new Limits(true, 0, 0, 0)
+            .withMostSuspended(10, 100)
+            .withAgeing(600_000)
+            .withMemory(16L << 30, 1L << 30);
 
     private final PreemptibleConfiguration configuration = new PreemptibleConfiguration(new PreemptibleConfiguration());
 
@@ -17,7 +20,19 @@ class RangeTest {
     void preemptsWithoutBeingConfigured() {
         assertEquals(UNCONFIGURED, new PreemptibleConfiguration().limits());
         assertEquals(1L << 30, new PreemptibleConfiguration().memoryFloorBytes());
+        assertEquals(16L << 30, new PreemptibleConfiguration().imageLimitBytes());
+        assertEquals(0, new PreemptibleConfiguration().getBestPriority());
         assertEquals(OwnerBy.USER, new PreemptibleConfiguration().ownerBy());
+    }
+
+    @Test
+    void theLargerOneOfSizeAndShareStaysFreeOnTheControllersDisk() {
+        assertEquals(5L << 30, configuration.diskFloorBytes(50_000_000_000L));
+        assertEquals(50_000_000_000L, configuration.diskFloorBytes(1_000_000_000_000L));
+        configuration.setDiskFloorPercent(0);
+        assertEquals(5L << 30, configuration.diskFloorBytes(1_000_000_000_000L));
+        configuration.setDiskFloorMegabytes(0);
+        assertEquals(0, configuration.diskFloorBytes(1_000_000_000_000L));
     }
 
     @Test
@@ -42,12 +57,19 @@ class RangeTest {
         for (int megabytes : new int[] {-1, 1_048_577}) {
             assertThrows(IllegalArgumentException.class, () -> configuration.setMemoryFloorMegabytes(megabytes));
             assertThrows(IllegalArgumentException.class, () -> configuration.setImageLimitMegabytes(megabytes));
+            assertThrows(IllegalArgumentException.class, () -> configuration.setDiskFloorMegabytes(megabytes));
         }
         for (int minutes : new int[] {-1, 10_081}) {
             assertThrows(IllegalArgumentException.class, () -> configuration.setAgeingMinutes(minutes));
             assertThrows(IllegalArgumentException.class, () -> new SliceRule(minutes));
             assertThrows(
                     IllegalArgumentException.class, () -> new UndisturbedHours("8:00", "9:00").setLongMinutes(minutes));
+        }
+        for (int percent : new int[] {-1, 100}) {
+            assertThrows(IllegalArgumentException.class, () -> configuration.setDiskFloorPercent(percent));
+        }
+        for (int priority : new int[] {-1, 1_001}) {
+            assertThrows(IllegalArgumentException.class, () -> configuration.setBestPriority(priority));
         }
         for (int priority : new int[] {0, 1_001}) {
             assertThrows(IllegalArgumentException.class, () -> new SliceRule(1).setHighestPriority(priority));

@@ -24,7 +24,7 @@ class EnterTest {
     private static final Duration SOON = Duration.ofSeconds(20);
 
     private static Process enter(StageBench bench, StageId id, Path folder, String... command) throws IOException {
-        List<String> all = new ArrayList<>(bench.engine.enterCommand(id));
+        List<String> all = new ArrayList<>(bench.engine.enterCommand(id).words());
         all.addAll(List.of(command));
         ProcessBuilder builder = new ProcessBuilder(all).directory(folder.toFile());
         builder.environment().put("MARK", "two words");
@@ -75,7 +75,7 @@ class EnterTest {
                 StageBench.until("more output", SOON, () -> StageBench.lines(log) > lines + 10);
                 bench.engine.suspend(id, bench.archive(id), bench.key);
                 assertEquals(FailureReason.STAGE_SUSPENDED,
-                        assertThrows(EngineException.class, () -> bench.engine.enterCommand(id)).reason());
+                        assertThrows(EngineException.class, () -> bench.engine.enterCommand(id).words()).reason());
                 bench.engine.resume(bench.archive(id), bench.key);
             }
             StageBench.until("the result", SOON, () -> Files.exists(result));
@@ -107,7 +107,7 @@ class EnterTest {
     void anOldEnterCommandChangesNothing() throws Exception {
         try (StageBench bench = StageBench.open()) {
             StageId id = bench.start().id();
-            List<String> old = new ArrayList<>(bench.engine.enterCommand(id));
+            List<String> old = new ArrayList<>(bench.engine.enterCommand(id).words());
             old.addAll(List.of("touch", bench.work.resolve("entered").toString()));
             bench.engine.suspend(id, bench.archive(id), bench.key);
             Process process = new ProcessBuilder(old).redirectErrorStream(true).start();

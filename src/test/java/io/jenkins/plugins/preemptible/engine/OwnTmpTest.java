@@ -115,7 +115,7 @@ class OwnTmpTest {
         Path below = Files.createTempDirectory(Path.of("/tmp"), "preemptible");
         try (StageBench bench = StageBench.open()) {
             StageId id = bench.start().id();
-            List<String> command = new ArrayList<>(bench.engine.enterCommand(id));
+            List<String> command = new ArrayList<>(bench.engine.enterCommand(id).words());
             command.add("pwd");
             Process process = new ProcessBuilder(command).directory(below.toFile()).redirectErrorStream(true).start();
             String words = new String(process.getInputStream().readAllBytes());
@@ -132,7 +132,7 @@ class OwnTmpTest {
     }
 
     private static Process enter(StageBench bench, StageId id, Path folder, String script) throws IOException {
-        List<String> command = new ArrayList<>(bench.engine.enterCommand(id));
+        List<String> command = new ArrayList<>(bench.engine.enterCommand(id).words());
         command.addAll(List.of("/bin/sh", "-c", script));
         return new ProcessBuilder(command).directory(folder.toFile()).start();
     }

@@ -158,6 +158,7 @@ class PreflightTest {
                 assertTrue(leak.command().contains("preemptible-tie") || leak.command().contains("nsenter")
                         || leak.command().contains("sleep"), leak::toString);
                 assertNotNull(ProcessHandle.of(leak.pid()).orElse(null), leak::toString);
+                assertEquals(Proc.stat(leak.pid()).orElseThrow().comm(), leak.command(), "no arguments");
             }
             assertFalse(leak.what().isBlank());
             assertFalse(Proc.tree(record(id).init().pid()).stream().anyMatch(s -> s.state() == 'T'), "none is stopped");
@@ -267,7 +268,7 @@ class PreflightTest {
         found(id, FailureReason.ESCAPED);
         outside.get(0).children().forEach(ProcessHandle::destroyForcibly);
         outside.get(0).waitFor();
-        List<String> enter = new ArrayList<>(bench.engine.enterCommand(id));
+        List<String> enter = new ArrayList<>(bench.engine.enterCommand(id).words());
         enter.addAll(List.of("sleep", "60"));
         Process entering = new ProcessBuilder(enter).start();
         outside.add(entering);

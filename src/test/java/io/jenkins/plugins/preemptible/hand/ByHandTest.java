@@ -17,6 +17,7 @@ import hudson.security.Permission;
 import hudson.security.PermissionScope;
 import hudson.slaves.DumbSlave;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.Pretended;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
 import java.net.URL;
 import java.nio.file.Files;
@@ -72,7 +73,7 @@ class ByHandTest {
         run = job.scheduleBuild2(0, new CauseAction(new Cause.UserIdCause("owner"))).waitForStart();
         j.waitForMessage("Sleeping for", run);
         // Whatever this machine can do: a record as of one that can suspend.
-        StageRegistry.get().update(stage().id(), s -> s.opened(List.of("enter"), null));
+        StageRegistry.get().update(stage().id(), s -> s.opened(Pretended.enter(s.id()), null));
         WorkflowJob ended = j.createProject(WorkflowJob.class, "ended");
         ended.setDefinition(new CpsFlowDefinition("", true));
         j.buildAndAssertSuccess(ended);
@@ -266,7 +267,7 @@ class ByHandTest {
             assertFalse(stage().byHand());
             answers(200, "but 1 that cannot", web.post("manager", onAgent("drain")));
         } finally {
-            StageRegistry.get().update(stage().id(), s -> s.opened(List.of("enter"), null));
+            StageRegistry.get().update(stage().id(), s -> s.opened(Pretended.enter(s.id()), null));
         }
     }
 
@@ -313,7 +314,8 @@ class ByHandTest {
         web.post("manager", onBuild("suspend"));
         web.post("manager", onBuild("never"));
         Path home = j.jenkins.getRootDir().toPath();
-        assertThat(Files.readString(home.resolve("preemptible-stages.xml")), containsString("<byHand>true</byHand>"));
+        Path file = home.resolve("preemptible-stages").resolve(stage().id() + ".xml");
+        assertThat(Files.readString(file), containsString("<byHand>true</byHand>"));
         assertEquals("manager", stage().byHandUser());
         assertThat(
                 Files.readString(run.getRootDir().toPath().resolve("build.xml")),

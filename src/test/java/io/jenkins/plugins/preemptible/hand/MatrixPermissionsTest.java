@@ -18,6 +18,7 @@ import io.jenkins.plugins.casc.misc.JenkinsConfiguredWithCodeRule;
 import io.jenkins.plugins.casc.misc.Util;
 import io.jenkins.plugins.casc.misc.junit.jupiter.WithJenkinsConfiguredWithCode;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.Pretended;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -64,7 +65,7 @@ class MatrixPermissionsTest {
         WorkflowRun run = job.scheduleBuild2(0, new CauseAction(new Cause.UserIdCause("owner"))).waitForStart();
         j.waitForMessage("Sleeping for", run);
         // As of one that can be suspended.
-        StageRegistry.get().update(stage().id(), s -> s.opened(List.of("enter"), null));
+        StageRegistry.get().update(stage().id(), s -> s.opened(Pretended.enter(s.id()), null));
         j.jenkins.setSecurityRealm(j.createDummySecurityRealm());
         Requests web = new Requests(j);
         String onBuild = run.getUrl() + "preemptible/";

@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.lifecycle;
 
 import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import java.util.function.Consumer;
 
 /** Facts about the stages of a build that a test cannot wait for. */
@@ -43,6 +44,17 @@ public final class Pretended {
         return stage;
     }
 
+    /** A record of a stage of that build that is suspended for a build of that job, known to nobody. */
+    public static StageRecord suspendedFor(String runId, String preemptor, String preemptorJob, String reason) {
+        StageRecord stage =
+                StageRecord.running("id", StageRecord.Form.NESTED, runId, "stage", "agent", "", null, 5, 0);
+        suspend(stage, stage.startedMillis);
+        stage.preemptor = preemptor;
+        stage.preemptorJob = preemptorJob;
+        stage.reason = reason;
+        return stage;
+    }
+
     public static void suspend(StageRecord stage, long sinceMillis) {
         stage.state = StageState.SUSPENDED;
         stage.suspendedSinceMillis = sinceMillis;
@@ -57,6 +69,28 @@ public final class Pretended {
         stage.state = StageState.RUNNING;
         stage.runningSinceMillis = sinceMillis;
         stage.withoutExecutorMillis += sinceMillis - stage.suspendedSinceMillis;
+    }
+
+    /** Whatever made the stage wait for its next attempt is over. */
+    public static void hurry(String id) {
+        LiveStage live = LiveStage.find(id);
+        if (live != null) {
+            live.retryAfter(0);
+        }
+        StageRegistry.get().settle(id, stage -> {
+            stage.retryAfterMillis = 0;
+            stage.leak = null;
+        });
+    }
+
+    /** Asks the agent now what stands against a suspension. */
+    public static void look(String id) throws InterruptedException {
+        Preflights.look(id);
+    }
+
+    /** What the agent of a stage with a sandbox tells. */
+    public static EnterCommand enter(String id) {
+        return new EnterCommand.Direct(id, 2, "", "/usr/bin/nsenter", "/usr/bin/setsid");
     }
 
     private static void change(String runId, Consumer<StageRecord> change) {

@@ -4,13 +4,19 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.cloudbees.hudson.plugins.folder.Folder;
 import hudson.model.Cause;
 import hudson.model.CauseAction;
+import hudson.util.FormValidation;
+import io.jenkins.plugins.preemptible.config.FolderBestPriority;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
 import java.net.URL;
 import java.nio.file.Files;
 import java.util.List;
+import jenkins.advancedqueue.PrioritySorterConfiguration;
+import jenkins.advancedqueue.sorter.SorterStrategy;
+import jenkins.advancedqueue.sorter.strategy.AbsoluteStrategy;
 import org.htmlunit.HttpMethod;
 import org.htmlunit.WebRequest;
 import org.htmlunit.html.HtmlOption;
@@ -76,6 +82,40 @@ class PreemptibleStepPageTest {
                 "preemptible(label: 'linux && criu', name: 'fuzz', priority: 4, rerun: true, tcp: 'close', timeSliceMinutes: 30) { // some block }",
                 snippet("'label':'linux && criu','priority':'4','timeSliceMinutes':'30','tcp':'close','rerun':true,"
                         + "'name':'fuzz'"));
+    }
+
+    @Test
+    void thePriorityIsCheckedWhileTyping() throws Exception {
+        PreemptibleStep.DescriptorImpl page = jenkins.jenkins.getDescriptorByType(PreemptibleStep.DescriptorImpl.class);
+        for (String value : new String[] {"", "3", "5"}) {
+            assertEquals(FormValidation.Kind.OK, page.doCheckPriority(null, value).kind, value);
+        }
+        for (String value : new String[] {"0", "6", "9", "x"}) {
+            FormValidation answer = page.doCheckPriority(null, value);
+            assertEquals(FormValidation.Kind.ERROR, answer.kind, value);
+            assertEquals(
+                    "Priority is \u201c" + value + "\u201d, but must be a whole number from 1, the highest, to 5, the lowest.",
+                    answer.getMessage());
+        }
+        SorterStrategy nine = new AbsoluteStrategy(9, 5);
+        SorterStrategy before = PrioritySorterConfiguration.get().getStrategy();
+        PrioritySorterConfiguration.get().setStrategy(nine);
+        try {
+            assertEquals(FormValidation.Kind.OK, page.doCheckPriority(null, "9").kind);
+            assertEquals(FormValidation.Kind.ERROR, page.doCheckPriority(null, "10").kind);
+            assertEquals(FormValidation.Kind.WARNING, page.doCheckPriority(null, "4").kind, "ordinary items have 5");
+        } finally {
+            PrioritySorterConfiguration.get().setStrategy(before);
+        }
+        Folder folder = jenkins.createProject(Folder.class, "folder");
+        WorkflowJob job = folder.createProject(WorkflowJob.class, "job");
+        FormValidation better = page.doCheckPriority(job, "2");
+        assertEquals(FormValidation.Kind.WARNING, better.kind);
+        assertTrue(better.getMessage().contains("the global configuration lets no step ask for better than 3"), better::getMessage);
+        folder.addProperty(new FolderBestPriority(2));
+        assertEquals(FormValidation.Kind.OK, page.doCheckPriority(job, "2").kind);
+        assertEquals(FormValidation.Kind.OK, page.doCheckPriority(folder, "2").kind);
+        assertTrue(page.doCheckPriority(job, "1").getMessage().contains("folder"));
     }
 
     @Test

@@ -71,11 +71,13 @@ class ExportedActionsTest {
         node.addOrReplaceAction(new SuspendedStageAction("fuzz", "RESUMING", 2_000, null, null, true, 0));
         assertEquals("RESUMING", stageAction(node).getString("state"));
         assertTrue(stageAction(node).getBoolean("frozen"));
+        assertFalse(stageAction(node).getBoolean("memoryOnly"));
         assertFalse(stageAction(node).getBoolean("byHand"));
         assertEquals("null", stageAction(node).getString("byHandUser"));
 
         node.addOrReplaceAction(
-                new SuspendedStageAction("fuzz", "SUSPENDED", 2_000, null, null, REASON, true, 0, true, "ada"));
+                new SuspendedStageAction("fuzz", "SUSPENDED", 2_000, null, null, REASON, true, true, 0, true, "ada"));
+        assertTrue(stageAction(node).getBoolean("memoryOnly"));
         assertTrue(stageAction(node).getBoolean("byHand"));
         assertEquals("ada", stageAction(node).getString("byHandUser"));
         end(build);
@@ -86,7 +88,7 @@ class ExportedActionsTest {
         WorkflowRun build = sleepingBuild();
         FlowNode node = build.getExecution().getCurrentHeads().get(0);
         // On a running Pipeline: nothing can be added to the nodes of one that ended.
-        node.addOrReplaceAction(new SuspendedStageAction("fuzz", "SUSPENDED", 1_000, null, null, REASON, false, 5, true, "ada"));
+        node.addOrReplaceAction(new SuspendedStageAction("fuzz", "SUSPENDED", 1_000, null, null, REASON, false, false, 5, true, "ada"));
         node.save();
         end(build);
 

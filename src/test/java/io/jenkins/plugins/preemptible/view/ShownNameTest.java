@@ -39,7 +39,7 @@ class ShownNameTest {
         PreemptorAction preemptor =
                 new PreemptorAction("secret #3", "secret", "tests", "worker", "It waited longer.", 1);
         SuspendedStageAction suspended =
-                new SuspendedStageAction("fuzz", "SUSPENDED", 1, "secret #3", "secret", "It waited longer.", false, 0, false, null);
+                new SuspendedStageAction("fuzz", "SUSPENDED", 1, "secret #3", "secret", "It waited longer.", false, false, 0, false, null);
         try (ACLContext as = ACL.as2(User.getById(user, true).impersonate2())) {
             assertEquals(name, preemptor.getVictim());
             assertEquals(name, suspended.getPreemptor());

@@ -1,9 +1,11 @@
 package io.jenkins.plugins.preemptible.engine.cli;
 
 import io.jenkins.plugins.preemptible.engine.host.HostReport;
+import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.preflight.Leak;
 import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import io.jenkins.plugins.preemptible.engine.text.PlainText;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.Callable;
@@ -29,6 +31,8 @@ import picocli.CommandLine.Parameters;
             "With the id of a running stage: says what would stop its suspension, without stopping the stage."
         })
 final class CheckCommand implements Callable<Integer> {
+
+    private static final int LONGEST = 120;
 
     private final Context context;
 
@@ -89,7 +93,7 @@ final class CheckCommand implements Callable<Integer> {
     }
 
     private void print(Leak leak) {
-        String who = leak.pid() == 0 ? "the stage" : leak.pid() + " " + leak.command();
+        String who = leak.pid() == 0 ? "the stage" : leak.pid() + " " + commandLine(leak);
         context.out().println(printable(who));
         context.out().println("  what  " + printable(leak.what()));
         context.out().println("  why   " + leak.reason().sentence() + ".");
@@ -101,11 +105,17 @@ final class CheckCommand implements Callable<Integer> {
         object.put("reason", leak.reason());
         object.put("passing", leak.reason().passing());
         object.put("pid", leak.pid());
-        object.put("command", leak.command());
+        object.put("command", commandLine(leak));
         object.put("what", leak.what());
         object.put("sentence", leak.reason().sentence());
         object.put("remedy", leak.reason().remedy());
         return object;
+    }
+
+    // The engine tells short names only, since its answers leave the host; this one does not.
+    private static String commandLine(Leak leak) {
+        String line = leak.pid() == 0 ? "" : Proc.commandLine(leak.pid());
+        return line.isBlank() ? leak.command() : PlainText.of(line, LONGEST);
     }
 
     // Command lines and paths are the stage's: they must not drive the reader's terminal.

@@ -125,10 +125,10 @@ public enum FailureReason {
     OTHER_USER("A process of the stage belongs to another user or group, and without CAP_SYS_RESOURCE CRIU cannot read its limits",
             "Give the agent CAP_SYS_RESOURCE (containers: --cap-add SYS_RESOURCE), or run the whole stage as one user", true),
     MEMORY_ONLY("This host keeps suspended stages in memory only and makes no images",
-            "An administrator can install the privileged part with --checkpoints, or remove PREEMPTIBLE_CHECKPOINTS=off from"
-                    + " the agent's environment", true),
+            "Images are made where the agent's process runs as root, with CRIU and without PREEMPTIBLE_CHECKPOINTS=off;"
+                    + " let an agent be root only where all its jobs are trusted", true),
     MEMORY_SHORT("The host has less free memory than the floor and keeps suspended stages in memory only",
-            "Free some memory, lower the floor, or let the host make checkpoints");
+            "Free some memory, or lower the floor");
 
     private final String sentence;
     private final String remedy;

@@ -51,7 +51,7 @@ final class Candidate {
         this.withoutSlice = slice == 0;
         this.hadItsSlice = slice > 0 && snapshot.nowMillis() - stage.runningSinceMillis() >= slice;
         this.rerun = rerun(snapshot);
-        this.protection = agent.state() == AgentState.QUIETING_DOWN ? Reason.QUIETING_DOWN : protection(snapshot);
+        this.protection = agent.state() == AgentState.QUIETING_DOWN ? Reason.QUIETING_DOWN : protection(snapshot, agent);
     }
 
     private Reason rerun(Snapshot snapshot) {
@@ -67,7 +67,7 @@ final class Candidate {
         return cheaper ? Reason.CHEAPER_TO_RUN_AGAIN : null;
     }
 
-    private Reason protection(Snapshot snapshot) {
+    private Reason protection(Snapshot snapshot, Agent agent) {
         Limits limits = snapshot.limits();
         long now = snapshot.nowMillis();
         if (stage.neverPreempt()) {
@@ -76,8 +76,15 @@ final class Candidate {
         if (stage.whyNotPreemptible() != null && rerun == null) {
             return Reason.NOT_CHECKPOINTABLE;
         }
-        if (rerun == null && limits.imageBytes() > 0 && stage.residentBytes() > limits.imageBytes()) {
+        if (rerun == null && agent.shortOfMemory(limits)) {
+            return Reason.MEMORY_SHORT;
+        }
+        boolean image = rerun == null && !agent.memoryOnly();
+        if (image && limits.imageBytes() > 0 && stage.residentBytes() > limits.imageBytes()) {
             return Reason.IMAGE_TOO_LARGE;
+        }
+        if (rerun == null && !snapshot.roomForImages() && shortOfMemory(agent, limits)) {
+            return Reason.NO_ROOM_FOR_IMAGE;
         }
         if (limits.mostSuspensions() > 0 && stage.suspensions() >= limits.mostSuspensions()) {
             return Reason.MOST_SUSPENSIONS_REACHED;
@@ -89,6 +96,11 @@ final class Candidate {
             return Reason.EXEMPT_TIME;
         }
         return now < stage.retryAfterMillis() ? Reason.SUSPEND_FAILED_LATELY : null;
+    }
+
+    // There the image comes before the executor. What is unknown is found out when it is tried.
+    private static boolean shortOfMemory(Agent agent, Limits limits) {
+        return agent.freeBytes() >= 0 && agent.freeBytes() < limits.memoryFloorBytes();
     }
 
     /** Whether it is expected to end within that time; an expectation that time has proven wrong is none. */

@@ -38,6 +38,10 @@ public record Cost(long dumpMillis, long restoreMillis) {
      * @param agent where it runs
      */
     public static Cost of(RunningStage stage, Agent agent) {
+        if (agent.memoryOnly()) {
+            // Frozen and thawed, it has all its memory in place.
+            return new Cost(FIXED_MILLIS, FIXED_MILLIS);
+        }
         double rate = agent.dumpBytesPerSecond() > 0 ? agent.dumpBytesPerSecond() : DEFAULT_DUMP_RATE;
         double back = agent.restoreBytesPerSecond() > 0 ? agent.restoreBytesPerSecond() : DEFAULT_RESTORE_RATE;
         double now = stage.residentBytes() >= 0 ? stage.residentBytes() : DEFAULT_BYTES;

@@ -84,7 +84,7 @@ public final class PreemptionPolicy {
 
         private List<Action> drained() {
             Set<String> drained = snapshot.agents().stream()
-                    .filter(agent -> agent.state() == AgentState.DRAINED)
+                    .filter(agent -> agent.state() == AgentState.DRAINED && !agent.shortOfMemory(snapshot.limits()))
                     .map(Agent::name)
                     .collect(Collectors.toSet());
             return snapshot.running().stream()

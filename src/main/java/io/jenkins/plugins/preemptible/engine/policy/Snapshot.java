@@ -17,6 +17,8 @@ import java.util.Set;
  * @param nowMillis the moment at which it was taken
  * @param usedMillis the executor time that each owner has had, see {@link FairShares}; an owner that is missing has had
  *     none
+ * @param roomForImages whether the controller's disk takes another image; false: only what may stay frozen in its
+ *     agent's memory is suspended
  * @throws IllegalArgumentException when two stages, items or agents have the same name, or a number is negative
  *     where none may be
  */
@@ -27,7 +29,8 @@ public record Snapshot(
         List<RunningStage> running,
         List<SuspendedStage> suspended,
         List<WaitingItem> waiting,
-        Map<String, Long> usedMillis) {
+        Map<String, Long> usedMillis,
+        boolean roomForImages) {
 
     public Snapshot {
         usedMillis = Map.copyOf(usedMillis);
@@ -39,6 +42,18 @@ public record Snapshot(
         distinct("running stage", running.stream().map(RunningStage::id).toList());
         distinct("suspended stage", suspended.stream().map(SuspendedStage::id).toList());
         distinct("waiting item", waiting.stream().map(WaitingItem::id).toList());
+    }
+
+    /** The controller's disk has room. */
+    public Snapshot(
+            long nowMillis,
+            Limits limits,
+            List<Agent> agents,
+            List<RunningStage> running,
+            List<SuspendedStage> suspended,
+            List<WaitingItem> waiting,
+            Map<String, Long> usedMillis) {
+        this(nowMillis, limits, agents, running, suspended, waiting, usedMillis, true);
     }
 
     /** Nobody's executor time is known. */
@@ -72,6 +87,7 @@ public record Snapshot(
      * @param dumpBytesPerSecond how fast it made images lately; 0 = unknown
      * @param restoreBytesPerSecond how fast it restored them; 0 = unknown
      * @param suspended stages whose memory or image it holds
+     * @param memoryOnly it makes no images: a suspended stage stays in its memory
      */
     public record Agent(
             String name,
@@ -82,13 +98,35 @@ public record Snapshot(
             long freeBytes,
             long dumpBytesPerSecond,
             long restoreBytesPerSecond,
-            int suspended) {
+            int suspended,
+            boolean memoryOnly) {
         public Agent {
             labels = Set.copyOf(labels);
             notNegative("number of idle executors", idleExecutors);
             notNegative("rate of dumps", dumpBytesPerSecond);
             notNegative("rate of restores", restoreBytesPerSecond);
             notNegative("number of suspended stages", suspended);
+        }
+
+        /** An agent that makes images. */
+        public Agent(
+                String name,
+                Set<String> labels,
+                int idleExecutors,
+                boolean accepting,
+                AgentState state,
+                long freeBytes,
+                long dumpBytesPerSecond,
+                long restoreBytesPerSecond,
+                int suspended) {
+            this(
+                    name, labels, idleExecutors, accepting, state, freeBytes, dumpBytesPerSecond, restoreBytesPerSecond,
+                    suspended, false);
+        }
+
+        /** Whether nothing can be suspended there, since it would have to stay in memory that is not free. */
+        boolean shortOfMemory(Limits limits) {
+            return memoryOnly && freeBytes >= 0 && freeBytes < limits.memoryFloorBytes();
         }
 
         /** An agent of which no more is known. */

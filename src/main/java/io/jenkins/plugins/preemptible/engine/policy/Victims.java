@@ -33,6 +33,8 @@ final class Victims {
             Reason.SUSPEND_FAILED_LATELY,
             Reason.TIME_SLICE_NOT_USED_UP,
             Reason.TOO_MANY_SUSPENDED,
+            Reason.MEMORY_SHORT,
+            Reason.NO_ROOM_FOR_IMAGE,
             Reason.UNDISTURBED_HOURS,
             Reason.QUIETING_DOWN,
             Reason.MOST_SUSPENSIONS_REACHED,

@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.preflight;
 
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import io.jenkins.plugins.preemptible.engine.text.PlainText;
 
 /**
  * One thing that ties a stage to the outside, so that it cannot be dumped.
@@ -12,9 +13,14 @@ import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
  * </ol>
  *
  * @param pid of the process as the host sees it; 0 when it is not one process's
- * @param command the process's command line, or the kernel's name for it
+ * @param command the kernel's short name of the process: its arguments may hold secrets, and this travels
  */
 public record Leak(FailureReason reason, long pid, String command, String what) {
+
+    public Leak {
+        command = PlainText.of(command);
+        what = PlainText.of(what);
+    }
 
     /** Whose it is and what it is, to follow the reason's sentence. */
     public String words() {

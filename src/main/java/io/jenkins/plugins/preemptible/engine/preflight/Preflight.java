@@ -2,7 +2,6 @@ package io.jenkins.plugins.preemptible.engine.preflight;
 
 import io.jenkins.plugins.preemptible.engine.criu.Connections;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
-import io.jenkins.plugins.preemptible.engine.host.Proc;
 import java.nio.file.Path;
 import java.util.List;
 
@@ -12,6 +11,7 @@ import java.util.List;
  * <ol>
  *   <li>{@link TreeReader} reads everything that is needed from proc(5) once, into an immutable {@link TreeSnapshot}.
  *   <li>{@link Leaks} and {@link OptionsChoice}, pure functions, find in it what stops a dump and what CRIU needs.
+ *   <li>Processes are named by the kernel's short names: what is found travels, their arguments stay on the host.
  *   <li>The stage is neither frozen nor traced nor signalled: what begins after the look, CRIU's own log tells.
  * </ol>
  *
@@ -21,8 +21,6 @@ import java.util.List;
  * themselves are looked for.
  */
 public final class Preflight {
-
-    private static final int LONGEST = 120;
 
     /**
      * What is looked at.
@@ -53,18 +51,7 @@ public final class Preflight {
      */
     public static PreflightReport of(Subject subject) {
         TreeSnapshot tree = TreeReader.read(subject);
-        List<Leak> leaks = Leaks.of(tree, subject.connections()).stream()
-                .map(l -> new Leak(l.reason(), l.pid(), command(l), l.what()))
-                .toList();
-        return new PreflightReport(leaks, OptionsChoice.of(tree, subject.connections()));
-    }
-
-    // The snapshot has the kernel's short names only: most processes have no leak.
-    private static String command(Leak leak) {
-        String line = leak.pid() == 0 ? "" : Proc.commandLine(leak.pid());
-        if (line.isBlank()) {
-            return leak.command();
-        }
-        return line.length() > LONGEST ? line.substring(0, LONGEST) + "…" : line;
+        return new PreflightReport(
+                Leaks.of(tree, subject.connections()), OptionsChoice.of(tree, subject.connections()));
     }
 }

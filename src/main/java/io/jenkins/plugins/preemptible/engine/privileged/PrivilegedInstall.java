@@ -15,7 +15,11 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
@@ -25,7 +29,8 @@ import java.util.regex.Pattern;
  *   <li>The program is compiled here from the sources that this jar carries, by the host's C compiler. The jar, the
  *       compiler and every folder above them have to be root's alone, or nothing is installed.
  *   <li>A rule of sudo's, checked by visudo first, lets the user call this one program as root.
- *   <li>Installing again replaces the program and keeps the stages; {@link #remove} takes the rule away first.
+ *   <li>Installing again replaces the program, keeps the stages, and adds to the users whom the rule names; {@link #remove}
+ *       takes the rule away first, for all of them.
  * </ol>
  *
  * @param program what sudo is to call, such as {@link PrivilegedPart#USUAL}
@@ -77,7 +82,7 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
     /**
      * Installs it.
      *
-     * @param who a user, or a group with % in front
+     * @param who a user, or a group with % in front, beside those that it was installed for before
      * @param jars what this program consists of
      * @throws RefusedInstall when it would not be safe, cannot be compiled, or this is not root; what was installed before
      *     is as it was then
@@ -105,6 +110,7 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
         // Whoever can change them before they are used is root as soon as the program is called.
         for (Path jar : jars) {
             requireRoots(jar.toRealPath(), "the program");
+            requireRootsSources(jar.toRealPath());
         }
         refuseOldStages();
         refuseOtherLevel(criu != null);
@@ -123,7 +129,7 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
         if (criu == null) {
             StageFolder.delete(library());
         }
-        putRule(text("sudoers", who));
+        putRule(rule(who));
         for (String old : OLD_FOLDERS) {
             StageFolder.delete(store.resolve(old));
         }
@@ -140,6 +146,23 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
         if (!found.ok()) {
             throw new RefusedInstall("There is no " + (group ? "group " + who.substring(1) : "user " + who)
                     + " on this host; make it first");
+        }
+    }
+
+    // A jar in a checkout was built from that as root, just before: whoever could change the one could choose the other.
+    private static void requireRootsSources(Path jar) throws RefusedInstall, IOException {
+        for (Path at = jar.getParent(); at != null; at = at.getParent()) {
+            Path sources = at.resolve("src/main");
+            if (!Files.isDirectory(sources) || !Files.exists(at.resolve("preempt"))) {
+                continue;
+            }
+            requireRoots(at.resolve("preempt"), "the program");
+            for (Path part : List.of(sources, at.resolve(".ci"))) {
+                Optional<Path> changeable = RootsOwn.changeableIn(part);
+                if (changeable.isPresent()) {
+                    requireRoots(changeable.get(), "the program");
+                }
+            }
         }
     }
 
@@ -230,7 +253,10 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
         Path work = Files.createTempDirectory(
                 store, ".build", PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
         try {
-            List<String> command = new ArrayList<>(List.of(compiler.toString()));
+            // The compiler looks for its parts where variables say, and uses them as root.
+            List<String> command = new ArrayList<>(List.of(
+                    HostTool.find("env").map(Path::toString).orElse("/usr/bin/env"), "-i",
+                    "PATH=/usr/sbin:/usr/bin:/sbin:/bin", compiler.toString()));
             command.addAll(FLAGS);
             command.add("-DSTORE=\"" + store + "\"");
             command.addAll(List.of("-o", work.resolve("program").toString()));
@@ -266,7 +292,7 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
                 requireRoots(library(), "CRIU's library");
                 put(criu.toRealPath(), library().resolve("criu"), "rwxr-xr-x");
                 put(work.resolve("preload.so"), library().resolve("preload.so"), "rwxr-xr-x");
-                write(library().resolve("hook"), text("helper/hook", ""), "rwxr-xr-x");
+                write(library().resolve("hook"), text("helper/hook"), "rwxr-xr-x");
             }
             put(work.resolve("program"), program, "rwxr-xr-x");
         } finally {
@@ -279,6 +305,24 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
             throw new RefusedInstall("The program cannot be compiled here (" + answer.firstLine()
                     + "); install the C library's headers (apt-get install libc6-dev) and call this again");
         }
+    }
+
+    /** For this user or group, and for those that the program was installed for before. */
+    private String rule(String who) throws IOException {
+        Set<String> all = new LinkedHashSet<>();
+        if (Files.exists(rule)) {
+            Pattern one = Pattern.compile("(\\S+) ALL=\\(root\\) NOPASSWD: " + Pattern.quote(program.toString()));
+            for (String line : Files.readAllLines(rule)) {
+                Matcher known = one.matcher(line);
+                if (known.matches()) {
+                    all.add(known.group(1));
+                }
+            }
+        }
+        all.add(who);
+        StringBuilder text = new StringBuilder(text("sudoers"));
+        all.forEach(each -> text.append(each + " ALL=(root) NOPASSWD: " + program + "\n"));
+        return text.toString();
     }
 
     // visudo first: a rule that sudo does not understand would lock everybody out.
@@ -370,12 +414,11 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
         Files.move(next, to, StandardCopyOption.ATOMIC_MOVE);
     }
 
-    private String text(String resource, String who) {
+    private String text(String resource) {
         try (InputStream in = PrivilegedInstall.class.getResourceAsStream(resource)) {
             return new String(in.readAllBytes(), StandardCharsets.UTF_8)
                     .replace("@PROGRAM@", program.toString())
-                    .replace("@YARD@", store.resolve("yard").toString())
-                    .replace("@WHO@", who);
+                    .replace("@YARD@", store.resolve("yard").toString());
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

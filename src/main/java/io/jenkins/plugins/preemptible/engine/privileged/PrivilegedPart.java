@@ -3,7 +3,7 @@ package io.jenkins.plugins.preemptible.engine.privileged;
 import io.jenkins.plugins.preemptible.engine.EngineException;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
-import io.jenkins.plugins.preemptible.engine.stage.Script;
+import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import java.io.File;
 import java.io.IOException;
@@ -68,16 +68,17 @@ public record PrivilegedPart(Path program, Path sudo) {
                 : Optional.empty();
     }
 
-    /** The words in front of a command that has to run inside a stage. */
-    public List<String> enter(StageId id) {
-        return List.of(
-                "/bin/sh",
-                "-c",
-                Script.text(PrivilegedPart.class, "enter-by-sudo.sh"),
-                "preemptible-enter",
-                sudo.toString(),
-                program.toString(),
-                id.value());
+    /**
+     * How a command gets into a stage.
+     *
+     * @throws EngineException when the paths of sudo and of this part are such that nobody else would take them
+     */
+    public EnterCommand enter(StageId id) {
+        try {
+            return new EnterCommand.BySudo(id.value(), sudo.toString(), program.toString());
+        } catch (IllegalArgumentException e) {
+            throw new EngineException(FailureReason.LAUNCH_FAILED, program + ": " + e.getMessage(), List.of(), e);
+        }
     }
 
     /**

@@ -21,6 +21,7 @@ import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.preflight.Preflight;
 import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
+import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import io.jenkins.plugins.preemptible.engine.stage.Mounts;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.stage.StageLaunch;
@@ -110,9 +111,9 @@ public final class SudoEngine extends Engine {
                     same,
                     user + ", through " + part.program() + (same ? "" : ", which is of another version"),
                     same ? "" : remedy));
-            part.call(Verb.CHECK, null);
+            String group = part.call(Verb.CHECK, null).text("group");
             items.add(new HostReport.Item("namespaces", true, "IPC, PID, mount", ""));
-            items.add(new HostReport.Item("freezer", true, "cgroup v2", ""));
+            items.add(new HostReport.Item("freezer", true, "cgroup v2, in " + group + outside(group), ""));
             items.add(new HostReport.Item(
                     "suspends", true,
                     checkpoints
@@ -129,6 +130,18 @@ public final class SudoEngine extends Engine {
             items.add(new HostReport.Item(name, false, e.detail(), e.reason().remedy()));
         }
         return new HostReport(items);
+    }
+
+    // Where the agent's own group is delegated to its user, a stage's is above it.
+    private static String outside(String group) {
+        Optional<String> own = Proc.self("cgroup").stream()
+                .filter(l -> l.startsWith("0::"))
+                .map(l -> l.substring("0::".length()))
+                .findFirst();
+        return own.filter(o -> !o.equals("/") && !group.endsWith(o)).isEmpty()
+                ? ""
+                : ": outside of the agent's own group " + own.get()
+                        + ", which belongs to the user, so limits that are set there do not hold for stages";
     }
 
     @Override
@@ -224,7 +237,7 @@ public final class SudoEngine extends Engine {
     }
 
     @Override
-    public List<String> enterCommand(StageId id) {
+    public EnterCommand enterCommand(StageId id) {
         FailureReason reason =
                 switch (status(id).state()) {
                     case RUNNING -> null;

@@ -218,21 +218,22 @@ public final class StageLaunch {
         throw new EngineException(FailureReason.LAUNCH_FAILED, "not ready within " + LIMIT.toSeconds() + " s");
     }
 
-    /** The argument vector in front of a command that has to run inside the stage. */
-    public static List<String> enter(HostProcess init, Freezer freezer) {
+    /**
+     * What a command needs to get into the stage.
+     *
+     * @throws EngineException {@link FailureReason#LAUNCH_FAILED} when the host's own paths are such that nobody else
+     *     would take them from it
+     */
+    public static EnterCommand enter(StageId id, HostProcess init, Freezer freezer) {
         if (freezer instanceof HelperFreezer helper) {
             return helper.part().enter(helper.id());
         }
-        return List.of(
-                "/bin/sh",
-                "-c",
-                Script.text(StageLaunch.class, "enter.sh"),
-                "preemptible-enter",
-                tool("nsenter"),
-                tool("setsid"),
-                Long.toString(init.pid()),
-                freezer.joinFile().map(Path::toString).orElse(""),
-                Script.text(StageLaunch.class, "entered.sh"));
+        String join = freezer.joinFile().map(Path::toString).orElse("");
+        try {
+            return new EnterCommand.Direct(id.value(), init.pid(), join, tool("nsenter"), tool("setsid"));
+        } catch (IllegalArgumentException e) {
+            throw new EngineException(FailureReason.LAUNCH_FAILED, join + ": " + e.getMessage(), List.of(), e);
+        }
     }
 
     private static String tool(String name) {

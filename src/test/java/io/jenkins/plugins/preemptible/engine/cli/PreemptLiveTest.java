@@ -218,7 +218,7 @@ class PreemptLiveTest {
             JsonNode leak = call("check", tied, "--json").exits(5).json().at("/leaks/0");
             assertEquals("CONNECTED_TCP", leak.get("reason").asText());
             assertTrue(leak.get("passing").asBoolean() && leak.get("pid").asLong() > 1, leak.toString());
-            assertTrue(leak.get("command").asText().startsWith("bash"), leak.toString());
+            assertTrue(leak.get("command").asText().startsWith("bash -c exec 7<>"), leak.toString());
             call("kill", tied).exits(0);
             call("check", tied).refuses(tied);
         }

@@ -99,7 +99,7 @@ class PreemptTest {
     void aMissingArgumentIsNamed() {
         call("wait").refuses("ID");
         call("kill").refuses("ID");
-        call("suspend", "a-1").refuses("--to=FILE");
+        call("suspend").refuses("ID");
         call("inspect").refuses("FILE");
         call("diff").refuses("A");
         call("diff", "a.image").refuses("B");

@@ -48,6 +48,12 @@ class CostTest {
     }
 
     @Test
+    void withoutAnImageItsMemoryStaysWhereItIs() {
+        Agent agent = new Agent("a", Set.of(), 0, true, AgentState.THERE, -1, 1, 1, 0, true);
+        assertEquals(2 * Cost.FIXED_MILLIS, Cost.of(stage(1_000_000_000, 1_000_000, 0), agent).totalMillis());
+    }
+
+    @Test
     void absurdValuesDoNotOverflow() {
         Cost cost = Cost.of(stage(Long.MAX_VALUE, Long.MAX_VALUE, 0), agent(Long.MAX_VALUE, Long.MAX_VALUE));
         assertTrue(cost.totalMillis() > 0);

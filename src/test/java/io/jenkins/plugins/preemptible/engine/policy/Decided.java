@@ -46,7 +46,7 @@ final class Decided {
     static Decided on(Snapshot snapshot, Limits other) {
         return on(new Snapshot(
                 snapshot.nowMillis(), other, snapshot.agents(), snapshot.running(), snapshot.suspended(),
-                snapshot.waiting(), snapshot.usedMillis()));
+                snapshot.waiting(), snapshot.usedMillis(), snapshot.roomForImages()));
     }
 
     /** Who wants an executor. */
@@ -186,7 +186,15 @@ final class Decided {
 
     boolean tooLarge(RunningStage stage) {
         long most = snapshot.limits().imageBytes();
-        return most > 0 && stage.residentBytes() > most;
+        return most > 0 && stage.residentBytes() > most && !agent(stage.agent()).memoryOnly();
+    }
+
+    /** Whether it would have to stay in memory that is not free. */
+    boolean lacksMemory(RunningStage stage) {
+        Agent agent = agent(stage.agent());
+        return agent.memoryOnly()
+                && agent.freeBytes() != -1
+                && agent.freeBytes() < snapshot.limits().memoryFloorBytes();
     }
 
     /** Whether somebody could have it run again in place of a suspension, given that it is of worse priority. */
@@ -211,7 +219,7 @@ final class Decided {
                 && claimant.agents().contains(stage.agent())
                 && takes(stage.agent())
                 && !stage.neverPreempt()
-                && (rerun || (stage.whyNotPreemptible() == null && !tooLarge(stage)))
+                && (rerun || (stage.whyNotPreemptible() == null && !tooLarge(stage) && !lacksMemory(stage)))
                 && !suspendedOften(stage)
                 && !undisturbed(stage)
                 && !inExemptTime(stage)
@@ -273,7 +281,8 @@ final class Decided {
                                         new HashSet<>(item.agents()), item.reservedAgent(),
                                         item.expectedMillis())),
                         random),
-                snapshot.usedMillis());
+                snapshot.usedMillis(),
+                snapshot.roomForImages());
     }
 
     private static <T> List<T> shuffled(Stream<T> stream, Random random) {

@@ -116,7 +116,7 @@ public final class GeneratedSnapshots implements ArbitrarySupplier<Snapshot> {
             return new Agent(
                     name, labels, oneIn(4) ? random.nextInt(3) : 0, random.nextInt(10) > 0, state,
                     oneIn(3) ? -1 : sometimes(8 * GIGABYTE), sometimes(GIGABYTE), sometimes(GIGABYTE),
-                    random.nextInt(3));
+                    random.nextInt(3), oneIn(4));
         }
 
         private RunningStage running(String id, String agent) {

@@ -98,6 +98,16 @@ class LimitsPropertyTest {
     }
 
     @Property(tries = 10_000, edgeCases = EdgeCasesMode.NONE)
+    void nothingIsSuspendedIntoMemoryThatIsNotFree(@ForAll(supplier = GeneratedSnapshots.class) Snapshot snapshot) {
+        Limits l = snapshot.limits();
+        Decided decided = Decided.on(snapshot);
+        decided.suspended().forEach(freeing -> assertFalse(decided.lacksMemory(decided.victim(freeing))));
+        Decided lifted = Decided.on(snapshot, l.withMemory(l.imageBytes(), 0));
+        isOften("matters", SELDOM_PERCENT, lifted.suspended().stream()
+                .anyMatch(freeing -> decided.lacksMemory(decided.victim(freeing))));
+    }
+
+    @Property(tries = 10_000, edgeCases = EdgeCasesMode.NONE)
     void whatIsNeverToBePreemptedIsNot(@ForAll(supplier = GeneratedSnapshots.class) Snapshot snapshot) {
         isRespected(
                 snapshot,

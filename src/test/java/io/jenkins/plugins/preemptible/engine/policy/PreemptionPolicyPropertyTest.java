@@ -204,7 +204,7 @@ class PreemptionPolicyPropertyTest {
         List<String> expected = snapshot.running().stream()
                 .filter(stage -> decided.agent(stage.agent()).state() == AgentState.DRAINED)
                 .filter(stage -> stage.whyNotPreemptible() == null && !stage.neverPreempt())
-                .filter(stage -> snapshot.nowMillis() >= stage.retryAfterMillis())
+                .filter(stage -> snapshot.nowMillis() >= stage.retryAfterMillis() && !decided.lacksMemory(stage))
                 .map(RunningStage::id)
                 .sorted()
                 .toList();
@@ -232,7 +232,8 @@ class PreemptionPolicyPropertyTest {
     private static Agent quieting(Agent agent) {
         return new Agent(
                 agent.name(), agent.labels(), agent.idleExecutors(), agent.accepting(), AgentState.QUIETING_DOWN,
-                agent.freeBytes(), agent.dumpBytesPerSecond(), agent.restoreBytesPerSecond(), agent.suspended());
+                agent.freeBytes(), agent.dumpBytesPerSecond(), agent.restoreBytesPerSecond(), agent.suspended(),
+                agent.memoryOnly());
     }
 
     @Property(tries = 10_000, edgeCases = EdgeCasesMode.NONE)

@@ -12,6 +12,7 @@ import io.jenkins.plugins.preemptible.engine.policy.Snapshot.WaitingItem;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -114,6 +115,23 @@ class PreemptionPolicyTest {
     }
 
     @Test
+    void withoutRoomForImagesOnlyWhatMayStayInMemoryIsSuspended() {
+        limits = NO_SLICE.withMemory(0, 1_000);
+        for (long free : new long[] {-1, 999, 1_000}) {
+            Agent agent = new Agent("a", Set.of(), 0, true, AgentState.THERE, free, 0, 0, 0);
+            RunningStage stage = new RunningStage("stage", "a", 5, NOW - 500, NOW - 500, 0, 0, null, 0);
+            WaitingItem item = new WaitingItem("item", 1, NOW - 10, Set.of("a"), null);
+            assertEquals(
+                    List.of(free == 999
+                            ? keep("item", Reason.NO_ROOM_FOR_IMAGE)
+                            : suspend("stage", "item", "a", Reason.HIGHER_PRIORITY_WAITS)),
+                    PreemptionPolicy.decide(new Snapshot(
+                            NOW, limits, List.of(agent), List.of(stage), List.of(), List.of(item), Map.of(), false)),
+                    () -> free + " bytes are free");
+        }
+    }
+
+    @Test
     void anIdleExecutorServesTheItem() {
         agent("a", 0);
         agent("b", 1);
@@ -187,6 +205,42 @@ class PreemptionPolicyTest {
         running.add(new RunningStage("stage", "a", 9, 0, 0, 0, 0, "it is traced", 0));
         waits("item", 1, 10, "a");
         decides(keep("item", Reason.NOT_CHECKPOINTABLE));
+    }
+
+    /** Its executor would never be free: no dump is made there that would free the memory. */
+    @Test
+    void aStageThatWouldStayInScarceMemoryIsLeftAlone() {
+        limits = NO_SLICE.withMemory(0, 1000);
+        inMemoryOnly(AgentState.THERE, 999);
+        runs("stage", "a", 9, 500);
+        waits("item", 1, 10, "a");
+        decides(keep("item", Reason.MEMORY_SHORT));
+        inMemoryOnly(AgentState.DRAINED, 999);
+        waiting.clear();
+        decides();
+        inMemoryOnly(AgentState.DRAINED, 1000);
+        decides(new Action.Suspend("stage", null, "a", Reason.AGENT_IS_DRAINED));
+        for (long enough : new long[] {1000, -1}) {
+            inMemoryOnly(AgentState.THERE, enough);
+            waiting.clear();
+            waits("item", 1, 10, "a");
+            decides(suspend("stage", "item", "a", Reason.HIGHER_PRIORITY_WAITS));
+        }
+    }
+
+    /** The limit is for images. */
+    @Test
+    void whereNoImagesAreMadeTheirLimitDoesNotCount() {
+        limits = NO_SLICE.withMemory(1000, 0);
+        inMemoryOnly(AgentState.THERE, -1);
+        running.add(new RunningStage("stage", "a", 9, "", 0, 0, 0, 0, null, 0, 1001, 0, 0, false, false));
+        waits("item", 1, 10, "a");
+        decides(suspend("stage", "item", "a", Reason.HIGHER_PRIORITY_WAITS));
+    }
+
+    private void inMemoryOnly(AgentState state, long freeBytes) {
+        agents.clear();
+        agents.add(new Agent("a", Set.of(), 0, true, state, freeBytes, 0, 0, 0, true));
     }
 
     @Test

@@ -38,7 +38,7 @@ public final class LifeOfAUser {
         Path output = engine.status(id).output();
         until(() -> lines(output) > 4);
         say("rights", rights(engine, id));
-        List<String> entered = new ArrayList<>(engine.enterCommand(id));
+        List<String> entered = new ArrayList<>(engine.enterCommand(id).words());
         entered.addAll(List.of("/bin/sh", "-c",
                 "id -u; id -G; pwd; echo \"$1 $MARK\"; grep -h CapEff /proc/self/status; ls -l /proc/$$/fd | wc -l;"
                         + " sleep 1000 </dev/null >/dev/null 2>&1 & exit 3", "sh", "a  b\nc"));
@@ -101,7 +101,7 @@ public final class LifeOfAUser {
 
     private static String code(Engine engine, StageId id, Path work) {
         try {
-            return String.valueOf(engine.enterCommand(id).size());
+            return String.valueOf(engine.enterCommand(id).words());
         } catch (EngineException e) {
             return e.reason().name();
         }

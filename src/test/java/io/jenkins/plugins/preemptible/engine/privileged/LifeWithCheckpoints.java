@@ -85,7 +85,7 @@ public final class LifeWithCheckpoints {
     }
 
     private static String enter(Engine engine, StageId id, Path home, Path work, String text) throws Exception {
-        List<String> entered = new ArrayList<>(engine.enterCommand(id));
+        List<String> entered = new ArrayList<>(engine.enterCommand(id).words());
         entered.addAll(List.of("/bin/sh", "-c", text));
         int code = new ProcessBuilder(entered)
                 .directory(work.toFile())

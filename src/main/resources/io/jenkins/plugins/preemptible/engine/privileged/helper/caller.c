@@ -21,6 +21,8 @@ void find_caller(struct caller *caller)
 	unsigned long long id = text && *text >= '1' && *text <= '9' ? strtoull(text, &end, 10) : 0;
 	if (id == 0 || errno != 0 || *end != '\0' || id >= 0xFFFFFFFEULL)
 		refuse(NO_RIGHTS, "this is to be called through sudo by a user other than root");
+	/* It has told what it had to; no library that is called from here on finds anything in it. */
+	clearenv();
 	if (getuid() != 0 || geteuid() != 0)
 		refuse(NO_RIGHTS, "this is to be called through sudo, which gives it root's rights");
 	struct passwd *user = getpwuid((uid_t) id);
@@ -31,8 +33,6 @@ void find_caller(struct caller *caller)
 	caller->group_count = MOST_GROUPS;
 	if (getgrouplist(user->pw_name, user->pw_gid, caller->groups, &caller->group_count) < 0)
 		refuse(NO_RIGHTS, "the user is in more than %d groups", MOST_GROUPS);
-	/* The environment has done its work; no library that is called from here on finds anything in it. */
-	clearenv();
 }
 
 static bool set_capabilities(uint64_t set)
@@ -84,6 +84,17 @@ bool become(const struct caller *caller, uint64_t keep)
 left:
 	errno = EPERM;
 	return false;
+}
+
+bool raise_capabilities(void)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2] = {0};
+	if (syscall(SYS_capget, &header, data) != 0)
+		return false;
+	for (int word = 0; word < 2; word++)
+		data[word].effective = data[word].permitted;
+	return syscall(SYS_capset, &header, data) == 0;
 }
 
 bool drop_capabilities(void)

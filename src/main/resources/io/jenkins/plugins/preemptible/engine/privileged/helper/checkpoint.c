@@ -66,6 +66,7 @@ static void read_words(struct words *words)
 		refuse_errno(BAD_SPEC, "there is no memory for the request");
 	size_t ends = 0, wanted = 0;
 	words->length = 0;
+	limit_waiting(true);
 	while (wanted == 0 || ends < wanted + 1) {
 		if (words->length == LARGEST_WORDS)
 			refuse(BAD_SPEC, "the request has more than %d bytes", LARGEST_WORDS);
@@ -84,6 +85,7 @@ static void read_words(struct words *words)
 				refuse(BAD_SPEC, "the request does not begin with the number of its words");
 		}
 	}
+	limit_waiting(false);
 }
 
 /* --- criu -------------------------------------------------------------------------------------------------------- */

@@ -2,18 +2,24 @@
 #define _GNU_SOURCE
 #include "helper.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/magic.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
+
+/* A group that was made and that no record names yet, or never will: a refusal removes it. */
+struct stage_group *passing_group;
 
 #define FREEZE_LIMIT_MS 10000
 #define KILL_LIMIT_MS 15000
@@ -109,19 +115,37 @@ void name_group(struct stage_group *group, uid_t uid, const char *id)
 		refuse(NO_FREEZER, "the path of the caller's cgroup has white space in it");
 }
 
+void sweep_groups(const struct stage_group *like)
+{
+	char folder[GROUP_PATH];
+	snprintf(folder, sizeof folder, "%s", like->path);
+	char *name = strrchr(folder, '/');
+	*name++ = '\0';
+	/* All but the random part. */
+	size_t known = strlen(name) - 16;
+	DIR *all = opendir(folder);
+	if (!all)
+		return;
+	for (struct dirent *each; (each = readdir(all));)
+		if (strlen(each->d_name) == known + 16 && strncmp(each->d_name, name, known) == 0)
+			unlinkat(dirfd(all), each->d_name, AT_REMOVEDIR);
+	closedir(all);
+}
+
 void make_group(struct stage_group *group)
 {
 	struct stat seen;
 	if (mkdir(group->path, 0755) != 0)
 		refuse_errno(NO_FREEZER, "a cgroup for the stage cannot be made");
+	passing_group = group;
 	if (stat(group->path, &seen) != 0)
 		refuse_errno(NO_FREEZER, "the stage's cgroup cannot be looked at");
 	group->inode = seen.st_ino;
 	int folder = open_group(group);
-	bool complete = faccessat(folder, "cgroup.freeze", F_OK, 0) == 0 && faccessat(folder, "cgroup.kill", F_OK, 0) == 0;
-	close(folder);
+	bool complete = folder >= 0 && faccessat(folder, "cgroup.freeze", F_OK, 0) == 0 && faccessat(folder, "cgroup.kill", F_OK, 0) == 0;
+	if (folder >= 0)
+		close(folder);
 	if (!complete) {
-		rmdir(group->path);
 		refuse(NO_FREEZER, "the kernel's cgroups cannot be frozen and killed; Linux 5.14 or newer is needed");
 	}
 }
@@ -177,16 +201,24 @@ static long long now_ms(void)
 	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
 }
 
-/* Waits until cgroup.events holds the line; the kernel wakes who polls that file. */
+/* Whether cgroup.events, which is open, holds the line by now. */
+static bool tells(int events, const char *line)
+{
+	char text[256];
+	ssize_t length = pread(events, text, sizeof text - 1, 0);
+	text[length > 0 ? length : 0] = '\0';
+	return strstr(text, line) != NULL;
+}
+
+/* Waits until cgroup.events holds the line: the kernel wakes who has read that file and polls it. */
 static bool await(int folder, const char *line, long long limit_ms)
 {
 	long long end = now_ms() + limit_ms;
 	int events = open_file(folder, "cgroup.events", O_RDONLY);
 	bool seen;
-	while (!(seen = holds(folder, "cgroup.events", line)) && now_ms() < end) {
+	while (!(seen = tells(events, line)) && now_ms() < end) {
 		struct pollfd wait = {.fd = events, .events = POLLPRI};
-		/* A change between the look and the call is not told: never wait for long. */
-		poll(&wait, 1, 5);
+		poll(&wait, 1, 10);
 	}
 	close(events);
 	return seen;
@@ -216,15 +248,52 @@ void join(int folder)
 	put(folder, "cgroup.procs", "0");
 }
 
+bool is_populated(int folder)
+{
+	return holds(folder, "cgroup.events", "populated 1");
+}
+
+/* Whether a process is in the group; its id is the host's. */
+static bool has(int folder, pid_t pid)
+{
+	char line[16];
+	snprintf(line, sizeof line, "%d", (int) pid);
+	return holds(folder, "cgroup.procs", line);
+}
+
+/*
+ * Kills the processes one by one, as processes: cgroup.kill sends its signal to the first thread of each, which may have
+ * ended before the others. Listed after its handle was opened, a process is the group's: while it is, nobody else has its id.
+ */
+static void kill_each(int folder)
+{
+	FILE *in = fdopen(open_file(folder, "cgroup.procs", O_RDONLY), "r");
+	int pid;
+	while (in && fscanf(in, "%d", &pid) == 1) {
+		int handle = pid > 1 ? (int) syscall(SYS_pidfd_open, pid, 0) : -1;
+		if (handle < 0)
+			continue;
+		if (has(folder, pid))
+			syscall(SYS_pidfd_send_signal, handle, SIGKILL, NULL, 0);
+		close(handle);
+	}
+	if (in)
+		fclose(in);
+}
+
 bool kill_group(const struct stage_group *group)
 {
 	int folder = open_group(group);
 	if (folder < 0)
 		return true;
-	put(folder, "cgroup.kill", "1");
-	bool empty = await(folder, "populated 0", KILL_LIMIT_MS);
-	close(folder);
 	long long end = now_ms() + KILL_LIMIT_MS;
+	put(folder, "cgroup.kill", "1");
+	bool empty = await(folder, "populated 0", 200);
+	while (!empty && now_ms() < end) {
+		kill_each(folder);
+		empty = await(folder, "populated 0", 200);
+	}
+	close(folder);
 	while (empty && rmdir(group->path) != 0 && errno != ENOENT) {
 		/* The last process is still on its way out. */
 		empty = errno == EBUSY && now_ms() < end;

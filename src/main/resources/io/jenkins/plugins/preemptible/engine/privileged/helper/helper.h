@@ -83,6 +83,9 @@ void find_caller(struct caller *caller);
  */
 bool become(const struct caller *caller, uint64_t keep);
 
+/* Makes every permitted capability effective again. False with errno. */
+bool raise_capabilities(void);
+
 /* Gives up the capabilities that become() kept. */
 bool drop_capabilities(void);
 
@@ -96,6 +99,9 @@ struct request {
 /* Reads standard input to its end. Bytes stay bytes: nothing in them has a meaning here but the NUL. */
 void read_request(struct request *request);
 
+/* Until it is called with false, a reader or writer at the other end that keeps this process waiting ends it. */
+void limit_waiting(bool limited);
+
 /* --- group.c ----------------------------------------------------------------------------------------------------- */
 
 #define GROUP_PATH 4096
@@ -108,6 +114,12 @@ struct stage_group {
 /* Chooses a new name below the last group of the caller's path that is root's from the top on. */
 void name_group(struct stage_group *group, uid_t uid, const char *id);
 
+/* The group that a refusal has to remove; NULL when there is none. Set by make_group(). */
+extern struct stage_group *passing_group;
+
+/* Removes the caller's groups of this name's beginning that are empty: what calls left that were cut off. */
+void sweep_groups(const struct stage_group *like);
+
 /* Makes it; refuses when it exists. */
 void make_group(struct stage_group *group);
 
@@ -116,6 +128,9 @@ int open_group(const struct stage_group *group);
 
 /* Whether somebody asked for it to be frozen. */
 bool is_frozen(int folder);
+
+/* Whether anything is in it. */
+bool is_populated(int folder);
 
 /* Waits until nothing in it moves; refuses, thawed, after ten seconds. */
 void freeze(int folder);
@@ -155,6 +170,9 @@ struct record {
 
 /* The caller's folder, made when it is missing. */
 int open_home(uid_t uid);
+
+/* One call at a time; refuses after ten seconds. */
+void lock_folder(int folder, const char *what);
 
 /* Makes the folder of a new stage and locks it; refuses when there is one, or there are too many. */
 int create_stage(int home, const char *id);
@@ -208,8 +226,8 @@ void start_stage(int stage, struct record *record, const struct caller *caller, 
 /* Runs a command in a stage; returns its exit code. */
 int enter_stage(const struct record *record, const struct caller *caller, const struct request *request);
 
-/* Makes a stage that ends at once; refuses when this host cannot. */
-void try_stage(const struct caller *caller);
+/* Makes a stage that ends at once; refuses when this host cannot. Returns the group in which stages' groups are made. */
+const char *try_stage(const struct caller *caller);
 
 #ifndef CHECKPOINTS
 

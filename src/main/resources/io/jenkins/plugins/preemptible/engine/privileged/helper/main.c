@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -26,10 +27,24 @@ struct work {
 
 static int refusal_status = REFUSED;
 
+/* What holds the locks. */
+static struct work *at_work;
+
 /* What a start has made so far, and a refusal takes away again. */
 static struct work *unfinished;
 
 static void end(struct work *work);
+
+/* Nobody who waits for this call's locks waits for the one who reads its answer. */
+static bool answer(FILE *to)
+{
+	if (at_work) {
+		close(at_work->stage);
+		close(at_work->home);
+	}
+	limit_waiting(true);
+	return fflush(to) == 0;
+}
 
 /* One line of plain text each: what is told is this program's words, numbers, and an id that was checked. */
 noreturn void refuse(const char *reason, const char *format, ...)
@@ -44,12 +59,16 @@ noreturn void refuse(const char *reason, const char *format, ...)
 	vfprintf(to, format, arguments);
 	fputc('\n', to);
 	va_end(arguments);
+	/* Either may be refused, too: then the first answer stays the first, and 'kill' and 'forget' find the rest. */
+	struct stage_group *passing = passing_group;
+	passing_group = NULL;
 	if (undone) {
-		/* It may be refused, too: then the first answer stays the first, and 'kill' and 'forget' find the rest. */
 		end(undone);
 		remove_stage(undone->home, undone->stage, undone->id);
+	} else if (passing && !kill_group(passing)) {
+		rmdir(passing->path);
 	}
-	fflush(to);
+	answer(to);
 	_exit(refusal_status);
 }
 
@@ -71,15 +90,17 @@ static int group_of_living(struct work *work)
 {
 	int group = work->recorded && work->record.state == RUNNING && is_alive(&work->record)
 		? open_group(&work->record.group) : -1;
-	if (group < 0)
+	/* An init that is on its way out has left its group, and may wait there for long. */
+	if (group < 0 || !is_populated(group))
 		refuse(STAGE_ENDED, "%s", work->id);
 	return group;
 }
 
 static int check(struct work *work)
 {
-	try_stage(&work->caller);
-	puts("ok");
+	/* So that nobody's group is swept who is about to use it. */
+	lock_folder(work->home, "another check");
+	printf("ok\ngroup %s\n", try_stage(&work->caller));
 	return DONE;
 }
 
@@ -99,6 +120,7 @@ static void prepare(struct work *work)
 	write_record(work->stage, record);
 	work->recorded = true;
 	make_group(&record->group);
+	passing_group = NULL;
 }
 
 static int answer_running(const struct record *record)
@@ -127,6 +149,7 @@ static int enter(struct work *work)
 	/* Nothing of root's stays open in what becomes the user's process. */
 	close(work->stage);
 	close(work->home);
+	at_work = NULL;
 	return enter_stage(&work->record, &work->caller, &request);
 }
 
@@ -143,7 +166,8 @@ static int status(struct work *work)
 		state = "lost";
 	} else if (work->recorded && record->state == RUNNING && is_alive(record)) {
 		int group = open_group(&record->group);
-		state = group >= 0 && is_frozen(group) ? "frozen" : "running";
+		if (group >= 0 && is_populated(group))
+			state = is_frozen(group) ? "frozen" : "running";
 	} else if (work->recorded && record->state == STARTING) {
 		state = "starting";
 	}
@@ -286,6 +310,14 @@ static void open_standard(void)
 		_exit(NOT_UNDERSTOOD);
 }
 
+/* With fewer a call would be cut off somewhere in its midst. */
+static void require_files(void)
+{
+	struct rlimit files;
+	if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur < 64)
+		refuse(BAD_SPEC, "the limit of open files (ulimit -n) is below 64");
+}
+
 int main(int argc, char **argv)
 {
 	sigset_t all;
@@ -307,8 +339,11 @@ int main(int argc, char **argv)
 	if (strcmp(verb->word, "enter") == 0)
 		refusal_status = NOT_ENTERED;
 	find_caller(&work.caller);
+	require_files();
 	work.home = open_home(work.caller.uid);
 	work.id = argv[2];
+	work.stage = -1;
+	at_work = &work;
 	int code = verb->run(&work);
-	return fflush(stdout) == 0 ? code : REFUSED;
+	return answer(stdout) ? code : REFUSED;
 }

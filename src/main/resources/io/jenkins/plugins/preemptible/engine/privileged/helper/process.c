@@ -51,11 +51,13 @@ unsigned long long ticks_of(pid_t pid)
 	/* The name in it is the process's to choose: only what follows its last parenthesis counts. */
 	const char *at = strrchr(line, ')');
 	char state = '\0';
+	int threads = 0;
 	unsigned long long ticks = 0;
-	if (!at || sscanf(at + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &state,
-			  &ticks) != 2 || state == 'Z' || state == 'X')
+	if (!at || sscanf(at + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %d %*d %llu", &state,
+			  &threads, &ticks) != 3)
 		return 0;
-	return ticks;
+	/* The state is that of the first thread, which may have ended before the others. */
+	return (state == 'Z' || state == 'X') && threads < 2 ? 0 : ticks;
 }
 
 void note_namespaces(struct record *record)

@@ -51,14 +51,20 @@ int open_home(uid_t uid)
 	return home;
 }
 
-static bool lock(int stage)
+static bool lock(int folder)
 {
 	for (int tries = 0; tries < 1000; tries++) {
-		if (flock(stage, LOCK_EX | LOCK_NB) == 0)
+		if (flock(folder, LOCK_EX | LOCK_NB) == 0)
 			return true;
 		nanosleep(&(struct timespec){.tv_nsec = 10 * 1000 * 1000}, NULL);
 	}
 	return false;
+}
+
+void lock_folder(int folder, const char *what)
+{
+	if (!lock(folder))
+		refuse(STAGE_BUSY, "%s", what);
 }
 
 static int count_entries(int home)
@@ -67,15 +73,15 @@ static int count_entries(int home)
 	DIR *all = fdopendir(dup(home));
 	if (!all)
 		refuse_errno(NO_RIGHTS, "the folder of the user's stages cannot be read");
-	while (readdir(all))
-		count++;
+	for (struct dirent *each; (each = readdir(all));)
+		count += each->d_name[0] != '.';
 	closedir(all);
 	return count;
 }
 
 int create_stage(int home, const char *id)
 {
-	if (count_entries(home) > MOST_STAGES)
+	if (count_entries(home) >= MOST_STAGES)
 		refuse(BAD_SPEC, "this user has %d stages on this host; forget those that ended", MOST_STAGES);
 	if (mkdirat(home, id, 0700) != 0) {
 		if (errno == EEXIST)
@@ -92,8 +98,8 @@ int open_stage(int home, const char *id, bool with_lock)
 		refuse(UNKNOWN_STAGE, "%s", id);
 	if (stage < 0)
 		refuse_errno(NO_RIGHTS, "the stage's record cannot be opened");
-	if (with_lock && !lock(stage))
-		refuse(STAGE_BUSY, "%s", id);
+	if (with_lock)
+		lock_folder(stage, id);
 	return stage;
 }
 

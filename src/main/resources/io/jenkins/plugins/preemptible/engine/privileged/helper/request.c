@@ -4,12 +4,25 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 /* The kernel takes about 2 MiB for the arguments and the environment of a process together. */
 #define LARGEST (4 * 1024 * 1024)
+
+#define LONGEST_WAIT_S 10
+
+void limit_waiting(bool limited)
+{
+	sigset_t alarms;
+	sigemptyset(&alarms);
+	sigaddset(&alarms, SIGALRM);
+	signal(SIGALRM, SIG_DFL);
+	alarm(limited ? LONGEST_WAIT_S : 0);
+	sigprocmask(limited ? SIG_UNBLOCK : SIG_BLOCK, &alarms, NULL);
+}
 
 static size_t read_all(char *into)
 {
@@ -32,7 +45,9 @@ void read_request(struct request *request)
 	char *text = malloc(LARGEST + 1);
 	if (!text)
 		refuse_errno(BAD_SPEC, "there is no memory for the request");
+	limit_waiting(true);
 	size_t length = read_all(text);
+	limit_waiting(false);
 	if (length == 0 || text[length - 1] != '\0')
 		refuse(BAD_SPEC, "the request is cut off");
 	size_t count = 0;

@@ -47,6 +47,15 @@ static noreturn void be_init(const struct caller *caller, const struct request *
 	run(request, told);
 }
 
+/*
+ * Root with another effective id, and back. The real and the saved one stay root's, so the user can neither signal nor trace
+ * this process; the capabilities stay in effect.
+ */
+static bool be_charged(uid_t uid)
+{
+	return seteuid(uid) == 0 && raise_capabilities();
+}
+
 /* Starts the init, which waits on the pipe that is returned; what it cannot do comes through 'told'. */
 static int clone_init(struct record *record, const struct caller *caller, const struct request *request, int *told)
 {
@@ -60,7 +69,14 @@ static int clone_init(struct record *record, const struct caller *caller, const 
 		.exit_signal = SIGCHLD,
 		.cgroup = (unsigned long long) folder,
 	};
+	/* By the effective id the kernel charges new namespaces to a user, and a user may keep them open for long. */
+	if (!be_charged(caller->uid))
+		refuse_errno(LAUNCH_FAILED, "the namespaces cannot be charged to the user");
 	long pid = syscall(SYS_clone3, &how, sizeof how);
+	int why = errno;
+	if (!be_charged(0))
+		_exit(REFUSED);
+	errno = why;
 	if (pid == 0) {
 		close(go[1]);
 		close(said[0]);
@@ -68,9 +84,6 @@ static int clone_init(struct record *record, const struct caller *caller, const 
 		be_init(caller, request, go[0], said[1]);
 	}
 	if (pid < 0) {
-		int why = errno;
-		rmdir(record->group.path);
-		errno = why;
 		refuse_errno(LAUNCH_FAILED, "the stage's namespaces cannot be made");
 	}
 	close(go[0]);
@@ -87,15 +100,19 @@ void start_stage(int stage, struct record *record, const struct caller *caller, 
 	int go = clone_init(record, caller, request, &told);
 	record->init_ticks = ticks_of(record->init);
 	note_namespaces(record);
-	record->state = RUNNING;
+	/* Still STARTING: nobody enters namespaces that root's code is still working in. */
 	write_record(stage, record);
 	await_init(record, go, told);
+	record->state = RUNNING;
+	write_record(stage, record);
 }
 
-void try_stage(const struct caller *caller)
+const char *try_stage(const struct caller *caller)
 {
-	struct record record = {0};
+	/* Outlives this function where it is refused. */
+	static struct record record;
 	name_group(&record.group, caller->uid, "check");
+	sweep_groups(&record.group);
 	make_group(&record.group);
 	int told;
 	int go = clone_init(&record, caller, NULL, &told);
@@ -103,6 +120,9 @@ void try_stage(const struct caller *caller)
 	int status;
 	waitpid(record.init, &status, 0);
 	kill_group(&record.group);
+	passing_group = NULL;
+	*strrchr(record.group.path, '/') = '\0';
+	return record.group.path;
 }
 
 /* --- enter ------------------------------------------------------------------------------------------------------- */

@@ -1,0 +1,85 @@
+package io.jenkins.plugins.preemptible.lifecycle;
+
+import edu.umd.cs.findbugs.annotations.CheckForNull;
+import hudson.Extension;
+import hudson.model.Computer;
+import hudson.model.Node;
+import hudson.model.TaskListener;
+import hudson.slaves.ComputerListener;
+import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+
+/**
+ * How stages are suspended on an agent, as it said last: when a stage began there, or was frozen.
+ *
+ * <ol>
+ *   <li>Nobody asks an agent for it alone: before its first stage nothing is known.
+ *   <li>After a restart of the controller, the stages that are on the agent tell it.
+ *   <li>{@link Returned} looks for stages that are in an agent's memory only as soon as it is back.
+ * </ol>
+ *
+ * @param whyNot for people; null unless no stage can be suspended
+ */
+public record HowSuspended(Way way, @CheckForNull String whyNot) {
+
+    /** In capitals for programs. */
+    public enum Way {
+        /** No stage has begun there yet. */
+        UNKNOWN,
+        /** By images, which outlive a restart of the host. */
+        CHECKPOINTS,
+        /** Frozen in the agent's memory for as long as they are suspended. */
+        MEMORY_ONLY,
+        /** Not at all. */
+        NOT
+    }
+
+    static final HowSuspended UNKNOWN = new HowSuspended(Way.UNKNOWN, null);
+
+    /** Notes what the agent said when a stage began. */
+    public static void opened(String node, boolean memoryOnly, @CheckForNull String refusal) {
+        Measured.of(node).how(refusal == null ? of(memoryOnly) : new HowSuspended(Way.NOT, refusal));
+    }
+
+    static HowSuspended of(boolean memoryOnly) {
+        return new HowSuspended(memoryOnly ? Way.MEMORY_ONLY : Way.CHECKPOINTS, null);
+    }
+
+    /** @param node the name of an agent, empty for the built-in node */
+    public static HowSuspended on(String node) {
+        HowSuspended said = Measured.of(node).how();
+        if (said.way != Way.UNKNOWN) {
+            return said;
+        }
+        return StageRegistry.get().all().stream()
+                .filter(stage -> stage.node.equals(node) && stage.enterCommand != null)
+                .findFirst()
+                .map(stage -> of(stage.memoryOnly))
+                .orElse(UNKNOWN);
+    }
+
+    /** Whether nothing can be suspended there now, since it would have to stay in memory that is not free. */
+    public static boolean lacksMemory(String node) {
+        long free = Measured.of(node).freeBytes();
+        return on(node).way == Way.MEMORY_ONLY
+                && free >= 0
+                && free < PreemptibleConfiguration.get().memoryFloorBytes();
+    }
+
+    /** Finds out what there is of the stages in an agent's memory: if its host restarted, they are lost. */
+    @Extension
+    public static final class Returned extends ComputerListener {
+        @Override
+        public void onOnline(Computer computer, TaskListener listener) {
+            Node node = computer.getNode();
+            if (node == null) {
+                return;
+            }
+            for (StageRecord stage : StageRegistry.get().all()) {
+                if (stage.node.equals(node.getNodeName()) && stage.state == StageState.SUSPENDED && stage.memoryOnly) {
+                    Sealing.takeUp(stage.id);
+                }
+            }
+        }
+    }
+}

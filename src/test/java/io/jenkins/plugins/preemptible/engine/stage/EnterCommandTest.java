@@ -1,0 +1,155 @@
+package io.jenkins.plugins.preemptible.engine.stage;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.jenkins.plugins.preemptible.engine.privileged.PrivilegedPart;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.InvalidObjectException;
+import java.io.ObjectInputStream;
+import java.io.ObjectOutputStream;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class EnterCommandTest {
+
+    private static final StageId ID = StageId.parse("fuzz-0123abcd");
+    private static final String JOIN =
+            "/sys/fs/cgroup/system.slice/jenkins\\x2dagent.service/preemptible-fuzz-0123abcd/cgroup.procs";
+    private static final EnterCommand.Direct DIRECT =
+            new EnterCommand.Direct(ID.value(), 4711, JOIN, "/usr/bin/nsenter", "/usr/bin/setsid");
+    private static final EnterCommand.BySudo BY_SUDO =
+            new EnterCommand.BySudo(ID.value(), "/usr/bin/sudo", "/usr/local/libexec/preemptible");
+
+    @Test
+    void theScriptsAreOurOwn() {
+        assertEquals(
+                List.of(
+                        "/bin/sh", "-c", Script.text(StageLaunch.class, "enter.sh"), "preemptible-enter",
+                        "/usr/bin/nsenter", "/usr/bin/setsid", "4711", JOIN,
+                        Script.text(StageLaunch.class, "entered.sh")),
+                DIRECT.words());
+        assertEquals(
+                List.of(
+                        "/bin/sh", "-c", Script.text(PrivilegedPart.class, "enter-by-sudo.sh"), "preemptible-enter",
+                        "/usr/bin/sudo", "/usr/local/libexec/preemptible", ID.value()),
+                BY_SUDO.words());
+    }
+
+    @Test
+    void factsAreReadAgain() {
+        EnterCommand noGroup = new EnterCommand.Direct(ID.value(), 2, "", "/usr/bin/nsenter", "/usr/bin/setsid");
+        for (EnterCommand one : List.of(DIRECT, BY_SUDO, noGroup)) {
+            assertEquals(Optional.of(one), EnterCommand.of(one.facts(), ID));
+            assertEquals(Optional.empty(), EnterCommand.of(one.facts(), StageId.parse("other")));
+        }
+    }
+
+    @Test
+    void ofAnEarlierVersionOnlyTheFactsAreTaken() {
+        for (EnterCommand one : List.of(DIRECT, BY_SUDO)) {
+            List<String> kept = new java.util.ArrayList<>(one.words());
+            kept.set(2, "touch /tmp/owned");
+            assertEquals(Optional.of(one), EnterCommand.of(kept, ID));
+            assertEquals(one.words(), EnterCommand.of(kept, ID).orElseThrow().words());
+        }
+    }
+
+    @Test
+    void nothingElseIsRead() {
+        List<List<?>> others = Arrays.asList(
+                null,
+                List.of(),
+                Arrays.asList("direct", null),
+                List.of("touch", "/tmp/owned"),
+                List.of("/bin/sh", "-c", "touch /tmp/owned", "preemptible-enter", "x"),
+                List.of("direct", ID.value(), "-1", JOIN, "/usr/bin/nsenter", "/usr/bin/setsid"),
+                List.of("direct", ID.value(), "x", JOIN, "/usr/bin/nsenter", "/usr/bin/setsid"),
+                List.of("sudo", ID.value(), "/usr/bin/sudo", 7));
+        others.forEach(list -> assertEquals(Optional.empty(), EnterCommand.of(list, ID), String.valueOf(list)));
+    }
+
+    @ParameterizedTest
+    @ValueSource(longs = {Long.MIN_VALUE, -1, 0, 1, 4_194_305, Long.MAX_VALUE})
+    void processIdsAreNumbersOfTheKernel(long pid) {
+        refused(() -> new EnterCommand.Direct(ID.value(), pid, JOIN, "/usr/bin/nsenter", "/usr/bin/setsid"));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {
+        "/sys/fs/cgroup/preemptible-other/cgroup.procs",
+        "/sys/fs/cgroup/preemptible-fuzz-0123abcd/cgroup.kill",
+        "/sys/fs/cgroup/preemptible-fuzz-0123abcd/../cgroup.procs",
+        "/sys/fs/cgroup/preemptible-fuzz-0123abcd/./cgroup.procs",
+        "//preemptible-fuzz-0123abcd/cgroup.procs",
+        "preemptible-fuzz-0123abcd/cgroup.procs",
+        "/a b/preemptible-fuzz-0123abcd/cgroup.procs",
+        "/$(reboot)/preemptible-fuzz-0123abcd/cgroup.procs",
+        "/a\n/preemptible-fuzz-0123abcd/cgroup.procs",
+        "/ö/preemptible-fuzz-0123abcd/cgroup.procs",
+        "/cgroup.procs"
+    })
+    void controlGroupsAreThoseOfTheStage(String join) {
+        refused(() -> new EnterCommand.Direct(ID.value(), 2, join, "/usr/bin/nsenter", "/usr/bin/setsid"));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"nsenter", "/usr/bin/", "/usr/bin/sh", "/usr/bin/../bin/nsenter", "/bin/x;nsenter", "/", "//nsenter"})
+    void toolsAreWhatTheyAreCalled(String tool) {
+        refused(() -> new EnterCommand.Direct(ID.value(), 2, JOIN, tool, "/usr/bin/setsid"));
+        refused(() -> new EnterCommand.Direct(ID.value(), 2, JOIN, "/usr/bin/nsenter", tool));
+        refused(() -> new EnterCommand.BySudo(ID.value(), tool, "/usr/local/libexec/preemptible"));
+    }
+
+    @Test
+    void nothingIsMissingAndNothingIsEndless() {
+        String longest = "/" + "a/".repeat(100_000) + "nsenter";
+        refused(() -> new EnterCommand.Direct(null, 2, JOIN, "/usr/bin/nsenter", "/usr/bin/setsid"));
+        refused(() -> new EnterCommand.Direct("../x", 2, JOIN, "/usr/bin/nsenter", "/usr/bin/setsid"));
+        refused(() -> new EnterCommand.Direct(ID.value(), 2, null, "/usr/bin/nsenter", "/usr/bin/setsid"));
+        refused(() -> new EnterCommand.Direct(ID.value(), 2, JOIN, null, "/usr/bin/setsid"));
+        refused(() -> new EnterCommand.Direct(ID.value(), 2, JOIN, longest, "/usr/bin/setsid"));
+        refused(() -> new EnterCommand.BySudo(ID.value(), "/usr/bin/sudo", null));
+        refused(() -> new EnterCommand.BySudo(ID.value(), "/usr/bin/sudo", "-n"));
+    }
+
+    @Test
+    void isCheckedWhenItArrivesOverAWire() throws Exception {
+        assertEquals(DIRECT, received(sent(DIRECT)));
+        byte[] forged = replaced(sent(DIRECT), "/usr/bin/nsenter", "/usr/bin/reboot!");
+        InvalidObjectException refused = assertThrows(InvalidObjectException.class, () -> received(forged));
+        assertTrue(refused.getMessage().contains("plain"), refused.getMessage());
+    }
+
+    private static void refused(Runnable made) {
+        assertThrows(IllegalArgumentException.class, made::run);
+    }
+
+    private static byte[] sent(Object value) throws IOException {
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        try (ObjectOutputStream out = new ObjectOutputStream(bytes)) {
+            out.writeObject(value);
+        }
+        return bytes.toByteArray();
+    }
+
+    private static Object received(byte[] bytes) throws IOException, ClassNotFoundException {
+        try (ObjectInputStream in = new ObjectInputStream(new ByteArrayInputStream(bytes))) {
+            return in.readObject();
+        }
+    }
+
+    private static byte[] replaced(byte[] bytes, String old, String other) {
+        String text = new String(bytes, StandardCharsets.ISO_8859_1);
+        assertTrue(text.contains(old));
+        return text.replace(old, other).getBytes(StandardCharsets.ISO_8859_1);
+    }
+}
