@@ -1,9 +1,11 @@
 package io.jenkins.plugins.preemptible.engine;
 
+import io.jenkins.plugins.preemptible.engine.criu.CriuOptions;
 import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
 import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
+import io.jenkins.plugins.preemptible.engine.freeze.HelperFreezer;
 import io.jenkins.plugins.preemptible.engine.host.HostCheck;
 import io.jenkins.plugins.preemptible.engine.host.HostMemory;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
@@ -82,7 +84,16 @@ public class Engine {
         if (!HostProcess.isRoot()) {
             Optional<PrivilegedPart> privileged = PrivilegedPart.find();
             if (privileged.isPresent()) {
-                return SudoEngine.open(home, privileged.get());
+                // Without images, too: a stage of this level is one of the same kind whether it is dumped or not.
+                return privileged.get()
+                        .checkpoints()
+                        .map(criu -> open(
+                                home,
+                                CriuSearch.ofHelper(criu),
+                                FreezerKind.HELPER,
+                                LocalImages.of(System.getenv()),
+                                makesCheckpoints()))
+                        .orElseGet(() -> SudoEngine.open(home, privileged.get()));
             }
         }
         return open(home, INSTALLED, null, LocalImages.of(System.getenv()), makesCheckpoints());
@@ -159,6 +170,9 @@ public class Engine {
 
     /** Tries what suspending needs on this host. */
     public HostReport check() {
+        if (stages.freezers() == FreezerKind.HELPER) {
+            return SudoEngine.report(PrivilegedPart.find().orElseThrow(), stages.checkpoints());
+        }
         return new HostCheck(stages.criu(), stages.checkpoints()).report();
     }
 
@@ -285,6 +299,10 @@ public class Engine {
 
     PreflightReport look(StageRecord record) {
         Freezer freezer = Stages.freezer(record).orElseThrow();
+        if (freezer instanceof HelperFreezer) {
+            // Nobody outside of the stage's user namespace may look into its processes: CRIU finds what stands against a dump.
+            return new PreflightReport(List.of(), CriuOptions.PLAIN);
+        }
         StageFolder folder = stages.folder(StageId.parse(record.id()));
         try {
             PreflightReport seen = Preflight.of(new Preflight.Subject(

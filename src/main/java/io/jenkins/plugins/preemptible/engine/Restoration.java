@@ -6,6 +6,7 @@ import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.criu.TaskTraits;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
 import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
+import io.jenkins.plugins.preemptible.engine.freeze.HelperFreezer;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.stage.MountStandIns;
@@ -52,7 +53,8 @@ record Restoration(Stages stages, StageId id, Criu criu) {
             begin(folder, suspended.withState(State.RESUMING).withFreezer(freezer.location()));
             long begun = System.nanoTime();
             long pid;
-            try (MountStandIns standIns = MountStandIns.make(sealed.mounts())) {
+            try (MountStandIns standIns = MountStandIns.make(
+                    freezer instanceof HelperFreezer ? List.of() : sealed.mounts())) {
                 pid = criu.restore(images, folder, freezer, sealed.mounts(), sealed.options());
             }
             init = HostProcess.of(pid);

@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.criu;
 
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
+import io.jenkins.plugins.preemptible.engine.freeze.HelperFreezer;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.host.LibC;
@@ -32,12 +33,12 @@ import java.util.Optional;
  *
  * Source: criu(8), version 4.2.1.
  */
-public final class Criu {
+public class Criu {
 
     private static final Duration DUMP_LIMIT = Duration.ofMinutes(30);
     private static final Duration RESTORE_LIMIT = Duration.ofMinutes(30);
     /** As a shell and Java tell the end by SIGKILL. */
-    private static final int KILLED = 128 + LibC.SIGKILL;
+    static final int KILLED = 128 + LibC.SIGKILL;
     private static final String RESTORED = "Restore finished successfully";
     /** What criu writes after that line is a few lines at most. */
     private static final int END_BYTES = 8192;
@@ -208,6 +209,12 @@ public final class Criu {
      * @return empty when it failed, or has not come to its end
      */
     public static Optional<HostProcess> finishedRestore(StageFolder folder, Freezer freezer) throws IOException {
+        if (freezer instanceof HelperFreezer helper) {
+            return helper.part()
+                    .seen(helper.id())
+                    .filter(s -> s.state().equals("running") || s.state().equals("frozen"))
+                    .flatMap(s -> HostProcess.of(s.init()));
+        }
         Path log = folder.logs().resolve("restore.log");
         Path pidFile = folder.logs().resolve("restore.pid");
         if (!Files.exists(pidFile) || !tellsOfItsEnd(log)) {
@@ -263,7 +270,7 @@ public final class Criu {
         }
     }
 
-    private static CriuException failure(StageFolder folder, String log, Path words) throws IOException {
+    static CriuException failure(StageFolder folder, String log, Path words) throws IOException {
         List<String> lines = new ArrayList<>();
         for (Path file : List.of(folder.logs().resolve(log), words)) {
             if (Files.exists(file)) {

@@ -41,6 +41,18 @@ public record CriuOptions(boolean tcpEstablished, boolean tcpClose, boolean link
         return connections();
     }
 
+    /** The same, as the privileged part takes them. */
+    List<String> forHelper() {
+        List<String> options = new ArrayList<>(List.of("ghost-limit=" + ghostLimitBytes));
+        if (tcpEstablished) {
+            options.add("tcp-established");
+        }
+        if (tcpClose) {
+            options.add("tcp-close");
+        }
+        return options;
+    }
+
     private List<String> connections() {
         List<String> options = new ArrayList<>();
         if (tcpEstablished) {

@@ -22,6 +22,7 @@ public final class CriuSearch {
     private record Found(Path program, long modified) {}
 
     private final List<Path> candidates;
+    private final boolean helper;
     private volatile Found found;
 
     public CriuSearch() {
@@ -30,7 +31,17 @@ public final class CriuSearch {
 
     /** Looks at these files only, or at the usual places when null. */
     public CriuSearch(List<Path> candidates) {
+        this(candidates, false);
+    }
+
+    private CriuSearch(List<Path> candidates, boolean helper) {
         this.candidates = candidates;
+        this.helper = helper;
+    }
+
+    /** The one that the privileged part runs. Only its installation can try it. */
+    public static CriuSearch ofHelper(Path program) {
+        return new CriuSearch(List.of(program), true);
     }
 
     /** Every criu there is, whether it works or not, best place first. */
@@ -76,6 +87,9 @@ public final class CriuSearch {
 
     /** The first one that works here. */
     public Optional<Criu> usable() {
+        if (helper) {
+            return installed().stream().findFirst().map(HelperCriu::new);
+        }
         Found known = found;
         if (known != null && known.program().toFile().lastModified() == known.modified()) {
             return Optional.of(new Criu(known.program()));

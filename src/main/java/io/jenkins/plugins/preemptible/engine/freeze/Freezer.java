@@ -20,7 +20,7 @@ import java.util.Optional;
  * at any time. Source: the kernel's
  * admin-guide/cgroup-v2 (cgroup.freeze, cgroup.kill) and cgroup-v1/freezer-subsystem.
  */
-public sealed interface Freezer permits CgroupFreezer, SignalFreezer {
+public sealed interface Freezer permits CgroupFreezer, HelperFreezer, SignalFreezer {
 
     /** Makes the group. */
     void create() throws IOException;

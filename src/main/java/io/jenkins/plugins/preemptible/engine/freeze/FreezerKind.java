@@ -27,7 +27,11 @@ public enum FreezerKind {
     /** The freezer controller of version 1. */
     CGROUP_V1,
     /** Stop signals. */
-    SIGNALS;
+    SIGNALS,
+    /** The privileged part, which has a control group of version 2; only where it is asked for. */
+    HELPER;
+
+    static final String HELPER_LOCATION = "helper";
 
     private static final String PREFIX = "preemptible-";
     private static final SecureRandom RANDOM = new SecureRandom();
@@ -39,9 +43,12 @@ public enum FreezerKind {
      * @throws IOException when {@code only} is not to be had
      */
     public static Freezer create(StageId id, FreezerKind only) throws IOException {
+        if (only == HELPER) {
+            return new HelperFreezer(id);
+        }
         IOException why = null;
         for (FreezerKind kind : values()) {
-            if (only != null && only != kind) {
+            if (kind == HELPER || (only != null && only != kind)) {
                 continue;
             }
             try {
@@ -63,6 +70,9 @@ public enum FreezerKind {
      * @param only the kind to look for, or null for any
      */
     public static List<Freezer> left(StageId id, FreezerKind only) throws IOException {
+        if (only == HELPER) {
+            return List.of(new HelperFreezer(id));
+        }
         Pattern name = Pattern.compile(Pattern.quote(PREFIX + id) + "-[0-9a-f]{16}");
         List<Freezer> left = new ArrayList<>();
         for (FreezerKind kind : List.of(CGROUP_V2, CGROUP_V1)) {
@@ -87,6 +97,7 @@ public enum FreezerKind {
             case "v2" -> new CgroupFreezer(true, Path.of(path));
             case "v1" -> new CgroupFreezer(false, Path.of(path));
             case "signals" -> new SignalFreezer();
+            case HELPER_LOCATION -> new HelperFreezer(StageId.parse(path));
             default -> throw new IllegalArgumentException("'" + location + "' names no freezer");
         };
     }

@@ -18,7 +18,7 @@ record HelperAnswer(Map<String, String> values) {
     private static final String REFUSED = "refused ";
 
     /**
-     * @throws EngineException the refusal; a {@link SuspendFailedException} for {@link Verb#FREEZE}
+     * @throws EngineException the refusal; a {@link SuspendFailedException} for {@link Verb#FREEZE} or {@link Verb#DUMP}
      * @throws IOException when it is none of the two forms
      */
     static HelperAnswer parse(Verb verb, String text) throws IOException {
@@ -45,7 +45,7 @@ record HelperAnswer(Map<String, String> values) {
         String sentence = words.length == 2 ? words[1] : "";
         try {
             FailureReason reason = FailureReason.valueOf(words[0]);
-            return verb == Verb.FREEZE
+            return verb == Verb.FREEZE || verb == Verb.DUMP
                     ? new SuspendFailedException(reason, sentence)
                     : new EngineException(reason, sentence);
         } catch (IllegalArgumentException e) {

@@ -35,6 +35,11 @@ final class HelperRequest {
         return bytes.toByteArray();
     }
 
+    /** A dump's or a restore's: the number of words, then the words. */
+    static byte[] of(List<String> words) {
+        return of(words, Map.of());
+    }
+
     private static void write(ByteArrayOutputStream bytes, String word) {
         if (word.indexOf('\0') >= 0) {
             throw new EngineException(FailureReason.BAD_SPEC, "a word of its command or environment has a NUL in it");

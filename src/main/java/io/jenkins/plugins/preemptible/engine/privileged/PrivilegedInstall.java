@@ -45,7 +45,10 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
     private static final List<String> TOOLS = List.of("sudo", "visudo");
     private static final List<String> COMPILERS = List.of("cc", "gcc", "clang");
     private static final List<String> SOURCES =
-            List.of("helper.h", "main.c", "caller.c", "request.c", "record.c", "group.c", "process.c", "stage.c");
+            List.of("helper.h", "main.c", "caller.c", "request.c", "record.c", "group.c", "process.c");
+    private static final List<String> MEMORY_SOURCES = List.of("stage.c");
+    private static final List<String> CHECKPOINT_SOURCES =
+            List.of("broker.h", "userns.c", "mounts.c", "checkpoint.c", "broker.c");
     private static final List<String> FLAGS = List.of(
             "-std=gnu17", "-O2", "-Wall", "-Wextra", "-fPIE", "-pie", "-fstack-protector-strong",
             "-D_FORTIFY_SOURCE=2", "-Wl,-z,relro,-z,now");
@@ -88,6 +91,16 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
      *     is as it was then
      */
     public void install(String who, List<Path> jars) throws RefusedInstall, IOException {
+        install(who, jars, null);
+    }
+
+    /**
+     * The same, with the level that makes checkpoints.
+     *
+     * @param who a user; each has ids of its own there, which are looked at now, so no group
+     * @param criu a program that works on this host; null for the level that keeps stages in memory only
+     */
+    public void install(String who, List<Path> jars, Path criu) throws RefusedInstall, IOException {
         if (!HostProcess.isRoot()) {
             throw new RefusedInstall("This has to be run as root: it lets a user call one program as root");
         }
@@ -102,11 +115,20 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
             requireRootsSources(jar.toRealPath());
         }
         refuseOldStages();
+        refuseOtherLevel(criu != null);
+        long uid = criu == null ? 0 : requireUser(who);
+        if (criu != null) {
+            requireRoots(criu.toRealPath(), "CRIU");
+            requireUserNamespaces();
+        }
         folder(store, "rwx--x--x", "its store");
         folder(program.getParent(), "rwxr-xr-x", "it");
         requireRoots(rule.getParent(), "sudo's rules");
-        compile();
+        compile(criu, uid);
         requireRoots(program, "it");
+        if (criu == null) {
+            StageFolder.delete(library());
+        }
         putRule(rule(who));
         for (String old : OLD_FOLDERS) {
             StageFolder.delete(store.resolve(old));
@@ -178,7 +200,60 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
         }
     }
 
-    private void compile() throws RefusedInstall, IOException {
+    /** Where CRIU and its preloaded library are, for the level that makes checkpoints. */
+    public Path library() {
+        return program.getParent().resolveSibling("lib").resolve("preemptible");
+    }
+
+    // The records of one level cannot be read by the program of the other.
+    private void refuseOtherLevel(boolean checkpoints) throws RefusedInstall, IOException {
+        if (!Files.isExecutable(program) || Files.isDirectory(library()) == checkpoints || !Files.isDirectory(store)) {
+            return;
+        }
+        try (var users = Files.newDirectoryStream(store, "[0-9]*")) {
+            for (Path user : users) {
+                try (var stages = Files.newDirectoryStream(user)) {
+                    if (stages.iterator().hasNext()) {
+                        throw new RefusedInstall("Stages of the other level are left in " + user
+                                + "; let their builds end, or kill and forget them, and install again");
+                    }
+                }
+            }
+        }
+    }
+
+    private static long requireUser(String who) throws RefusedInstall {
+        if (who.startsWith("%")) {
+            throw new RefusedInstall("Checkpoints are installed for a user, not for a group: the ids of each are looked at");
+        }
+        HostTool.Answer id = HostTool.run(20, CLEAN, List.of(HostTool.find("id").orElseThrow().toString(), "-u", who));
+        if (!id.ok()) {
+            throw new RefusedInstall("The id of " + who + " cannot be told");
+        }
+        return Long.parseLong(id.text().trim());
+    }
+
+    private static void requireUserNamespaces() throws RefusedInstall, IOException {
+        Path most = Path.of("/proc/sys/user/max_user_namespaces");
+        if (!Files.exists(Path.of("/proc/self/ns/user"))
+                || (Files.exists(most) && Files.readString(most).trim().equals("0"))) {
+            throw new RefusedInstall("This host allows no user namespaces, in which checkpoints are made; allow them"
+                    + " (sysctl user.max_user_namespaces=10000), or install without --checkpoints");
+        }
+    }
+
+    // The program as it will be installed, asked as sudo would ask it.
+    private void requireWorking(Path built, long uid) throws RefusedInstall {
+        HostTool.Answer answer = HostTool.run(60, CLEAN, List.of(
+                HostTool.find("env").orElseThrow().toString(), "-i", "SUDO_UID=" + uid, built.toString(), "check"));
+        if (!answer.text().startsWith("ok")) {
+            throw new RefusedInstall("Checkpoints cannot be made on this host: "
+                    + answer.firstLine().replaceFirst("refused [A-Z_]+ ", "")
+                    + "; mend that, or install without --checkpoints");
+        }
+    }
+
+    private void compile(Path criu, long uid) throws RefusedInstall, IOException {
         Path compiler = null;
         for (String name : COMPILERS) {
             compiler = compiler == null ? rootsTool(name).orElse(null) : compiler;
@@ -194,7 +269,16 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
             command.addAll(FLAGS);
             command.add("-DSTORE=\"" + store + "\"");
             command.addAll(List.of("-o", work.resolve("program").toString()));
-            for (String source : SOURCES) {
+            List<String> sources = new ArrayList<>(SOURCES);
+            sources.addAll(criu == null ? MEMORY_SOURCES : CHECKPOINT_SOURCES);
+            if (criu != null) {
+                command.addAll(List.of(
+                        "-DCHECKPOINTS",
+                        "-DCRIU=\"" + library().resolve("criu") + "\"",
+                        "-DPRELOAD=\"" + library().resolve("preload.so") + "\"",
+                        "-DHOOK=\"" + library().resolve("hook") + "\""));
+            }
+            for (String source : sources) {
                 Path file = work.resolve(source);
                 try (InputStream in = PrivilegedInstall.class.getResourceAsStream("helper/" + source)) {
                     Files.copy(in, file);
@@ -203,14 +287,31 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
                     command.add(file.toString());
                 }
             }
-            HostTool.Answer answer = HostTool.run(120, CLEAN, command);
-            if (!answer.ok()) {
-                throw new RefusedInstall("The program cannot be compiled here (" + answer.firstLine()
-                        + "); install the C library's headers (apt-get install libc6-dev) and call this again");
+            requireCompiled(HostTool.run(120, CLEAN, command));
+            if (criu != null) {
+                requireWorking(work.resolve("program"), uid);
+                Path preload = work.resolve("preload.c");
+                try (InputStream in = PrivilegedInstall.class.getResourceAsStream("helper/preload.c")) {
+                    Files.copy(in, preload);
+                }
+                requireCompiled(HostTool.run(120, CLEAN, List.of(
+                        compiler.toString(), "-std=gnu17", "-O2", "-Wall", "-Wextra", "-shared", "-fPIC",
+                        "-o", work.resolve("preload.so").toString(), preload.toString())));
+                folder(library(), "rwxr-xr-x", "CRIU's library");
+                put(criu.toRealPath(), library().resolve("criu"), "rwxr-xr-x");
+                put(work.resolve("preload.so"), library().resolve("preload.so"), "rwxr-xr-x");
+                write(library().resolve("hook"), text("helper/hook"), "rwxr-xr-x");
             }
             put(work.resolve("program"), program, "rwxr-xr-x");
         } finally {
             StageFolder.delete(work);
+        }
+    }
+
+    private static void requireCompiled(HostTool.Answer answer) throws RefusedInstall {
+        if (!answer.ok()) {
+            throw new RefusedInstall("The program cannot be compiled here (" + answer.firstLine()
+                    + "); install the C library's headers (apt-get install libc6-dev) and call this again");
         }
     }
 
@@ -259,6 +360,7 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
         }
         Files.deleteIfExists(rule);
         Files.deleteIfExists(program);
+        StageFolder.delete(library());
         for (String old : OLD_FOLDERS) {
             StageFolder.delete(store.resolve(old));
         }
@@ -329,7 +431,8 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
     private String text(String resource) {
         try (InputStream in = PrivilegedInstall.class.getResourceAsStream(resource)) {
             return new String(in.readAllBytes(), StandardCharsets.UTF_8)
-                    .replace("@PROGRAM@", program.toString());
+                    .replace("@PROGRAM@", program.toString())
+                    .replace("@YARD@", store.resolve("yard").toString());
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

@@ -14,11 +14,13 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.function.BooleanSupplier;
 
 /**
  * The privileged part of this host as its users reach it: one program, called through sudo.
@@ -42,7 +44,10 @@ public record PrivilegedPart(Path program, Path sudo) {
 
     private static final int NOT_UNDERSTOOD = 2;
     private static final int LONGEST_ANSWER = 64 * 1024;
-    /** Far longer than any verb takes. */
+    /** Of a dump or a restore; the privileged part itself ends them sooner. */
+    private static final Duration CRIU_LIMIT = Duration.ofMinutes(12);
+    private static final Duration CANCEL_POLL = Duration.ofMillis(10);
+    /** Far longer than any other verb takes. */
     private static final Duration LIMIT = Duration.ofMinutes(5);
 
     /** There was no answer that is understood: whether root has done it is not known. */
@@ -68,12 +73,104 @@ public record PrivilegedPart(Path program, Path sudo) {
      *
      * @throws EngineException when the paths of sudo and of this part are such that nobody else would take them
      */
-    EnterCommand enter(StageId id) {
+    public EnterCommand enter(StageId id) {
         try {
             return new EnterCommand.BySudo(id.value(), sudo.toString(), program.toString());
         } catch (IllegalArgumentException e) {
             throw new EngineException(FailureReason.LAUNCH_FAILED, program + ": " + e.getMessage(), List.of(), e);
         }
+    }
+
+    /**
+     * What root knows of a stage.
+     *
+     * @param state {@code starting}, {@code running}, {@code frozen}, {@code killed}, {@code lost} or {@code ended}
+     * @param init its first process, as the host numbers it
+     * @param group the folder of its control group
+     */
+    public record Seen(String state, long init, String group) {}
+
+    /** The CRIU of the level "checkpoints"; empty when the installed level keeps stages in memory only, or none answers. */
+    public Optional<Path> checkpoints() {
+        try {
+            HelperAnswer version = call(Verb.VERSION, null);
+            return version.number("protocol") == PROTOCOL && version.text("level").equals("checkpoints")
+                    ? Optional.of(Path.of(version.text("criu")))
+                    : Optional.empty();
+        } catch (EngineException | IOException e) {
+            return Optional.empty();
+        }
+    }
+
+    /** Empty for a stage that root does not know. */
+    public Optional<Seen> seen(StageId id) {
+        try {
+            return Optional.of(seen(call(Verb.STATUS, id)));
+        } catch (EngineException e) {
+            if (e.reason() == FailureReason.UNKNOWN_STAGE) {
+                return Optional.empty();
+            }
+            throw e;
+        }
+    }
+
+    private Seen seen(HelperAnswer answer) {
+        try {
+            return new Seen(answer.text("state"), answer.number("init"), answer.text("group"));
+        } catch (IOException e) {
+            throw new Unanswered(program + ": " + e.getMessage(), e);
+        }
+    }
+
+    /**
+     * Starts a stage of the level "checkpoints".
+     *
+     * @param errors for what its first process writes to standard error
+     * @param hostTmp whether it keeps the host's /tmp
+     */
+    public Seen start(StageId id, List<String> command, Map<String, String> environment, Path errors, boolean hostTmp) {
+        return seen(call(
+                hostTmp ? Verb.START_HOST_TMP : Verb.START, id, HelperRequest.of(command, environment), errors));
+    }
+
+    /** @throws EngineException the refusal */
+    public void freeze(StageId id) {
+        call(Verb.FREEZE, id);
+    }
+
+    /** @throws EngineException the refusal */
+    public void thaw(StageId id) {
+        call(Verb.THAW, id);
+    }
+
+    /** Returns when nothing of it is left. */
+    public void kill(StageId id) {
+        call(Verb.KILL, id);
+    }
+
+    /** For a stage that does not run. */
+    public void forget(StageId id) {
+        call(Verb.FORGET, id);
+    }
+
+    /**
+     * Dumps a frozen stage, which is frozen afterwards.
+     *
+     * @param words the folder of the images, the folder for logs, options as {@code helper/checkpoint.c} has them
+     * @param cancelled whether it has to end; asked every few milliseconds
+     * @return criu's exit code
+     */
+    public int dump(StageId id, List<String> words, BooleanSupplier cancelled) {
+        try {
+            return (int) call(Verb.DUMP, id, HelperRequest.of(words), null, CRIU_LIMIT, cancelled).number("code");
+        } catch (IOException e) {
+            throw new Unanswered(program + ": " + e.getMessage(), e);
+        }
+    }
+
+    /** Restores a stage, which runs when this returns; {@code words} and {@code cancelled} as for {@link #dump}. */
+    public Seen restore(StageId id, List<String> words, BooleanSupplier cancelled) {
+        return seen(call(Verb.RESTORE, id, HelperRequest.of(words), null, CRIU_LIMIT, cancelled));
     }
 
     HelperAnswer call(Verb verb, StageId id) {
@@ -90,6 +187,12 @@ public record PrivilegedPart(Path program, Path sudo) {
      * @throws EngineException what the privileged part refused
      */
     HelperAnswer call(Verb verb, StageId id, byte[] request, Path errors, Duration limit) {
+        return call(verb, id, request, errors, limit, null);
+    }
+
+    /** @param cancelled null to end standard input with the request; else it ends with the work, or when this says so */
+    private HelperAnswer call(
+            Verb verb, StageId id, byte[] request, Path errors, Duration limit, BooleanSupplier cancelled) {
         List<String> command = new ArrayList<>(List.of(sudo.toString(), "-n", "--", program.toString(), verb.word()));
         if (id != null) {
             command.add(id.value());
@@ -103,7 +206,7 @@ public record PrivilegedPart(Path program, Path sudo) {
                     .directory(new File("/"))
                     .redirectError(words.toFile())
                     .start();
-            FutureTask<String> talk = new FutureTask<>(() -> talk(process, request));
+            FutureTask<String> talk = new FutureTask<>(() -> talk(process, request, cancelled));
             // Its pipes cannot be read with a limit, nor closed meanwhile; and a sudo that is root's already cannot be
             // ended from here: then the thread stays.
             Thread talking = new Thread(talk, "preemptible " + verb.word());
@@ -135,10 +238,15 @@ public record PrivilegedPart(Path program, Path sudo) {
     private static final String ANOTHER_VERSION =
             "if it is of another version, an administrator can run 'preempt install-helper' again, from this version";
 
-    private static String talk(Process process, byte[] request) throws IOException, InterruptedException {
+    private static String talk(Process process, byte[] request, BooleanSupplier cancelled)
+            throws IOException, InterruptedException {
         try {
             try (OutputStream to = process.getOutputStream()) {
                 to.write(request);
+                to.flush();
+                while (cancelled != null && !cancelled.getAsBoolean() && process.isAlive()) {
+                    process.waitFor(CANCEL_POLL.toMillis(), TimeUnit.MILLISECONDS);
+                }
             } catch (IOException e) {
                 // It refused before it read everything: its answer says why.
             }

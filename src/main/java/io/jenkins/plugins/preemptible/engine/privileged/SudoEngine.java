@@ -91,6 +91,15 @@ public final class SudoEngine extends Engine {
 
     @Override
     public HostReport check() {
+        return report(part, false);
+    }
+
+    /**
+     * Tries what suspending needs, through the privileged part.
+     *
+     * @param checkpoints whether it makes images
+     */
+    public static HostReport report(PrivilegedPart part, boolean checkpoints) {
         List<HostReport.Item> items = new ArrayList<>();
         String user = "user " + System.getProperty("user.name");
         String remedy = "as an administrator: preempt install-helper --user " + System.getProperty("user.name");
@@ -106,7 +115,11 @@ public final class SudoEngine extends Engine {
             items.add(new HostReport.Item("namespaces", true, "IPC, PID, mount", ""));
             items.add(new HostReport.Item("freezer", true, "cgroup v2, in " + group + outside(group), ""));
             items.add(new HostReport.Item(
-                    "suspends", true, "in memory only: a restart of this host loses suspended stages", ""));
+                    "suspends", true,
+                    checkpoints
+                            ? "by checkpoints, which CRIU makes in a user namespace of root's"
+                            : "in memory only: a restart of this host loses suspended stages",
+                    ""));
             items.add(new HostReport.Item(
                     "sudo", true, "does not work inside of a stage: no process in it gets more rights than the user", ""));
         } catch (PrivilegedPart.Unanswered | IOException e) {

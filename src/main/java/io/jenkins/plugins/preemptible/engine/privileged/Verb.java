@@ -14,14 +14,20 @@ enum Verb {
     /** Makes a control group and namespaces, and removes them again. */
     CHECK,
     START,
+    /** As START, for a stage that keeps the host's /tmp; of the level "checkpoints", whose stages else have their own. */
+    START_HOST_TMP,
     ENTER,
     STATUS,
     FREEZE,
     THAW,
     KILL,
-    FORGET;
+    FORGET,
+    /** Of the level "checkpoints"; the words are two folders and options. */
+    DUMP,
+    /** As DUMP. */
+    RESTORE;
 
     String word() {
-        return name().toLowerCase(Locale.ROOT);
+        return name().toLowerCase(Locale.ROOT).replace('_', '-');
     }
 }

@@ -21,7 +21,8 @@ public final class Mounts {
     /** The mount points in the lines of a {@code mountinfo} file, each once, in order. */
     public static List<String> ofHost(List<String> mountInfo) {
         return mountInfo.stream()
-                .filter(l -> !l.contains(" - tmpfs " + PrivateTmp.SOURCE + " "))
+                .filter(l -> !l.contains(" - tmpfs " + PrivateTmp.SOURCE + " ")
+                        && !l.contains(" - devpts " + PrivateTmp.SOURCE + " "))
                 .map(Mounts::pointOf)
                 .filter(p -> !p.equals("/") && !p.equals("/proc"))
                 .distinct()

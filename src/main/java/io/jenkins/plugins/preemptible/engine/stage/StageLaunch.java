@@ -3,6 +3,7 @@ package io.jenkins.plugins.preemptible.engine.stage;
 import io.jenkins.plugins.preemptible.engine.EngineException;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
+import io.jenkins.plugins.preemptible.engine.freeze.HelperFreezer;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
@@ -12,6 +13,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -42,6 +44,9 @@ public final class StageLaunch {
      *     left running
      */
     public static HostProcess start(StageSpec spec, StageFolder folder, Freezer freezer) throws IOException {
+        if (freezer instanceof HelperFreezer helper) {
+            return start(spec, folder, helper);
+        }
         Path own = folder.path();
         List<String> command = new ArrayList<>(List.of(
                 tool("setsid"),
@@ -92,6 +97,46 @@ public final class StageLaunch {
             process.destroyForcibly();
             throw e;
         }
+    }
+
+    // The privileged part makes the namespaces, and a /tmp of the stage's own where nothing of the host's has to be in it.
+    private static HostProcess start(StageSpec spec, StageFolder folder, HelperFreezer helper) throws IOException {
+        Path own = folder.path();
+        boolean ownTmp = PrivateTmp.of(spec, own, home(spec), System.getenv(PrivateTmp.SETTING)).stream()
+                .anyMatch(t -> t.at().equals(Path.of("/tmp")) && t.through().isEmpty());
+        Map<String, String> environment =
+                new HashMap<>(spec.environment() == null ? System.getenv() : spec.environment());
+        String path = System.getenv("PATH");
+        if (path != null) {
+            environment.putIfAbsent("PATH", path);
+        }
+        String umask = Proc.statusWords(ProcessHandle.current().pid(), "Umask").stream().findFirst().orElse("0022");
+        List<String> command = settling(
+                spec.workDir().toRealPath(),
+                umask,
+                spec.command().isEmpty() ? Path.of("/dev/null") : own.resolve("output.log"),
+                own,
+                spec.command());
+        Path words = own.resolve("launch.log");
+        long pid = helper.part().start(helper.id(), command, environment, words, !ownTmp).init();
+        HostProcess init = HostProcess.of(pid).orElse(new HostProcess(pid, 0, Proc.bootId()));
+        long end = System.nanoTime() + LIMIT.toNanos();
+        while (!Files.exists(own.resolve("ready"))) {
+            if (!init.alive() && !Files.exists(own.resolve("ready"))) {
+                throw new EngineException(FailureReason.LAUNCH_FAILED, Files.readString(words).trim());
+            }
+            if (System.nanoTime() - end > 0) {
+                throw new EngineException(
+                        FailureReason.LAUNCH_FAILED, "not ready within " + LIMIT.toSeconds() + " s");
+            }
+            try {
+                Thread.sleep(2);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                throw new EngineException(FailureReason.LAUNCH_FAILED, "interrupted");
+            }
+        }
+        return init;
     }
 
     private static List<String> settling(Path workDir, Path output, Path own, List<String> command) {
@@ -180,6 +225,9 @@ public final class StageLaunch {
      *     would take them from it
      */
     public static EnterCommand enter(StageId id, HostProcess init, Freezer freezer) {
+        if (freezer instanceof HelperFreezer helper) {
+            return helper.part().enter(helper.id());
+        }
         String join = freezer.joinFile().map(Path::toString).orElse("");
         try {
             return new EnterCommand.Direct(id.value(), init.pid(), join, tool("nsenter"), tool("setsid"));

@@ -51,7 +51,7 @@ final class PrivilegedHost implements AutoCloseable {
     /** A user with a home folder. */
     record User(String name, long uid, Path home) {}
 
-    private PrivilegedHost(String mark) throws Exception {
+    private PrivilegedHost(String mark, Path criu) throws Exception {
         base = Files.createDirectory(
                 Path.of("/var/lib/preemptible-test-" + mark),
                 PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwxr-xr-x")));
@@ -66,18 +66,27 @@ final class PrivilegedHost implements AutoCloseable {
         two = user("ptb" + mark, group);
         this.group = group;
         source = classPath();
-        place.install("%" + group, source);
+        if (criu == null) {
+            place.install("%" + group, source);
+        } else {
+            place.install(one.name(), source, criu);
+        }
     }
 
     /** Skips the test, saying why, where this cannot be had. */
     static PrivilegedHost open() throws Exception {
+        return open(null);
+    }
+
+    /** The same of the level that makes checkpoints, for the first user; null for the other level. */
+    static PrivilegedHost open(Path criu) throws Exception {
         assumeTrue(HostProcess.isRoot(), "only root can install the privileged part");
         for (String tool : List.of("sudo", "visudo", "useradd", "userdel", "groupadd", "setpriv")) {
             assumeTrue(HostTool.find(tool).isPresent(), "there is no " + tool + " on this host");
         }
         assumeTrue(Files.isDirectory(Path.of("/etc/sudoers.d")), "sudo reads no /etc/sudoers.d on this host");
         assumeTrue(HostTool.find("cc").isPresent(), "there is no C compiler on this host");
-        return new PrivilegedHost(UUID.randomUUID().toString().substring(0, 8));
+        return new PrivilegedHost(UUID.randomUUID().toString().substring(0, 8), criu);
     }
 
     private User user(String name, String group) throws Exception {

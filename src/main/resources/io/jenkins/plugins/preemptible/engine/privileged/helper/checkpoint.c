@@ -66,6 +66,7 @@ static void read_words(struct words *words)
 		refuse_errno(BAD_SPEC, "there is no memory for the request");
 	size_t ends = 0, wanted = 0;
 	words->length = 0;
+	limit_waiting(true);
 	while (wanted == 0 || ends < wanted + 1) {
 		if (words->length == LARGEST_WORDS)
 			refuse(BAD_SPEC, "the request has more than %d bytes", LARGEST_WORDS);
@@ -84,6 +85,7 @@ static void read_words(struct words *words)
 				refuse(BAD_SPEC, "the request does not begin with the number of its words");
 		}
 	}
+	limit_waiting(false);
 }
 
 /* --- criu -------------------------------------------------------------------------------------------------------- */
@@ -632,11 +634,12 @@ static int make_fifo(const char *path, uid_t owner)
 	return fd;
 }
 
-/* Waits until criu says that all have their last ids and hold still, or has ended. */
+/* Waits until criu says that all have their last ids and hold still. False when it has ended, or the caller closed its pipe. */
 static bool await_ready(int ready, int handle)
 {
-	struct pollfd either[] = {{.fd = handle, .events = POLLIN}, {.fd = ready, .events = POLLIN}};
-	poll(either, 2, CRIU_LIMIT_MS);
+	struct pollfd either[] = {
+		{.fd = handle, .events = POLLIN}, {.fd = ready, .events = POLLIN}, {.fd = STDIN_FILENO, .events = POLLIN}};
+	poll(either, 3, CRIU_LIMIT_MS);
 	char byte;
 	return (either[1].revents & POLLIN) && read(ready, &byte, 1) == 1;
 }
@@ -677,7 +680,6 @@ void restore_stage(int stage, struct record *record, const struct caller *caller
 		refuse_errno(LAUNCH_FAILED, "a user namespace cannot be made");
 	close(may[0]);
 	close(told[1]);
-	close(folder);
 	write_maps(caller, (pid_t) criu);
 	int space = open_namespace((pid_t) criu, "user");
 	struct stat seen;
@@ -687,6 +689,11 @@ void restore_stage(int stage, struct record *record, const struct caller *caller
 	bool said = await_ready(ready, handle);
 	if (said) {
 		struct look look = {.caller = caller, .user = &user};
+		/*
+		 * criu as well, so that nothing changes meanwhile; and what is refused dies frozen: else criu could die first, and
+		 * what it held would run until its own kill arrives.
+		 */
+		freeze(folder);
 		if (!look_at_all(&record->group, &look))
 			refuse_restored(record, IMAGE_UNUSABLE, look.fault);
 		if (look.init == 0)
@@ -698,7 +705,8 @@ void restore_stage(int stage, struct record *record, const struct caller *caller
 			refuse_restored(record, IMAGE_UNUSABLE, "its init is in other namespaces");
 		record->state = RUNNING;
 		write_record(stage, record);
-		if (write(go, "g\n", 2) != 2)
+		thaw(folder);
+		if (write(go, "go\n", 3) != 3)
 			refuse_restored(record, CRIU_FAILED, strerror(errno));
 	}
 	bool ended = await_end(handle, said ? END_LIMIT_MS : 0);
@@ -707,7 +715,7 @@ void restore_stage(int stage, struct record *record, const struct caller *caller
 		kill_group(&record->group);
 		int code = code_of((pid_t) criu);
 		if (late)
-			refuse(CRIU_FAILED, "no end in time");
+			refuse(CRIU_FAILED, "no end in time, or cancelled");
 		refuse_told(told[0]);
 		refuse(CRIU_FAILED, "code %d", code);
 	}
@@ -717,5 +725,6 @@ void restore_stage(int stage, struct record *record, const struct caller *caller
 		refuse(CRIU_FAILED, "code %d", code);
 	}
 	look_again(record, caller);
+	close(folder);
 	close(space);
 }

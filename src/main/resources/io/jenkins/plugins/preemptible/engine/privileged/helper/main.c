@@ -255,7 +255,7 @@ static int forget(struct work *work)
 
 #ifdef CHECKPOINTS
 
-#define LEVEL "checkpoints"
+#define LEVEL "checkpoints\ncriu " CRIU
 
 static int start_host_tmp(struct work *work)
 {

@@ -1,0 +1,131 @@
+package io.jenkins.plugins.preemptible.engine.privileged;
+
+import io.jenkins.plugins.preemptible.engine.Checkpoint;
+import io.jenkins.plugins.preemptible.engine.DumpGuard;
+import io.jenkins.plugins.preemptible.engine.Engine;
+import io.jenkins.plugins.preemptible.engine.EngineException;
+import io.jenkins.plugins.preemptible.engine.FreezeRequest;
+import io.jenkins.plugins.preemptible.engine.IfDumpFails;
+import io.jenkins.plugins.preemptible.engine.ResumeReport;
+import io.jenkins.plugins.preemptible.engine.image.ImageKey;
+import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
+import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import io.jenkins.plugins.preemptible.engine.stage.StageSpec;
+import java.io.File;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.function.BooleanSupplier;
+
+/**
+ * What a user without root's rights does with an engine that makes checkpoints; one line for each thing seen.
+ *
+ * <p>Arguments: a folder, the number of cycles, the command of the stage.
+ */
+public final class LifeWithCheckpoints {
+
+    private LifeWithCheckpoints() {}
+
+    public static void main(String[] args) throws Exception {
+        Path home = Path.of(args[0]);
+        int cycles = Integer.parseInt(args[1]);
+        Path work = Files.createDirectories(home.resolve("work"));
+        Engine engine = Engine.open(home.resolve("state"));
+        say("check", engine.check().ok() + " " + engine.check().missing() + " " + engine.checkpoints());
+        StageId id = StageId.create("life");
+        List<String> command = List.of(args).subList(2, args.length);
+        say("started", engine.start(new StageSpec(id, "life", work, command, Map.of("PATH", "/usr/bin:/bin")))
+                .state());
+        Path output = engine.status(id).output();
+        until(() -> lines(output) > 4);
+        String before = rights(engine, id);
+        say("rights", before);
+        say("entered", enter(engine, id, home, work, "echo here > /tmp/mark; echo there > /dev/shm/mark; id -u"));
+        say("preflight", engine.preflight(id).leaks());
+        ImageKey key = ImageKey.generate();
+        Path archive = home.resolve("image");
+        for (int cycle = 1; cycle <= cycles; cycle++) {
+            engine.freeze(id, new FreezeRequest(DumpGuard.NONE, 0));
+            long still = lines(output);
+            Checkpoint made = engine.dump(id, archive, key, IfDumpFails.THAW);
+            if (lines(output) != still) {
+                say("moved", lines(output) - still);
+            }
+            engine.commit(id);
+            String state = engine.status(id).state() + " " + engine.status(id).tier() + " " + (lines(output) == still);
+            // Every other time as on a host that has nothing but the archive.
+            if (cycle % 2 == 0) {
+                StageFolder.delete(home.resolve("state/stages").resolve(id.value()).resolve("images"));
+            }
+            ResumeReport resumed = cycle % 2 == 0
+                    ? engine.resume(archive, key)
+                    : engine.resumeHere(id).orElseThrow();
+            until(() -> lines(output) > still + 3);
+            say("cycle", state + " " + resumed.tier() + " " + engine.status(id).state() + " "
+                    + rights(engine, id).equals(before) + " "
+                    + enter(engine, id, home, work, "cat /tmp/mark /dev/shm/mark; ls -l /proc/1/fd | wc -l"));
+            System.err.println("dump " + made.dumpMillis() + " ms, restore " + resumed.restoreMillis() + " ms");
+        }
+        engine.freeze(id, new FreezeRequest(DumpGuard.NONE, 0));
+        engine.dump(id, archive, key, IfDumpFails.THAW);
+        engine.thaw(id);
+        long thawed = lines(output);
+        until(() -> lines(output) > thawed + 3);
+        say("thawed", engine.status(id).state() + " " + Files.exists(archive));
+        engine.kill(id);
+        say("killed", engine.status(id).state());
+        engine.forget(id);
+        say("forgotten", engine.list().isEmpty());
+        StageId quick = StageId.create("quick");
+        engine.start(new StageSpec(quick, null, work, List.of("/bin/sh", "-c", "exit 9"), null));
+        say("quick", engine.await(quick) + " " + engine.status(quick).state());
+        engine.forget(quick);
+    }
+
+    private static String enter(Engine engine, StageId id, Path home, Path work, String text) throws Exception {
+        List<String> entered = new ArrayList<>(engine.enterCommand(id).words());
+        entered.addAll(List.of("/bin/sh", "-c", text));
+        int code = new ProcessBuilder(entered)
+                .directory(work.toFile())
+                .redirectOutput(new File(home.toFile(), "entered"))
+                .redirectErrorStream(true)
+                .start()
+                .waitFor();
+        return code + " " + Files.readString(home.resolve("entered")).replace("\n", "|");
+    }
+
+    private static String rights(Engine engine, StageId id) throws Exception {
+        long init = engine.status(id).initPid();
+        StringBuilder all = new StringBuilder();
+        for (String line : Files.readAllLines(Path.of("/proc", Long.toString(init), "status"))) {
+            if (line.matches("(Uid|Gid|Groups|Cap(Inh|Prm|Eff|Bnd|Amb)|NoNewPrivs|Seccomp):.*")) {
+                all.append(line.trim().replaceAll("\\s+", " ")).append('|');
+            }
+        }
+        return all.toString();
+    }
+
+    private static void say(String what, Object value) {
+        System.out.println(what + "=" + value);
+    }
+
+    private static long lines(Path file) {
+        try (var lines = Files.lines(file)) {
+            return lines.count();
+        } catch (Exception e) {
+            return 0;
+        }
+    }
+
+    private static void until(BooleanSupplier condition) throws InterruptedException {
+        long end = System.nanoTime() + 30_000_000_000L;
+        while (!condition.getAsBoolean()) {
+            if (System.nanoTime() - end > 0) {
+                throw new AssertionError("nothing came");
+            }
+            Thread.sleep(10);
+        }
+    }
+}
