@@ -197,6 +197,12 @@ noreturn void tell(int told, const char *what);
 /* Becomes the user's program; 'told' is closed by the kernel when that succeeds. */
 noreturn void run(const struct request *request, int told);
 
+/*
+ * For a process that is the user's, and in the stage's namespaces: runs the program in a session of its own, and waits for its
+ * end. Returns its exit code, 128 + n for signal n.
+ */
+int run_inside(const struct request *request);
+
 int open_namespace(pid_t pid, const char *name);
 
 /* Field 22 of /proc/PID/stat; 0 when there is no such process. It may have ended, and wait for its parent. */

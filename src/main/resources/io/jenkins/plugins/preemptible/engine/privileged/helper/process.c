@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define BEGIN_LIMIT_MS 20000
@@ -34,6 +35,34 @@ noreturn void run(const struct request *request, int told)
 		tell(told, "enter /");
 	execve(request->command[0], request->command, request->environment);
 	tell(told, "execute the program");
+}
+
+int run_inside(const struct request *request)
+{
+	int told[2];
+	if (pipe2(told, O_CLOEXEC) != 0)
+		refuse_errno(NO_RIGHTS, "a pipe cannot be made");
+	pid_t child = fork();
+	if (child < 0)
+		refuse_errno(NO_RIGHTS, "no process can be made");
+	if (child == 0) {
+		if (setsid() < 0)
+			tell(told[1], "start a session");
+		run(request, told[1]);
+	}
+	close(told[1]);
+	/* The user's own process now, which its user may end. */
+	sigset_t none;
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	struct trouble trouble;
+	if (read(told[0], &trouble, sizeof trouble) == sizeof trouble)
+		refuse(BAD_SPEC, "the program cannot be executed: %s", strerror(trouble.number));
+	int status;
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			return NOT_ENTERED;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 int open_namespace(pid_t pid, const char *name)

@@ -159,7 +159,7 @@ static void open_namespaces(const struct record *record, int spaces[NAMESPACES])
 int enter_stage(const struct record *record, const struct caller *caller, const struct request *request)
 {
 	static const int kinds[NAMESPACES] = {[MNT] = CLONE_NEWNS, [PID] = CLONE_NEWPID, [IPC] = CLONE_NEWIPC};
-	int spaces[NAMESPACES], told[2];
+	int spaces[NAMESPACES];
 	int folder = open_group(&record->group);
 	if (folder < 0)
 		refuse_namespaces();
@@ -182,27 +182,5 @@ int enter_stage(const struct record *record, const struct caller *caller, const 
 	}
 	if (!drop_capabilities())
 		refuse_errno(NO_RIGHTS, "the rights of root cannot be given up");
-	if (pipe2(told, O_CLOEXEC) != 0)
-		refuse_errno(NO_RIGHTS, "a pipe cannot be made");
-	pid_t child = fork();
-	if (child < 0)
-		refuse_errno(NO_RIGHTS, "no process can be made");
-	if (child == 0) {
-		if (setsid() < 0)
-			tell(told[1], "start a session");
-		run(request, told[1]);
-	}
-	close(told[1]);
-	/* The user's own process now, which its user may end. */
-	sigset_t none;
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	struct trouble trouble;
-	if (read(told[0], &trouble, sizeof trouble) == sizeof trouble)
-		refuse(BAD_SPEC, "the program cannot be executed: %s", strerror(trouble.number));
-	int status;
-	while (waitpid(child, &status, 0) < 0)
-		if (errno != EINTR)
-			return NOT_ENTERED;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	return run_inside(request);
 }
