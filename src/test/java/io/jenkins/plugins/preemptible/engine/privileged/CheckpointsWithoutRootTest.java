@@ -22,6 +22,7 @@ import java.util.Optional;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** A user without root's rights makes checkpoints, with a real CRIU in a user namespace. */
@@ -80,6 +81,7 @@ class CheckpointsWithoutRootTest {
 
     /** A fuzzer that stands still says nothing, and one that ended ends the stage. */
     @Test
+    @Tag("tools")
     void aflGoesOnThroughSuspensions() {
         assumeTrue(HostTool.find("afl-fuzz").isPresent(), "afl++ is not installed");
         assumeTrue(HostTool.find("afl-cc").isPresent(), "afl++'s compiler is not installed");
@@ -140,6 +142,7 @@ class CheckpointsWithoutRootTest {
     }
 
     @Test
+    @Tag("tools")
     void foldersOfRootsAreNeitherReadNorWritten() throws Exception {
         Path secret = Files.writeString(host.base.resolve("secret"), "of root's\n");
         Files.setPosixFilePermissions(secret, PosixFilePermissions.fromString("rw-------"));
