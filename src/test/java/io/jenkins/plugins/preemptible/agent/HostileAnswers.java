@@ -16,7 +16,6 @@ import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jenkinsci.remoting.RoleChecker;
-import org.jvnet.hudson.test.TestExtension;
 
 /**
  * An agent that answers our callables with whatever it likes, in place of what they found out.
@@ -63,9 +62,8 @@ public final class HostileAnswers {
         return COUNT.get();
     }
 
-    /** Puts the wrapper around each of our callables. */
-    @TestExtension
-    public static final class Factory extends FilePath.FileCallableWrapperFactory {
+    /** Puts the wrapper around each of our callables. A test has to make an extension of it. */
+    public static class Factory extends FilePath.FileCallableWrapperFactory {
         @Override
         public <T> DelegatingCallable<T, IOException> wrap(DelegatingCallable<T, IOException> callable) {
             Object ours = field(callable, "callable");
