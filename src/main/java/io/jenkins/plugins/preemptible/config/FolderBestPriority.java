@@ -43,6 +43,9 @@ public final class FolderBestPriority extends AbstractFolderProperty<AbstractFol
 
     private static final Logger LOGGER = Logger.getLogger(FolderBestPriority.class.getName());
 
+    /** Whether this thread has dropped one since it wrote a folder last. */
+    private static final ThreadLocal<Boolean> DROPPED = ThreadLocal.withInitial(() -> false);
+
     @CheckForNull
     private final Integer bestPriority;
 
@@ -69,6 +72,7 @@ public final class FolderBestPriority extends AbstractFolderProperty<AbstractFol
     /** Drops what a user sends who may not set it, and what the page would refuse; Jenkins says so in its log. */
     private Object readResolve() {
         if (!maySet()) {
+            DROPPED.set(true);
             throw new IllegalArgumentException(Messages.FolderBestPriority_MayNot());
         }
         return new FolderBestPriority(bestPriority);
@@ -121,15 +125,13 @@ public final class FolderBestPriority extends AbstractFolderProperty<AbstractFol
      * would count when Jenkins reads it itself after a restart.
      */
     private static void writeWithoutDropped(Saveable saved, XmlFile file) {
-        if (!(saved instanceof AbstractFolder<?> folder)
-                || folder.getProperties().get(FolderBestPriority.class) != null) {
+        if (!(saved instanceof AbstractFolder<?> folder) || !DROPPED.get()) {
             return;
         }
+        // By what was read, not by the text: XML has several spellings of one name. Taken back first, since save() comes here.
+        DROPPED.remove();
         try {
-            // Jenkins parses and writes what it is sent, so that the name stands there as it is.
-            if (file.exists() && file.asString().contains(FolderBestPriority.class.getName())) {
-                folder.save();
-            }
+            folder.save();
         } catch (IOException x) {
             LOGGER.log(Level.WARNING, x, () -> "The limit that was refused is still in " + file);
         }

@@ -28,6 +28,9 @@ public interface ExecutorHold {
      */
     void release(StageRecord stage) throws IOException;
 
+    /** Gives back what is still held of an executor by a stage whose build has ended without it; harmless otherwise. */
+    void abandon();
+
     /** Asks the queue for an executor on the stage's agent; harmless when asked before. */
     void request(StageRecord stage) throws IOException;
 

@@ -44,6 +44,10 @@ final class NestedExecutorHold implements ExecutorHold {
         PlaceholderRelease.run(stage);
     }
 
+    /** The executor is the node block's, whose end Pipeline looks after. */
+    @Override
+    public void abandon() {}
+
     @Override
     public void request(StageRecord stage) {
         LiveStage live = LiveStage.find(stageId);

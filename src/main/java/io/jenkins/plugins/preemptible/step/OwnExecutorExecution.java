@@ -143,18 +143,14 @@ final class OwnExecutorExecution extends StepExecution {
         if (label != null && label.getNodes().isEmpty() && label.getClouds().isEmpty()) {
             throw new AbortException("There is no agent with the label '" + settings.label()
                     + "', and no cloud that could bring one. Correct the label of preemptible, or give it to an agent."
-                    + known());
+                    + nearest());
         }
     }
 
-    private static String known() {
-        String labels = Jenkins.get().getLabels().stream()
-                .filter(l -> l instanceof LabelAtom)
-                .map(Label::getName)
-                .sorted()
-                .limit(20)
-                .collect(Collectors.joining(", "));
-        return labels.isEmpty() ? "" : " Known labels: " + labels + ".";
+    // The nearest one only: the others are nothing to everybody who reads the log.
+    private String nearest() {
+        LabelAtom near = LabelAtom.findNearest(settings.label());
+        return near == null ? "" : " Did you mean '" + near.getName() + "'?";
     }
 
     private StageTask firstTask() throws IOException, InterruptedException {
@@ -312,7 +308,8 @@ final class OwnExecutorExecution extends StepExecution {
         }
         return stage.state() == StageState.RUNNING
                 ? "running on " + stage.node()
-                : stage.state() + ", suspended for " + stage.shownPreemptor();
+                // Shown to everybody who may read the build, as its log is.
+                : stage.state().toString();
     }
 
     /** Links the step to its queue item, as {@code node} does. */

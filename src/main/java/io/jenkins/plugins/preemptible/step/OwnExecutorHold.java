@@ -150,6 +150,11 @@ final class OwnExecutorHold implements ExecutorHold {
     }
 
     @Override
+    public void abandon() {
+        free();
+    }
+
+    @Override
     public void request(StageRecord stage) throws IOException {
         try (ACLContext system = ACL.as2(ACL.SYSTEM2)) {
             if (Queue.getInstance().schedule2(execution.task(stage, false), 0).getItem() == null) {

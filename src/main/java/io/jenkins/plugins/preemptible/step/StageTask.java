@@ -37,6 +37,7 @@ import org.jenkinsci.plugins.durabletask.executors.ContinuableExecutable;
 import org.jenkinsci.plugins.durabletask.executors.ContinuedTask;
 import org.jenkinsci.plugins.workflow.graph.FlowNode;
 import org.jenkinsci.plugins.workflow.steps.StepContext;
+import org.kohsuke.stapler.export.ExportedBean;
 import org.springframework.security.core.Authentication;
 import org.springframework.security.core.userdetails.UsernameNotFoundException;
 
@@ -335,8 +336,9 @@ public final class StageTask implements ContinuedTask, AccessControlled, Seriali
         }
     }
 
-    /** What sits on the executor. */
-    static final class StageExecutable implements ContinuableExecutable, AccessControlled {
+    /** What sits on the executor. Exported without anything of its own: the executor's REST data names the build. */
+    @ExportedBean
+    public static final class StageExecutable implements ContinuableExecutable, AccessControlled {
         private final StageTask task;
 
         StageExecutable(StageTask task) {

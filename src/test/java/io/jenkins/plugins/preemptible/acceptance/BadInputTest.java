@@ -55,7 +55,7 @@ class BadInputTest extends OneAgent {
     void unknownLabel() throws Exception {
         refused(
                 "preemptible(label: 'nowhere') { echo 'not reached' }",
-                "There is no agent with the label 'nowhere'", "Correct the label", "Known labels:", "linux");
+                "There is no agent with the label 'nowhere'", "Correct the label", "Did you mean");
     }
 
     @Test

@@ -129,11 +129,16 @@ class FolderBestPriorityTest {
         assertTrue(disguised.contains("Pr&#105;") && !disguised.contains(element), disguised);
         assertEquals(200, post("job/team/config.xml", more));
         assertEquals(200, post("job/team/createItem?name=made", disguised));
+        // XStream's own way to write a letter in the name of an element.
+        String escaped = more.replace(element, element.replaceFirst("y$", "_.0079"));
+        assertEquals(200, post("job/team/createItem?name=escaped", escaped));
         assertEquals(new BestPriority(3, null), in("team"));
         assertEquals(new BestPriority(3, null), in("team/made"));
+        assertEquals(new BestPriority(3, null), in("team/escaped"));
         j.jenkins.reload();
         assertEquals(new BestPriority(3, null), in("team"), "after loading what was saved");
         assertEquals(new BestPriority(3, null), in("team/made"), "after loading what was saved");
+        assertEquals(new BestPriority(3, null), in("team/escaped"), "after loading what was saved");
     }
 
     @Test
