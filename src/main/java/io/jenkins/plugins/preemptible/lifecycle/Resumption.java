@@ -108,7 +108,7 @@ public final class Resumption {
             Sealing.takeUp(live.id());
             throw x;
         } catch (ImageGoneException x) {
-            return failed(live, AgentStage.Refusal.of(x.getMessage()));
+            return failed(live, AgentStage.Refusal.of(x.getMessage()), false);
         } catch (IOException | RuntimeException x) {
             if (interrupted(x)) {
                 registry.cutOff(live.id());
@@ -211,11 +211,16 @@ public final class Resumption {
     }
 
     private static Outcome failed(LiveStage live, AgentStage.Refusal refusal) {
+        return failed(live, refusal, true);
+    }
+
+    /** @param imageThere whether there is an image that could be kept */
+    private static Outcome failed(LiveStage live, AgentStage.Refusal refusal, boolean imageThere) {
         StageRecord stage = StageRegistry.get().settle(live.id(), s -> {
             s.state = StageLifecycle.next(s.state, Event.RESTORE_FAILED);
             s.restoreFailures++;
             s.retryAfterMillis = System.currentTimeMillis() + RETRY_MILLIS * s.restoreFailures;
-            s.imageKept = s.restoreFailures >= MOST_FAILURES && !s.frozen;
+            s.imageKept = imageThere && s.restoreFailures >= MOST_FAILURES && !s.frozen;
         });
         if (stage == null) {
             return Outcome.ENDED;
