@@ -57,6 +57,7 @@ import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
  */
 @WithJenkins
 @Tag("acceptance")
+@Tag("soak")
 class HostileAgentTest extends OneAgent {
 
     static {

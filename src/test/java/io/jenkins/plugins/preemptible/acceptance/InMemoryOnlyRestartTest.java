@@ -20,6 +20,7 @@ import org.junit.jupiter.api.Test;
 
 /** A stage that is in its agent's memory only, while the controller or the agent is away. */
 @Tag("acceptance")
+@Tag("soak")
 class InMemoryOnlyRestartTest extends Restarts {
 
     private static final String OFF = "-DPREEMPTIBLE_CHECKPOINTS=off";
