@@ -17,9 +17,6 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A group that was made and that no record names yet, or never will: a refusal removes it. */
-struct stage_group *passing_group;
-
 #define FREEZE_LIMIT_MS 10000
 #define KILL_LIMIT_MS 15000
 
@@ -119,7 +116,6 @@ void make_group(struct stage_group *group)
 	struct stat seen;
 	if (mkdir(group->path, 0755) != 0)
 		refuse_errno(NO_FREEZER, "a cgroup for the stage cannot be made");
-	passing_group = group;
 	if (stat(group->path, &seen) != 0)
 		refuse_errno(NO_FREEZER, "the stage's cgroup cannot be looked at");
 	group->inode = seen.st_ino;
@@ -128,6 +124,8 @@ void make_group(struct stage_group *group)
 	if (folder >= 0)
 		close(folder);
 	if (!complete) {
+		/* It has nothing to be killed by. */
+		rmdir(group->path);
 		refuse(NO_FREEZER, "the kernel's cgroups cannot be frozen and killed; Linux 5.14 or newer is needed");
 	}
 }

@@ -114,9 +114,6 @@ struct stage_group {
 /* Chooses a new name below the last group of the caller's path that is root's from the top on. */
 void name_group(struct stage_group *group, uid_t uid, const char *id);
 
-/* The group that a refusal has to remove; NULL when there is none. Set by make_group(). */
-extern struct stage_group *passing_group;
-
 /* Makes it; refuses when it exists. */
 void make_group(struct stage_group *group);
 

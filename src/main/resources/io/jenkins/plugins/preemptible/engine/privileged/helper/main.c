@@ -64,14 +64,10 @@ noreturn void refuse(const char *reason, const char *format, ...)
 	vfprintf(to, format, arguments);
 	fputc('\n', to);
 	va_end(arguments);
-	/* Either may be refused, too: then the first answer stays the first, and 'kill' and 'forget' find the rest. */
-	struct stage_group *passing = passing_group;
-	passing_group = NULL;
+	/* It may be refused, too: then the first answer stays the first, and 'kill' and 'forget' find the rest. */
 	if (undone) {
 		end(undone);
 		remove_stage(undone->home, undone->stage, undone->id);
-	} else if (passing && !kill_group(passing)) {
-		rmdir(passing->path);
 	}
 	answer(to);
 	_exit(refusal_status);
@@ -117,7 +113,6 @@ static void prepare(struct work *work)
 	write_record(work->stage, record);
 	work->recorded = true;
 	make_group(&record->group);
-	passing_group = NULL;
 }
 
 static int check(struct work *work)
