@@ -5,6 +5,7 @@ import hudson.model.Run;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import java.io.File;
 import java.io.IOException;
+import java.io.Serializable;
 import java.nio.file.FileStore;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -17,7 +18,8 @@ import jenkins.model.Jenkins;
  *
  * <ol>
  *   <li>It does as long as more than the configured floor stays free where the build keeps its artifacts.
- *   <li>Asked before an image is made, and again when its size is known.
+ *   <li>Asked before an image is made, when its size is known, and while it arrives: so images that arrive at the same
+ *       time end at the floor, not below it.
  *   <li>Artifacts that are kept elsewhere need no room here. A disk that cannot be asked is taken for one with room.
  * </ol>
  *
@@ -34,12 +36,41 @@ public final class ArchiveRoom {
     private ArchiveRoom() {}
 
     /** A disk with less free room than its floor, in bytes. */
-    public record Shortage(Path folder, long freeBytes, long floorBytes) {
+    public record Shortage(long freeBytes, long floorBytes) implements Serializable {
 
         /** For people, with its full stop. */
         public String sentence() {
             return "The controller's disk has " + StageLog.size(freeBytes) + " free, and "
                     + StageLog.size(floorBytes) + " are kept free of images.";
+        }
+    }
+
+    /** The disk got full while an image arrived. */
+    static final class ShortageException extends IOException {
+        private static final long serialVersionUID = 1L;
+        private final Shortage shortage;
+
+        private ShortageException(Shortage shortage) {
+            super(shortage.sentence());
+            this.shortage = shortage;
+        }
+
+        Shortage shortage() {
+            return shortage;
+        }
+    }
+
+    /**
+     * Refuses an image that would get below the floor.
+     *
+     * @param folder that it is written to, whatever the artifact manager does with it afterwards
+     * @param bytes that are still to come
+     */
+    static void require(Path folder, long bytes) throws ShortageException {
+        Shortage shortage = below(folder, bytes);
+        if (shortage != null) {
+            lastFull = folder;
+            throw new ShortageException(shortage);
         }
     }
 
@@ -76,7 +107,7 @@ public final class ArchiveRoom {
             FileStore disk = Files.getFileStore(folder);
             long free = disk.getUsableSpace();
             long floor = PreemptibleConfiguration.get().diskFloorBytes(disk.getTotalSpace());
-            return floor > 0 && free - imageBytes < floor ? new Shortage(folder, free, floor) : null;
+            return floor > 0 && free - imageBytes < floor ? new Shortage(free, floor) : null;
         } catch (IOException x) {
             LOGGER.log(Level.FINE, x, () -> "cannot tell how much room is left in " + folder);
             return null;

@@ -16,6 +16,7 @@ import java.util.Set;
  * <ol>
  *   <li>Asks for one piece after the other, each of the size that is expected next, and counts what arrives.
  *   <li>A piece of another size, or anything behind the announced end, fails the transfer.
+ *   <li>Before each piece the disk is asked for room, since other images arrive at the same time.
  *   <li>Whatever fails, nothing of the image is left. The file's place is the controller's choice alone: neither names nor
  *       links come from the agent.
  * </ol>
@@ -33,6 +34,14 @@ final class ImageTransfer {
 
         /** @return the bytes asked for; fewer at the end of the image, none behind it */
         byte[] read(long offset, int most) throws IOException, InterruptedException;
+    }
+
+    /** The disk that the image is written to. */
+    @FunctionalInterface
+    interface Room {
+
+        /** @throws IOException when the disk should not take so many bytes more */
+        void require(long bytes) throws IOException;
     }
 
     /**
@@ -62,9 +71,10 @@ final class ImageTransfer {
      *
      * @param announcedBytes its size, as the agent told before
      * @param to in a folder that {@link #folder} has made; replaced when it is there
-     * @throws IOException when it is not of that size, or cannot be read or written; there is no such file then
+     * @throws IOException when it is not of that size, has no room, or cannot be read or written; there is no such file
+     *     then
      */
-    static void receive(Source source, long announcedBytes, Path to) throws IOException, InterruptedException {
+    static void receive(Source source, long announcedBytes, Path to, Room room) throws IOException, InterruptedException {
         Files.deleteIfExists(to);
         boolean whole = false;
         try {
@@ -72,6 +82,7 @@ final class ImageTransfer {
                     to,
                     Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS))) {
                 for (long at = 0; at < announcedBytes; ) {
+                    room.require(announcedBytes - at);
                     int expected = (int) Math.min(PIECE, announcedBytes - at);
                     byte[] piece = source.read(at, expected);
                     if (piece.length != expected) {

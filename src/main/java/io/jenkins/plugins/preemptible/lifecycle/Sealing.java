@@ -267,6 +267,9 @@ public final class Sealing {
         }
         try {
             StageImages.store(live, agent, dump.archiveBytes());
+        } catch (ArchiveRoom.ShortageException x) {
+            discard();
+            return waitForRoom(x.shortage());
         } catch (IOException | RuntimeException x) {
             LOGGER.log(Level.WARNING, x, () -> "cannot archive the image of " + stage);
             // First: a disk that the image has filled needs the room before anything can be saved again.

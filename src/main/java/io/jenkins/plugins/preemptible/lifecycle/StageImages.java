@@ -52,6 +52,7 @@ final class StageImages {
      * @param announcedBytes its size, as the agent told
      * @throws IOException when it has another size or is larger than the configured limit allows, when the artifact
      *     manager does not take it, or the build is gone; nothing of it is archived then
+     * @throws ArchiveRoom.ShortageException when the disk gets full meanwhile; nothing of it is archived then
      */
     static void store(LiveStage live, AgentStage agent, long announcedBytes) throws IOException, InterruptedException {
         Run<?, ?> run = live.context().get(Run.class);
@@ -64,13 +65,13 @@ final class StageImages {
         if (manager.getClass() == StandardArtifactManager.class) {
             Path artifacts = Path.of(manager.root().toURI());
             Path folder = ImageTransfer.folder(artifacts, FOLDER, live.id());
-            ImageTransfer.receive(agent::readImage, announcedBytes, folder.resolve(AgentStage.IMAGE_FILE));
+            ImageTransfer.receive(agent::readImage, announcedBytes, folder.resolve(AgentStage.IMAGE_FILE), roomIn(folder));
             return;
         }
         Path folder = Files.createTempDirectory(run.getRootDir().toPath(), FOLDER);
         Path image = folder.resolve(AgentStage.IMAGE_FILE);
         try {
-            ImageTransfer.receive(agent::readImage, announcedBytes, image);
+            ImageTransfer.receive(agent::readImage, announcedBytes, image, roomIn(folder));
             manager.archive(
                     new FilePath(folder.toFile()),
                     new Launcher.LocalLauncher(listener),
@@ -80,6 +81,10 @@ final class StageImages {
             Files.deleteIfExists(image);
             Files.deleteIfExists(folder);
         }
+    }
+
+    private static ImageTransfer.Room roomIn(Path folder) {
+        return bytes -> ArchiveRoom.require(folder, bytes);
     }
 
     /** Memory that does not compress is sealed into a little more than itself, and there are CRIU's other files. */

@@ -41,7 +41,7 @@ class ImageTransferTest {
         Path to = folder.resolve("image");
         for (int size : new int[] {0, 1, ImageTransfer.PIECE - 1, ImageTransfer.PIECE, 2 * ImageTransfer.PIECE + 7}) {
             byte[] image = random(size);
-            ImageTransfer.receive(of(image), size, to);
+            ImageTransfer.receive(of(image), size, to, bytes -> {});
             assertArrayEquals(image, Files.readAllBytes(to), "replaces what was there");
         }
     }
@@ -55,7 +55,7 @@ class ImageTransferTest {
             asked.add(offset + most);
             return new byte[most];
         };
-        IOException x = assertThrows(IOException.class, () -> ImageTransfer.receive(endless, 10_000_000, to));
+        IOException x = assertThrows(IOException.class, () -> ImageTransfer.receive(endless, 10_000_000, to, bytes -> {}));
         assertThat(x.getMessage(), containsString("more than the 10000000 bytes"));
         assertFalse(Files.exists(to));
         assertEquals(10_000_001, asked.stream().mapToLong(Long::longValue).max().orElseThrow(), "no byte more is taken");
@@ -64,8 +64,24 @@ class ImageTransferTest {
     @Test
     void lessThanAnnouncedIsRemoved() {
         Path to = folder.resolve("image");
-        IOException x = assertThrows(IOException.class, () -> ImageTransfer.receive(of(random(5000)), 5001, to));
+        IOException x = assertThrows(IOException.class, () -> ImageTransfer.receive(of(random(5000)), 5001, to, bytes -> {}));
         assertThat(x.getMessage(), containsString("has sent 5000 bytes"));
+        assertFalse(Files.exists(to));
+    }
+
+    @Test
+    void aDiskThatGetsFullMeanwhileEndsIt() {
+        Path to = folder.resolve("image");
+        List<Long> required = new ArrayList<>();
+        ImageTransfer.Room shrinking = bytes -> {
+            required.add(bytes);
+            if (required.size() == 3) {
+                throw new IOException("full");
+            }
+        };
+        int size = 4 * ImageTransfer.PIECE;
+        assertThrows(IOException.class, () -> ImageTransfer.receive(of(random(size)), size, to, shrinking));
+        assertEquals(List.of((long) size, 3L * ImageTransfer.PIECE, 2L * ImageTransfer.PIECE), required, "what is to come");
         assertFalse(Files.exists(to));
     }
 
@@ -75,7 +91,7 @@ class ImageTransferTest {
         for (int wrong : new int[] {-1, 1, 1000}) {
             assertThrows(
                     IOException.class,
-                    () -> ImageTransfer.receive((offset, most) -> new byte[most + wrong], 3_000_000, to));
+                    () -> ImageTransfer.receive((offset, most) -> new byte[most + wrong], 3_000_000, to, bytes -> {}));
             assertFalse(Files.exists(to));
         }
     }
@@ -97,7 +113,7 @@ class ImageTransferTest {
                         }
                         throw (RuntimeException) thrown;
                     },
-                    2L * ImageTransfer.PIECE, to));
+                    2L * ImageTransfer.PIECE, to, bytes -> {}));
             assertEquals(thrown, x);
             assertFalse(Files.exists(to));
         }
@@ -115,7 +131,7 @@ class ImageTransferTest {
         assertEquals(own, ImageTransfer.folder(artifacts, "own", "stage-00000000"), "also when it is there");
         Path victim = Files.writeString(outside.resolve("file"), "untouched");
         Files.createSymbolicLink(own.resolve("image"), victim);
-        ImageTransfer.receive(of(random(10)), 10, own.resolve("image"));
+        ImageTransfer.receive(of(random(10)), 10, own.resolve("image"), bytes -> {});
         assertEquals("untouched", Files.readString(victim));
         assertTrue(Files.isRegularFile(own.resolve("image"), java.nio.file.LinkOption.NOFOLLOW_LINKS));
         try (Stream<Path> entries = Files.list(outside)) {
