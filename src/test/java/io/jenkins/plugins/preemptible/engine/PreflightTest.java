@@ -270,7 +270,8 @@ class PreflightTest {
         outside.get(0).waitFor();
         List<String> enter = new ArrayList<>(bench.engine.enterCommand(id).words());
         enter.addAll(List.of("sleep", "60"));
-        Process entering = new ProcessBuilder(enter).start();
+        // Not where the tests were started from: a folder below the host's /tmp is not the stage's.
+        Process entering = new ProcessBuilder(enter).directory(bench.work.toFile()).start();
         outside.add(entering);
         StageBench.until("it enters", SOON, () -> entering.children().findAny().isPresent());
         found(id, FailureReason.ENTERING);
