@@ -19,7 +19,9 @@ import java.util.regex.Pattern;
 public record CriuLog(FailureReason reason, List<String> decisive) {
 
     private static final int MOST_LINES = 12;
-    private static final Pattern HARMLESS = Pattern.compile("Can't setup RLIMIT_NOFILE for self");
+    /** Without root's rights it says these at each dump, while it probes what the kernel can do. */
+    private static final Pattern HARMLESS = Pattern.compile(
+            "Can't setup RLIMIT_NOFILE for self|tun: Unable to create tun: |net: Unexpected error: -1\\(");
 
     private record Rule(Pattern line, FailureReason reason) {}
 

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.List;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -12,8 +13,10 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 class CriuLogTest {
 
-    private static final String HARMLESS =
-            "(00.036418) Error (criu/util.c:1534): rlimit: Can't setup RLIMIT_NOFILE for self: Operation not permitted";
+    private static final List<String> HARMLESS = List.of(
+            "(00.036418) Error (criu/util.c:1534): rlimit: Can't setup RLIMIT_NOFILE for self: Operation not permitted",
+            "(00.041105) Error (criu/tun.c:85): tun: Unable to create tun: Permission denied",
+            "(00.041377) Error (criu/net.c:1253): net: Unexpected error: -1(Operation not permitted)");
 
     @ParameterizedTest
     @CsvSource(delimiter = '|', quoteCharacter = '`', textBlock = """
@@ -68,14 +71,18 @@ class CriuLogTest {
         Error (criu/somewhere.c:1): a thing nobody knows | CRIU_FAILED
         """)
     void linesGiveReasons(String line, FailureReason reason) {
-        CriuLog log = CriuLog.of(List.of("(00.01) Warn  (criu/x.c:1): odd", HARMLESS, line, "(00.5) Dumping"));
+        CriuLog log = logged("(00.01) Warn  (criu/x.c:1): odd", line, "(00.5) Dumping");
         assertEquals(reason, log.reason());
         assertEquals(List.of(line), log.decisive());
     }
 
+    private static CriuLog logged(String... lines) {
+        return CriuLog.of(Stream.concat(HARMLESS.stream(), Stream.of(lines)).toList());
+    }
+
     @Test
     void harmlessLinesAloneDecideNothing() {
-        assertEquals(FailureReason.CRIU_FAILED, CriuLog.of(List.of(HARMLESS)).reason());
+        assertEquals(FailureReason.CRIU_FAILED, CriuLog.of(HARMLESS).reason());
         assertEquals(FailureReason.CRIU_FAILED, CriuLog.of(List.of()).reason());
     }
 
