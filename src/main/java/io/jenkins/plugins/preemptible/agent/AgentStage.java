@@ -364,6 +364,11 @@ public final class AgentStage {
         }
 
         @Override
+        Sandbox withoutEngine(EngineException why) {
+            return Sandbox.refused(why.getMessage());
+        }
+
+        @Override
         Sandbox act(Engine engine, StageId stage, Path exchange) {
             HostReport report = engine.check();
             if (!report.ok()) {

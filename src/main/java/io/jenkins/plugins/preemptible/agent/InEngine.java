@@ -34,7 +34,18 @@ abstract class InEngine<T> extends MasterToSlaveFileCallable<T> {
 
     @Override
     public T invoke(File home, VirtualChannel channel) throws IOException {
-        return act(Engine.open(home.toPath()), StageId.parse(id), home.toPath().resolve("exchange").resolve(id));
+        Engine engine;
+        try {
+            engine = Engine.open(home.toPath());
+        } catch (EngineException x) {
+            return withoutEngine(x);
+        }
+        return act(engine, StageId.parse(id), home.toPath().resolve("exchange").resolve(id));
+    }
+
+    /** What is answered when nothing can be told of any stage here; else the caller takes the agent for one that is away. */
+    T withoutEngine(EngineException why) {
+        throw why;
     }
 
     abstract T act(Engine engine, StageId stage, Path exchange) throws IOException;

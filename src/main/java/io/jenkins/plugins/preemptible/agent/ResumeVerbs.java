@@ -4,6 +4,7 @@ import io.jenkins.plugins.preemptible.agent.AgentStage.Restore;
 import io.jenkins.plugins.preemptible.engine.Engine;
 import io.jenkins.plugins.preemptible.engine.EngineException;
 import io.jenkins.plugins.preemptible.engine.ResumeReport;
+import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
@@ -54,7 +55,7 @@ final class ResumeVerbs {
                         return null;
                 }
             } catch (EngineException x) {
-                return Restore.refused(AgentStage.Refusal.of(x));
+                return refused(x);
             }
         }
     }
@@ -80,11 +81,19 @@ final class ResumeVerbs {
                         stage,
                         engine.resume(exchange.resolve(AgentStage.IMAGE_FILE), ImageKey.parse(key)));
             } catch (EngineException x) {
-                return Restore.refused(AgentStage.Refusal.of(x));
+                return refused(x);
             } finally {
                 PrivateFolder.remove(exchange);
             }
         }
+    }
+
+    private static Restore refused(EngineException why) {
+        if (why.reason() == FailureReason.NO_ANSWER) {
+            // It says nothing of the stage: the caller waits, as for an agent that is away.
+            throw why;
+        }
+        return Restore.refused(AgentStage.Refusal.of(why));
     }
 
     private static Restore running(Engine engine, StageId stage) {

@@ -79,6 +79,7 @@ public class Engine {
      * Opens a home folder, which is made for its owner only when it is not there.
      *
      * @throws UncheckedIOException when it cannot be made
+     * @throws EngineException {@link FailureReason#NO_ANSWER}, for a user without root's rights
      */
     public static Engine open(Path home) {
         if (!HostProcess.isRoot()) {

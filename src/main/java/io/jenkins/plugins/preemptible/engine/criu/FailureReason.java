@@ -40,6 +40,8 @@ public enum FailureReason {
     PID_TAKEN("A process id of the stage is taken on this host", "Resume again"),
     NO_SPACE("There is no space left where the image has to go", "Free some space or choose another folder; the stage's memory has to fit"),
     NO_RIGHTS("The rights of this user do not suffice", "Run as root, or have the administrator set up the privileged part"),
+    NO_ANSWER("The privileged part of this host gives no answer",
+            "Let an administrator look at sudo and its rule for this user, or call 'preempt install-helper' again"),
     CRIU_MISSING("CRIU was not found on this host", "Run .ci/setup in a checkout of this project, or install criu 4.2 or newer"),
     CRIU_UNUSABLE("The installed CRIU does not work with this kernel", "Run .ci/setup in a checkout of this project, which builds a newer one"),
     NO_FREEZER("Neither a cgroup freezer nor signals could freeze the stage", "Mount a cgroup hierarchy with a freezer that this user may write to"),
@@ -125,7 +127,8 @@ public enum FailureReason {
     OTHER_USER("A process of the stage belongs to another user or group, and without CAP_SYS_RESOURCE CRIU cannot read its limits",
             "Give the agent CAP_SYS_RESOURCE (containers: --cap-add SYS_RESOURCE), or run the whole stage as one user", true),
     MEMORY_ONLY("This host keeps suspended stages in memory only and makes no images",
-            "Images are made where the agent's process runs as root, with CRIU and without PREEMPTIBLE_CHECKPOINTS=off;"
+            "Images are made with CRIU where the agent's process runs as root or its privileged part makes them, and without"
+                    + " PREEMPTIBLE_CHECKPOINTS=off;"
                     + " let an agent be root only where all its jobs are trusted", true),
     MEMORY_SHORT("The host has less free memory than the floor and keeps suspended stages in memory only",
             "Free some memory, or lower the floor");

@@ -33,7 +33,7 @@ public final class HelperFreezer implements Freezer {
         this.id = id;
         this.part = PrivilegedPart.find()
                 .orElseThrow(() -> new EngineException(
-                        FailureReason.NO_RIGHTS, "the privileged part that runs " + id + " is gone from this host"));
+                        FailureReason.NO_ANSWER, "the privileged part that runs " + id + " is gone from this host"));
     }
 
     public StageId id() {

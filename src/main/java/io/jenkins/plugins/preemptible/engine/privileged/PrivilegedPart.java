@@ -55,7 +55,7 @@ public record PrivilegedPart(Path program, Path sudo) {
         private static final long serialVersionUID = 1L;
 
         Unanswered(String detail, Throwable cause) {
-            super(FailureReason.NO_RIGHTS, detail, List.of(), cause);
+            super(FailureReason.NO_ANSWER, detail, List.of(), cause);
         }
     }
 
@@ -90,14 +90,19 @@ public record PrivilegedPart(Path program, Path sudo) {
      */
     public record Seen(String state, long init, String group) {}
 
-    /** The CRIU of the level "checkpoints"; empty when the installed level keeps stages in memory only, or none answers. */
+    /**
+     * The CRIU of the level "checkpoints"; empty when the installed level keeps stages in memory only, or is of another
+     * version.
+     *
+     * @throws EngineException when it does not say: the stages of one level must not be taken for those of the other
+     */
     public Optional<Path> checkpoints() {
         try {
             HelperAnswer version = call(Verb.VERSION, null);
             return version.number("protocol") == PROTOCOL && version.text("level").equals("checkpoints")
                     ? Optional.of(Path.of(version.text("criu")))
                     : Optional.empty();
-        } catch (EngineException | IOException e) {
+        } catch (IOException e) {
             return Optional.empty();
         }
     }
