@@ -411,7 +411,7 @@ public final class Sealing {
             if (memoryOnly) {
                 return "The stage is lost, as a running one would be: the agent '" + node + "' keeps suspended stages in"
                         + " memory only, and its host has restarted or killed this one's processes. Suspended stages"
-                        + " outlive that on agents that make images: those that run as root, with CRIU";
+                        + " outlive that on agents that make images with CRIU: those that run as root or whose privileged part makes them";
             }
             return "The stage is lost, as a running one would be: its processes were frozen in the memory of the agent '"
                     + node + "', which has restarted or killed them before their image was sealed";
