@@ -102,8 +102,12 @@ class AflTest extends OneAgent {
         j.assertBuildStatusSuccess(j.waitForCompletion(victim));
         assertThat(Rig.log(victim), containsString("exit codes 0 0"));
         assertCountedOn(victim);
-        Rig.assertNothingLeft(agent, fuzz);
+        nothingLeft(fuzz);
         return victim;
+    }
+
+    void nothingLeft(WorkflowJob job) {
+        Rig.assertNothingLeft(agent, job);
     }
 
     /** Fuzzes until the limit of executions, and says once a second how far it is. */
