@@ -36,6 +36,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import jenkins.advancedqueue.JobGroup;
 import jenkins.advancedqueue.PriorityConfiguration;
 import jenkins.advancedqueue.jobinclusion.strategy.AllJobsJobInclusionStrategy;
@@ -76,7 +77,9 @@ final class Rig {
     static void assumeSuspendable() throws IOException {
         StagesSeen.forget();
         if (checked == null) {
-            checked = Engine.open(Files.createTempDirectory("preemptible-check")).check();
+            Engine engine = Engine.open(Files.createTempDirectory("preemptible-check"));
+            // CRIU's own check fails for a moment, too, while somebody else mounts what it does not understand.
+            checked = Stream.generate(engine::check).limit(5).filter(HostReport::ok).findFirst().orElseGet(engine::check);
         }
         HostReport report = checked;
         assumeTrue(

@@ -118,6 +118,15 @@ final class RootlessAgent implements AutoCloseable {
         return () -> Files.move(aside, place.rule());
     }
 
+    /** Waits until the agent's rehearsal is over: what is left of one that is cut off goes with the next one only. */
+    void awaitRehearsed() {
+        Path stages = home.resolve("agent/preemptible/rehearsal/stages");
+        await("the rehearsal is over").atMost(Rig.PATIENCE).until(() -> Files.isDirectory(stages)
+                && entries(stages, 1).isEmpty()
+                && entries(place.store(), 2).stream().noneMatch(
+                        stage -> stage.getFileName().toString().startsWith("rehearsal-")));
+    }
+
     /** The command lines of all processes of the user. */
     String processes() {
         return HostTool.run(20, List.of(tool("ps"), "-u", user, "-o", "args")).text();

@@ -35,6 +35,7 @@ class RootlessRestartTest extends Restarts {
                     new Rig(j), "low", Rig.LABEL,
                     nested ? Rig.nested(Rig.endless(), "sh 'touch after'") : Rig.own(Rig.endless()));
             Rig.awaitSealed(build(j, "low"), 1);
+            rootless.awaitRehearsed();
         });
         sessions.then(j -> {
             assertEquals(StageState.SUSPENDED, Rig.awaitState(StageState.SUSPENDED).state());

@@ -23,6 +23,9 @@ import org.htmlunit.html.HtmlForm;
 import org.htmlunit.html.HtmlInput;
 import org.htmlunit.html.HtmlPage;
 import org.htmlunit.util.NameValuePair;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.jvnet.hudson.test.JenkinsRule;
@@ -35,13 +38,29 @@ class FolderBestPriorityTest {
 
     private static final String FIELD = "_.bestPriority";
 
-    private JenkinsRule j;
+    private static JenkinsRule j;
     private Folder team;
     private Folder inner;
 
-    @BeforeEach
-    void folders(JenkinsRule rule) throws Exception {
+    @BeforeAll
+    static void start(JenkinsRule rule) {
         j = rule;
+    }
+
+    @AfterAll
+    static void stop() throws Exception {
+        j.after();
+    }
+
+    @AfterEach
+    void clear() throws Exception {
+        // Not by the field: a reload makes another object of it.
+        j.jenkins.getItem("team").delete();
+        PreemptibleConfiguration.get().setBestPriority(0);
+    }
+
+    @BeforeEach
+    void folders() throws Exception {
         team = j.createProject(Folder.class, "team");
         inner = team.createProject(Folder.class, "inner");
         j.jenkins.setSecurityRealm(j.createDummySecurityRealm());
