@@ -43,7 +43,8 @@ public final class Suspension {
     /** CRIU refused: the cause seldom goes away by itself. */
     static final long REFUSED_RETRY_MILLIS = TimeUnit.MINUTES.toMillis(5);
     /** A connection or a lock that is there now may be gone by then. */
-    private static final long PASSING_RETRY_MILLIS = TimeUnit.SECONDS.toMillis(30);
+    private static final long PASSING_RETRY_MILLIS =
+            Long.getLong(Suspension.class.getName() + ".passingRetryMillis", TimeUnit.SECONDS.toMillis(30));
     private static final Set<String> JUST_BUSY = Set.of("OBJECTION", "STAGE_BUSY", "ENTERING");
 
     /**

@@ -46,6 +46,10 @@ import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 @Tag("acceptance")
 class InMemoryOnlyTest extends OneAgent {
 
+    static {
+        System.setProperty("io.jenkins.plugins.preemptible.lifecycle.Suspension.passingRetryMillis", "1000");
+    }
+
     static final String FROM_FROZEN = "from the processes that were still frozen in the agent's memory";
     static final String TOLD = "keeps suspended stages in memory only: a restart of its host loses";
 
@@ -189,8 +193,9 @@ class InMemoryOnlyTest extends OneAgent {
         start(Rig.own(Rig.endless()));
         WorkflowRun waiting = Rig.start(rig.pipeline("waits", 1, Rig.preemptor()));
         Rig.awaitLog(waiting, Reason.MEMORY_SHORT.sentence());
+        // The period of a refusal is over by then, and so is that in which the queue is looked at anyway.
         await("it is not tried again")
-                .during(Duration.ofSeconds(10))
+                .during(Duration.ofSeconds(6))
                 .atMost(Rig.PATIENCE)
                 .until(() -> times(Rig.log(victim), "Suspending this stage for") <= 1);
         assertEquals(StageState.RUNNING, Rig.awaitState(StageState.RUNNING).state());

@@ -121,8 +121,10 @@ class StageRegistryTest {
             again.update(A, s -> s.suspensions++);
         }
         assertEquals(2 + broken.size(), files().size(), "put aside, not lost: " + files());
-        Files.copy(folder.resolve(A + ".xml"), folder.resolve("fourth-00000000.xml"));
-        assertEquals(2, new StageRegistry().all().size(), "a file under another's name is none");
+        Path misnamed = folder.resolve("fourth-00000000.xml");
+        Files.writeString(misnamed, Files.readString(folder.resolve(A + ".xml")).replace("/w<", "/other<"));
+        assertEquals("/w", new StageRegistry().find(A).workspace(), "a file under another's name is none");
+        assertFalse(Files.exists(misnamed), "it is put aside");
     }
 
     @Test
