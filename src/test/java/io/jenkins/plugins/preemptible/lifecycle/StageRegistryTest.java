@@ -154,6 +154,7 @@ class StageRegistryTest {
         assertEquals(Set.of(A + ".xml"), files());
         again.jobMoved("job", "folder/job");
         assertEquals("a key", new StageRegistry().keptKey(A).getPlainText());
+        assertThat(Files.readString(folder.resolve(A + ".xml")), containsString("<runId>folder/job#1</runId>"));
     }
 
     @Test
