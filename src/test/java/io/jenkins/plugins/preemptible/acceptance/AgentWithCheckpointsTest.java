@@ -31,9 +31,15 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 
-/** On an agent whose process runs as an ordinary user, with the privileged part of the level that makes checkpoints. */
+/**
+ * On an agent whose process runs as an ordinary user, with the privileged part of the level that makes checkpoints.
+ *
+ * <p>Not beside other tests in a checkout below a folder like /root: mounts of theirs, which this user cannot reach, hinder
+ * its restores.
+ */
 @WithJenkins
 @Tag("acceptance")
+@Tag("soak")
 class AgentWithCheckpointsTest extends OneAgent {
 
     static {
