@@ -155,7 +155,10 @@ final class RootlessAgent implements AutoCloseable {
     public void close() throws Exception {
         HostTool.run(20, List.of(tool("pkill"), "-9", "-u", user));
         place.remove();
-        HostTool.run(60, List.of(tool("userdel"), user));
+        // Refused as long as the kernel ends the last of the user's processes.
+        await("the user is removed")
+                .atMost(Rig.PATIENCE)
+                .until(() -> HostTool.run(60, List.of(tool("userdel"), user)).ok());
         StageFolder.delete(base);
     }
 
