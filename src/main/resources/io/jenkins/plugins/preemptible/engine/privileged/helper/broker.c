@@ -66,6 +66,7 @@ static int open_mapped(const struct mapped_file *wanted, const struct namespace_
 
 noreturn void be_broker(int socket, const struct record *record, const struct caller *caller)
 {
+	close_folders();
 	if (!keep_one_capability(caller))
 		_exit(NOT_ENTERED);
 	struct mapped_file wanted;

@@ -61,7 +61,8 @@ struct words {
  */
 static void read_words(struct words *words)
 {
-	words->text = malloc(LARGEST_WORDS);
+	/* Ends with a NUL, whatever follows the last word. */
+	words->text = calloc(1, LARGEST_WORDS + 1);
 	if (!words->text)
 		refuse_errno(BAD_SPEC, "there is no memory for the request");
 	size_t ends = 0, wanted = 0;
@@ -212,6 +213,8 @@ static bool set_environment(const struct caller *caller, bool dumping)
 static noreturn void be_criu(const struct errand *errand)
 {
 	bool dumping = errand->mounts == NULL;
+	/* The user's folders may lie where nobody answers: a process that waits there holds no lock. */
+	close_folders();
 	int told = moved(errand->told);
 	char tree[16];
 	/* The mounts are root's: nothing in the user namespace can take one away or look below it. */
@@ -447,19 +450,45 @@ int dump_stage(int stage, const struct record *record, const struct caller *call
 
 /* --- restore ----------------------------------------------------------------------------------------------------- */
 
-static char *read_text(const char *path)
+/*
+ * All of it, in a buffer that the next call uses again; NULL with errno. How long a status is, its process chooses: 65536
+ * groups are more than half a megabyte, and what counts stands behind them.
+ */
+static const char *read_text(const char *path)
 {
-	static char text[65536];
+	static char *text;
+	static size_t size;
 	int file = open(path, O_RDONLY | O_CLOEXEC);
 	size_t length = 0;
-	ssize_t got;
-	if (file < 0)
-		return NULL;
-	while (length < sizeof text - 1 && (got = read(file, text + length, sizeof text - 1 - length)) > 0)
+	ssize_t got = -1;
+	while (file >= 0) {
+		if (size - length < 4096) {
+			char *longer = realloc(text, size + 65536);
+			if (!longer)
+				break;
+			text = longer;
+			size += 65536;
+		}
+		got = read(file, text + length, size - length - 1);
+		if (got <= 0)
+			break;
 		length += (size_t) got;
-	close(file);
+	}
+	int why = errno;
+	if (file >= 0)
+		close(file);
+	errno = why;
+	if (got != 0)
+		return NULL;
 	text[length] = '\0';
 	return text;
+}
+
+/* The host's id of a process, and the next inner one. False for one that has the host's alone. */
+static bool is_inner(const char *status, int *outer, int *inner)
+{
+	const char *numbers = strstr(status, "\nNSpid:\t");
+	return numbers && sscanf(numbers, " NSpid: %d%*[\t]%d", outer, inner) == 2;
 }
 
 static bool has_line(const char *text, const char *line)
@@ -515,12 +544,17 @@ static bool look_at(pid_t thread, struct look *look)
 	char path[64], ids[2][80];
 	snprintf(path, sizeof path, "/proc/%d/status", (int) thread);
 	const char *status = read_text(path);
-	const char *numbers = status ? strstr(status, "\nNSpid:\t") : NULL;
 	int outer, inner;
-	/* It ended meanwhile. */
-	if (!numbers || strstr(status, "\nState:\tZ") || strstr(status, "\nState:\tX"))
+	/* It ended meanwhile. What cannot be read for another reason could be anything. */
+	if (!status && (errno == ENOENT || errno == ESRCH))
 		return true;
-	if (sscanf(numbers, " NSpid: %d%*[\t]%d", &outer, &inner) != 2) {
+	if (!status || !strstr(status, "\nNSpid:\t")) {
+		snprintf(look->fault, sizeof look->fault, "the rights of thread %d cannot be told", (int) thread);
+		return false;
+	}
+	if (strstr(status, "\nState:\tZ") || strstr(status, "\nState:\tX"))
+		return true;
+	if (!is_inner(status, &outer, &inner)) {
 		look->others++;
 		return true;
 	}
@@ -577,22 +611,13 @@ static bool look_at_all(const struct stage_group *group, struct look *look)
 }
 
 /* What a criu that somebody took over could have left; the stage's own are in a PID namespace below the host's. */
-static void kill_others(const struct stage_group *group)
+static bool is_other(pid_t process)
 {
-	char path[GROUP_PATH + 32];
-	snprintf(path, sizeof path, "%s/cgroup.procs", group->path);
-	FILE *in = fopen(path, "re");
-	int process;
-	while (in && fscanf(in, "%d", &process) == 1) {
-		char file[64];
-		int outer, inner;
-		snprintf(file, sizeof file, "/proc/%d/status", process);
-		const char *status = read_text(file), *numbers = status ? strstr(status, "\nNSpid:\t") : NULL;
-		if (numbers && sscanf(numbers, " NSpid: %d%*[\t]%d", &outer, &inner) != 2)
-			kill(process, SIGKILL);
-	}
-	if (in)
-		fclose(in);
+	char path[64];
+	int outer, inner;
+	snprintf(path, sizeof path, "/proc/%d/status", (int) process);
+	const char *status = read_text(path);
+	return status && !is_inner(status, &outer, &inner);
 }
 
 static noreturn void refuse_restored(const struct record *record, const char *reason, const char *fault)
@@ -616,7 +641,7 @@ static void look_again(struct record *record, const struct caller *caller)
 			close(folder);
 			return;
 		}
-		kill_others(&record->group);
+		kill_each(folder, is_other);
 		thaw(folder);
 		nanosleep(&(struct timespec){.tv_nsec = 2 * 1000 * 1000}, NULL);
 	}
@@ -628,7 +653,8 @@ static int make_fifo(const char *path, uid_t owner)
 {
 	if (mkfifo(path, 0600) != 0)
 		refuse_errno(LAUNCH_FAILED, "a FIFO cannot be made");
-	int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	/* Its other end may fill or empty it: nothing waits for that. */
+	int fd = open(path, O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || fchown(fd, owner, owner) != 0)
 		refuse_errno(LAUNCH_FAILED, "a FIFO cannot be made");
 	return fd;
@@ -703,7 +729,7 @@ void restore_stage(int stage, struct record *record, const struct caller *caller
 		note_namespaces(record);
 		if (record->namespaces[USER].inode != user.inode || record->namespaces[PID].inode != look.pids.inode)
 			refuse_restored(record, IMAGE_UNUSABLE, "its init is in other namespaces");
-		record->state = RUNNING;
+		/* Not RUNNING yet: nobody enters while criu is there, not even when this process is killed now. */
 		write_record(stage, record);
 		thaw(folder);
 		if (write(go, "go\n", 3) != 3)
@@ -725,6 +751,8 @@ void restore_stage(int stage, struct record *record, const struct caller *caller
 		refuse(CRIU_FAILED, "code %d", code);
 	}
 	look_again(record, caller);
+	record->state = RUNNING;
+	write_record(stage, record);
 	close(folder);
 	close(space);
 }

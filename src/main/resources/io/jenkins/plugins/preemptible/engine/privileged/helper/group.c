@@ -245,7 +245,7 @@ static bool has(int folder, pid_t pid)
  * Kills the processes one by one, as processes: cgroup.kill sends its signal to the first thread of each, which may have
  * ended before the others. Listed after its handle was opened, a process is the group's: while it is, nobody else has its id.
  */
-static void kill_each(int folder)
+void kill_each(int folder, bool (*chosen)(pid_t process))
 {
 	FILE *in = fdopen(open_file(folder, "cgroup.procs", O_RDONLY), "r");
 	int pid;
@@ -253,7 +253,7 @@ static void kill_each(int folder)
 		int handle = pid > 1 ? (int) syscall(SYS_pidfd_open, pid, 0) : -1;
 		if (handle < 0)
 			continue;
-		if (has(folder, pid))
+		if (has(folder, pid) && (!chosen || chosen(pid)))
 			syscall(SYS_pidfd_send_signal, handle, SIGKILL, NULL, 0);
 		close(handle);
 	}
@@ -270,7 +270,7 @@ bool kill_group(const struct stage_group *group)
 	put(folder, "cgroup.kill", "1");
 	bool empty = await(folder, "populated 0", 200);
 	while (!empty && now_ms() < end) {
-		kill_each(folder);
+		kill_each(folder, NULL);
 		empty = await(folder, "populated 0", 200);
 	}
 	close(folder);

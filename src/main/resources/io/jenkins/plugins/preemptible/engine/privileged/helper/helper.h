@@ -133,6 +133,9 @@ void thaw(int folder);
 /* Puts the calling process into it. */
 void join(int folder);
 
+/* Kills the processes that are in it, or those of them that are chosen. */
+void kill_each(int folder, bool (*chosen)(pid_t process));
+
 /* Kills everything in it, waits for the end and removes it. False after fifteen seconds. */
 bool kill_group(const struct stage_group *group);
 
@@ -265,11 +268,9 @@ void open_namespaces(const struct record *record, int spaces[NAMESPACES]);
 
 /* --- mounts.c ---------------------------------------------------------------------------------------------------- */
 
-#define MOST_MOUNTS 1024
-
 struct host_mounts {
 	int count;
-	char *at[MOST_MOUNTS];
+	char **at;
 };
 
 /* Where criu's view of the host is mounted, in a mount namespace of each call's own. */

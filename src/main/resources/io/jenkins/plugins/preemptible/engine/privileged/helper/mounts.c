@@ -23,7 +23,9 @@ struct mount_line {
 	char kind[64];
 };
 
-static struct mount_line lines[MOST_MOUNTS];
+/* As many as there are: a user may mount a thousand with FUSE, and the others' stages must not miss theirs. */
+static struct mount_line *lines;
+static int room;
 
 /* Blank, tab, newline and backslash stand in mountinfo as three octal digits. */
 static void unescape(char *text)
@@ -51,10 +53,16 @@ static int read_mounts(void)
 		return -1;
 	while (count >= 0 && getline(&line, &size, in) > 0) {
 		const char *rest = strstr(line, " - ");
-		if (count == MOST_MOUNTS) {
-			errno = E2BIG;
-			count = -1;
-		} else if (rest && sscanf(line, "%d %*d %*s %*s %4095s", &lines[count].id, lines[count].at) == 2
+		if (count == room) {
+			struct mount_line *more = reallocarray(lines, (size_t) room + 256, sizeof *lines);
+			if (!more) {
+				count = -1;
+				break;
+			}
+			lines = more;
+			room += 256;
+		}
+		if (rest && sscanf(line, "%d %*d %*s %*s %4095s", &lines[count].id, lines[count].at) == 2
 			   && sscanf(rest, " - %63s", lines[count].kind) == 1) {
 			unescape(lines[count++].at);
 		}
@@ -70,7 +78,8 @@ static int open_mount(const struct mount_line *line)
 	struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
 	struct statx seen;
 	int fd = (int) syscall(SYS_openat2, AT_FDCWD, line->at, &how, sizeof how);
-	if (fd >= 0 && statx(fd, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, STATX_MNT_ID, &seen) == 0
+	/* Of the file itself nothing is asked: a FUSE of somebody else's refuses that, or never answers. */
+	if (fd >= 0 && statx(fd, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC, 0, &seen) == 0
 	    && (seen.stx_mask & STATX_MNT_ID) && seen.stx_mnt_id == (unsigned) line->id
 	    && (seen.stx_attributes & STATX_ATTR_MOUNT_ROOT))
 		return fd;
@@ -109,19 +118,20 @@ static void descriptor_path(char path[64], int fd)
 
 bool take_out_mounts(bool host_tmp)
 {
-	/* With one go those below it: then the list is another. */
+	/* Once more where one lay on another of the same path. */
 	for (bool again = true; again;) {
 		int count = read_mounts();
 		if (count < 0)
 			return false;
 		again = false;
-		for (int which = count - 1; which >= 0 && !again; which--) {
+		/* Outer ones first, which take along what is below: so no path leads through one that does not answer. */
+		for (int which = 0; which < count; which++) {
 			int fd = is_unwanted(&lines[which], host_tmp) ? open_mount(&lines[which]) : -1;
 			char path[64];
 			if (fd < 0)
 				continue;
 			descriptor_path(path, fd);
-			again = umount2(path, MNT_DETACH) == 0;
+			again = umount2(path, MNT_DETACH) == 0 || again;
 			close(fd);
 		}
 	}
@@ -175,6 +185,9 @@ bool fill_yard(struct host_mounts *mounts)
 	if (count < 0)
 		return false;
 	mounts->count = 0;
+	mounts->at = calloc((size_t) count + 1, sizeof *mounts->at);
+	if (!mounts->at)
+		return false;
 	for (int which = 0; which < count; which++) {
 		if (strcmp(lines[which].at, "/") == 0 || is_below(lines[which].at, "/proc") || is_unwanted(&lines[which], true))
 			continue;

@@ -35,6 +35,9 @@
 #define TMP_SIZE "25%"
 #define SHM_SIZE "50%"
 
+/* Of the mounts and the namespaces of a start. */
+#define MAKE_LIMIT_MS 20000
+
 /* By this source the engine tells the stage's own mounts from the host's; criu keeps it. */
 #define SOURCE "preemptible"
 
@@ -196,6 +199,8 @@ static noreturn void be_mounter(const struct record *record, const struct caller
 				const struct start_pipes *pipes)
 {
 	int told = pipes->said[1];
+	/* The host's mounts, and the user's program, may lie where nobody answers: who waits there holds no lock. */
+	close_folders();
 	int folder = open_group(&record->group);
 	if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0
 	    || !take_out_mounts(keeps_host_tmp))
@@ -221,6 +226,13 @@ static noreturn void be_mounter(const struct record *record, const struct caller
 	if (write(pipes->number[1], &number, sizeof number) != sizeof number)
 		_exit(NOT_ENTERED);
 	_exit(DONE);
+}
+
+/* Nothing is in the way of it but a host's mount that does not answer, or a stop by the user's substitute. */
+static bool hear(int from, void *to, size_t length)
+{
+	struct pollfd heard = {.fd = from, .events = POLLIN};
+	return poll(&heard, 1, MAKE_LIMIT_MS) == 1 && read(from, to, length) == (ssize_t) length;
 }
 
 static noreturn void refuse_trouble(const struct record *record, int told)
@@ -253,12 +265,15 @@ static int make_init(struct record *record, const struct caller *caller, const s
 	*told = pipes.said[0];
 	int status;
 	struct trouble ready;
-	if (read(pipes.number[0], &record->init, sizeof record->init) != sizeof record->init
-	    || waitpid(mounter, &status, 0) != mounter || status != 0)
+	if (!hear(pipes.number[0], &record->init, sizeof record->init)) {
+		kill(mounter, SIGKILL);
+		refuse_trouble(record, *told);
+	}
+	if (waitpid(mounter, &status, 0) != mounter || status != 0)
 		refuse_trouble(record, *told);
 	close(pipes.number[0]);
 	write_maps(caller, record->init);
-	if (write(pipes.go[1], "1", 1) != 1 || read(*told, &ready, sizeof ready) != sizeof ready)
+	if (write(pipes.go[1], "1", 1) != 1 || !hear(*told, &ready, sizeof ready))
 		refuse_trouble(record, *told);
 	if (ready.number != 0 || ready.what[0] != '\0') {
 		ready.what[sizeof ready.what - 1] = '\0';
