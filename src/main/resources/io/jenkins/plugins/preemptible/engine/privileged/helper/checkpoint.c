@@ -622,6 +622,11 @@ static bool is_other(pid_t process)
 
 static noreturn void refuse_restored(const struct record *record, const char *reason, const char *fault)
 {
+	/* Their init ends when nobody of its namespace waits to be collected; orphans of criu's do so here. */
+	signal(SIGCHLD, SIG_IGN);
+	prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
 	kill_group(&record->group);
 	refuse(reason, "the stage is not let run: %s", fault);
 }
@@ -738,6 +743,7 @@ void restore_stage(int stage, struct record *record, const struct caller *caller
 	bool ended = await_end(handle, said ? END_LIMIT_MS : 0);
 	if (!said || !ended) {
 		bool late = !ended;
+		prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
 		kill_group(&record->group);
 		int code = code_of((pid_t) criu);
 		if (late)
