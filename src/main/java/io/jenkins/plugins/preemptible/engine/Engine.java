@@ -1,6 +1,5 @@
 package io.jenkins.plugins.preemptible.engine;
 
-import io.jenkins.plugins.preemptible.engine.criu.CriuOptions;
 import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
@@ -12,6 +11,7 @@ import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.HostReport;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
+import io.jenkins.plugins.preemptible.engine.preflight.InsideReader;
 import io.jenkins.plugins.preemptible.engine.preflight.Preflight;
 import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
 import io.jenkins.plugins.preemptible.engine.privileged.PrivilegedPart;
@@ -300,22 +300,26 @@ public class Engine {
 
     PreflightReport look(StageRecord record) {
         Freezer freezer = Stages.freezer(record).orElseThrow();
-        if (freezer instanceof HelperFreezer) {
-            // Nobody outside of the stage's user namespace may look into its processes: CRIU finds what stands against a dump.
-            return new PreflightReport(List.of(), CriuOptions.PLAIN);
-        }
         StageFolder folder = stages.folder(StageId.parse(record.id()));
-        try {
+        try (InsideReader inside = inside(freezer, record)) {
             PreflightReport seen = Preflight.of(new Preflight.Subject(
                     record.init(),
                     freezer.pids(record.init()),
                     record.mounts(),
                     record.connections(),
-                    folder.images()));
+                    folder.images(),
+                    inside));
             return checkpoints() ? seen : seen.withoutDump();
         } catch (IOException e) {
             throw new UncheckedIOException("the processes of " + record.id() + " cannot be listed", e);
         }
+    }
+
+    // Nobody outside of the stage's user namespace may look into its processes.
+    private static InsideReader inside(Freezer freezer, StageRecord record) {
+        return freezer instanceof HelperFreezer helper
+                ? helper.part().inspect(helper.id(), record.init().pid())
+                : InsideReader.NONE;
     }
 
     /**

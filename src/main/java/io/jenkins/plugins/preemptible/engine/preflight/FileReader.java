@@ -4,8 +4,6 @@ import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Kind;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Mapping;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Mode;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.OpenFile;
-import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -44,12 +42,17 @@ final class FileReader {
     }
 
     private final Map<String, Facts> known = new ConcurrentHashMap<>();
+    private final ProcView proc;
+
+    FileReader(ProcView proc) {
+        this.proc = proc;
+    }
 
     /** The descriptors of a process; empty for a zombie or one that is gone. */
     List<OpenFile> files(long pid) {
         List<OpenFile> files = new ArrayList<>();
         Path folder = ProcFiles.of(pid).resolve("fd");
-        for (long number : ProcFiles.numbers(folder)) {
+        for (long number : proc.numbers(folder)) {
             file(pid, number).ifPresent(files::add);
         }
         return files;
@@ -58,20 +61,20 @@ final class FileReader {
     /** One descriptor; empty when it was closed meanwhile. */
     Optional<OpenFile> file(long pid, long number) {
         Path path = ProcFiles.of(pid).resolve("fd").resolve(Long.toString(number));
-        return ProcFiles.link(path).map(link -> link.startsWith("socket:")
+        return proc.link(path).map(link -> link.startsWith("socket:")
                 ? socket(path, (int) number, link)
                 : other(pid, path, (int) number, link));
     }
 
     private OpenFile socket(Path path, int number, String link) {
         String protocol = known.computeIfAbsent(link, l -> new Facts(
-                        Kind.SOCKET, l, "", 1, 0, SystemCalls.protocol(path.toString())))
+                        Kind.SOCKET, l, "", 1, 0, proc.protocol(path)))
                 .detail();
         return new OpenFile(number, link, Kind.SOCKET, Mode.BOTH, -1, link, "", 1, 0, -1, protocol);
     }
 
     private OpenFile other(long pid, Path path, int number, String link) {
-        String info = ProcFiles.text(ProcFiles.of(pid).resolve("fdinfo").resolve(Integer.toString(number)));
+        String info = proc.text(ProcFiles.of(pid).resolve("fdinfo").resolve(Integer.toString(number)));
         int mount = (int) ProcFiles.number(info, "mnt_id", -1);
         int flags = Integer.parseInt(ProcFiles.field(info, "flags").orElse("0"), 8);
         Mode mode = mode(flags);
@@ -133,42 +136,34 @@ final class FileReader {
         };
     }
 
-    private static Facts facts(Path path, String link) {
-        try {
-            Map<String, Object> attributes = Files.readAttributes(path, "unix:mode,rdev,nlink,size,dev,ino");
-            Kind kind =
-                    switch ((Integer) attributes.get("mode") & FORMAT) {
-                        case 0100000 -> Kind.REGULAR;
-                        case 0040000 -> Kind.FOLDER;
-                        case 0020000 -> Kind.CHARACTER;
-                        case 0060000 -> Kind.BLOCK;
-                        case 0010000 -> Kind.FIFO;
-                        default -> Kind.OTHER;
-                    };
-            boolean device = kind == Kind.CHARACTER || kind == Kind.BLOCK;
-            long size = ((Number) attributes.get("size")).longValue();
-            boolean ghost = kind == Kind.REGULAR && link.endsWith(" (deleted)");
-            return new Facts(
-                    kind,
-                    numbers((Long) attributes.get("dev")) + " " + attributes.get("ino"),
-                    device ? numbers((Long) attributes.get("rdev")) : "",
-                    ((Number) attributes.get("nlink")).longValue(),
-                    ghost ? SystemCalls.allocated(path.toString(), size) : size,
-                    "");
-        } catch (IOException e) {
-            return Facts.UNKNOWN;
-        }
+    private Facts facts(Path path, String link) {
+        return proc.status(path).map(s -> facts(s, link)).orElse(Facts.UNKNOWN);
     }
 
-    private static String numbers(long device) {
-        long major = (device >>> 8 & 0xfff) | (device >>> 32 & ~0xfffL);
-        long minor = (device & 0xff) | (device >>> 12 & ~0xffL);
-        return major + ":" + minor;
+    private static Facts facts(ProcView.Status status, String link) {
+        Kind kind =
+                switch (status.mode() & FORMAT) {
+                    case 0100000 -> Kind.REGULAR;
+                    case 0040000 -> Kind.FOLDER;
+                    case 0020000 -> Kind.CHARACTER;
+                    case 0060000 -> Kind.BLOCK;
+                    case 0010000 -> Kind.FIFO;
+                    default -> Kind.OTHER;
+                };
+        boolean device = kind == Kind.CHARACTER || kind == Kind.BLOCK;
+        boolean ghost = kind == Kind.REGULAR && link.endsWith(" (deleted)");
+        return new Facts(
+                kind,
+                status.device() + " " + status.inode(),
+                device ? status.special() : "",
+                status.links(),
+                ghost ? status.allocated() : status.size(),
+                "");
     }
 
     /** The mappings of a process that are shared, deleted, or of a device. */
-    static List<Mapping> mappings(long pid) {
-        String maps = ProcFiles.text(ProcFiles.of(pid).resolve("maps"));
+    List<Mapping> mappings(long pid) {
+        String maps = proc.text(ProcFiles.of(pid).resolve("maps"));
         List<Mapping> kept = new ArrayList<>();
         for (int start = 0; start < maps.length(); ) {
             int end = maps.indexOf('\n', start);
@@ -184,18 +179,15 @@ final class FileReader {
     }
 
     // A file in memory has no name, whatever its count says.
-    private static Mapping withLinks(long pid, String line, Mapping mapping) {
+    private Mapping withLinks(long pid, String line, Mapping mapping) {
         if (!mapping.deleted() || NAMELESS.matcher(mapping.path()).find()) {
             return mapping;
         }
         Path file = ProcFiles.of(pid).resolve("map_files").resolve(line.substring(0, line.indexOf(' ')));
-        try {
-            long links = ((Number) Files.getAttribute(file, "unix:nlink")).longValue();
-            return new Mapping(mapping.path(), mapping.shared(), mapping.identity(), mapping.bytes(), links);
-        } catch (IOException e) {
-            // Unmapped meanwhile, or not this user's to see.
-            return mapping;
-        }
+        // Else it was unmapped meanwhile, or is not this user's to see.
+        return proc.status(file)
+                .map(f -> new Mapping(mapping.path(), mapping.shared(), mapping.identity(), mapping.bytes(), f.links()))
+                .orElse(mapping);
     }
 
     // address perms offset dev inode path

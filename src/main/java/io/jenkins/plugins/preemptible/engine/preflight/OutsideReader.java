@@ -29,12 +29,12 @@ import java.util.Set;
 final class OutsideReader {
 
     private final List<Long> pids;
-    private final FileReader files;
+    private final ProcView proc = new ProcView(InsideReader.NONE);
+    private final FileReader files = new FileReader(proc);
 
     /** @param inside the processes of the tree */
-    OutsideReader(Set<Long> inside, FileReader files) {
-        this.files = files;
-        this.pids = ProcFiles.numbers(java.nio.file.Path.of("/proc")).stream()
+    OutsideReader(Set<Long> inside) {
+        this.pids = proc.numbers(java.nio.file.Path.of("/proc")).stream()
                 .filter(p -> !inside.contains(p))
                 .toList();
     }
@@ -93,15 +93,15 @@ final class OutsideReader {
     private List<Found> held(long pid, Wanted wanted) {
         List<Found> found = new ArrayList<>();
         java.nio.file.Path folder = ProcFiles.of(pid).resolve("fd");
-        for (long number : ProcFiles.numbers(folder)) {
-            String link = ProcFiles.link(folder.resolve(Long.toString(number))).orElse("");
+        for (long number : proc.numbers(folder)) {
+            String link = proc.link(folder.resolve(Long.toString(number))).orElse("");
             if (wanted.links.contains(link) || (wanted.terminals && link.endsWith("ptmx"))) {
                 files.file(pid, number).ifPresent(f -> found.add(
                         new Found(master(f) ? terminal(f.target()) : f.identity(), f.mode())));
             }
         }
         if (wanted.memory) {
-            FileReader.mappings(pid).stream()
+            files.mappings(pid).stream()
                     .filter(m -> wanted.links.contains(m.path()))
                     .forEach(m -> found.add(new Found(m.identity(), Mode.BOTH)));
         }

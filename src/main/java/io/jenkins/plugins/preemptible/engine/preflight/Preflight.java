@@ -31,9 +31,21 @@ public final class Preflight {
      * @param hostMounts the mount points that the image refers to, see {@code Mounts}
      * @param connections what becomes of TCP connections to the outside
      * @param imageFolder where CRIU's images will go; it need not exist yet
+     * @param inside reads what this process may not
      */
     public record Subject(
-            HostProcess init, List<Long> pids, List<String> hostMounts, Connections connections, Path imageFolder) {
+            HostProcess init,
+            List<Long> pids,
+            List<String> hostMounts,
+            Connections connections,
+            Path imageFolder,
+            InsideReader inside) {
+
+        /** Of a stage whose processes are this process's to look at. */
+        public Subject(
+                HostProcess init, List<Long> pids, List<String> hostMounts, Connections connections, Path imageFolder) {
+            this(init, pids, hostMounts, connections, imageFolder, InsideReader.NONE);
+        }
 
         public Subject {
             pids = List.copyOf(pids);

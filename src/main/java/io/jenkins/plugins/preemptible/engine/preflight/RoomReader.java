@@ -26,17 +26,17 @@ final class RoomReader {
 
     private RoomReader() {}
 
-    static Room read(Preflight.Subject subject, List<Member> members) {
+    static Room read(Preflight.Subject subject, List<Member> members, ProcView proc) {
         Path folder = subject.imageFolder().toAbsolutePath();
         while (!Files.exists(folder) && folder.getParent() != null) {
             folder = folder.getParent();
         }
-        long needed = memory(members) + ownMounts(subject);
+        long needed = memory(members) + ownMounts(subject, proc);
         long old = old(subject.imageFolder());
         return new Room(
                 needed,
                 folder.toFile().getUsableSpace() + old,
-                inMemory(folder) ? freeMemory() + old : Long.MAX_VALUE);
+                inMemory(folder) ? freeMemory(proc) + old : Long.MAX_VALUE);
     }
 
     // The images of the suspension before are removed first.
@@ -63,15 +63,14 @@ final class RoomReader {
     }
 
     // The host's mounts are only referred to; what the stage mounted for itself travels with it.
-    private static long ownMounts(Preflight.Subject subject) {
+    private static long ownMounts(Preflight.Subject subject, ProcView proc) {
         long pid = subject.init().pid();
-        return ProcFiles.lines(ProcFiles.of(pid).resolve("mountinfo"))
+        return proc.lines(ProcFiles.of(pid).resolve("mountinfo"))
                 .filter(l -> l.contains(" - tmpfs "))
                 .map(l -> unescape(l.split(" ")[4]))
                 .filter(p -> !subject.hostMounts().contains(p))
                 .distinct()
-                .map(p -> new File(ProcFiles.of(pid).resolve("root").toString(), p))
-                .mapToLong(f -> Math.max(0, f.getTotalSpace() - f.getFreeSpace()))
+                .mapToLong(p -> proc.used(ProcFiles.of(pid).resolve("root") + p))
                 .sum();
     }
 
@@ -89,7 +88,7 @@ final class RoomReader {
         }
     }
 
-    private static long freeMemory() {
-        return ProcFiles.number(ProcFiles.text(Path.of("/proc/meminfo")), "MemAvailable", Long.MAX_VALUE >> 10) * 1024;
+    private static long freeMemory(ProcView proc) {
+        return ProcFiles.number(proc.text(Path.of("/proc/meminfo")), "MemAvailable", Long.MAX_VALUE >> 10) * 1024;
     }
 }

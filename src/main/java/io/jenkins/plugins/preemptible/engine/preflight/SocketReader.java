@@ -29,7 +29,7 @@ final class SocketReader {
 
     private SocketReader() {}
 
-    static Sockets read(long init, List<Member> members) {
+    static Sockets read(long init, List<Member> members, ProcView proc) {
         Set<String> protocols = members.stream()
                 .flatMap(m -> m.files().stream())
                 .filter(f -> f.kind() == Kind.SOCKET)
@@ -41,14 +41,14 @@ final class SocketReader {
         Path net = ProcFiles.of(init).resolve("net");
         Map<Long, Inet> inet = new HashMap<>();
         if (any(protocols, "TCP")) {
-            Stream.of("tcp", "tcp6").forEach(t -> inet(ProcFiles.lines(net.resolve(t)), inet));
+            Stream.of("tcp", "tcp6").forEach(t -> inet(proc.lines(net.resolve(t)), inet));
         }
         Map<Long, Long> netlink = any(protocols, "NETLINK")
-                ? netlink(ProcFiles.lines(net.resolve("netlink")))
+                ? netlink(proc.lines(net.resolve("netlink")))
                 : Map.of();
         // The diagnosis speaks of the network that this process is in.
-        boolean same = ProcFiles.link(ProcFiles.of(init).resolve("ns/net"))
-                .equals(ProcFiles.link(Path.of("/proc/self/ns/net")));
+        boolean same = proc.link(ProcFiles.of(init).resolve("ns/net"))
+                .equals(proc.link(Path.of("/proc/self/ns/net")));
         Optional<Map<Long, Unix>> unix =
                 same && any(protocols, "UNIX") ? SystemCalls.unixSockets() : Optional.empty();
         return new Sockets(Map.copyOf(inet), Map.copyOf(unix.orElse(Map.of())), netlink, unix.isPresent());

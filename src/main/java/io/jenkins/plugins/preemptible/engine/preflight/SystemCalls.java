@@ -43,8 +43,6 @@ final class SystemCalls {
     // UDIAG_SHOW_NAME | UDIAG_SHOW_PEER | UDIAG_SHOW_ICONS | UDIAG_SHOW_RQLEN
     private static final int SHOW = 1 | 4 | 8 | 16;
     private static final int HEADER = 16;
-    // statfs(2)
-    private static final long MQUEUE = 0x19800202L;
     // statx(2): AT_FDCWD, STATX_BLOCKS, and where the blocks of 512 bytes stand in its buffer.
     private static final int CURRENT_FOLDER = -100;
     private static final int BLOCKS = 0x400;
@@ -100,11 +98,12 @@ final class SystemCalls {
         return number != null && Bound.C.syscall(number, pid, other, KCMP_FS) == 0;
     }
 
-    /** Whether a descriptor is a POSIX message queue. */
-    static boolean messageQueue(String descriptor) {
+    /** The type of the file system that a file is on, as statfs(2) numbers them. */
+    static Optional<Long> fileSystem(String path) {
         byte[] buffer = new byte[256];
-        return Bound.C.statfs(descriptor, buffer) == 0
-                && ByteBuffer.wrap(buffer).order(ByteOrder.nativeOrder()).getLong() == MQUEUE;
+        return Bound.C.statfs(path, buffer) == 0
+                ? Optional.of(ByteBuffer.wrap(buffer).order(ByteOrder.nativeOrder()).getLong())
+                : Optional.empty();
     }
 
     /** How many bytes a file really takes, holes left out; {@code otherwise} where that is not told. */

@@ -43,10 +43,13 @@ final class TreeReader {
     /** Those of the init where CRIU cannot read the limits of processes that have others; otherwise empty. */
     private final String ownIds;
 
-    private final FileReader files = new FileReader();
+    private final ProcView proc;
+    private final FileReader files;
 
     private TreeReader(Preflight.Subject subject) {
         this.subject = subject;
+        this.proc = new ProcView(subject.inside());
+        this.files = new FileReader(proc);
         this.init = subject.init().pid();
         this.ownIds = ownIds(init);
     }
@@ -62,27 +65,27 @@ final class TreeReader {
         List<Member> read = tree.parallelStream().map(s -> member(s, group)).toList();
         Set<Integer> mounts = mounts(read);
         List<Member> members = read.stream().map(m -> withQueues(m, mounts)).toList();
-        OutsideReader outside = new OutsideReader(inside, files);
+        OutsideReader outside = new OutsideReader(inside);
         return new TreeSnapshot(
                 members,
                 tree.isEmpty() ? List.of() : strangers(inside, outside),
                 mounts,
-                SocketReader.read(init, members),
+                SocketReader.read(init, members, proc),
                 outsideStill(outside.holders(members)),
-                RoomReader.read(subject, members));
+                RoomReader.read(subject, members, proc));
     }
 
     private Member member(Proc.Stat stat, Set<Long> group) {
         Path folder = ProcFiles.of(stat.pid());
         boolean inGroup = group.isEmpty() || group.contains(stat.pid()) || inGroupNow(stat.pid());
         if (stat.zombie()) {
-            boolean threads = ProcFiles.numbers(folder.resolve("task")).size() > 1;
+            boolean threads = proc.numbers(folder.resolve("task")).size() > 1;
             return new Member(stat.pid(), stat.comm(), 0, true, threads, Map.of(), List.of(), List.of(), 0, Traits.PLAIN);
         }
-        String status = ProcFiles.text(folder.resolve("status"));
+        String status = proc.text(folder.resolve("status"));
         Map<String, String> namespaces = new HashMap<>();
         for (String name : TreeSnapshot.NAMESPACES) {
-            ProcFiles.link(folder.resolve("ns").resolve(name)).ifPresent(l -> namespaces.put(name, l));
+            proc.link(folder.resolve("ns").resolve(name)).ifPresent(l -> namespaces.put(name, l));
         }
         long anonymous = ProcFiles.number(status, "RssAnon", 0) + ProcFiles.number(status, "VmSwap", 0);
         return new Member(
@@ -93,14 +96,14 @@ final class TreeReader {
                 false,
                 Map.copyOf(namespaces),
                 files.files(stat.pid()),
-                FileReader.mappings(stat.pid()),
+                files.mappings(stat.pid()),
                 anonymous * 1024,
                 traits(stat, status));
     }
 
     private Traits traits(Proc.Stat stat, String status) {
-        String personality = ProcFiles.text(ProcFiles.of(stat.pid()).resolve("personality")).trim();
-        boolean shares = stat.pid() != init && SystemCalls.shareFolder(stat.pid(), stat.ppid());
+        String personality = proc.text(ProcFiles.of(stat.pid()).resolve("personality")).trim();
+        boolean shares = stat.pid() != init && proc.shareFolder(stat.pid(), stat.ppid());
         return new Traits(
                 ownIds.isEmpty() || status.isEmpty() || ids(status).equals(ownIds) ? "" : idsForPeople(status),
                 personality.isEmpty() ? 0 : Long.parseLong(personality, 16),
@@ -109,12 +112,12 @@ final class TreeReader {
 
     // CRIU runs with the real ids of whoever started the stage, and so does the init. Without the capability prlimit(2)
     // wants the other's real, effective and saved ids to be these.
-    private static String ownIds(long init) {
-        String self = ProcFiles.text(Path.of("/proc/self/status"));
+    private String ownIds(long init) {
+        String self = proc.text(Path.of("/proc/self/status"));
         boolean capable = ProcFiles.field(self, "CapEff")
                 .map(set -> (Long.parseUnsignedLong(set, 16) >> CAP_SYS_RESOURCE & 1) == 1)
                 .orElse(true);
-        return capable ? "" : ids(ProcFiles.text(ProcFiles.of(init).resolve("status")));
+        return capable ? "" : ids(proc.text(ProcFiles.of(init).resolve("status")));
     }
 
     private static String ids(String status) {
@@ -135,13 +138,15 @@ final class TreeReader {
     }
 
     // Their mount is the kernel's own: no table has it.
-    private static Member withQueues(Member member, Set<Integer> mounts) {
+    private Member withQueues(Member member, Set<Integer> mounts) {
         if (member.files().stream().noneMatch(f -> onNoMount(f, mounts))) {
             return member;
         }
-        String folder = ProcFiles.of(member.pid()).resolve("fd") + "/";
+        Path folder = ProcFiles.of(member.pid()).resolve("fd");
         return member.withFiles(member.files().stream()
-                .map(f -> onNoMount(f, mounts) && SystemCalls.messageQueue(folder + f.number()) ? f.asQueue() : f)
+                .map(f -> onNoMount(f, mounts) && proc.messageQueue(folder.resolve(Integer.toString(f.number())))
+                        ? f.asQueue()
+                        : f)
                 .toList());
     }
 
@@ -152,13 +157,13 @@ final class TreeReader {
                 && !OutsideReader.memoryFile(file.link());
     }
 
-    private static long tracer(Path folder, String status) {
+    private long tracer(Path folder, String status) {
         long tracer = ProcFiles.number(status, "TracerPid", 0);
         if (tracer != 0 || ProcFiles.number(status, "Threads", 1) < 2) {
             return tracer;
         }
-        return ProcFiles.numbers(folder.resolve("task")).stream()
-                .map(t -> ProcFiles.text(folder.resolve("task").resolve(t.toString()).resolve("status")))
+        return proc.numbers(folder.resolve("task")).stream()
+                .map(t -> proc.text(folder.resolve("task").resolve(t.toString()).resolve("status")))
                 .mapToLong(s -> ProcFiles.number(s, "TracerPid", 0))
                 .filter(t -> t != 0)
                 .findFirst()
@@ -178,9 +183,9 @@ final class TreeReader {
                 });
     }
 
-    private static Map<String, String> groups(long pid) {
+    private Map<String, String> groups(long pid) {
         Map<String, String> groups = new HashMap<>();
-        ProcFiles.lines(ProcFiles.of(pid).resolve("cgroup")).forEach(line -> {
+        proc.lines(ProcFiles.of(pid).resolve("cgroup")).forEach(line -> {
             String[] parts = line.split(":", 3);
             if (parts.length == 3) {
                 groups.put(parts[0] + ":" + parts[1], parts[2]);
@@ -201,11 +206,11 @@ final class TreeReader {
                 });
             }
         }
-        String namespace = ProcFiles.link(ProcFiles.of(init).resolve("ns/pid")).orElse("");
-        boolean own = !ProcFiles.link(Path.of("/proc/self/ns/pid")).orElse(namespace).equals(namespace);
+        String namespace = proc.link(ProcFiles.of(init).resolve("ns/pid")).orElse("");
+        boolean own = !proc.link(Path.of("/proc/self/ns/pid")).orElse(namespace).equals(namespace);
         if (own) {
             for (long pid : outside.pids()) {
-                boolean same = ProcFiles.link(ProcFiles.of(pid).resolve("ns/pid")).orElse("").equals(namespace);
+                boolean same = proc.link(ProcFiles.of(pid).resolve("ns/pid")).orElse("").equals(namespace);
                 // In the group as well it is one that is just entering.
                 if (same && !told.contains(pid) && !inGroupNow(pid)) {
                     stranger(pid, Tie.IN_NAMESPACE, end).ifPresent(strangers::add);
@@ -219,13 +224,13 @@ final class TreeReader {
     // The namespace tells where the parents cannot, since one of them ended meanwhile.
     private Map<String, List<Holder>> outsideStill(Map<String, List<Holder>> holders) {
         Map<String, List<Holder>> still = new HashMap<>();
-        String namespace = ProcFiles.link(ProcFiles.of(init).resolve("ns/pid")).orElse("");
-        boolean own = !ProcFiles.link(Path.of("/proc/self/ns/pid")).orElse(namespace).equals(namespace);
+        String namespace = proc.link(ProcFiles.of(init).resolve("ns/pid")).orElse("");
+        boolean own = !proc.link(Path.of("/proc/self/ns/pid")).orElse(namespace).equals(namespace);
         holders.forEach((what, all) -> {
             List<Holder> strangers = all.stream()
                     .filter(h -> Proc.stat(h.pid()).map(s -> !s.zombie() && !below(s)).orElse(false))
                     .filter(h -> !own
-                            || !ProcFiles.link(ProcFiles.of(h.pid()).resolve("ns/pid")).orElse("").equals(namespace))
+                            || !proc.link(ProcFiles.of(h.pid()).resolve("ns/pid")).orElse("").equals(namespace))
                     .toList();
             if (!strangers.isEmpty()) {
                 still.put(what, strangers);
@@ -266,14 +271,14 @@ final class TreeReader {
         return false;
     }
 
-    private static Set<Integer> mounts(List<Member> members) {
+    private Set<Integer> mounts(List<Member> members) {
         Map<String, Long> one = new ConcurrentHashMap<>();
         for (Member member : members) {
             one.putIfAbsent(member.namespaces().getOrDefault("mnt", ""), member.pid());
         }
         Set<Integer> ids = new HashSet<>();
         for (long pid : one.values()) {
-            ProcFiles.lines(ProcFiles.of(pid).resolve("mountinfo"))
+            proc.lines(ProcFiles.of(pid).resolve("mountinfo"))
                     .map(l -> l.split(" ", 2)[0])
                     .map(Integer::valueOf)
                     .forEach(ids::add);

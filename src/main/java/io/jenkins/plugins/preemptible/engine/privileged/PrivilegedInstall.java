@@ -276,7 +276,8 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
                         "-DCHECKPOINTS",
                         "-DCRIU=\"" + library().resolve("criu") + "\"",
                         "-DPRELOAD=\"" + library().resolve("preload.so") + "\"",
-                        "-DHOOK=\"" + library().resolve("hook") + "\""));
+                        "-DHOOK=\"" + library().resolve("hook") + "\"",
+                        "-DREADER=\"" + library().resolve("reader") + "\""));
             }
             for (String source : sources) {
                 Path file = work.resolve(source);
@@ -297,7 +298,15 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
                 requireCompiled(HostTool.run(120, CLEAN, List.of(
                         compiler.toString(), "-std=gnu17", "-O2", "-Wall", "-Wextra", "-shared", "-fPIC",
                         "-o", work.resolve("preload.so").toString(), preload.toString())));
+                Path reader = work.resolve("reader.c");
+                try (InputStream in = PrivilegedInstall.class.getResourceAsStream("helper/reader.c")) {
+                    Files.copy(in, reader);
+                }
+                requireCompiled(HostTool.run(120, CLEAN, List.of(
+                        compiler.toString(), "-std=gnu17", "-O2", "-Wall", "-Wextra",
+                        "-o", work.resolve("reader").toString(), reader.toString())));
                 folder(library(), "rwxr-xr-x", "CRIU's library");
+                put(work.resolve("reader"), library().resolve("reader"), "rwxr-xr-x");
                 put(criu.toRealPath(), library().resolve("criu"), "rwxr-xr-x");
                 put(work.resolve("preload.so"), library().resolve("preload.so"), "rwxr-xr-x");
                 write(library().resolve("hook"), text("helper/hook"), "rwxr-xr-x");

@@ -3,6 +3,7 @@ package io.jenkins.plugins.preemptible.engine.privileged;
 import io.jenkins.plugins.preemptible.engine.EngineException;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
+import io.jenkins.plugins.preemptible.engine.preflight.InsideReader;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import java.io.File;
@@ -40,13 +41,15 @@ public record PrivilegedPart(Path program, Path sudo) {
     public static final Path USUAL = Path.of("/usr/local/libexec/preemptible");
 
     /** The interface that this class speaks; {@code helper/helper.h} has the same number. */
-    static final int PROTOCOL = 2;
+    static final int PROTOCOL = 3;
 
     private static final int NOT_UNDERSTOOD = 2;
     private static final int LONGEST_ANSWER = 64 * 1024;
     /** Of a dump or a restore; the privileged part itself ends them sooner. */
     private static final Duration CRIU_LIMIT = Duration.ofMinutes(12);
     private static final Duration CANCEL_POLL = Duration.ofMillis(10);
+    /** Until the first word of a reader; it itself ends after a minute. */
+    private static final Duration INSPECT_LIMIT = Duration.ofSeconds(30);
     /** Far longer than any other verb takes. */
     private static final Duration LIMIT = Duration.ofMinutes(5);
 
@@ -159,6 +162,38 @@ public record PrivilegedPart(Path program, Path sudo) {
     }
 
     /**
+     * Reads what the kernel tells of a living stage's processes to processes of its user namespace only; of the level
+     * "checkpoints". The caller closes it.
+     *
+     * @throws Unanswered when it was refused, or gave no answer in time
+     */
+    public InsideReader inspect(StageId id, long init) {
+        StageReader reader = null;
+        try {
+            Path errors = Files.createTempFile("preemptible-", ".err");
+            reader = new StageReader(start(Verb.INSPECT, id, errors), errors);
+            StageReader begun = reader;
+            FutureTask<Optional<byte[]>> first =
+                    new FutureTask<>(() -> begun.ask(InsideReader.Look.LINK, init + "/ns/user"));
+            talkOnItsOwn(Verb.INSPECT, first);
+            within(INSPECT_LIMIT, first);
+            return reader;
+        } catch (IOException e) {
+            closeQuietly(reader);
+            throw new Unanswered(program + " " + Verb.INSPECT.word() + ": " + e.getMessage() + "; " + ANOTHER_VERSION, e);
+        } catch (EngineException e) {
+            closeQuietly(reader);
+            throw e;
+        }
+    }
+
+    private static void closeQuietly(StageReader reader) {
+        if (reader != null) {
+            reader.close();
+        }
+    }
+
+    /**
      * Dumps a frozen stage, which is frozen afterwards.
      *
      * @param words the folder of the images, the folder for logs, options as {@code helper/checkpoint.c} has them
@@ -198,25 +233,14 @@ public record PrivilegedPart(Path program, Path sudo) {
     /** @param cancelled null to end standard input with the request; else it ends with the work, or when this says so */
     private HelperAnswer call(
             Verb verb, StageId id, byte[] request, Path errors, Duration limit, BooleanSupplier cancelled) {
-        List<String> command = new ArrayList<>(List.of(sudo.toString(), "-n", "--", program.toString(), verb.word()));
-        if (id != null) {
-            command.add(id.value());
-        }
         Path words = errors;
         try {
             if (errors == null) {
                 words = Files.createTempFile("preemptible-", ".err");
             }
-            Process process = new ProcessBuilder(command)
-                    .directory(new File("/"))
-                    .redirectError(words.toFile())
-                    .start();
+            Process process = start(verb, id, words);
             FutureTask<String> talk = new FutureTask<>(() -> talk(process, request, cancelled));
-            // Its pipes cannot be read with a limit, nor closed meanwhile; and a sudo that is root's already cannot be
-            // ended from here: then the thread stays.
-            Thread talking = new Thread(talk, "preemptible " + verb.word());
-            talking.setDaemon(true);
-            talking.start();
+            talkOnItsOwn(verb, talk);
             String answer;
             try {
                 answer = within(limit, talk);
@@ -238,6 +262,25 @@ public record PrivilegedPart(Path program, Path sudo) {
                 deleteQuietly(words);
             }
         }
+    }
+
+    private Process start(Verb verb, StageId id, Path errors) throws IOException {
+        List<String> command = new ArrayList<>(List.of(sudo.toString(), "-n", "--", program.toString(), verb.word()));
+        if (id != null) {
+            command.add(id.value());
+        }
+        return new ProcessBuilder(command)
+                .directory(new File("/"))
+                .redirectError(errors.toFile())
+                .start();
+    }
+
+    // Its pipes cannot be read with a limit, nor closed meanwhile; and a sudo that is root's already cannot be ended from
+    // here: then the thread stays.
+    private static void talkOnItsOwn(Verb verb, Runnable talk) {
+        Thread talking = new Thread(talk, "preemptible " + verb.word());
+        talking.setDaemon(true);
+        talking.start();
     }
 
     private static final String ANOTHER_VERSION =
@@ -263,7 +306,7 @@ public record PrivilegedPart(Path program, Path sudo) {
         }
     }
 
-    private static String within(Duration limit, FutureTask<String> talk) throws IOException {
+    private static <T> T within(Duration limit, FutureTask<T> talk) throws IOException {
         boolean interrupted = false;
         long end = System.nanoTime() + limit.toNanos();
         try {
@@ -277,6 +320,9 @@ public record PrivilegedPart(Path program, Path sudo) {
         } catch (TimeoutException e) {
             throw new IOException("no answer within " + limit.toSeconds() + " s", e);
         } catch (ExecutionException e) {
+            if (e.getCause() instanceof EngineException refused) {
+                throw refused;
+            }
             throw e.getCause() instanceof IOException failed ? failed : new IOException(e.getCause());
         } finally {
             if (interrupted) {
@@ -294,7 +340,7 @@ public record PrivilegedPart(Path program, Path sudo) {
         return code == NOT_UNDERSTOOD ? said + "; " + ANOTHER_VERSION : said;
     }
 
-    private static void deleteQuietly(Path file) {
+    static void deleteQuietly(Path file) {
         try {
             if (file != null) {
                 Files.deleteIfExists(file);

@@ -22,6 +22,8 @@ enum Verb {
     THAW,
     KILL,
     FORGET,
+    /** Of the level "checkpoints": becomes a program that reads {@code /proc}, see {@link StageReader}. */
+    INSPECT,
     /** Of the level "checkpoints"; the words are two folders and options. */
     DUMP,
     /** As DUMP. */

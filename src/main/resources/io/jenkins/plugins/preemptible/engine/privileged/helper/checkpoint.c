@@ -35,8 +35,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#if !defined CRIU || !defined PRELOAD || !defined HOOK
-#error "CRIU, PRELOAD and HOOK have to be defined: the programs that run in the stage's user namespace"
+#if !defined CRIU || !defined PRELOAD || !defined HOOK || !defined READER
+#error "CRIU, PRELOAD, HOOK and READER have to be defined: the programs that run in the stage's user namespace"
 #endif
 
 #define LARGEST_WORDS (256 * 1024)

@@ -7,15 +7,16 @@
  * 3. request.c    the words on standard input, which only the user's own processes ever look at
  * 4. record.c     what root remembers of a stage
  * 5. group.c      the stage's control group
- * 6. process.c    the stage's init, and becoming the user's program
- * 7. stage.c      the stage's namespaces: start and enter
+ * 6. process.c    the stage's init, becoming the user's program, and enter
+ * 7. stage.c      the stage's namespaces
  *
- * The level "checkpoints" has in place of stage.c, with CHECKPOINTS, CRIU, PRELOAD and HOOK defined:
- * 8. userns.c     a stage whose namespaces belong to a user namespace of root's: start and enter
+ * The level "checkpoints" has in place of stage.c, with CHECKPOINTS, CRIU, PRELOAD, HOOK and READER defined:
+ * 8. userns.c     a stage whose namespaces belong to a user namespace of root's, and inspect
  * 9. mounts.c     the host's mounts that a stage has, and criu's view of them
  * 10. checkpoint.c  criu inside of that user namespace: dump and restore
  * 11. broker.c    the one thing that only the initial user namespace can open for criu
  * 12. preload.c   the library in criu that asks the broker
+ * 13. reader.c    what "inspect" runs: it reads /proc for the engine
  *
  * Rules that hold in every file:
  * - All signals stay blocked until the process is the user's. Whoever kills or freezes it meets a state from which 'kill'
@@ -32,7 +33,7 @@
 #include <sys/types.h>
 
 /* The interface to the engine: the two sides have to have the same number. */
-#define PROTOCOL 2
+#define PROTOCOL 3
 
 /* The folder of root's for all users; fixed when this program is built. */
 #ifndef STORE
@@ -222,6 +223,16 @@ bool end_init(const struct record *record);
 
 noreturn void refuse_namespaces(void);
 
+/*
+ * Opens the namespaces of the init, and looks at what was opened: first a handle of the process, then its namespaces, then
+ * whether it is the one of the record and still there. While it is, nobody else has its id. The caller closes them; one is -1
+ * where the stage has the host's.
+ */
+void open_namespaces(const struct record *record, int spaces[NAMESPACES]);
+
+/* Runs a command in a stage; returns its exit code. */
+int enter_stage(const struct record *record, const struct caller *caller, const struct request *request);
+
 /* --- stage.c ----------------------------------------------------------------------------------------------------- */
 
 /* The new process keeps none of these folders: one is the lock, which a program that never begins would hold for ever. */
@@ -229,8 +240,12 @@ void close_folders(void);
 
 void start_stage(int stage, struct record *record, const struct caller *caller, const struct request *request);
 
-/* Runs a command in a stage; returns its exit code. */
-int enter_stage(const struct record *record, const struct caller *caller, const struct request *request);
+/* What setns(2) takes for each, and the capabilities that it asks for. */
+extern const int namespace_kinds[NAMESPACES];
+extern const uint64_t enter_rights;
+
+/* Whether a namespace with a recorded inode was made by root for this stage; it may be closed, as -1, as the host's. */
+bool is_stages(const struct record *record, int which, int *space);
 
 /* Makes a stage in the record's group, and ends it at once; refuses when this host cannot. */
 void try_stage(struct record *record, const struct caller *caller);
@@ -263,8 +278,8 @@ void write_maps(const struct caller *caller, pid_t child);
 /* In the user namespace: becomes its root, which is the substitute outside, with the user's groups. */
 bool become_substitute(const struct caller *caller);
 
-/* Those of the init, which are the record's; the caller closes them. TIME is -1 where it is the host's. */
-void open_namespaces(const struct record *record, int spaces[NAMESPACES]);
+/* Becomes the program that reads /proc for the engine, in the stage's user namespace and none of its others. */
+noreturn void inspect_stage(const struct record *record, const struct caller *caller);
 
 /* --- mounts.c ---------------------------------------------------------------------------------------------------- */
 

@@ -157,8 +157,7 @@ static int enter(struct work *work)
 	begin(work, false);
 	close(group_of_living(work));
 	/* Nothing of root's stays open in what becomes the user's process. */
-	close(work->stage);
-	close(work->home);
+	close_folders();
 	at_work = NULL;
 	return enter_stage(&work->record, &work->caller, &request);
 }
@@ -258,6 +257,15 @@ static int start_host_tmp(struct work *work)
 	return start(work);
 }
 
+static int inspect(struct work *work)
+{
+	begin(work, false);
+	close(group_of_living(work));
+	close_folders();
+	at_work = NULL;
+	inspect_stage(&work->record, &work->caller);
+}
+
 static int dump(struct work *work)
 {
 	begin(work, true);
@@ -305,7 +313,7 @@ static const struct verb {
 	{"status", true, status}, {"freeze", true, freeze_verb}, {"thaw", true, thaw_verb}, {"kill", true, kill_verb},
 	{"forget", true, forget},
 #ifdef CHECKPOINTS
-	{"start-host-tmp", true, start_host_tmp}, {"dump", true, dump}, {"restore", true, restore},
+	{"start-host-tmp", true, start_host_tmp}, {"inspect", true, inspect}, {"dump", true, dump}, {"restore", true, restore},
 #endif
 };
 
@@ -357,7 +365,8 @@ int main(int argc, char **argv)
 		return NOT_UNDERSTOOD;
 	}
 	static struct work work;
-	if (strcmp(verb->word, "enter") == 0)
+	/* What these run writes to the standard output. */
+	if (strcmp(verb->word, "enter") == 0 || strcmp(verb->word, "inspect") == 0)
 		refusal_status = NOT_ENTERED;
 	find_caller(&work.caller);
 	require_files();

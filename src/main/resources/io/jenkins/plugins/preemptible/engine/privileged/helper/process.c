@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -161,4 +163,53 @@ bool end_init(const struct record *record)
 noreturn void refuse_namespaces(void)
 {
 	refuse(STAGE_ENDED, "the stage's init is gone or has left the namespaces that were made for it");
+}
+
+void open_namespaces(const struct record *record, int spaces[NAMESPACES])
+{
+	int handle = (int) syscall(SYS_pidfd_open, record->init, 0);
+	if (handle < 0)
+		refuse_namespaces();
+	for (int which = 0; which < NAMESPACES; which++) {
+		struct stat seen;
+		spaces[which] = open_namespace(record->init, namespace_names[which]);
+		if (spaces[which] < 0 || fstat(spaces[which], &seen) != 0
+		    || seen.st_dev != record->namespaces[which].device
+		    || seen.st_ino != record->namespaces[which].inode || !is_stages(record, which, &spaces[which]))
+			refuse_namespaces();
+	}
+	struct pollfd ended = {.fd = handle, .events = POLLIN};
+	if (!is_alive(record) || poll(&ended, 1, 0) != 0)
+		refuse_namespaces();
+	close(handle);
+}
+
+int enter_stage(const struct record *record, const struct caller *caller, const struct request *request)
+{
+	int spaces[NAMESPACES];
+	int folder = open_group(&record->group);
+	if (folder < 0)
+		refuse_namespaces();
+	if (is_frozen(folder))
+		refuse(STAGE_SUSPENDED, "the stage is suspended");
+	/* Before the namespaces, so that a freeze or a kill that happens now catches this process as well. */
+	join(folder);
+	close(folder);
+	open_namespaces(record, spaces);
+	/*
+	 * The user from here on. What the user put into the stage's namespaces meets a process that has the user's ids, and
+	 * capabilities that setns(2) asks for, of which no program that it executes gets any.
+	 */
+	if (!become(caller, enter_rights) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
+		refuse_errno(NO_RIGHTS, "the rights of root cannot be given up");
+	for (int which = 0; which < NAMESPACES; which++) {
+		if (spaces[which] < 0)
+			continue;
+		if (setns(spaces[which], namespace_kinds[which]) != 0)
+			refuse_errno(STAGE_ENDED, "the stage's namespaces cannot be entered");
+		close(spaces[which]);
+	}
+	if (!drop_capabilities())
+		refuse_errno(NO_RIGHTS, "the rights that were kept for this cannot be given up");
+	return run_inside(request);
 }

@@ -120,67 +120,20 @@ void try_stage(struct record *record, const struct caller *caller)
 
 /* --- enter ------------------------------------------------------------------------------------------------------- */
 
-/* Whether a namespace belongs to the user namespace that this process is in: one that a user made does not. */
-static bool is_ours(int space)
+const int namespace_kinds[NAMESPACES] = {[MNT] = CLONE_NEWNS, [PID] = CLONE_NEWPID, [IPC] = CLONE_NEWIPC};
+const uint64_t enter_rights = BIT(CAP_SYS_ADMIN) | BIT(CAP_SYS_CHROOT);
+
+/* It belongs to the user namespace that this process is in: one that a user made does not. */
+bool is_stages(const struct record *record, int which, int *space)
 {
 	struct stat owner, own;
-	int owners = ioctl(space, NS_GET_USERNS);
+	(void) record;
+	(void) which;
+	int owners = ioctl(*space, NS_GET_USERNS);
 	if (owners < 0)
 		return false;
 	bool same = fstat(owners, &owner) == 0 && stat("/proc/self/ns/user", &own) == 0 && owner.st_dev == own.st_dev
 		&& owner.st_ino == own.st_ino;
 	close(owners);
 	return same;
-}
-
-/*
- * Opens the namespaces of the init, and looks at what was opened: first a handle of the process, then its namespaces,
- * then whether it is the one of the record and still there. While it is, nobody else has its id.
- */
-static void open_namespaces(const struct record *record, int spaces[NAMESPACES])
-{
-	int handle = (int) syscall(SYS_pidfd_open, record->init, 0);
-	if (handle < 0)
-		refuse_namespaces();
-	for (int which = 0; which < NAMESPACES; which++) {
-		struct stat seen;
-		spaces[which] = open_namespace(record->init, namespace_names[which]);
-		if (spaces[which] < 0 || fstat(spaces[which], &seen) != 0
-		    || seen.st_dev != record->namespaces[which].device
-		    || seen.st_ino != record->namespaces[which].inode || !is_ours(spaces[which]))
-			refuse_namespaces();
-	}
-	struct pollfd ended = {.fd = handle, .events = POLLIN};
-	if (!is_alive(record) || poll(&ended, 1, 0) != 0)
-		refuse_namespaces();
-	close(handle);
-}
-
-int enter_stage(const struct record *record, const struct caller *caller, const struct request *request)
-{
-	static const int kinds[NAMESPACES] = {[MNT] = CLONE_NEWNS, [PID] = CLONE_NEWPID, [IPC] = CLONE_NEWIPC};
-	int spaces[NAMESPACES];
-	int folder = open_group(&record->group);
-	if (folder < 0)
-		refuse_namespaces();
-	if (is_frozen(folder))
-		refuse(STAGE_SUSPENDED, "the stage is suspended");
-	/* Before the namespaces, so that a freeze or a kill that happens now catches this process as well. */
-	join(folder);
-	close(folder);
-	open_namespaces(record, spaces);
-	/*
-	 * The user from here on. What the user put into the stage's namespaces meets a process that has the user's ids and
-	 * two capabilities, of which no program that it executes gets any.
-	 */
-	if (!become(caller, BIT(CAP_SYS_ADMIN) | BIT(CAP_SYS_CHROOT)))
-		refuse_errno(NO_RIGHTS, "the rights of root cannot be given up");
-	for (int which = 0; which < NAMESPACES; which++) {
-		if (setns(spaces[which], kinds[which]) != 0)
-			refuse_errno(STAGE_ENDED, "the stage's namespaces cannot be entered");
-		close(spaces[which]);
-	}
-	if (!drop_capabilities())
-		refuse_errno(NO_RIGHTS, "the rights of root cannot be given up");
-	return run_inside(request);
 }

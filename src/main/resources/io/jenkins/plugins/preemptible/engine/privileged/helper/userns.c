@@ -306,11 +306,26 @@ void try_stage(struct record *record, const struct caller *caller)
 
 /* --- enter ------------------------------------------------------------------------------------------------------- */
 
-/* Whether a namespace belongs to this user namespace: one that somebody inside made of others does not. */
-static bool belongs_to(int space, const struct namespace_id *user)
+const int namespace_kinds[NAMESPACES] = {
+	[USER] = CLONE_NEWUSER, [MNT] = CLONE_NEWNS, [PID] = CLONE_NEWPID, [IPC] = CLONE_NEWIPC, [TIME] = CLONE_NEWTIME};
+const uint64_t enter_rights = BIT(CAP_SYS_ADMIN);
+
+/* One that somebody inside made of others' does not belong to the stage's user namespace. */
+bool is_stages(const struct record *record, int which, int *space)
 {
-	struct stat owner;
-	int owners = ioctl(space, NS_GET_USERNS);
+	struct stat host, seen, owner;
+	const struct namespace_id *user = &record->namespaces[USER];
+	if (which == USER)
+		return true;
+	if (stat("/proc/self/ns/time", &host) != 0 || fstat(*space, &seen) != 0)
+		return false;
+	/* A stage that was never restored has the host's clocks. */
+	if (which == TIME && seen.st_dev == host.st_dev && seen.st_ino == host.st_ino) {
+		close(*space);
+		*space = -1;
+		return true;
+	}
+	int owners = ioctl(*space, NS_GET_USERNS);
 	if (owners < 0)
 		return false;
 	bool same = fstat(owners, &owner) == 0 && owner.st_dev == user->device && owner.st_ino == user->inode;
@@ -318,66 +333,26 @@ static bool belongs_to(int space, const struct namespace_id *user)
 	return same;
 }
 
-/*
- * Opens the namespaces of the init, and looks at what was opened: first a handle of the process, then its namespaces,
- * then whether it is the one of the record and still there. While it is, nobody else has its id.
- */
-void open_namespaces(const struct record *record, int spaces[NAMESPACES])
-{
-	struct stat host;
-	int handle = (int) syscall(SYS_pidfd_open, record->init, 0);
-	if (handle < 0 || stat("/proc/self/ns/time", &host) != 0)
-		refuse_namespaces();
-	for (int which = 0; which < NAMESPACES; which++) {
-		struct stat seen;
-		spaces[which] = open_namespace(record->init, namespace_names[which]);
-		if (spaces[which] < 0 || fstat(spaces[which], &seen) != 0
-		    || seen.st_dev != record->namespaces[which].device
-		    || seen.st_ino != record->namespaces[which].inode)
-			refuse_namespaces();
-		/* A stage that was never restored has the host's clocks. */
-		bool hosts = which == TIME && seen.st_dev == host.st_dev && seen.st_ino == host.st_ino;
-		if (hosts) {
-			close(spaces[which]);
-			spaces[which] = -1;
-		} else if (which != USER && !belongs_to(spaces[which], &record->namespaces[USER])) {
-			refuse_namespaces();
-		}
-	}
-	struct pollfd ended = {.fd = handle, .events = POLLIN};
-	if (!is_alive(record) || poll(&ended, 1, 0) != 0)
-		refuse_namespaces();
-	close(handle);
-}
+/* --- inspect ----------------------------------------------------------------------------------------------------- */
 
-int enter_stage(const struct record *record, const struct caller *caller, const struct request *request)
+noreturn void inspect_stage(const struct record *record, const struct caller *caller)
 {
-	static const int kinds[NAMESPACES] = {
-		[USER] = CLONE_NEWUSER, [MNT] = CLONE_NEWNS, [PID] = CLONE_NEWPID, [IPC] = CLONE_NEWIPC, [TIME] = CLONE_NEWTIME};
+	static char *const words[] = {READER, NULL}, *const environment[] = {NULL};
 	int spaces[NAMESPACES];
-	int folder = open_group(&record->group);
-	if (folder < 0)
-		refuse_namespaces();
-	if (is_frozen(folder))
-		refuse(STAGE_SUSPENDED, "the stage is suspended");
-	/* Before the namespaces, so that a freeze or a kill that happens now catches this process as well. */
-	join(folder);
-	close(folder);
+	sigset_t none;
 	open_namespaces(record, spaces);
-	/*
-	 * The user from here on. What the user put into the stage's namespaces meets a process that has the user's ids and
-	 * rights in the stage's user namespace, of which no program that it executes gets any.
-	 */
-	if (!become(caller, BIT(CAP_SYS_ADMIN)) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
+	/* As for 'enter'; but of the stage's namespaces only the one that decides who may look. */
+	if (!become(caller, enter_rights) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
 		refuse_errno(NO_RIGHTS, "the rights of root cannot be given up");
-	for (int which = 0; which < NAMESPACES; which++) {
-		if (spaces[which] < 0)
-			continue;
-		if (setns(spaces[which], kinds[which]) != 0)
-			refuse_errno(STAGE_ENDED, "the stage's namespaces cannot be entered");
-		close(spaces[which]);
-	}
+	if (setns(spaces[USER], CLONE_NEWUSER) != 0)
+		refuse_errno(STAGE_ENDED, "the stage's user namespace cannot be entered");
+	for (int which = 0; which < NAMESPACES; which++)
+		if (spaces[which] >= 0)
+			close(spaces[which]);
 	if (!drop_capabilities())
 		refuse_errno(NO_RIGHTS, "the rights in the stage's user namespace cannot be given up");
-	return run_inside(request);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	execve(words[0], words, environment);
+	refuse_errno(NO_RIGHTS, READER " cannot be executed; install the privileged part again");
 }
