@@ -14,6 +14,7 @@ import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.preflight.InsideReader;
 import io.jenkins.plugins.preemptible.engine.preflight.Preflight;
 import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
+import io.jenkins.plugins.preemptible.engine.privileged.InstalledLevel;
 import io.jenkins.plugins.preemptible.engine.privileged.PrivilegedPart;
 import io.jenkins.plugins.preemptible.engine.privileged.SudoEngine;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
@@ -85,16 +86,16 @@ public class Engine {
         if (!HostProcess.isRoot()) {
             Optional<PrivilegedPart> privileged = PrivilegedPart.find();
             if (privileged.isPresent()) {
+                InstalledLevel level = InstalledLevel.of(privileged.get());
                 // Without images, too: a stage of this level is one of the same kind whether it is dumped or not.
-                return privileged.get()
-                        .checkpoints()
+                return level.criu()
                         .map(criu -> open(
                                 home,
                                 CriuSearch.ofHelper(criu),
                                 FreezerKind.HELPER,
                                 LocalImages.of(System.getenv()),
                                 makesCheckpoints()))
-                        .orElseGet(() -> SudoEngine.open(home, privileged.get()));
+                        .orElseGet(() -> SudoEngine.open(home, privileged.get(), level.fault()));
             }
         }
         return open(home, INSTALLED, null, LocalImages.of(System.getenv()), makesCheckpoints());
@@ -174,7 +175,8 @@ public class Engine {
         if (stages.freezers() == FreezerKind.HELPER) {
             return SudoEngine.report(PrivilegedPart.find().orElseThrow(), stages.checkpoints());
         }
-        return new HostCheck(stages.criu(), stages.checkpoints()).report();
+        HostReport report = new HostCheck(stages.criu(), stages.checkpoints()).report();
+        return HostProcess.isRoot() ? report : SudoEngine.withRemains(report);
     }
 
     /**

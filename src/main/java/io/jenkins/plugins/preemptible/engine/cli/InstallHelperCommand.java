@@ -1,5 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.cli;
 
+import io.jenkins.plugins.preemptible.engine.criu.Criu;
+import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
 import io.jenkins.plugins.preemptible.engine.privileged.PrivilegedInstall;
 import java.io.IOException;
 import java.net.URISyntaxException;
@@ -16,7 +18,7 @@ import picocli.CommandLine.Option;
  * <ol>
  *   <li>It compiles a small program, which starts, enters, freezes, thaws and kills the stages of whoever calls it.
  *   <li>The user or group gets the right to call the one installed program through sudo.
- *   <li>{@code --remove} undoes it.
+ *   <li>{@code --checkpoints} installs the level that also dumps and restores; {@code --remove} undoes either.
  * </ol>
  */
 @Command(
@@ -34,6 +36,15 @@ final class InstallHelperCommand implements Callable<Integer> {
 
     /** One of the two. */
     static final class What {
+        @ArgGroup(exclusive = false, multiplicity = "1")
+        private Installation installation;
+
+        @Option(names = "--remove", required = true, description = "Takes it away again; stages stay.")
+        private boolean remove;
+    }
+
+    /** For whom, and which level. */
+    static final class Installation {
         @Option(
                 names = "--user",
                 required = true,
@@ -41,8 +52,11 @@ final class InstallHelperCommand implements Callable<Integer> {
                 description = "The user of the agent, or a group with %% in front.")
         private String user;
 
-        @Option(names = "--remove", required = true, description = "Takes it away again; stages stay.")
-        private boolean remove;
+        @Option(
+                names = "--checkpoints",
+                description = "Suspended stages are dumped by CRIU in a user namespace of root's, and survive a restart"
+                        + " of the host; else they stay in its memory. For a user, not for a group.")
+        private boolean checkpoints;
     }
 
     InstallHelperCommand(Context context) {
@@ -58,13 +72,38 @@ final class InstallHelperCommand implements Callable<Integer> {
                 context.out().println("Removed " + place.program() + (left ? "; stages are left in " + place.store() : ""));
                 return ExitStatus.OK;
             }
-            place.install(what.user, List.of(self()));
-            context.out().println("Installed " + place.program() + " for " + what.user + ".");
-            context.out().println("Suspended stages of this user stay in this host's memory: a restart of the host loses them.");
+            install(place, what.installation.user, what.installation.checkpoints);
             return ExitStatus.OK;
         } catch (PrivilegedInstall.RefusedInstall e) {
             throw new RefusedException(e.getMessage());
         }
+    }
+
+    private void install(PrivilegedInstall place, String user, boolean checkpoints)
+            throws PrivilegedInstall.RefusedInstall, IOException {
+        if (checkpoints) {
+            place.install(user, List.of(self()), criu());
+        } else {
+            place.install(user, List.of(self()));
+        }
+        context.out().println("Installed " + place.program() + " for " + user + ".");
+        context.out()
+                .println(
+                        checkpoints
+                                ? "A stage of this user was started, dumped and restored. Suspended stages survive a"
+                                        + " restart of this host."
+                                : "Suspended stages of this user stay in this host's memory: a restart of the host loses them.");
+    }
+
+    private static Path criu() {
+        CriuSearch search = new CriuSearch();
+        return search.usable()
+                .map(Criu::program)
+                .orElseThrow(() -> new RefusedException(
+                        (search.installed().isEmpty()
+                                        ? "There is no CRIU on this host"
+                                        : "The CRIU at " + search.installed().get(0) + " does not work with this kernel")
+                                + ", which checkpoints need; run .ci/setup in this checkout, or install without --checkpoints"));
     }
 
     private static Path self() {

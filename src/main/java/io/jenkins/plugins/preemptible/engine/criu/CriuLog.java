@@ -54,6 +54,7 @@ public record CriuLog(FailureReason reason, List<String> decisive) {
             rule("Can't dump file .*(\\(chr |\\(unknown /dev/)", FailureReason.DEVICE),
             rule("Unsupported proto 262|multipathtcp", FailureReason.MPTCP),
             rule("In-flight connection|in-flight socket|Dangling connection", FailureReason.PENDING_CONNECTION),
+            rule("Can't turn TCP repair mode ON: Operation not permitted", FailureReason.TCP_INSIDE),
             rule("Connected TCP socket|tcp-established|tcp-close|lock TCP connection", FailureReason.CONNECTED_TCP),
             rule("Can't bind .*Address already in use", FailureReason.ADDRESS_TAKEN),
             rule("Unknown socket collected|Unsupported proto|Unsupported socket|Only stream, dgram and raw|Unknown pair family",

@@ -71,6 +71,8 @@ public enum FailureReason {
     PENDING_CONNECTION("A connection to the stage was not accepted yet, and CRIU cannot carry it over", "Try again in a moment"),
     MIXED_CONNECTIONS("The stage has TCP connections to the outside and others between its own processes, and CRIU can only cut all or none",
             "Let the stage use unix sockets inside, or close its connections to the outside"),
+    TCP_INSIDE("The stage has TCP connections between its own processes, and CRIU may carry those over only where the agent's process is root",
+            "Let the stage use unix sockets or pipes inside, or let it close them"),
     UNIX_SOCKET_OUTSIDE("A process of the stage is connected by a unix socket to a process outside of the stage",
             "Start that daemon inside the stage, or let the stage close the connection"),
     PIPE_OUTSIDE("A pipe of the stage has its other end in a process outside of the stage",

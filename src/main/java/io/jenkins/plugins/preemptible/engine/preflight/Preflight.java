@@ -1,8 +1,10 @@
 package io.jenkins.plugins.preemptible.engine.preflight;
 
 import io.jenkins.plugins.preemptible.engine.criu.Connections;
+import io.jenkins.plugins.preemptible.engine.criu.CriuOptions;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 
 /**
@@ -63,7 +65,11 @@ public final class Preflight {
      */
     public static PreflightReport of(Subject subject) {
         TreeSnapshot tree = TreeReader.read(subject);
-        return new PreflightReport(
-                Leaks.of(tree, subject.connections()), OptionsChoice.of(tree, subject.connections()));
+        CriuOptions options = OptionsChoice.of(tree, subject.connections());
+        List<Leak> leaks = new ArrayList<>(Leaks.of(tree, subject.connections()));
+        if (options.tcpEstablished() && subject.inside() != InsideReader.NONE) {
+            leaks.addAll(SocketLeaks.inside(tree));
+        }
+        return new PreflightReport(leaks, options);
     }
 }

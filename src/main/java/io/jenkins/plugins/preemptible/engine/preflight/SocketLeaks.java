@@ -9,6 +9,7 @@ import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Kind;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Member;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.OpenFile;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Unix;
+import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
@@ -44,6 +45,25 @@ final class SocketLeaks {
                 }
             }
         }
+    }
+
+    /**
+     * The connections within the tree, for a CRIU without CAP_NET_ADMIN in the network's user namespace: tcp(7) lets it
+     * neither read nor set what is on its way.
+     */
+    static List<Leak> inside(TreeSnapshot tree) {
+        Ends ends = Ends.of(tree);
+        List<Leak> leaks = new ArrayList<>();
+        for (Member member : tree.processes()) {
+            for (OpenFile file : member.files()) {
+                Inet tcp = file.kind() == Kind.SOCKET ? tree.sockets().inet().get(inode(file)) : null;
+                if (tcp != null && tcp.connected() && ends.inside(tcp)) {
+                    leaks.add(leak(
+                            FailureReason.TCP_INSIDE, member, "descriptor " + file.number() + ": TCP " + words(tcp)));
+                }
+            }
+        }
+        return leaks;
     }
 
     /**

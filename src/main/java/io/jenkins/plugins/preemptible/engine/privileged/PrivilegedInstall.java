@@ -10,14 +10,11 @@ import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryNotEmptyException;
 import java.nio.file.Files;
-import java.nio.file.LinkOption;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.regex.Matcher;
@@ -43,17 +40,8 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
     private static final Pattern PLAIN = Pattern.compile("(/[A-Za-z0-9][A-Za-z0-9._-]*)+");
     private static final Pattern WHO = Pattern.compile("%?[a-z_][a-z0-9_-]{0,31}");
     private static final List<String> TOOLS = List.of("sudo", "visudo");
-    private static final List<String> COMPILERS = List.of("cc", "gcc", "clang");
-    private static final List<String> SOURCES =
-            List.of("helper.h", "main.c", "caller.c", "request.c", "record.c", "group.c", "process.c");
-    private static final List<String> MEMORY_SOURCES = List.of("stage.c");
-    private static final List<String> CHECKPOINT_SOURCES =
-            List.of("broker.h", "userns.c", "mounts.c", "checkpoint.c", "broker.c");
-    private static final List<String> FLAGS = List.of(
-            "-std=gnu17", "-O2", "-Wall", "-Wextra", "-fPIE", "-pie", "-fstack-protector-strong",
-            "-D_FORTIFY_SOURCE=2", "-Wl,-z,relro,-z,now");
-    /** For the programs that root runs here: a compiler looks for its parts on PATH and along many other variables. */
-    private static final Map<String, String> CLEAN = Map.of("PATH", "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL", "C");
+    /** Beside the program, for the level that makes checkpoints. */
+    static final List<String> CHECKPOINT_FILES = List.of("criu", "preload.so", "reader", "hook");
     /** What versions before the compiled program kept in the store, or beside it. */
     private static final List<String> OLD_FOLDERS = List.of("view", "tmp", "last-error.txt");
 
@@ -106,46 +94,80 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
         }
         requireKnown(who);
         for (String tool : TOOLS) {
-            rootsTool(tool).orElseThrow(() -> new RefusedInstall(
+            RootsFiles.tool(tool).orElseThrow(() -> new RefusedInstall(
                     "There is no " + tool + ", through which the user would call the program; install sudo first"));
         }
         // Whoever can change them before they are used is root as soon as the program is called.
         for (Path jar : jars) {
-            requireRoots(jar.toRealPath(), "the program");
+            RootsFiles.require(jar.toRealPath(), "the program");
             requireRootsSources(jar.toRealPath());
         }
         refuseOldStages();
         refuseOtherLevel(criu != null);
-        long uid = criu == null ? 0 : requireUser(who);
+        CheckpointUser user = criu == null ? null : CheckpointUser.of(who);
         if (criu != null) {
-            requireRoots(criu.toRealPath(), "CRIU");
-            requireUserNamespaces();
+            RootsFiles.require(criu.toRealPath(), "CRIU");
         }
-        folder(store, "rwx--x--x", "its store");
-        folder(program.getParent(), "rwxr-xr-x", "it");
-        requireRoots(rule.getParent(), "sudo's rules");
-        compile(criu, uid);
-        requireRoots(program, "it");
+        InstalledFiles before = new InstalledFiles(installed());
+        try {
+            put(who, criu, user);
+        } catch (RefusedInstall | IOException | RuntimeException e) {
+            before.putBack();
+            if (!Files.exists(library().resolve("criu"))) {
+                StageFolder.delete(library());
+            }
+            if (!Files.exists(program)) {
+                deleteEmpty();
+            }
+            throw e;
+        }
         if (criu == null) {
             StageFolder.delete(library());
         }
-        putRule(rule(who));
         for (String old : OLD_FOLDERS) {
             StageFolder.delete(store.resolve(old));
         }
     }
 
-    // Root runs it: the file, and the folder in which it was found, have to be root's. What lies on the way between them
-    // (cc, /etc/alternatives/cc, gcc-12) is named by root's own links then.
-    private static Optional<Path> rootsTool(String name) throws RefusedInstall, IOException {
-        Optional<Path> found = HostTool.find(name);
-        if (found.isEmpty()) {
-            return found;
+    // The rule last: taken back first, nobody calls what is not whole.
+    private List<Path> installed() {
+        List<Path> all = new ArrayList<>(CHECKPOINT_FILES.stream().map(library()::resolve).toList());
+        all.addAll(List.of(program, rule));
+        return all;
+    }
+
+    private void put(String who, Path criu, CheckpointUser user) throws RefusedInstall, IOException {
+        RootsFiles.folder(store, "rwx--x--x", "its store");
+        RootsFiles.folder(program.getParent(), "rwxr-xr-x", "it");
+        RootsFiles.require(rule.getParent(), "sudo's rules");
+        Path work = Files.createTempDirectory(
+                store, ".build", PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+        try {
+            HelperBuild build = new HelperBuild(work);
+            if (criu == null) {
+                RootsFiles.put(build.memory(store), program, "rwxr-xr-x");
+            } else {
+                putCheckpoints(build, criu, user);
+            }
+        } finally {
+            StageFolder.delete(work);
         }
-        Path folder = found.get().getParent().toRealPath();
-        requireRoots(folder, name);
-        requireRoots(found.get().toRealPath(), name);
-        return Optional.of(folder.resolve(name));
+        RootsFiles.require(program, "it");
+        putRule(rule(who));
+        if (user != null) {
+            new InstallCanary(this, user).live();
+        }
+    }
+
+    private void putCheckpoints(HelperBuild build, Path criu, CheckpointUser user) throws RefusedInstall, IOException {
+        Path built = build.checkpoints(store, library());
+        requireWorking(built, user.uid());
+        RootsFiles.folder(library(), "rwxr-xr-x", "CRIU's library");
+        RootsFiles.put(criu.toRealPath(), library().resolve("criu"), "rwxr-xr-x");
+        RootsFiles.put(build.preload(), library().resolve("preload.so"), "rwxr-xr-x");
+        RootsFiles.put(build.reader(), library().resolve("reader"), "rwxr-xr-x");
+        RootsFiles.put(text("helper/hook").getBytes(StandardCharsets.UTF_8), library().resolve("hook"), "rwxr-xr-x");
+        RootsFiles.put(built, program, "rwxr-xr-x");
     }
 
     private static void requireKnown(String who) throws RefusedInstall, IOException {
@@ -153,9 +175,9 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
             throw new RefusedInstall("'" + who + "' is no name of a user, or of a group with % in front");
         }
         boolean group = who.startsWith("%");
-        String database = rootsTool("getent").map(Path::toString).orElse("/usr/bin/getent");
+        String database = RootsFiles.tool("getent").map(Path::toString).orElse("/usr/bin/getent");
         HostTool.Answer found =
-                HostTool.run(20, CLEAN, List.of(database, group ? "group" : "passwd", group ? who.substring(1) : who));
+                RootsFiles.run(20, List.of(database, group ? "group" : "passwd", group ? who.substring(1) : who));
         if (!found.ok()) {
             throw new RefusedInstall("There is no " + (group ? "group " + who.substring(1) : "user " + who)
                     + " on this host; make it first");
@@ -169,11 +191,11 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
             if (!Files.isDirectory(sources) || !Files.exists(at.resolve("preempt"))) {
                 continue;
             }
-            requireRoots(at.resolve("preempt"), "the program");
+            RootsFiles.require(at.resolve("preempt"), "the program");
             for (Path part : List.of(sources, at.resolve(".ci"))) {
                 Optional<Path> changeable = RootsOwn.changeableIn(part);
                 if (changeable.isPresent()) {
-                    requireRoots(changeable.get(), "the program");
+                    RootsFiles.require(changeable.get(), "the program");
                 }
             }
         }
@@ -222,105 +244,14 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
         }
     }
 
-    private static long requireUser(String who) throws RefusedInstall {
-        if (who.startsWith("%")) {
-            throw new RefusedInstall("Checkpoints are installed for a user, not for a group: the ids of each are looked at");
-        }
-        HostTool.Answer id = HostTool.run(20, CLEAN, List.of(HostTool.find("id").orElseThrow().toString(), "-u", who));
-        if (!id.ok()) {
-            throw new RefusedInstall("The id of " + who + " cannot be told");
-        }
-        return Long.parseLong(id.text().trim());
-    }
-
-    private static void requireUserNamespaces() throws RefusedInstall, IOException {
-        Path most = Path.of("/proc/sys/user/max_user_namespaces");
-        if (!Files.exists(Path.of("/proc/self/ns/user"))
-                || (Files.exists(most) && Files.readString(most).trim().equals("0"))) {
-            throw new RefusedInstall("This host allows no user namespaces, in which checkpoints are made; allow them"
-                    + " (sysctl user.max_user_namespaces=10000), or install without --checkpoints");
-        }
-    }
-
     // The program as it will be installed, asked as sudo would ask it.
     private void requireWorking(Path built, long uid) throws RefusedInstall {
-        HostTool.Answer answer = HostTool.run(60, CLEAN, List.of(
+        HostTool.Answer answer = RootsFiles.run(60, List.of(
                 HostTool.find("env").orElseThrow().toString(), "-i", "SUDO_UID=" + uid, built.toString(), "check"));
         if (!answer.text().startsWith("ok")) {
             throw new RefusedInstall("Checkpoints cannot be made on this host: "
                     + answer.firstLine().replaceFirst("refused [A-Z_]+ ", "")
                     + "; mend that, or install without --checkpoints");
-        }
-    }
-
-    private void compile(Path criu, long uid) throws RefusedInstall, IOException {
-        Path compiler = null;
-        for (String name : COMPILERS) {
-            compiler = compiler == null ? rootsTool(name).orElse(null) : compiler;
-        }
-        if (compiler == null) {
-            throw new RefusedInstall("There is no C compiler, and the program is compiled where it is used; install one"
-                    + " (apt-get install gcc libc6-dev) and call this again");
-        }
-        Path work = Files.createTempDirectory(
-                store, ".build", PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
-        try {
-            List<String> command = new ArrayList<>(List.of(compiler.toString()));
-            command.addAll(FLAGS);
-            command.add("-DSTORE=\"" + store + "\"");
-            command.addAll(List.of("-o", work.resolve("program").toString()));
-            List<String> sources = new ArrayList<>(SOURCES);
-            sources.addAll(criu == null ? MEMORY_SOURCES : CHECKPOINT_SOURCES);
-            if (criu != null) {
-                command.addAll(List.of(
-                        "-DCHECKPOINTS",
-                        "-DCRIU=\"" + library().resolve("criu") + "\"",
-                        "-DPRELOAD=\"" + library().resolve("preload.so") + "\"",
-                        "-DHOOK=\"" + library().resolve("hook") + "\"",
-                        "-DREADER=\"" + library().resolve("reader") + "\""));
-            }
-            for (String source : sources) {
-                Path file = work.resolve(source);
-                try (InputStream in = PrivilegedInstall.class.getResourceAsStream("helper/" + source)) {
-                    Files.copy(in, file);
-                }
-                if (source.endsWith(".c")) {
-                    command.add(file.toString());
-                }
-            }
-            requireCompiled(HostTool.run(120, CLEAN, command));
-            if (criu != null) {
-                requireWorking(work.resolve("program"), uid);
-                Path preload = work.resolve("preload.c");
-                try (InputStream in = PrivilegedInstall.class.getResourceAsStream("helper/preload.c")) {
-                    Files.copy(in, preload);
-                }
-                requireCompiled(HostTool.run(120, CLEAN, List.of(
-                        compiler.toString(), "-std=gnu17", "-O2", "-Wall", "-Wextra", "-shared", "-fPIC",
-                        "-o", work.resolve("preload.so").toString(), preload.toString())));
-                Path reader = work.resolve("reader.c");
-                try (InputStream in = PrivilegedInstall.class.getResourceAsStream("helper/reader.c")) {
-                    Files.copy(in, reader);
-                }
-                requireCompiled(HostTool.run(120, CLEAN, List.of(
-                        compiler.toString(), "-std=gnu17", "-O2", "-Wall", "-Wextra",
-                        "-o", work.resolve("reader").toString(), reader.toString())));
-                folder(library(), "rwxr-xr-x", "CRIU's library");
-                put(work.resolve("reader"), library().resolve("reader"), "rwxr-xr-x");
-                put(criu.toRealPath(), library().resolve("criu"), "rwxr-xr-x");
-                put(work.resolve("preload.so"), library().resolve("preload.so"), "rwxr-xr-x");
-                write(library().resolve("hook"), text("helper/hook"), "rwxr-xr-x");
-            }
-            put(work.resolve("program"), program, "rwxr-xr-x");
-        } finally {
-            StageFolder.delete(work);
-        }
-    }
-
-    private static void requireCompiled(HostTool.Answer answer) throws RefusedInstall {
-        if (!answer.ok()) {
-            throw new RefusedInstall("The program cannot be compiled here (" + answer.firstLine()
-                    + "); install the C library's headers (apt-get install libc6-dev) and call this again");
         }
     }
 
@@ -345,14 +276,14 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
     // visudo first: a rule that sudo does not understand would lock everybody out.
     private void putRule(String text) throws RefusedInstall, IOException {
         Path aside = store.resolve(".rule");
-        write(aside, text, "r--r-----");
+        RootsFiles.put(text.getBytes(StandardCharsets.UTF_8), aside, "r--r-----");
         try {
-            HostTool.Answer answer = HostTool.run(20, CLEAN, List.of(
-                    rootsTool("visudo").orElseThrow().toString(), "-c", "-q", "-f", aside.toString()));
+            HostTool.Answer answer = RootsFiles.run(20, List.of(
+                    RootsFiles.tool("visudo").orElseThrow().toString(), "-c", "-q", "-f", aside.toString()));
             if (!answer.ok()) {
                 throw new RefusedInstall("sudo does not understand the rule for this program: " + answer.firstLine());
             }
-            write(rule, text, "r--r-----");
+            RootsFiles.put(text.getBytes(StandardCharsets.UTF_8), rule, "r--r-----");
         } finally {
             Files.deleteIfExists(aside);
         }
@@ -394,47 +325,6 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
             Files.deleteIfExists(store);
         }
         return empty;
-    }
-
-    private static void requireRoots(Path path, String what) throws RefusedInstall {
-        if (!RootsOwn.whole(path)) {
-            throw new RefusedInstall("Somebody else than root could change " + path + ", which " + what
-                    + " comes from; let it and every folder above it be root's, and writable for root alone");
-        }
-    }
-
-    private static void folder(Path folder, String mode, String what) throws RefusedInstall, IOException {
-        // Before its mode is changed: it may be a link to another folder of root's.
-        Path there = folder;
-        while (!Files.exists(there, LinkOption.NOFOLLOW_LINKS)) {
-            there = there.getParent();
-        }
-        requireRoots(there, what);
-        Files.createDirectories(folder, PosixFilePermissions.asFileAttribute(
-                PosixFilePermissions.fromString("rwxr-xr-x")));
-        Files.setPosixFilePermissions(folder, PosixFilePermissions.fromString(mode));
-        requireRoots(folder, what);
-    }
-
-    private static void put(Path from, Path to, String mode) throws IOException {
-        Path next = to.resolveSibling(to.getFileName() + ".new");
-        Files.copy(from, next, StandardCopyOption.REPLACE_EXISTING);
-        finish(next, to, mode);
-    }
-
-    private static void write(Path to, String text, String mode) throws IOException {
-        // sudo leaves out files of its folder that have a dot in their names.
-        Path next = to.resolveSibling(to.getFileName() + ".new");
-        Files.deleteIfExists(next);
-        Files.writeString(next, text);
-        finish(next, to, mode);
-    }
-
-    private static void finish(Path next, Path to, String mode) throws IOException {
-        Files.setAttribute(next, "unix:uid", 0, LinkOption.NOFOLLOW_LINKS);
-        Files.setAttribute(next, "unix:gid", 0, LinkOption.NOFOLLOW_LINKS);
-        Files.setPosixFilePermissions(next, PosixFilePermissions.fromString(mode));
-        Files.move(next, to, StandardCopyOption.ATOMIC_MOVE);
     }
 
     private String text(String resource) {

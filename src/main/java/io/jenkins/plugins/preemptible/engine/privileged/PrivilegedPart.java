@@ -93,23 +93,6 @@ public record PrivilegedPart(Path program, Path sudo) {
      */
     public record Seen(String state, long init, String group) {}
 
-    /**
-     * The CRIU of the level "checkpoints"; empty when the installed level keeps stages in memory only, or is of another
-     * version.
-     *
-     * @throws EngineException when it does not say: the stages of one level must not be taken for those of the other
-     */
-    public Optional<Path> checkpoints() {
-        try {
-            HelperAnswer version = call(Verb.VERSION, null);
-            return version.number("protocol") == PROTOCOL && version.text("level").equals("checkpoints")
-                    ? Optional.of(Path.of(version.text("criu")))
-                    : Optional.empty();
-        } catch (IOException e) {
-            return Optional.empty();
-        }
-    }
-
     /** Empty for a stage that root does not know. */
     public Optional<Seen> seen(StageId id) {
         try {

@@ -39,6 +39,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.stream.Stream;
 
 /**
  * The engine of a user without root's rights: the privileged part of the host starts, freezes, thaws, enters and kills.
@@ -62,22 +63,29 @@ public final class SudoEngine extends Engine {
 
     private final OwnFolders own;
     private final PrivilegedPart part;
+    private final Optional<String> fault;
 
-    private SudoEngine(OwnFolders own, PrivilegedPart part) {
+    private SudoEngine(OwnFolders own, PrivilegedPart part, Optional<String> fault) {
         this.own = own;
         this.part = part;
+        this.fault = fault;
+    }
+
+    static Engine open(Path home, PrivilegedPart part) {
+        return open(home, part, Optional.empty());
     }
 
     /**
      * @param home of this user, made when it is not there
+     * @param fault of the installation, for which nothing is started; what was started before can be ended
      * @throws UncheckedIOException when it cannot be made
      */
-    public static Engine open(Path home, PrivilegedPart part) {
+    public static Engine open(Path home, PrivilegedPart part, Optional<String> fault) {
         try {
             Path absolute = home.toAbsolutePath().normalize();
             Files.createDirectories(
                     absolute, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
-            return new SudoEngine(new OwnFolders(absolute.toRealPath()), part);
+            return new SudoEngine(new OwnFolders(absolute.toRealPath()), part, fault);
         } catch (IOException e) {
             throw new UncheckedIOException("the home folder " + home + " cannot be made", e);
         }
@@ -102,34 +110,55 @@ public final class SudoEngine extends Engine {
     public static HostReport report(PrivilegedPart part, boolean checkpoints) {
         List<HostReport.Item> items = new ArrayList<>();
         String user = "user " + System.getProperty("user.name");
-        String remedy = "as an administrator: preempt install-helper --user " + System.getProperty("user.name");
+        InstalledLevel level = InstalledLevel.of(part);
+        items.add(new HostReport.Item(
+                "rights",
+                level.fault().isEmpty(),
+                user + (level.fault().isEmpty() ? ", through " : ", and ") + part.program()
+                        + level.fault().map(f -> " " + f).orElse(""),
+                level.fault().isEmpty() ? "" : remedy()));
+        if (level.fault().isPresent()) {
+            return new HostReport(items);
+        }
         try {
-            HelperAnswer version = part.call(Verb.VERSION, null);
-            boolean same = version.number("protocol") == PrivilegedPart.PROTOCOL;
-            items.add(new HostReport.Item(
-                    "rights",
-                    same,
-                    user + ", through " + part.program() + (same ? "" : ", which is of another version"),
-                    same ? "" : remedy));
             String group = part.call(Verb.CHECK, null).text("group");
             items.add(new HostReport.Item("namespaces", true, "IPC, PID, mount", ""));
             items.add(new HostReport.Item("freezer", true, "cgroup v2, in " + group + outside(group), ""));
             items.add(new HostReport.Item(
                     "suspends", true,
-                    checkpoints
-                            ? "by checkpoints, which CRIU makes in a user namespace of root's"
-                            : "in memory only: a restart of this host loses suspended stages",
+                    suspends(level, checkpoints),
                     ""));
             items.add(new HostReport.Item(
                     "sudo", true, "does not work inside of a stage: no process in it gets more rights than the user", ""));
-        } catch (PrivilegedPart.Unanswered | IOException e) {
-            items.add(new HostReport.Item(
-                    "rights", false, user + ", and " + part.program() + " cannot be called: " + e.getMessage(), remedy));
         } catch (EngineException e) {
             String name = e.reason() == FailureReason.NO_FREEZER ? "freezer" : "namespaces";
             items.add(new HostReport.Item(name, false, e.detail(), e.reason().remedy()));
         }
         return new HostReport(items);
+    }
+
+    private static String suspends(InstalledLevel level, boolean checkpoints) {
+        if (checkpoints) {
+            return "by checkpoints, which CRIU makes in a user namespace of root's (level checkpoints)";
+        }
+        return "in memory only: a restart of this host loses suspended stages ("
+                + (level.criu().isPresent()
+                        ? "level checkpoints, and PREEMPTIBLE_CHECKPOINTS=off)"
+                        : "level memory; install-helper with --checkpoints would make checkpoints)");
+    }
+
+    private static String remedy() {
+        return "as an administrator: preempt install-helper --user " + System.getProperty("user.name");
+    }
+
+    /** The report of a user for whom nothing can be called, with what is left of an installation. */
+    public static HostReport withRemains(HostReport report) {
+        return InstalledLevel.remains()
+                .map(words -> new HostReport(Stream.concat(
+                                Stream.of(new HostReport.Item("rights", false, words, remedy())),
+                                report.items().stream().filter(i -> !i.name().equals("rights")))
+                        .toList()))
+                .orElse(report);
     }
 
     // Where the agent's own group is delegated to its user, a stage's is above it.
@@ -146,6 +175,9 @@ public final class SudoEngine extends Engine {
 
     @Override
     public StageStatus start(StageSpec spec) {
+        if (fault.isPresent()) {
+            throw new EngineException(FailureReason.NO_RIGHTS, part.program() + " " + fault.get());
+        }
         if (!Files.isDirectory(spec.workDir())) {
             throw new EngineException(FailureReason.BAD_SPEC, "the working folder " + spec.workDir() + " does not exist");
         }
