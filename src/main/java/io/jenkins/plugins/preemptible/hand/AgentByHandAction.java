@@ -103,7 +103,9 @@ public final class AgentByHandAction implements Action {
         }
         switch (how.way()) {
             case CHECKPOINTS:
-                return Messages.AgentByHandAction_Checkpoints();
+                return how.throughSudo()
+                        ? Messages.AgentByHandAction_CheckpointsThroughSudo()
+                        : Messages.AgentByHandAction_Checkpoints();
             case MEMORY_ONLY:
                 return Messages.AgentByHandAction_MemoryOnly();
             case NOT:

@@ -8,6 +8,7 @@ import hudson.model.TaskListener;
 import hudson.slaves.ComputerListener;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 
 /**
  * How stages are suspended on an agent, as it said last: when a stage began there, or was frozen.
@@ -19,8 +20,9 @@ import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
  * </ol>
  *
  * @param whyNot for people; null unless no stage can be suspended
+ * @param throughSudo whether the agent's process is a user's, and the privileged part of its host does it
  */
-public record HowSuspended(Way way, @CheckForNull String whyNot) {
+public record HowSuspended(Way way, @CheckForNull String whyNot, boolean throughSudo) {
 
     /** In capitals for programs. */
     public enum Way {
@@ -34,15 +36,17 @@ public record HowSuspended(Way way, @CheckForNull String whyNot) {
         NOT
     }
 
-    static final HowSuspended UNKNOWN = new HowSuspended(Way.UNKNOWN, null);
+    static final HowSuspended UNKNOWN = new HowSuspended(Way.UNKNOWN, null, false);
 
     /** Notes what the agent said when a stage began. */
-    public static void opened(String node, boolean memoryOnly, @CheckForNull String refusal) {
-        Measured.of(node).how(refusal == null ? of(memoryOnly) : new HowSuspended(Way.NOT, refusal));
+    public static void opened(
+            String node, boolean memoryOnly, @CheckForNull EnterCommand enter, @CheckForNull String refusal) {
+        Measured.of(node).how(refusal == null ? of(memoryOnly, enter) : new HowSuspended(Way.NOT, refusal, false));
     }
 
-    static HowSuspended of(boolean memoryOnly) {
-        return new HowSuspended(memoryOnly ? Way.MEMORY_ONLY : Way.CHECKPOINTS, null);
+    static HowSuspended of(boolean memoryOnly, @CheckForNull EnterCommand enter) {
+        return new HowSuspended(
+                memoryOnly ? Way.MEMORY_ONLY : Way.CHECKPOINTS, null, enter instanceof EnterCommand.BySudo);
     }
 
     /** @param node the name of an agent, empty for the built-in node */
@@ -54,7 +58,7 @@ public record HowSuspended(Way way, @CheckForNull String whyNot) {
         return StageRegistry.get().all().stream()
                 .filter(stage -> stage.node.equals(node) && stage.enterCommand != null)
                 .findFirst()
-                .map(stage -> of(stage.memoryOnly))
+                .map(stage -> of(stage.memoryOnly, stage.enterCommand()))
                 .orElse(UNKNOWN);
     }
 

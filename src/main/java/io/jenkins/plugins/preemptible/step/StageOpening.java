@@ -65,7 +65,7 @@ final class StageOpening {
             workspace.mkdirs();
             AgentStage agent = AgentStage.on(node, stage.id());
             AgentStage.Sandbox sandbox = agent.open(workspace, stage.name(), closeConnections);
-            HowSuspended.opened(stage.node(), sandbox.memoryOnly(), sandbox.refusal());
+            HowSuspended.opened(stage.node(), sandbox.memoryOnly(), sandbox.enterCommand(), sandbox.refusal());
             if (sandbox.refusal() == null) {
                 StageThreads.submitFor(
                         node.getNodeName(), "rehearsing on " + node.getDisplayName(), () -> rehearse(agent, node));

@@ -129,8 +129,7 @@ public enum FailureReason {
     OTHER_USER("A process of the stage belongs to another user or group, and without CAP_SYS_RESOURCE CRIU cannot read its limits",
             "Give the agent CAP_SYS_RESOURCE (containers: --cap-add SYS_RESOURCE), or run the whole stage as one user", true),
     MEMORY_ONLY("This host keeps suspended stages in memory only and makes no images",
-            "Images are made with CRIU where the agent's process runs as root or its privileged part makes them, and without"
-                    + " PREEMPTIBLE_CHECKPOINTS=off;"
+            "Images are made where an administrator ran install-helper with --checkpoints, or the agent's process runs as root, with CRIU, and without PREEMPTIBLE_CHECKPOINTS=off;"
                     + " let an agent be root only where all its jobs are trusted", true),
     MEMORY_SHORT("The host has less free memory than the floor and keeps suspended stages in memory only",
             "Free some memory, or lower the floor");

@@ -54,11 +54,10 @@ public record InstalledLevel(Optional<Path> criu, Optional<String> fault) {
     }
 
     /** What an installation left on this host whose program is gone, a clause for people. */
-    public static Optional<String> remains() {
-        PrivilegedInstall usual = PrivilegedInstall.usual();
-        boolean left = Files.exists(usual.rule(), LinkOption.NOFOLLOW_LINKS) || Files.isDirectory(usual.library());
-        return left && !Files.exists(usual.program())
-                ? Optional.of("the privileged part is half installed: " + usual.program() + " is missing")
+    static Optional<String> remains(PrivilegedInstall place) {
+        boolean left = Files.exists(place.rule(), LinkOption.NOFOLLOW_LINKS) || Files.isDirectory(place.library());
+        return left && !Files.exists(place.program())
+                ? Optional.of("the privileged part is half installed: " + place.program() + " is missing")
                 : Optional.empty();
     }
 }

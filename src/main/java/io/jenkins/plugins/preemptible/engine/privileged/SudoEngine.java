@@ -153,7 +153,7 @@ public final class SudoEngine extends Engine {
 
     /** The report of a user for whom nothing can be called, with what is left of an installation. */
     public static HostReport withRemains(HostReport report) {
-        return InstalledLevel.remains()
+        return InstalledLevel.remains(PrivilegedInstall.usual())
                 .map(words -> new HostReport(Stream.concat(
                                 Stream.of(new HostReport.Item("rights", false, words, remedy())),
                                 report.items().stream().filter(i -> !i.name().equals("rights")))

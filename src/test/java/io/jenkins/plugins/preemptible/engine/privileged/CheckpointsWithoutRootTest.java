@@ -1,25 +1,19 @@
 package io.jenkins.plugins.preemptible.engine.privileged;
 
-import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.jenkins.plugins.preemptible.engine.criu.Criu;
 import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
-import java.io.File;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
-import java.util.stream.Collectors;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
@@ -45,16 +39,20 @@ class CheckpointsWithoutRootTest {
     }
 
     private static PrivilegedHost.Result live(String folder, int cycles, String... command) {
-        List<String> words = new ArrayList<>(List.of(
-                System.getProperty("java.home") + "/bin/java",
-                "-XX:TieredStopAtLevel=1",
-                "-cp",
-                host.source.stream().map(Object::toString).collect(Collectors.joining(File.pathSeparator)),
-                LifeWithCheckpoints.class.getName(),
-                host.one.home().resolve(folder).toString(),
-                Integer.toString(cycles)));
-        words.addAll(List.of(command));
-        return host.call(host.one, Map.of(), new byte[0], words);
+        List<String> arguments = new ArrayList<>(List.of(host.one.home().resolve(folder).toString(), Integer.toString(cycles)));
+        arguments.addAll(List.of(command));
+        return host.java(host.one, LifeWithCheckpoints.class, arguments.toArray(String[]::new));
+    }
+
+    /** CRIU would wait for ten minutes. */
+    @Test
+    void aRestoreThatHangsEndsWithItsStage() {
+        PrivilegedHost.Result seen =
+                host.java(host.one, HangingRestore.class, host.one.home().resolve("hangs").toString());
+        for (String expected : List.of("fifo=true", "hangs=true true", "killed=KILLED soon", "left=0")) {
+            assertTrue(seen.out().contains(expected), expected + " in " + seen.all());
+        }
+        assertEquals(0, seen.code(), seen.all());
     }
 
     @Test
@@ -98,47 +96,6 @@ class CheckpointsWithoutRootTest {
         assertEquals(0, seen.code(), seen.all());
         assertEquals(4, seen.out().lines().filter(l -> l.startsWith("cycle=SUSPENDED")).count(), seen.all());
         assertTrue(seen.out().contains("forgotten=true"), seen.all());
-    }
-
-    private static String refusal(String who) {
-        return assertThrows(
-                        PrivilegedInstall.RefusedInstall.class,
-                        () -> host.place.install(who, host.source, new CriuSearch().usable().orElseThrow().program()))
-                .getMessage();
-    }
-
-    @Test
-    void anInstallationThatWouldNotWorkChangesNothing() throws Exception {
-        byte[] before = Files.readAllBytes(host.place.program());
-        String group = refusal("%" + host.group);
-        assertTrue(group.contains("for a user, not for a group"), group);
-        Path ranges = Path.of("/etc/subuid");
-        byte[] known = Files.exists(ranges) ? Files.readAllBytes(ranges) : null;
-        try {
-            Files.writeString(
-                    ranges,
-                    "somebody:" + (2100000000L + host.two.uid()) + ":1\n",
-                    StandardOpenOption.CREATE,
-                    StandardOpenOption.APPEND);
-            String mapped = refusal(host.two.name());
-            assertTrue(mapped.contains("/etc/subuid"), mapped);
-        } finally {
-            if (known == null) {
-                Files.delete(ranges);
-            } else {
-                Files.write(ranges, known);
-            }
-        }
-        Path stage = Files.createDirectories(host.store(host.two).resolve("left"));
-        try {
-            PrivilegedInstall.RefusedInstall other = assertThrows(
-                    PrivilegedInstall.RefusedInstall.class, () -> host.place.install(host.one.name(), host.source));
-            assertTrue(other.getMessage().contains("of the other level"), other.getMessage());
-        } finally {
-            Files.delete(stage);
-            Files.delete(stage.getParent());
-        }
-        assertArrayEquals(before, Files.readAllBytes(host.place.program()));
     }
 
     @Test

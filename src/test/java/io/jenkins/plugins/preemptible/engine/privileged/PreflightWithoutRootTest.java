@@ -7,7 +7,6 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import io.jenkins.plugins.preemptible.engine.criu.Criu;
 import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
-import java.io.File;
 import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -53,15 +52,10 @@ class PreflightWithoutRootTest {
 
     /** What came of each, by what was asked for. */
     private static Map<String, String> live(String folder, List<String> kinds) {
-        List<String> words = new ArrayList<>(List.of(
-                System.getProperty("java.home") + "/bin/java",
-                "-XX:TieredStopAtLevel=1",
-                "-cp",
-                host.source.stream().map(Object::toString).collect(Collectors.joining(File.pathSeparator)),
-                TiesOfAUser.class.getName(),
-                host.one.home().resolve(folder).toString(),
-                ties.toString()));
-        words.addAll(kinds);
+        List<String> words = new ArrayList<>(List.of(ties.toString(), "with-key"));
+        List<String> arguments = new ArrayList<>(List.of(host.one.home().resolve(folder).toString(), ties.toString()));
+        arguments.addAll(kinds);
+        words.addAll(host.javaCommand(TiesOfAUser.class, arguments.toArray(String[]::new)));
         PrivilegedHost.Result seen = host.call(host.one, Map.of(), new byte[0], words);
         System.err.println(seen.err());
         assertEquals(0, seen.code(), seen.all());
@@ -125,6 +119,12 @@ class PreflightWithoutRootTest {
                 "unix-inside", "RESUMED",
                 "deleted /var/tmp/" + host.one.name() + "d 100000", "RESUMED",
                 "memory 32", "RESUMED"));
+    }
+
+    /** The caller has a key in its session keyring, and a stage would find it there. */
+    @Test
+    void noStageHasTheKeysOfItsCaller() {
+        assertSeen("keys", Map.of("no-key", "RESUMED"));
     }
 
     /** /proc/PID/map_files is for the initial user namespace alone, so only CRIU finds this; the stage goes on. */

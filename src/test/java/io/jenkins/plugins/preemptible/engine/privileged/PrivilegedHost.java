@@ -18,6 +18,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import java.util.zip.ZipEntry;
 import java.util.zip.ZipOutputStream;
@@ -218,6 +219,22 @@ final class PrivilegedHost implements AutoCloseable {
         } catch (IOException | InterruptedException e) {
             throw new AssertionError(e);
         }
+    }
+
+    /** A main class of these tests as a user, and what it printed. */
+    Result java(User user, Class<?> main, String... arguments) {
+        return call(user, Map.of(), new byte[0], javaCommand(main, arguments));
+    }
+
+    List<String> javaCommand(Class<?> main, String... arguments) {
+        List<String> words = new ArrayList<>(List.of(
+                System.getProperty("java.home") + "/bin/java",
+                "-XX:TieredStopAtLevel=1",
+                "-cp",
+                source.stream().map(Object::toString).collect(Collectors.joining(File.pathSeparator)),
+                main.getName()));
+        words.addAll(List.of(arguments));
+        return words;
     }
 
     /** A shell command as a user. */

@@ -220,6 +220,9 @@ static noreturn void be_criu(const struct errand *errand)
 	/* The mounts are root's: nothing in the user namespace can take one away or look below it. */
 	if (unshare(CLONE_NEWNS) != 0 || setsid() < 0 || chdir("/") != 0)
 		tell(told, "leave the host's mounts");
+	/* What it restores keeps its keyring. */
+	if (!leave_keyring())
+		tell(told, "get a keyring of its own");
 	if (!become_substitute(errand->caller) || !open_as_user(errand->caller))
 		tell(told, "become the user's substitute");
 	const char *word = errand->words->text, *end = word + errand->words->length;

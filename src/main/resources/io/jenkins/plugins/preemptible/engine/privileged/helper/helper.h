@@ -199,6 +199,12 @@ noreturn void tell(int told, const char *what);
 noreturn void run(const struct request *request, int told);
 
 /*
+ * Root's still: takes a new session keyring in place of the caller's. A kernel or a container that refuses this call lets a
+ * stage have no keys at all. False with errno.
+ */
+bool leave_keyring(void);
+
+/*
  * For a process that is the user's, and in the stage's namespaces: runs the program in a session of its own, and waits for its
  * end. Returns its exit code, 128 + n for signal n.
  */

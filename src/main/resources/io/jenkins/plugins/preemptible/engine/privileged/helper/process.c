@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/keyctl.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -37,6 +38,11 @@ noreturn void run(const struct request *request, int told)
 		tell(told, "enter /");
 	execve(request->command[0], request->command, request->environment);
 	tell(told, "execute the program");
+}
+
+bool leave_keyring(void)
+{
+	return syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) >= 0 || errno == ENOSYS || errno == EPERM;
 }
 
 int run_inside(const struct request *request)
@@ -200,7 +206,7 @@ int enter_stage(const struct record *record, const struct caller *caller, const 
 	 * The user from here on. What the user put into the stage's namespaces meets a process that has the user's ids, and
 	 * capabilities that setns(2) asks for, of which no program that it executes gets any.
 	 */
-	if (!become(caller, enter_rights) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
+	if (!leave_keyring() || !become(caller, enter_rights) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
 		refuse_errno(NO_RIGHTS, "the rights of root cannot be given up");
 	for (int which = 0; which < NAMESPACES; which++) {
 		if (spaces[which] < 0)

@@ -40,6 +40,8 @@ static noreturn void be_init(const struct caller *caller, const struct request *
 		tell(told, "mount /proc");
 	if (setsid() < 0)
 		tell(told, "start a session");
+	if (!leave_keyring())
+		tell(told, "get a keyring of its own");
 	if (!become(caller, 0))
 		tell(told, "become the user");
 	if (!request)

@@ -148,6 +148,8 @@ static noreturn void be_init(const struct caller *caller, const struct request *
 		tell(told, "make the mounts its own");
 	if (setsid() < 0)
 		tell(told, "start a session");
+	if (!leave_keyring())
+		tell(told, "get a keyring of its own");
 	if (!become_substitute(caller))
 		tell(told, "become the user's substitute");
 	if (mount(SOURCE, "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0600") != 0)
@@ -342,7 +344,7 @@ noreturn void inspect_stage(const struct record *record, const struct caller *ca
 	sigset_t none;
 	open_namespaces(record, spaces);
 	/* As for 'enter'; but of the stage's namespaces only the one that decides who may look. */
-	if (!become(caller, enter_rights) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
+	if (!leave_keyring() || !become(caller, enter_rights) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
 		refuse_errno(NO_RIGHTS, "the rights of root cannot be given up");
 	if (setns(spaces[USER], CLONE_NEWUSER) != 0)
 		refuse_errno(STAGE_ENDED, "the stage's user namespace cannot be entered");

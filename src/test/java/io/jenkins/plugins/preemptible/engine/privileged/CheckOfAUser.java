@@ -1,0 +1,31 @@
+package io.jenkins.plugins.preemptible.engine.privileged;
+
+import io.jenkins.plugins.preemptible.engine.Engine;
+import io.jenkins.plugins.preemptible.engine.EngineException;
+import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import io.jenkins.plugins.preemptible.engine.stage.StageSpec;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+
+/** What a user is told of the installation, and when a stage is to be started by it; one line each. Argument: a folder. */
+public final class CheckOfAUser {
+
+    private CheckOfAUser() {}
+
+    public static void main(String[] args) throws Exception {
+        Path home = Path.of(args[0]);
+        Engine engine = Engine.open(home.resolve("state"));
+        engine.check().items().forEach(i -> System.out.println(
+                i.name() + " " + i.ok() + ": " + i.detail() + " -> " + i.remedy()));
+        StageId id = StageId.create("check");
+        try {
+            engine.start(new StageSpec(id, null, Files.createDirectories(home.resolve("work")), List.of("/bin/true"), null));
+            engine.await(id);
+            engine.forget(id);
+            System.out.println("start: done");
+        } catch (EngineException e) {
+            System.out.println("start: " + e.getMessage());
+        }
+    }
+}
