@@ -13,11 +13,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Optional;
-import java.util.Set;
-import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
@@ -45,7 +42,7 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
     /** What versions before the compiled program kept in the store, or beside it. */
     private static final List<String> OLD_FOLDERS = List.of("view", "tmp", "last-error.txt");
 
-    /** A refusal, in words for the administrator. */
+    /** For the administrator. */
     public static final class RefusedInstall extends Exception {
         private static final long serialVersionUID = 1L;
 
@@ -153,7 +150,7 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
             StageFolder.delete(work);
         }
         RootsFiles.require(program, "it");
-        putRule(rule(who));
+        new SudoRule(program, rule).put(who, text("sudoers"), store);
         if (user != null) {
             new InstallCanary(this, user).live();
         }
@@ -252,40 +249,6 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
             throw new RefusedInstall("Checkpoints cannot be made on this host: "
                     + answer.firstLine().replaceFirst("refused [A-Z_]+ ", "")
                     + "; mend that, or install without --checkpoints");
-        }
-    }
-
-    /** For this user or group, and for those that the program was installed for before. */
-    private String rule(String who) throws IOException {
-        Set<String> all = new LinkedHashSet<>();
-        if (Files.exists(rule)) {
-            Pattern one = Pattern.compile("(\\S+) ALL=\\(root\\) NOPASSWD: " + Pattern.quote(program.toString()));
-            for (String line : Files.readAllLines(rule)) {
-                Matcher known = one.matcher(line);
-                if (known.matches()) {
-                    all.add(known.group(1));
-                }
-            }
-        }
-        all.add(who);
-        StringBuilder text = new StringBuilder(text("sudoers"));
-        all.forEach(each -> text.append(each + " ALL=(root) NOPASSWD: " + program + "\n"));
-        return text.toString();
-    }
-
-    // visudo first: a rule that sudo does not understand would lock everybody out.
-    private void putRule(String text) throws RefusedInstall, IOException {
-        Path aside = store.resolve(".rule");
-        RootsFiles.put(text.getBytes(StandardCharsets.UTF_8), aside, "r--r-----");
-        try {
-            HostTool.Answer answer = RootsFiles.run(20, List.of(
-                    RootsFiles.tool("visudo").orElseThrow().toString(), "-c", "-q", "-f", aside.toString()));
-            if (!answer.ok()) {
-                throw new RefusedInstall("sudo does not understand the rule for this program: " + answer.firstLine());
-            }
-            RootsFiles.put(text.getBytes(StandardCharsets.UTF_8), rule, "r--r-----");
-        } finally {
-            Files.deleteIfExists(aside);
         }
     }
 

@@ -6,21 +6,14 @@ import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.preflight.InsideReader;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
-import java.io.File;
 import java.io.IOException;
-import java.io.OutputStream;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 import java.util.function.BooleanSupplier;
 
 /**
@@ -43,11 +36,8 @@ public record PrivilegedPart(Path program, Path sudo) {
     /** The interface that this class speaks; {@code helper/helper.h} has the same number. */
     static final int PROTOCOL = 3;
 
-    private static final int NOT_UNDERSTOOD = 2;
-    private static final int LONGEST_ANSWER = 64 * 1024;
     /** Of a dump or a restore; the privileged part itself ends them sooner. */
     private static final Duration CRIU_LIMIT = Duration.ofMinutes(12);
-    private static final Duration CANCEL_POLL = Duration.ofMillis(10);
     /** Until the first word of a reader; it itself ends after a minute. */
     private static final Duration INSPECT_LIMIT = Duration.ofSeconds(30);
     /** Far longer than any other verb takes. */
@@ -154,16 +144,16 @@ public record PrivilegedPart(Path program, Path sudo) {
         StageReader reader = null;
         try {
             Path errors = Files.createTempFile("preemptible-", ".err");
-            reader = new StageReader(start(Verb.INSPECT, id, errors), errors);
+            reader = new StageReader(new SudoCall(program, sudo).start(Verb.INSPECT, id, errors), errors);
             StageReader begun = reader;
             FutureTask<Optional<byte[]>> first =
                     new FutureTask<>(() -> begun.ask(InsideReader.Look.LINK, init + "/ns/user"));
-            talkOnItsOwn(Verb.INSPECT, first);
-            within(INSPECT_LIMIT, first);
+            SudoCall.onItsOwn(Verb.INSPECT, first);
+            SudoCall.within(INSPECT_LIMIT, first);
             return reader;
         } catch (IOException e) {
             closeQuietly(reader);
-            throw new Unanswered(program + " " + Verb.INSPECT.word() + ": " + e.getMessage() + "; " + ANOTHER_VERSION, e);
+            throw new Unanswered(program + " " + Verb.INSPECT.word() + ": " + e.getMessage() + "; " + SudoCall.ANOTHER_VERSION, e);
         } catch (EngineException e) {
             closeQuietly(reader);
             throw e;
@@ -221,115 +211,29 @@ public record PrivilegedPart(Path program, Path sudo) {
             if (errors == null) {
                 words = Files.createTempFile("preemptible-", ".err");
             }
-            Process process = start(verb, id, words);
-            FutureTask<String> talk = new FutureTask<>(() -> talk(process, request, cancelled));
-            talkOnItsOwn(verb, talk);
+            Process process = new SudoCall(program, sudo).start(verb, id, words);
+            FutureTask<String> talk = new FutureTask<>(() -> SudoCall.talk(process, request, cancelled));
+            SudoCall.onItsOwn(verb, talk);
             String answer;
             try {
-                answer = within(limit, talk);
+                answer = SudoCall.within(limit, talk);
             } finally {
                 // Only a signal: Process.destroy also closes the pipes.
                 process.toHandle().destroy();
             }
             if (answer.isEmpty()) {
-                throw new Unanswered(saying(process.waitFor(), words), null);
+                throw new Unanswered(SudoCall.saying(process.waitFor(), words), null);
             }
             return HelperAnswer.parse(verb, answer);
         } catch (IOException e) {
-            throw new Unanswered(program + " " + verb.word() + ": " + e.getMessage() + "; " + ANOTHER_VERSION, e);
+            throw new Unanswered(program + " " + verb.word() + ": " + e.getMessage() + "; " + SudoCall.ANOTHER_VERSION, e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new Unanswered(program + " " + verb.word() + ": interrupted", e);
         } finally {
             if (errors == null) {
-                deleteQuietly(words);
+                SudoCall.deleteQuietly(words);
             }
-        }
-    }
-
-    private Process start(Verb verb, StageId id, Path errors) throws IOException {
-        List<String> command = new ArrayList<>(List.of(sudo.toString(), "-n", "--", program.toString(), verb.word()));
-        if (id != null) {
-            command.add(id.value());
-        }
-        return new ProcessBuilder(command)
-                .directory(new File("/"))
-                .redirectError(errors.toFile())
-                .start();
-    }
-
-    // Its pipes cannot be read with a limit, nor closed meanwhile; and a sudo that is root's already cannot be ended from
-    // here: then the thread stays.
-    private static void talkOnItsOwn(Verb verb, Runnable talk) {
-        Thread talking = new Thread(talk, "preemptible " + verb.word());
-        talking.setDaemon(true);
-        talking.start();
-    }
-
-    private static final String ANOTHER_VERSION =
-            "if it is of another version, an administrator can run 'preempt install-helper' again, from this version";
-
-    private static String talk(Process process, byte[] request, BooleanSupplier cancelled)
-            throws IOException, InterruptedException {
-        try {
-            try (OutputStream to = process.getOutputStream()) {
-                to.write(request);
-                to.flush();
-                while (cancelled != null && !cancelled.getAsBoolean() && process.isAlive()) {
-                    process.waitFor(CANCEL_POLL.toMillis(), TimeUnit.MILLISECONDS);
-                }
-            } catch (IOException e) {
-                // It refused before it read everything: its answer says why.
-            }
-            byte[] answer = process.getInputStream().readNBytes(LONGEST_ANSWER);
-            process.waitFor();
-            return new String(answer, StandardCharsets.UTF_8);
-        } finally {
-            process.destroy();
-        }
-    }
-
-    private static <T> T within(Duration limit, FutureTask<T> talk) throws IOException {
-        boolean interrupted = false;
-        long end = System.nanoTime() + limit.toNanos();
-        try {
-            while (true) {
-                try {
-                    return talk.get(end - System.nanoTime(), TimeUnit.NANOSECONDS);
-                } catch (InterruptedException e) {
-                    interrupted = true;
-                }
-            }
-        } catch (TimeoutException e) {
-            throw new IOException("no answer within " + limit.toSeconds() + " s", e);
-        } catch (ExecutionException e) {
-            if (e.getCause() instanceof EngineException refused) {
-                throw refused;
-            }
-            throw e.getCause() instanceof IOException failed ? failed : new IOException(e.getCause());
-        } finally {
-            if (interrupted) {
-                Thread.currentThread().interrupt();
-            }
-        }
-    }
-
-    private static String saying(int code, Path words) throws IOException {
-        String said = new String(Files.readAllBytes(words), StandardCharsets.UTF_8)
-                .lines()
-                .filter(l -> !l.isBlank())
-                .findFirst()
-                .orElse("the privileged part gave no answer");
-        return code == NOT_UNDERSTOOD ? said + "; " + ANOTHER_VERSION : said;
-    }
-
-    static void deleteQuietly(Path file) {
-        try {
-            if (file != null) {
-                Files.deleteIfExists(file);
-            }
-        } catch (IOException e) {
-            // A few words in the folder for temporary files.
         }
     }
 }

@@ -87,6 +87,6 @@ final class StageReader implements InsideReader {
             // It has ended.
         }
         process.toHandle().destroy();
-        PrivilegedPart.deleteQuietly(errors);
+        SudoCall.deleteQuietly(errors);
     }
 }

@@ -1,5 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.privileged;
 
+import static io.jenkins.plugins.preemptible.engine.privileged.LifeSteps.say;
+
 import io.jenkins.plugins.preemptible.engine.Engine;
 import io.jenkins.plugins.preemptible.engine.EngineException;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
@@ -50,9 +52,5 @@ public final class HangingRestore {
         say("resume", resume.get(20, TimeUnit.SECONDS));
         engine.forget(id);
         say("left", engine.list().size());
-    }
-
-    private static void say(String what, Object value) {
-        System.out.println(what + "=" + value);
     }
 }

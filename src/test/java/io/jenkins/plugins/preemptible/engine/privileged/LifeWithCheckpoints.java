@@ -1,5 +1,10 @@
 package io.jenkins.plugins.preemptible.engine.privileged;
 
+import static io.jenkins.plugins.preemptible.engine.privileged.LifeSteps.lines;
+import static io.jenkins.plugins.preemptible.engine.privileged.LifeSteps.rights;
+import static io.jenkins.plugins.preemptible.engine.privileged.LifeSteps.say;
+import static io.jenkins.plugins.preemptible.engine.privileged.LifeSteps.until;
+
 import io.jenkins.plugins.preemptible.engine.Checkpoint;
 import io.jenkins.plugins.preemptible.engine.DumpGuard;
 import io.jenkins.plugins.preemptible.engine.Engine;
@@ -17,7 +22,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.function.BooleanSupplier;
 
 /**
  * What a user without root's rights does with an engine that makes checkpoints; one line for each thing seen.
@@ -94,38 +98,5 @@ public final class LifeWithCheckpoints {
                 .start()
                 .waitFor();
         return code + " " + Files.readString(home.resolve("entered")).replace("\n", "|");
-    }
-
-    private static String rights(Engine engine, StageId id) throws Exception {
-        long init = engine.status(id).initPid();
-        StringBuilder all = new StringBuilder();
-        for (String line : Files.readAllLines(Path.of("/proc", Long.toString(init), "status"))) {
-            if (line.matches("(Uid|Gid|Groups|Cap(Inh|Prm|Eff|Bnd|Amb)|NoNewPrivs|Seccomp):.*")) {
-                all.append(line.trim().replaceAll("\\s+", " ")).append('|');
-            }
-        }
-        return all.toString();
-    }
-
-    private static void say(String what, Object value) {
-        System.out.println(what + "=" + value);
-    }
-
-    private static long lines(Path file) {
-        try (var lines = Files.lines(file)) {
-            return lines.count();
-        } catch (Exception e) {
-            return 0;
-        }
-    }
-
-    private static void until(BooleanSupplier condition) throws InterruptedException {
-        long end = System.nanoTime() + 30_000_000_000L;
-        while (!condition.getAsBoolean()) {
-            if (System.nanoTime() - end > 0) {
-                throw new AssertionError("nothing came");
-            }
-            Thread.sleep(10);
-        }
     }
 }

@@ -1,5 +1,9 @@
 package io.jenkins.plugins.preemptible.engine.privileged;
 
+import static io.jenkins.plugins.preemptible.engine.privileged.LifeSteps.lines;
+import static io.jenkins.plugins.preemptible.engine.privileged.LifeSteps.says;
+import static io.jenkins.plugins.preemptible.engine.privileged.LifeSteps.until;
+
 import io.jenkins.plugins.preemptible.engine.Engine;
 import io.jenkins.plugins.preemptible.engine.EngineException;
 import io.jenkins.plugins.preemptible.engine.criu.Connections;
@@ -9,7 +13,6 @@ import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.stage.StageSpec;
 import java.io.File;
-import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.nio.file.Files;
@@ -17,7 +20,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.function.BooleanSupplier;
 
 /**
  * Starts a stage for each way to be tied to the outside, looks at it, and suspends and resumes what has no tie; a line for each.
@@ -116,31 +118,5 @@ public final class TiesOfAUser {
         long before = lines(output);
         until(() -> lines(output) > before + 2);
         return "RESUMED";
-    }
-
-    private static boolean says(Path file, String word) {
-        try {
-            return Files.readAllLines(file).stream().anyMatch(l -> l.startsWith(word));
-        } catch (IOException e) {
-            return false;
-        }
-    }
-
-    private static long lines(Path file) {
-        try {
-            return Files.readAllLines(file).size();
-        } catch (IOException e) {
-            return 0;
-        }
-    }
-
-    private static void until(BooleanSupplier condition) throws InterruptedException {
-        long end = System.nanoTime() + 30_000_000_000L;
-        while (!condition.getAsBoolean()) {
-            if (System.nanoTime() - end > 0) {
-                throw new AssertionError("nothing came");
-            }
-            Thread.sleep(10);
-        }
     }
 }
