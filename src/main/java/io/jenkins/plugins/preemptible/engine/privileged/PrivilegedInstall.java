@@ -113,6 +113,9 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
             if (!Files.exists(library().resolve("criu"))) {
                 StageFolder.delete(library());
             }
+            if (user != null) {
+                deleteEmpty(store.resolve(Long.toString(user.uid())));
+            }
             if (!Files.exists(program)) {
                 deleteEmpty();
             }
@@ -270,6 +273,15 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
         return !deleteEmpty();
     }
 
+    private static boolean deleteEmpty(Path folder) throws IOException {
+        try {
+            Files.deleteIfExists(folder);
+            return true;
+        } catch (DirectoryNotEmptyException e) {
+            return false;
+        }
+    }
+
     private boolean deleteEmpty() throws IOException {
         if (!Files.isDirectory(store)) {
             return true;
@@ -277,11 +289,7 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
         boolean empty = true;
         try (var users = Files.newDirectoryStream(store)) {
             for (Path user : users) {
-                try {
-                    Files.delete(user);
-                } catch (DirectoryNotEmptyException e) {
-                    empty = false;
-                }
+                empty &= deleteEmpty(user);
             }
         }
         if (empty) {
