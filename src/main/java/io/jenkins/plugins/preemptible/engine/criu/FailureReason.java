@@ -71,7 +71,8 @@ public enum FailureReason {
     PENDING_CONNECTION("A connection to the stage was not accepted yet, and CRIU cannot carry it over", "Try again in a moment"),
     MIXED_CONNECTIONS("The stage has TCP connections to the outside and others between its own processes, and CRIU can only cut all or none",
             "Let the stage use unix sockets inside, or close its connections to the outside"),
-    TCP_INSIDE("The stage has TCP connections between its own processes, and CRIU may carry those over only where the agent's process is root",
+    TCP_INSIDE("The stage has TCP connections between its own processes, and CRIU may carry those over only where the agent's"
+                    + " process is root",
             "Let the stage use unix sockets or pipes inside, or let it close them"),
     UNIX_SOCKET_OUTSIDE("A process of the stage is connected by a unix socket to a process outside of the stage",
             "Start that daemon inside the stage, or let the stage close the connection"),
@@ -129,8 +130,9 @@ public enum FailureReason {
     OTHER_USER("A process of the stage belongs to another user or group, and without CAP_SYS_RESOURCE CRIU cannot read its limits",
             "Give the agent CAP_SYS_RESOURCE (containers: --cap-add SYS_RESOURCE), or run the whole stage as one user", true),
     MEMORY_ONLY("This host keeps suspended stages in memory only and makes no images",
-            "Images are made where an administrator ran install-helper with --checkpoints, or the agent's process runs as root, with CRIU, and without PREEMPTIBLE_CHECKPOINTS=off;"
-                    + " let an agent be root only where all its jobs are trusted", true),
+            "Images are made where an administrator ran install-helper with --checkpoints, or the agent's process runs as root,"
+                    + " with CRIU, and without PREEMPTIBLE_CHECKPOINTS=off; let an agent be root only where all its jobs are"
+                    + " trusted", true),
     MEMORY_SHORT("The host has less free memory than the floor and keeps suspended stages in memory only",
             "Free some memory, or lower the floor");
 
