@@ -35,7 +35,7 @@ public record InstalledLevel(Optional<Path> criu, Optional<String> fault) {
         } catch (EngineException e) {
             return faulty("cannot be called: " + e.detail());
         } catch (IOException e) {
-            return faulty("gives an answer that is not understood: " + e.getMessage());
+            return faulty("cannot be called: " + e.getMessage());
         }
     }
 

@@ -106,6 +106,8 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
             RootsFiles.require(criu.toRealPath(), "CRIU");
         }
         InstalledFiles before = new InstalledFiles(installed());
+        Path records = store.resolve(user == null ? "none" : Long.toString(user.uid()));
+        boolean known = Files.exists(records);
         try {
             put(who, criu, user);
         } catch (RefusedInstall | IOException | RuntimeException e) {
@@ -113,8 +115,8 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
             if (!Files.exists(library().resolve("criu"))) {
                 StageFolder.delete(library());
             }
-            if (user != null) {
-                deleteEmpty(store.resolve(Long.toString(user.uid())));
+            if (!known) {
+                deleteEmpty(records);
             }
             if (!Files.exists(program)) {
                 deleteEmpty();

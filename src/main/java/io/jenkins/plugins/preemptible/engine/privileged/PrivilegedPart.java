@@ -138,7 +138,7 @@ public record PrivilegedPart(Path program, Path sudo) {
      * Reads what the kernel tells of a living stage's processes to processes of its user namespace only; of the level
      * "checkpoints". The caller closes it.
      *
-     * @throws Unanswered when it was refused, or gave no answer in time
+     * @throws EngineException when it was refused, or gave no answer in time
      */
     public InsideReader inspect(StageId id, long init) {
         StageReader reader = null;

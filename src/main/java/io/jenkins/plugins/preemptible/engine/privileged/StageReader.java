@@ -1,5 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.privileged;
 
+import io.jenkins.plugins.preemptible.engine.EngineException;
+import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.preflight.InsideReader;
 import java.io.DataInputStream;
 import java.io.EOFException;
@@ -9,7 +11,11 @@ import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Optional;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
 
 /**
  * The installed program that reads {@code /proc} inside of a stage's user namespace, as the verb {@link Verb#INSPECT}
@@ -24,6 +30,7 @@ import java.util.Optional;
  */
 final class StageReader implements InsideReader {
 
+    private static final Pattern REFUSAL = Pattern.compile("preemptible: ([A-Z_]+): (.*)");
     private static final int NOTHING = -1;
     private static final int LONGEST = 64 * 1024 * 1024;
 
@@ -40,7 +47,7 @@ final class StageReader implements InsideReader {
         this.from = new DataInputStream(process.getInputStream());
     }
 
-    /** @throws PrivilegedPart.Unanswered when it ended */
+    /** @throws EngineException when it was refused, or ended */
     @Override
     public synchronized Optional<byte[]> ask(Look look, String path) {
         if (path.isEmpty() || !Character.isDigit(path.charAt(0)) || path.indexOf('\0') >= 0) {
@@ -62,8 +69,19 @@ final class StageReader implements InsideReader {
             }
             return Optional.of(answer);
         } catch (IOException e) {
-            throw new PrivilegedPart.Unanswered("the stage's processes cannot be looked at: " + said(e), e);
+            throw refusal(e);
         }
+    }
+
+    private EngineException refusal(IOException e) {
+        String said = said(e);
+        Matcher told = REFUSAL.matcher(said);
+        Optional<FailureReason> reason = told.matches()
+                ? Stream.of(FailureReason.values()).filter(r -> r.name().equals(told.group(1))).findFirst()
+                : Optional.empty();
+        return reason.isPresent()
+                ? new EngineException(reason.get(), told.group(2), List.of(), e)
+                : new PrivilegedPart.Unanswered("the stage's processes cannot be looked at: " + said, e);
     }
 
     private String said(IOException e) {

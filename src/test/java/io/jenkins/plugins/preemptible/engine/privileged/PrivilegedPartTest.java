@@ -51,7 +51,7 @@ class PrivilegedPartTest {
                     #!/bin/sh
                     export PATH=/usr/bin:/bin
                     verb=$4
-                    cat > /dev/null
+                    [ "$verb" = inspect ] || cat > /dev/null
                     echo "$verb" >> '%s'
                     status() {
                       echo ok; echo "state $1"; echo 'init 1'; echo 'started 1'; echo 'group /none'
@@ -85,6 +85,17 @@ class PrivilegedPartTest {
         Thread.currentThread().interrupt();
         assertEquals("running", part.call(Verb.STATUS, ID).text("state"));
         assertTrue(Thread.interrupted(), "whoever interrupted is still heard");
+    }
+
+    @Test
+    void aStageThatEndsWhileItIsLookedAtIsNoLackOfRights() {
+        EngineException ended = assertThrows(
+                EngineException.class,
+                () -> part("echo 'preemptible: STAGE_ENDED: one' >&2; exit 125").inspect(ID, 1));
+        assertEquals(FailureReason.STAGE_ENDED, ended.reason());
+        EngineException other = assertThrows(
+                EngineException.class, () -> part("echo 'sudo: a password is required' >&2; exit 1").inspect(ID, 1));
+        assertTrue(other.getMessage().contains("a password is required"), other::getMessage);
     }
 
     @Test
