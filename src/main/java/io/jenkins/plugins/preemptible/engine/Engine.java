@@ -95,7 +95,7 @@ public class Engine {
                                 FreezerKind.HELPER,
                                 LocalImages.of(System.getenv()),
                                 makesCheckpoints()))
-                        .orElseGet(() -> SudoEngine.open(home, privileged.get(), level.fault()));
+                        .orElseGet(() -> SudoEngine.open(home, privileged.get()));
             }
         }
         return open(home, INSTALLED, null, LocalImages.of(System.getenv()), makesCheckpoints());

@@ -221,7 +221,7 @@ class AgentWithCheckpointsTest extends OneAgent {
         try (AutoCloseable unanswered = rootless.withoutRule()) {
             WorkflowRun run = j.buildAndAssertSuccess(job);
             assertThat(Rig.log(run), containsString(
-                    "This stage runs, but cannot be suspended on worker: The privileged part of this host gives no answer"));
+                    "This stage runs, but cannot be suspended on worker: The privileged part of this host cannot be used"));
             assertThat(HowSuspended.on("worker").whyNot(), containsString("install-helper"));
         }
         j.buildAndAssertSuccess(job);

@@ -40,7 +40,7 @@ public enum FailureReason {
     PID_TAKEN("A process id of the stage is taken on this host", "Resume again"),
     NO_SPACE("There is no space left where the image has to go", "Free some space or choose another folder; the stage's memory has to fit"),
     NO_RIGHTS("The rights of this user do not suffice", "Run as root, or have the administrator set up the privileged part"),
-    NO_ANSWER("The privileged part of this host gives no answer",
+    NO_ANSWER("The privileged part of this host cannot be used",
             "Let an administrator look at sudo and its rule for this user, or call 'preempt install-helper' again"),
     CRIU_MISSING("CRIU was not found on this host", "Run .ci/setup in a checkout of this project, or install criu 4.2 or newer"),
     CRIU_UNUSABLE("The installed CRIU does not work with this kernel", "Run .ci/setup in a checkout of this project, which builds a newer one"),

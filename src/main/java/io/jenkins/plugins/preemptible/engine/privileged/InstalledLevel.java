@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.privileged;
 
 import io.jenkins.plugins.preemptible.engine.EngineException;
+import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
@@ -11,46 +12,48 @@ import java.util.Optional;
  * What the privileged part of this host can do for this user.
  *
  * @param criu of the level "checkpoints"; empty for the level that keeps stages in memory
- * @param fault what is wrong with the installation, a clause for people; empty when it can be used
  */
-public record InstalledLevel(Optional<Path> criu, Optional<String> fault) {
+public record InstalledLevel(Optional<Path> criu) {
 
     private static final String CHECKPOINTS = "checkpoints";
     private static final String MEMORY = "memory";
 
-    /** Asks it; one call. */
+    /**
+     * Asks it; one call.
+     *
+     * @throws EngineException {@link FailureReason#NO_ANSWER} when it cannot be called, is of another version, or lacks one
+     *     of its files: the stages of one level must not be taken for those of the other
+     */
     public static InstalledLevel of(PrivilegedPart part) {
         try {
             HelperAnswer version = part.call(Verb.VERSION, null);
             long protocol = version.number("protocol");
             if (protocol != PrivilegedPart.PROTOCOL) {
-                return faulty("is of another version (interface " + protocol + ", this program has "
+                throw unusable(part, "is of another version (interface " + protocol + ", this program has "
                         + PrivilegedPart.PROTOCOL + ")");
             }
             return switch (version.text("level")) {
-                case MEMORY -> new InstalledLevel(Optional.empty(), Optional.empty());
-                case CHECKPOINTS -> checkpoints(Path.of(version.text("criu")));
-                default -> faulty("has a level that this program does not know");
+                case MEMORY -> new InstalledLevel(Optional.empty());
+                case CHECKPOINTS -> checkpoints(part, Path.of(version.text("criu")));
+                default -> throw unusable(part, "has a level that this program does not know");
             };
-        } catch (EngineException e) {
-            return faulty("cannot be called: " + e.detail());
         } catch (IOException e) {
-            return faulty("cannot be called: " + e.getMessage());
+            throw unusable(part, "gives an answer that is not understood: " + e.getMessage());
         }
     }
 
-    private static InstalledLevel checkpoints(Path criu) {
+    private static InstalledLevel checkpoints(PrivilegedPart part, Path criu) {
         for (String name : PrivilegedInstall.CHECKPOINT_FILES) {
             Path file = criu.resolveSibling(name);
             if (!Files.isExecutable(file)) {
-                return faulty("is there, and " + file + ", which it runs, is not");
+                throw unusable(part, "is there, and " + file + ", which it runs, is not");
             }
         }
-        return new InstalledLevel(Optional.of(criu), Optional.empty());
+        return new InstalledLevel(Optional.of(criu));
     }
 
-    private static InstalledLevel faulty(String fault) {
-        return new InstalledLevel(Optional.empty(), Optional.of(fault));
+    private static EngineException unusable(PrivilegedPart part, String why) {
+        return new EngineException(FailureReason.NO_ANSWER, part.program() + " " + why);
     }
 
     /** What an installation left on this host whose program is gone, a clause for people. */

@@ -63,29 +63,22 @@ public final class SudoEngine extends Engine {
 
     private final OwnFolders own;
     private final PrivilegedPart part;
-    private final Optional<String> fault;
 
-    private SudoEngine(OwnFolders own, PrivilegedPart part, Optional<String> fault) {
+    private SudoEngine(OwnFolders own, PrivilegedPart part) {
         this.own = own;
         this.part = part;
-        this.fault = fault;
-    }
-
-    static Engine open(Path home, PrivilegedPart part) {
-        return open(home, part, Optional.empty());
     }
 
     /**
      * @param home of this user, made when it is not there
-     * @param fault of the installation, for which nothing is started; what was started before can be ended
      * @throws UncheckedIOException when it cannot be made
      */
-    public static Engine open(Path home, PrivilegedPart part, Optional<String> fault) {
+    public static Engine open(Path home, PrivilegedPart part) {
         try {
             Path absolute = home.toAbsolutePath().normalize();
             Files.createDirectories(
                     absolute, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
-            return new SudoEngine(new OwnFolders(absolute.toRealPath()), part, fault);
+            return new SudoEngine(new OwnFolders(absolute.toRealPath()), part);
         } catch (IOException e) {
             throw new UncheckedIOException("the home folder " + home + " cannot be made", e);
         }
@@ -106,20 +99,13 @@ public final class SudoEngine extends Engine {
      * Tries what suspending needs, through the privileged part.
      *
      * @param checkpoints whether it makes images
+     * @throws EngineException as of {@link InstalledLevel#of}
      */
     public static HostReport report(PrivilegedPart part, boolean checkpoints) {
         List<HostReport.Item> items = new ArrayList<>();
         String user = "user " + System.getProperty("user.name");
         InstalledLevel level = InstalledLevel.of(part);
-        items.add(new HostReport.Item(
-                "rights",
-                level.fault().isEmpty(),
-                user + (level.fault().isEmpty() ? ", through " : ", and ") + part.program()
-                        + level.fault().map(f -> " " + f).orElse(""),
-                level.fault().isEmpty() ? "" : remedy()));
-        if (level.fault().isPresent()) {
-            return new HostReport(items);
-        }
+        items.add(new HostReport.Item("rights", true, user + ", through " + part.program(), ""));
         try {
             String group = part.call(Verb.CHECK, null).text("group");
             items.add(new HostReport.Item("namespaces", true, "IPC, PID, mount", ""));
@@ -175,9 +161,6 @@ public final class SudoEngine extends Engine {
 
     @Override
     public StageStatus start(StageSpec spec) {
-        if (fault.isPresent()) {
-            throw new EngineException(FailureReason.NO_RIGHTS, part.program() + " " + fault.get());
-        }
         if (!Files.isDirectory(spec.workDir())) {
             throw new EngineException(FailureReason.BAD_SPEC, "the working folder " + spec.workDir() + " does not exist");
         }

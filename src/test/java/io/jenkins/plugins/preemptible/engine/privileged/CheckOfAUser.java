@@ -15,7 +15,13 @@ public final class CheckOfAUser {
 
     public static void main(String[] args) throws Exception {
         Path home = Path.of(args[0]);
-        Engine engine = Engine.open(home.resolve("state"));
+        Engine engine;
+        try {
+            engine = Engine.open(home.resolve("state"));
+        } catch (EngineException e) {
+            System.out.println("open: " + e.getMessage());
+            return;
+        }
         engine.check().items().forEach(i -> System.out.println(
                 i.name() + " " + i.ok() + ": " + i.detail() + " -> " + i.remedy()));
         StageId id = StageId.create("check");
