@@ -28,7 +28,8 @@ import java.util.Optional;
  *       state it found, {@code --leave-running} keeps it from killing.
  *   <li>A restore happens in a mount namespace of its own, over a copy of the root, as {@code --root} asks for; criu
  *       stays as the parent of the restored init, so that it never becomes a zombie, and ends with it.
- *   <li>TCP connections are not cut ({@code --tcp-close} would): the dump is refused, and nothing is lost.
+ *   <li>TCP connections to the outside are not cut ({@code --tcp-close} would): the dump is refused, and nothing is lost.
+ *       Those inside are silent meanwhile ({@link ConnectionLock}).
  * </ol>
  *
  * Source: criu(8), version 4.2.1.
@@ -40,6 +41,8 @@ public class Criu {
     /** As a shell and Java tell the end by SIGKILL. */
     static final int KILLED = 128 + LibC.SIGKILL;
     private static final String RESTORED = "Restore finished successfully";
+    /** All sockets are there, and none of them was used yet. */
+    private static final String UNLOCKED = "Unlock network";
     /** What criu writes after that line is a few lines at most. */
     private static final int END_BYTES = 8192;
 
@@ -87,6 +90,7 @@ public class Criu {
             CriuRun.Watch watch)
             throws CriuException, IOException {
         Files.createDirectories(folder.logs());
+        List<TcpEnds> connections = TcpEnds.ofTree(init.pid());
         List<String> command = new ArrayList<>(List.of(
                 program.toString(),
                 "dump",
@@ -103,7 +107,13 @@ public class Criu {
         common(command, folder.logs(), "dump.log", hostMounts);
         command.add("-v2");
         Path words = folder.logs().resolve("dump.out");
-        int code = CriuRun.run(command, words, idle, DUMP_LIMIT, watch);
+        int code;
+        try (ConnectionLock lock = ConnectionLock.of(options.tcpEstablished() ? connections : List.of())) {
+            if (options.tcpEstablished() && !lock.holds() && !connections.stream().allMatch(TcpEnds::idle)) {
+                throw new CriuException(FailureReason.BUSY_CONNECTION, List.of());
+            }
+            code = CriuRun.run(command, words, idle, DUMP_LIMIT, watch);
+        }
         if (code == KILLED) {
             throw new CriuException(FailureReason.CRIU_KILLED, List.of());
         }
@@ -152,32 +162,44 @@ public class Criu {
         common(command, folder.logs(), "restore.log", hostMounts);
         // The line that tells of the end is an informational one.
         command.add("-v3");
+        try (ConnectionLock lock = ConnectionLock.of(options.tcpClose() ? List.of() : TcpEnds.ofImage(images))) {
+            return restore(command, folder, freezer, lock);
+        }
+    }
+
+    private static long restore(List<String> command, StageFolder folder, Freezer freezer, ConnectionLock lock)
+            throws CriuException, IOException {
+        Path log = folder.logs().resolve("restore.log");
         Path words = folder.logs().resolve("restore.out");
         Process process = CriuRun.start(command, words);
         boolean restored = false;
         Optional<HostProcess> root = Optional.empty();
         try {
-            long end = System.nanoTime() + RESTORE_LIMIT.toNanos();
+            long limit = System.nanoTime() + RESTORE_LIMIT.toNanos();
             while (!restored) {
                 boolean alive = process.isAlive();
                 if (root.isEmpty() && freezer.cgroup().isEmpty()) {
                     root = namespaceInit(process);
                 }
-                restored = tellsOfItsEnd(log);
+                String end = endOf(log);
+                restored = end.contains(RESTORED);
+                if (end.contains(UNLOCKED)) {
+                    lock.close();
+                }
                 if (!restored && !alive && process.exitValue() == KILLED) {
                     throw new CriuException(FailureReason.CRIU_KILLED, List.of());
                 }
                 if (!restored && !alive) {
                     throw failure(folder, "restore.log", words);
                 }
-                if (!restored && System.nanoTime() - end > 0) {
+                if (!restored && System.nanoTime() - limit > 0) {
                     throw new CriuException(FailureReason.CRIU_FAILED, List.of("no end in time"));
                 }
                 if (!restored) {
                     Thread.sleep(3);
                 }
             }
-            long pid = Long.parseLong(Files.readString(pidFile).trim());
+            long pid = Long.parseLong(Files.readString(folder.logs().resolve("restore.pid")).trim());
             if (process.isAlive()) {
                 expel(freezer, process.pid());
             }
@@ -217,7 +239,7 @@ public class Criu {
         }
         Path log = folder.logs().resolve("restore.log");
         Path pidFile = folder.logs().resolve("restore.pid");
-        if (!Files.exists(pidFile) || !tellsOfItsEnd(log)) {
+        if (!Files.exists(pidFile) || !endOf(log).contains(RESTORED)) {
             return Optional.empty();
         }
         long pid = Long.parseLong(Files.readString(pidFile).trim());
@@ -258,15 +280,15 @@ public class Criu {
     }
 
     // Its last lines: of a large tree the log has megabytes, and it is looked at every few milliseconds.
-    private static boolean tellsOfItsEnd(Path log) throws IOException {
+    private static String endOf(Path log) throws IOException {
         if (!Files.exists(log)) {
-            return false;
+            return "";
         }
         try (FileChannel channel = FileChannel.open(log, StandardOpenOption.READ)) {
             ByteBuffer end = ByteBuffer.allocate(END_BYTES);
             long from = Math.max(0, channel.size() - END_BYTES);
             while (end.hasRemaining() && channel.read(end, from + end.position()) >= 0) {}
-            return new String(end.array(), 0, end.position(), StandardCharsets.ISO_8859_1).contains(RESTORED);
+            return new String(end.array(), 0, end.position(), StandardCharsets.ISO_8859_1);
         }
     }
 

@@ -15,8 +15,8 @@ import java.util.List;
  *
  * Source: criu(8), version 4.2.1.
  *
- * @param tcpEstablished carry connections over, both ends of which are in the tree ({@code --tcp-established}, and
- *     {@code --network-lock skip}); with an end outside, the peer would answer the restored one with a reset, or resend
+ * @param tcpEstablished carry connections over, both ends of which are in the tree ({@code --tcp-established});
+ *     with an end outside, the peer would answer the restored one with a reset, or resend
  *     into the void while it is suspended
  * @param tcpClose cut connections to the outside ({@code --tcp-close}); cuts those within the tree as well
  * @param linkRemap a deleted file with another name is open, for which criu has {@code --link-remap}. It is not given:
@@ -33,12 +33,20 @@ public record CriuOptions(boolean tcpEstablished, boolean tcpClose, boolean link
 
     List<String> forDump() {
         List<String> options = new ArrayList<>(List.of("--ghost-limit", Long.toString(ghostLimitBytes)));
-        options.addAll(connections());
+        // What its lock of the network would do is done by ConnectionLock.
+        options.addAll(List.of("--network-lock", "skip"));
+        if (tcpEstablished) {
+            options.add("--tcp-established");
+        }
+        if (tcpClose) {
+            options.add("--tcp-close");
+        }
         return options;
     }
 
     List<String> forRestore() {
-        return connections();
+        // A dump takes a closed connection without any option, a restore does not.
+        return List.of(tcpClose ? "--tcp-close" : "--tcp-established");
     }
 
     /** The same, as the privileged part takes them. */
@@ -49,18 +57,6 @@ public record CriuOptions(boolean tcpEstablished, boolean tcpClose, boolean link
         }
         if (tcpClose) {
             options.add("tcp-close");
-        }
-        return options;
-    }
-
-    private List<String> connections() {
-        List<String> options = new ArrayList<>();
-        if (tcpEstablished) {
-            // Nobody outside can send to such a connection; a rule in the host's firewall would outlive a killed criu.
-            options.addAll(List.of("--tcp-established", "--network-lock", "skip"));
-        }
-        if (tcpClose) {
-            options.add("--tcp-close");
         }
         return options;
     }

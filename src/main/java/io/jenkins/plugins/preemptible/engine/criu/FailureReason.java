@@ -115,6 +115,8 @@ public enum FailureReason {
             "Let the program's main function wait for its threads", true),
     LINKED_ELSEWHERE("A process of the stage has a deleted file open that still has another name, and CRIU cannot restore it",
             "Let the stage open the file by its other name, or remove that as well"),
+    BUSY_CONNECTION("Data is under way on a TCP connection inside of the stage, and this host cannot hold it back while the stage is dumped",
+            "Install libnftables (Debian: libnftables1), or try again when the connection is idle"),
     ADDRESS_TAKEN("A network address that the stage uses is taken on this host",
             "End the process that has it, or wait a minute if it was the stage's own, then resume again"),
     OTHER_PROCESSOR("The image comes from a host with another processor, and the stage's programs cannot go on here",

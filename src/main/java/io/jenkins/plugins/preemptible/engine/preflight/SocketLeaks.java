@@ -4,6 +4,7 @@ import static io.jenkins.plugins.preemptible.engine.preflight.Leaks.leak;
 
 import io.jenkins.plugins.preemptible.engine.criu.Connections;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import io.jenkins.plugins.preemptible.engine.host.TcpTable;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Inet;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Kind;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Member;
@@ -95,7 +96,7 @@ final class SocketLeaks {
             Set<Integer> waiting = sockets.stream()
                     .map(tree.sockets().inet()::get)
                     .filter(s -> s != null && s.state() == Inet.LISTEN && s.unread() > 0)
-                    .map(s -> port(s.local()))
+                    .map(s -> TcpTable.port(s.local()))
                     .collect(Collectors.toSet());
             Ends ends = new Ends(sockets, tcp, waiting, false, false);
             boolean inside = connected.stream().anyMatch(ends::inside);
@@ -105,7 +106,7 @@ final class SocketLeaks {
 
         // The other end of a connection that was not accepted yet is nobody's: its leak is the listening socket's.
         boolean inside(Inet socket) {
-            return tcp.contains(socket.remote() + " " + socket.local()) || waiting.contains(port(socket.remote()));
+            return tcp.contains(socket.remote() + " " + socket.local()) || waiting.contains(TcpTable.port(socket.remote()));
         }
     }
 
@@ -163,28 +164,7 @@ final class SocketLeaks {
 
     private static String words(Inet socket) {
         return socket.state() == Inet.LISTEN
-                ? "port " + port(socket.local())
-                : "from port " + port(socket.local()) + " to " + address(socket.remote());
-    }
-
-    private static int port(String hexadecimal) {
-        return Integer.parseInt(hexadecimal.substring(hexadecimal.indexOf(':') + 1), 16);
-    }
-
-    // The kernel writes four bytes as a number of the machine; little-endian on all that CRIU runs on but s390.
-    static String address(String hexadecimal) {
-        String host = hexadecimal.substring(0, hexadecimal.indexOf(':'));
-        StringBuilder text = new StringBuilder();
-        for (int word = 0; word < host.length(); word += 8) {
-            for (int at = word + 6; at >= word; at -= 2) {
-                String two = host.substring(at, at + 2);
-                if (host.length() == 8) {
-                    text.append(text.length() == 0 ? "" : ".").append(Integer.parseInt(two, 16));
-                } else {
-                    text.append(text.length() > 0 && text.length() % 5 == 4 ? ":" : "").append(two.toLowerCase());
-                }
-            }
-        }
-        return (host.length() == 8 ? text : "[" + text + "]") + ":" + port(hexadecimal);
+                ? "port " + TcpTable.port(socket.local())
+                : "from port " + TcpTable.port(socket.local()) + " to " + TcpTable.address(socket.remote());
     }
 }

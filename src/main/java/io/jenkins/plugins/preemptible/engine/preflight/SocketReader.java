@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.engine.preflight;
 
+import io.jenkins.plugins.preemptible.engine.host.TcpTable;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Inet;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Kind;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Member;
@@ -19,13 +20,11 @@ import java.util.stream.Stream;
  *
  * <ol>
  *   <li>Which tables, the protocols of the tree's sockets say; a tree without sockets costs nothing.
- *   <li>TCP and netlink come from {@code /proc/PID/net}, unix sockets and their peers from {@link SystemCalls}.
- *   <li>An IPv4 address that an IPv6 socket shows is written as IPv4, so that both ends of a connection compare.
+ *   <li>TCP comes from {@link TcpTable}, netlink from {@code /proc/PID/net}, unix sockets and their peers from {@link SystemCalls}.
+ *   <li>TCP sockets of others are among them: both ends of a connection are looked for.
  * </ol>
  */
 final class SocketReader {
-
-    private static final String MAPPED = "0000000000000000FFFF0000";
 
     private SocketReader() {}
 
@@ -41,7 +40,11 @@ final class SocketReader {
         Path net = ProcFiles.of(init).resolve("net");
         Map<Long, Inet> inet = new HashMap<>();
         if (any(protocols, "TCP")) {
-            Stream.of("tcp", "tcp6").forEach(t -> inet(proc.lines(net.resolve(t)), inet));
+            Stream.of("tcp", "tcp6")
+                    .flatMap(t -> TcpTable.parse(proc.lines(net.resolve(t))).stream())
+                    .filter(r -> r.inode() != 0)
+                    .forEach(r -> inet.put(
+                            r.inode(), new Inet(r.inode(), r.state(), r.local(), r.remote(), r.unread())));
         }
         Map<Long, Long> netlink = any(protocols, "NETLINK")
                 ? netlink(proc.lines(net.resolve("netlink")))
@@ -56,25 +59,6 @@ final class SocketReader {
 
     private static boolean any(Set<String> protocols, String beginning) {
         return protocols.stream().anyMatch(p -> p.startsWith(beginning));
-    }
-
-    // sl local_address rem_address st tx_queue:rx_queue tr:tm->when retrnsmt uid timeout inode …
-    static void inet(Stream<String> table, Map<Long, Inet> into) {
-        table.skip(1).map(l -> l.trim().split(" +")).filter(f -> f.length > 9).forEach(f -> {
-            long inode = Long.parseLong(f[9]);
-            if (inode != 0) {
-                into.put(inode, new Inet(
-                        inode,
-                        Integer.parseInt(f[3], 16),
-                        address(f[1]),
-                        address(f[2]),
-                        Long.parseLong(f[4].substring(f[4].indexOf(':') + 1), 16)));
-            }
-        });
-    }
-
-    private static String address(String text) {
-        return text.startsWith(MAPPED) ? text.substring(MAPPED.length()) : text;
     }
 
     // sk Eth Pid Groups Rmem Wmem Dump Locks Drops Inode

@@ -2,9 +2,11 @@
 #define FAMILY "TCP and UDP"
 #include "kernel.h"
 #include <arpa/inet.h>
+#include <linux/sockios.h>
 #include <linux/netlink.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 struct at {
@@ -132,6 +134,130 @@ RESOURCE(tcp_half_closed, "TCP connection with one direction shut down") {
     write_all(accepted, "back", 4);
     expect(client, "back");
     close(accepted);
+    CHECK(read(client, &byte, 1) == 0, "no end of file the other way");
+}
+
+/* Both ends of a connection in the tree. */
+static void pair(int family, int *client, int *accepted) {
+    struct at at;
+    int server = bound(family, SOCK_STREAM, &at);
+    MUST(listen(server, 7));
+    *client = connected(family, &at);
+    *accepted = MUST(accept(server, NULL, NULL));
+    close(server);
+}
+
+static void await_state(int fd, int state) {
+    struct tcp_info info;
+    socklen_t size = sizeof info;
+    for (int i = 0;; i++) {
+        MUST(getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size));
+        if (info.tcpi_state == state) return;
+        CHECK(i < 5000, "its state is %d, not %d", info.tcpi_state, state);
+        pause_millis(1);
+    }
+}
+
+static void over(int fd) {
+    char byte = 0;
+    CHECK(read(fd, &byte, 1) == 0, "no end of file");
+    CHECK(send(fd, &byte, 1, MSG_NOSIGNAL) < 0 && errno == EPIPE, "something can be written: %s", strerror(errno));
+}
+
+static void reset(int family) {
+    int client, accepted;
+    pair(family, &client, &accepted);
+    struct linger at_once = {1, 0};
+    MUST(setsockopt(accepted, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once));
+    close(accepted);
+    await_state(client, TCP_CLOSE);
+    char byte;
+    CHECK(read(client, &byte, 1) < 0 && errno == ECONNRESET, "no reset");
+    ready_and_wait();
+    over(client);
+}
+
+RESOURCE(tcp_reset, "TCP connection that its peer reset, still open, IPv4") { reset(AF_INET); }
+RESOURCE(tcp_reset_v6, "TCP connection that its peer reset, still open, IPv6") { reset(AF_INET6); }
+
+RESOURCE(tcp_closed_on_both_sides, "TCP connection that both sides shut down, both still open") {
+    int client, accepted;
+    pair(AF_INET, &client, &accepted);
+    MUST(shutdown(client, SHUT_WR));
+    await_state(accepted, TCP_CLOSE_WAIT);
+    MUST(shutdown(accepted, SHUT_WR));
+    await_state(client, TCP_CLOSE);
+    await_state(accepted, TCP_CLOSE);
+    ready_and_wait();
+    over(client);
+    over(accepted);
+}
+
+/* Writes until nothing more fits; returns how much. */
+static size_t stuff(int fd, unsigned seed) {
+    static unsigned char bytes[4000000];
+    fill(bytes, sizeof bytes, seed);
+    size_t sent = 0;
+    MUST(fcntl(fd, F_SETFL, O_NONBLOCK));
+    while (sent < sizeof bytes) {
+        ssize_t written = write(fd, bytes + sent, sizeof bytes - sent);
+        if (written < 0 && errno == EAGAIN) break;
+        CHECK(written > 0, "write: %s", strerror(errno));
+        sent += (size_t)written;
+    }
+    MUST(fcntl(fd, F_SETFL, 0));
+    int unsent = 0;
+    MUST(ioctl(fd, SIOCOUTQNSD, &unsent));
+    CHECK(unsent > 0, "all of %zu bytes were sent", sent);
+    return sent;
+}
+
+static void drain(int fd, size_t size, unsigned seed) {
+    static unsigned char bytes[4000000];
+    memset(bytes, 0, sizeof bytes);
+    read_all(fd, bytes, size);
+    check_filled(bytes, size, seed, "the queue");
+}
+
+static void send_queue(int family) {
+    int client, accepted;
+    pair(family, &client, &accepted);
+    size_t down = stuff(client, 3), up = stuff(accepted, 4);
+    ready_and_wait();
+    drain(accepted, down, 3);
+    drain(client, up, 4);
+    write_all(client, "more", 4);
+    expect(accepted, "more");
+}
+
+RESOURCE(tcp_send_queue, "TCP connection with full send queues both ways, IPv4") { send_queue(AF_INET); }
+RESOURCE(tcp_send_queue_v6, "TCP connection with full send queues both ways, IPv6") { send_queue(AF_INET6); }
+
+RESOURCE(tcp_shut_down_with_data, "TCP connection shut down behind a full send queue (FIN-WAIT-1)") {
+    int client, accepted;
+    char byte;
+    pair(AF_INET, &client, &accepted);
+    size_t size = stuff(client, 5);
+    MUST(shutdown(client, SHUT_WR));
+    await_state(client, TCP_FIN_WAIT1);
+    ready_and_wait();
+    drain(accepted, size, 5);
+    CHECK(read(accepted, &byte, 1) == 0, "no end of file");
+    write_all(accepted, "back", 4);
+    expect(client, "back");
+}
+
+RESOURCE(tcp_both_shut_down_with_data, "TCP connection that both sides shut down behind full send queues") {
+    int client, accepted;
+    char byte;
+    pair(AF_INET, &client, &accepted);
+    size_t down = stuff(client, 6), up = stuff(accepted, 7);
+    MUST(shutdown(client, SHUT_WR));
+    MUST(shutdown(accepted, SHUT_WR));
+    ready_and_wait();
+    drain(accepted, down, 6);
+    CHECK(read(accepted, &byte, 1) == 0, "no end of file");
+    drain(client, up, 7);
     CHECK(read(client, &byte, 1) == 0, "no end of file the other way");
 }
 
