@@ -28,7 +28,6 @@ import io.jenkins.plugins.preemptible.engine.stage.StageStatus;
 import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
@@ -210,7 +209,7 @@ public class Engine {
                 init = StageLaunch.start(spec, folder, freezer);
                 HostProcess started = init;
                 // As they were before the command could mount anything: that is the stage's own.
-                List<String> mounts = Mounts.ofHost(lines(folder.path().resolve("mounts")));
+                List<String> mounts = Mounts.ofHost(Proc.lines(folder.path().resolve("mounts")));
                 folder.change(r -> r.withInit(started).withMounts(mounts));
             }
             return status(spec.id());
@@ -232,11 +231,6 @@ public class Engine {
                         "the preserved path " + path + " holds the stages' own folder " + stages.home());
             }
         }
-    }
-
-    // A mount point may have any bytes in its name.
-    private static List<String> lines(Path file) throws IOException {
-        return new String(Files.readAllBytes(file), StandardCharsets.UTF_8).lines().toList();
     }
 
     private Freezer freezer(StageId id) {

@@ -208,8 +208,9 @@ public final class Proc {
         return lines(ROOT.resolve("self").resolve(file));
     }
 
+    /** The lines of a file of the kernel's or a copy of one, empty ones left out; none when it cannot be read. */
     // Not String.lines: the kernel leaves a carriage return in the path of a mount as it is.
-    private static List<String> lines(Path file) {
+    public static List<String> lines(Path file) {
         return read(file).stream()
                 .flatMap(text -> Stream.of(text.split("\n")))
                 .filter(l -> !l.isEmpty())

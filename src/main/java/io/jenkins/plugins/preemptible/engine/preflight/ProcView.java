@@ -49,7 +49,8 @@ final class ProcView {
     }
 
     Stream<String> lines(Path file) {
-        return text(file).lines();
+        // Not String.lines: the kernel leaves a carriage return in a name as it is.
+        return Stream.of(text(file).split("\n")).filter(l -> !l.isEmpty());
     }
 
     Optional<String> link(Path file) {

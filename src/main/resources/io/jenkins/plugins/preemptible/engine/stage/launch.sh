@@ -9,12 +9,22 @@ tool() { PATH="$PATH:/usr/sbin:/usr/bin:/sbin:/bin" "$@"; }
 if [ -n "$join" ]; then
   echo 0 > "$join" || fail "cannot join the control group $join"
 fi
-# Mounts of containers come and go: a restore must not depend on them.
+# Paths are as mountinfo has them, and may end in a newline.
+unmount() {
+  at=$(printf '%b.' "$1")
+  tool umount -l -- "${at%.}" 2>/dev/null
+}
+unmount_unneeded() {
+  at=$(printf '%b.' "$1")
+  case "$workdir/" in "${at%.}"/*) ;; *) unmount "$1" ;; esac
+}
+# Mounts of containers come and go: a restore must not depend on them. Paths with control characters are misread by CRIU,
+# all but those with a tab.
 while read -r _ _ _ _ at rest; do
-  case "$rest" in *' - nsfs '*) tool umount -l "$(printf '%b' "$at")" 2>/dev/null; continue ;; esac
+  case "$rest" in *' - nsfs '*) unmount "$at"; continue ;; esac
   case "$at" in
-    /var/lib/docker/*|/var/lib/containers/*|/var/lib/containerd/*|/run/containerd/*|/run/docker/*)
-      case "$workdir/" in "$at"/*) ;; *) tool umount -l "$(printf '%b' "$at")" 2>/dev/null ;; esac ;;
+    *'\012'*|*[[:cntrl:]]*|/var/lib/docker/*|/var/lib/containers/*|/var/lib/containerd/*|/run/containerd/*|/run/docker/*)
+      unmount_unneeded "$at" ;;
   esac
 done < /proc/self/mountinfo
 while [ "$own" -gt 0 ]; do
@@ -31,7 +41,7 @@ while [ "$own" -gt 0 ]; do
   done
   # CRIU would have to tell them from those on top of them, by the same path.
   while read -r _ _ _ _ at _; do
-    case "$at" in "$folder"|"$folder"/*) tool umount -l "$(printf '%b' "$at")" 2>/dev/null ;; esac
+    case "$at" in "$folder"|"$folder"/*) unmount "$at" ;; esac
   done < /proc/self/mountinfo
   tool mount --move /sys "$folder" || fail "cannot mount a $folder of the stage's own"
 done
