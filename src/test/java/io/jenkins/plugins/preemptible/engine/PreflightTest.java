@@ -226,16 +226,10 @@ class PreflightTest {
         take, give-pidfd, PIDFD_OUTSIDE
         take, give-file, OUTSIDE_FILE
         fifo, hold-fifo, FIFO_OUTSIDE
+        take, give-pty, TERMINAL_OUTSIDE
         """)
     void withSomebodyOutside(String kind, String server, FailureReason reason) throws Exception {
         found(tied(kind, outside(server, "at").toString()), reason);
-    }
-
-    @Test
-    void aTerminalOfSomebodyOutside() throws Exception {
-        Path pty = outside("serve-pty", "pty").toRealPath();
-        Leak leak = found(tied("open", pty.toString()), FailureReason.TERMINAL_OUTSIDE);
-        assertTrue(leak.what().contains(pty.toString()), leak::toString);
     }
 
     @Test

@@ -109,6 +109,9 @@ int main(int argc, char **argv) {
     } else if (IS("give-socket")) { must(socketpair(AF_UNIX, SOCK_STREAM, 0, two), "socketpair"); give(arg, two[1]);
     } else if (IS("give-memfd")) { int fd = must(memfd_create("outside", 0), "memfd"); ftruncate(fd, 4096); give(arg, fd);
     } else if (IS("give-pidfd")) { give(arg, must(syscall(SYS_pidfd_open, getpid(), 0), "pidfd_open"));
+    } else if (IS("give-pty")) {
+        int m = must(posix_openpt(O_RDWR | O_NOCTTY), "ptmx"); grantpt(m); unlockpt(m);
+        give(arg, must(open(ptsname(m), O_RDWR | O_NOCTTY), "pts"));
     } else if (IS("give-file")) { give(arg, must(open("/var/tmp", O_RDONLY | O_DIRECTORY), "file"));
     } else if (IS("hold-fifo")) { must(mkfifo(arg, 0600), "mkfifo"); must(open(arg, O_RDWR), "fifo");
     } else if (IS("serve-pty")) {
@@ -223,6 +226,22 @@ int main(int argc, char **argv) {
     } else if (IS("map-device")) { int fd = must(open(arg, O_RDWR), arg); if (mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED) cannot("mmap"); close(fd);
     } else if (IS("cgroup-escape")) { char p[300]; if (fork() == 0) { FILE *f; snprintf(p, 300, "%s/cgroup.procs", arg); f = fopen(p, "w"); if (!f) cannot(p); fprintf(f, "0"); if (fclose(f)) cannot(p); rest(); } usleep(100000);
     } else if (IS("memory")) { size_t n = atol(arg) << 20; char *m = mmap(0, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); if (m == MAP_FAILED) cannot("mmap"); memset(m, 1, n);
+    } else if (IS("sigtrap")) {
+        sigset_t traps; sigemptyset(&traps); sigaddset(&traps, SIGTRAP);
+        must(sigprocmask(SIG_BLOCK, &traps, 0), "sigprocmask"); must(kill(getpid(), SIGTRAP), "kill");
+    } else if (IS("corked")) {
+        struct sockaddr_in a = {AF_INET, htons(9), {htonl(INADDR_LOOPBACK)}, ""};
+        int s = must(socket(AF_INET, SOCK_DGRAM, 0), "socket"), on = 1;
+        must(connect(s, (void *)&a, sizeof a), "connect");
+        must(setsockopt(s, IPPROTO_UDP, 1 /* UDP_CORK */, &on, sizeof on), "cork"); must(write(s, "x", 1), "write");
+    } else if (IS("covered")) {
+        must(mkdir(arg, 0700), "mkdir"); must(mount("first", arg, "tmpfs", 0, 0), "mount");
+        char f[300]; snprintf(f, sizeof f, "%s/file", arg); must(open(f, O_CREAT | O_RDWR, 0600), f);
+        must(mount("second", arg, "tmpfs", 0, 0), "mount");
+    } else if (IS("shared-anonymous-file")) {
+        char f[100]; void *m = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        snprintf(f, sizeof f, "/proc/self/map_files/%lx-%lx", (long)m, (long)m + 4096);
+        must(write(must(open(f, O_RDWR), f), "x", 1), "write"); munmap(m, 4096);
     } else if (IS("aio")) { unsigned long ctx = 0; must(syscall(SYS_io_setup, 8, &ctx), "io_setup");
     } else if (IS("inotify")) { must(syscall(SYS_inotify_init1, 0), "inotify");
     } else if (IS("sysv")) { int i = must(shmget(IPC_PRIVATE, 4096, 0600), "shmget"); shmat(i, 0, 0);

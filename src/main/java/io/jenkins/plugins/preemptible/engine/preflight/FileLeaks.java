@@ -54,10 +54,10 @@ final class FileLeaks {
     static void find(TreeSnapshot tree, List<Leak> leaks) {
         // Of a descendant that nobody else sees a pidfd is carried over, as is that of one which has ended.
         Set<Long> inside = tree.processes().stream().map(Member::pid).collect(Collectors.toSet());
-        Set<Long> masters = new HashSet<>();
+        Set<String> masters = new HashSet<>();
         Set<String> nameless = new HashSet<>();
         for (Member member : tree.processes()) {
-            member.files().stream().filter(OutsideReader::master).forEach(f -> masters.add(f.target()));
+            member.files().stream().filter(OutsideReader::master).forEach(f -> masters.add(f.detail()));
             member.files().stream().filter(OpenFile::deleted).forEach(f -> nameless.add(f.identity()));
             member.mappings().stream().filter(Mapping::deleted).forEach(m -> nameless.add(m.identity()));
         }
@@ -78,7 +78,7 @@ final class FileLeaks {
     }
 
     private static Optional<FailureReason> reason(
-            OpenFile file, TreeSnapshot tree, Set<Long> inside, Set<Long> masters) {
+            OpenFile file, TreeSnapshot tree, Set<Long> inside, Set<String> masters) {
         boolean held = tree.holders().containsKey(file.identity());
         return switch (file.kind()) {
             case PIPE -> when(held, FailureReason.PIPE_OUTSIDE)
@@ -158,11 +158,12 @@ final class FileLeaks {
         };
     }
 
-    private static Optional<FailureReason> terminal(OpenFile file, TreeSnapshot tree, Set<Long> masters) {
-        return OutsideReader.slave(file.link())
-                .filter(index -> !masters.contains(index)
-                        && tree.holders().containsKey(OutsideReader.terminal(index)))
-                .map(index -> FailureReason.TERMINAL_OUTSIDE);
+    private static Optional<FailureReason> terminal(OpenFile file, TreeSnapshot tree, Set<String> masters) {
+        return when(
+                OutsideReader.slave(file)
+                        && !masters.contains(file.detail())
+                        && tree.holders().containsKey(file.detail()),
+                FailureReason.TERMINAL_OUTSIDE);
     }
 
     private static Optional<FailureReason> onMount(OpenFile file, TreeSnapshot tree) {
@@ -198,9 +199,7 @@ final class FileLeaks {
     }
 
     private static String what(OpenFile file, Map<String, List<Holder>> holders) {
-        List<Holder> by = OutsideReader.slave(file.link())
-                .map(i -> holders.get(OutsideReader.terminal(i)))
-                .orElse(holders.get(file.identity()));
+        List<Holder> by = holders.get(OutsideReader.slave(file) ? file.detail() : file.identity());
         String target = file.kind() == Kind.ANONYMOUS && file.target() > 0 ? " of process " + file.target() : "";
         String packets = file.detail().equals(TreeSnapshot.PACKETS) ? " in packet mode" : "";
         return "descriptor " + file.number() + ": " + file.link() + target + packets + by(by);

@@ -4,6 +4,7 @@ import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Kind;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Mapping;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Mode;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.OpenFile;
+import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -33,6 +34,9 @@ final class FileReader {
 
     // Documentation/filesystems/proc.rst, 3.8.
     private static final Pattern WATCHED = Pattern.compile("(?m)^inotify wd:\\w+ ino:(\\w+) sdev:(\\w+) ");
+
+    /** The major number of the slaves of pseudo terminals: devices.txt of the kernel's admin-guide. */
+    private static final String TERMINALS = "136";
 
     private static final Pattern NAMELESS = Pattern.compile(
             "^/(memfd:|dev/zero |SYSV|\\[aio\\]|anon_hugepage|drm mm object|secretmem|dmabuf)");
@@ -102,7 +106,32 @@ final class FileReader {
                 facts.links(),
                 facts.bytes(),
                 ProcFiles.number(info, "tty-index", -1),
-                facts.detail());
+                terminal(pid, link, facts, ProcFiles.number(info, "tty-index", -1)));
+    }
+
+    /** The identity of a pseudo terminal, one for both of its sides; empty for any other file. */
+    private String terminal(long pid, String link, Facts facts, long master) {
+        String[] device = facts.device().split(":");
+        if (facts.kind() != Kind.CHARACTER || device.length < 2) {
+            return "";
+        }
+        if (device[0].equals(TERMINALS)) {
+            return TreeSnapshot.TERMINAL + facts.identity().split(" ")[0] + " " + device[1];
+        }
+        return master < 0 ? "" : TreeSnapshot.TERMINAL + instance(pid, link) + " " + master;
+    }
+
+    // The kernel takes the devpts that is mounted beside the node that was opened (devpts_mntget()).
+    private String instance(long pid, String link) {
+        String beside = link.substring(0, Math.max(0, link.lastIndexOf('/')));
+        String folder = beside.endsWith("/pts") ? beside : beside + "/pts";
+        try {
+            return proc.status(Path.of(ProcFiles.of(pid).resolve("root") + folder))
+                    .map(ProcView.Status::device)
+                    .orElse("unknown");
+        } catch (InvalidPathException e) {
+            return "unknown";
+        }
     }
 
     // Of a process that has ended -1 is told: CRIU makes another one that ended.

@@ -12,7 +12,6 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
 
 /**
@@ -44,22 +43,17 @@ final class OutsideReader {
         return pids;
     }
 
-    /** The identity of a pseudo terminal. */
-    static String terminal(long index) {
-        return "pty:" + index;
-    }
-
-    /** Whether a path is that of a pseudo terminal's slave. */
-    static Optional<Long> slave(String link) {
-        return link.matches("/dev/pts/\\d+( \\(deleted\\))?")
-                ? Optional.of(Long.valueOf(link.substring("/dev/pts/".length()).split(" ", 2)[0]))
-                : Optional.empty();
-    }
-
+    /** Whether it is a pseudo terminal's master. */
     static boolean master(OpenFile file) {
         return file.kind() == Kind.CHARACTER && file.target() >= 0;
     }
 
+    /** Whether it is a pseudo terminal's slave. */
+    static boolean slave(OpenFile file) {
+        return file.detail().startsWith(TreeSnapshot.TERMINAL) && !master(file);
+    }
+
+    /** Whether it is a file in memory that never had a name; the second is anonymous shared memory opened by map_files. */
     static boolean memoryFile(String path) {
         return path.startsWith("/memfd:");
     }
@@ -97,7 +91,7 @@ final class OutsideReader {
             String link = proc.link(folder.resolve(Long.toString(number))).orElse("");
             if (wanted.links.contains(link) || (wanted.terminals && link.endsWith("ptmx"))) {
                 files.file(pid, number).ifPresent(f -> found.add(
-                        new Found(master(f) ? terminal(f.target()) : f.identity(), f.mode())));
+                        new Found(master(f) ? f.detail() : f.identity(), f.mode())));
             }
         }
         if (wanted.memory) {
@@ -116,7 +110,7 @@ final class OutsideReader {
 
         Wanted(List<Member> members) {
             Map<String, Set<Mode>> ends = new HashMap<>();
-            Set<Long> masters = new HashSet<>();
+            Set<String> masters = new HashSet<>();
             for (Member member : members) {
                 for (OpenFile file : member.files()) {
                     switch (file.kind()) {
@@ -129,7 +123,7 @@ final class OutsideReader {
                         }
                         case CHARACTER -> {
                             if (master(file)) {
-                                masters.add(file.target());
+                                masters.add(file.detail());
                             }
                         }
                         default -> { }
@@ -144,8 +138,7 @@ final class OutsideReader {
             });
             terminals = members.stream()
                     .flatMap(m -> m.files().stream())
-                    .flatMap(f -> slave(f.link()).stream())
-                    .anyMatch(s -> !masters.contains(s));
+                    .anyMatch(f -> slave(f) && !masters.contains(f.detail()));
         }
 
         private void memory(String path) {

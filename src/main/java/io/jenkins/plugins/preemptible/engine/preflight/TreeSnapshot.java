@@ -85,6 +85,9 @@ record TreeSnapshot(
     static final String WATCHES = "watches\n";
 
     /**
+    /** What the detail of a pseudo terminal begins with; its devpts instance and its number there follow. */
+    static final String TERMINAL = "terminal ";
+
      * One descriptor.
      *
      * @param link as {@code /proc/PID/fd} shows it
@@ -96,7 +99,7 @@ record TreeSnapshot(
      * @param target the process of a pidfd or the index of a pseudo terminal's master; -1 when it is neither
      * @param detail a socket's protocol as the kernel names it, {@link #QUEUE} of a message queue,
      *     {@link #PACKETS} of a pipe in packet mode, {@link #SEMAPHORE} of an eventfd, {@link #WATCHES} and more of
-     *     an inotify descriptor; otherwise empty
+     *     an inotify descriptor, {@link #TERMINAL} and more of both sides of a pseudo terminal; otherwise empty
      */
     record OpenFile(
             int number,

@@ -45,6 +45,11 @@ while [ "$own" -gt 0 ]; do
   done < /proc/self/mountinfo
   tool mount --move /sys "$folder" || fail "cannot mount a $folder of the stage's own"
 done
+# Of the host's terminals somebody else may have the same number when the stage is resumed.
+if [ -d /dev/pts ] && tool mount -t devpts -o newinstance,ptmxmode=0666,mode=0600 preemptible /sys 2>/dev/null; then
+  while tool umount -l /dev/pts 2>/dev/null; do :; done
+  tool mount --move /sys /dev/pts || fail "cannot mount a /dev/pts of the stage's own"
+fi
 # The stage has to see its own process ids, or a pkill in it hits others.
 tool umount -l /proc 2>/dev/null
 tool mount -t proc proc /proc || fail "cannot mount /proc"

@@ -48,6 +48,12 @@ class LeaksTest {
         return new OpenFile(number, link, kind, mode, MOUNT, link, device, 1, 0, -1, "");
     }
 
+    private static OpenFile terminal(int number, String link, long master, String identity) {
+        return new OpenFile(
+                number, link, Kind.CHARACTER, Mode.BOTH, MOUNT, link, master < 0 ? "136:4" : "5:2", 1, 0, master,
+                TreeSnapshot.TERMINAL + identity);
+    }
+
     private static OpenFile socket(long inode, String protocol) {
         String link = "socket:[" + inode + "]";
         return new OpenFile(3, link, Kind.SOCKET, Mode.BOTH, -1, link, "", 1, 0, -1, protocol);
@@ -137,12 +143,12 @@ class LeaksTest {
     @Test
     void holdersOutside() {
         OpenFile pipe = file(1, "pipe:[9]", Kind.PIPE, Mode.WRITE, "");
-        OpenFile slave = file(0, "/dev/pts/4", Kind.CHARACTER, Mode.BOTH, "136:4");
-        OpenFile master = new OpenFile(
-                8, "/dev/ptmx", Kind.CHARACTER, Mode.BOTH, MOUNT, "x", "5:2", 1, 0, 4, "");
+        OpenFile slave = terminal(0, "/dev/pts/4", -1, "0:24 4");
+        OpenFile master = terminal(8, "/dev/ptmx", 4, "0:24 4");
+        OpenFile sameNumber = terminal(7, "/dev/pts/4", -1, "0:99 4");
         Map<String, List<Holder>> holders = Map.of(
                 "pipe:[9]", List.of(new Holder(99, "tee", Mode.READ)),
-                OutsideReader.terminal(4), List.of(new Holder(98, "sshd", Mode.BOTH)));
+                TreeSnapshot.TERMINAL + "0:24 4", List.of(new Holder(98, "sshd", Mode.BOTH)));
         TreeSnapshot tree = new TreeSnapshot(
                 List.of(member(1, List.of(pipe, slave))), List.of(), Set.of(MOUNT), Sockets.NONE, holders, Room.ENOUGH);
         List<Leak> leaks = Leaks.of(tree, Connections.REFUSE);
@@ -150,7 +156,8 @@ class LeaksTest {
                 leaks.stream().map(Leak::reason).toList());
         assertEquals("descriptor 1: pipe:[9], also held by process 99 tee", leaks.get(0).what());
         TreeSnapshot inside = new TreeSnapshot(
-                List.of(member(1, List.of(slave, master))), List.of(), Set.of(MOUNT), Sockets.NONE, holders, Room.ENOUGH);
+                List.of(member(1, List.of(slave, master, sameNumber))),
+                List.of(), Set.of(MOUNT), Sockets.NONE, holders, Room.ENOUGH);
         assertEquals(List.of(), Leaks.of(inside, Connections.REFUSE));
     }
 
