@@ -174,6 +174,7 @@ class PreflightTest {
     @ParameterizedTest(name = "{0} {1}: {2}")
     @CsvSource(textBlock = """
         traced, -, TRACED, traced by
+        sigtrap, -, PENDING_TRAP, SIGTRAP
         io_uring, -, IO_URING, io_uring
         userfaultfd, -, USERFAULTFD, userfaultfd
         perf, -, PERF_EVENT, perf_event
@@ -225,8 +226,8 @@ class PreflightTest {
         take-map, give-memfd, SHARED_MEMORY_OUTSIDE
         take, give-pidfd, PIDFD_OUTSIDE
         take, give-file, OUTSIDE_FILE
-        fifo, hold-fifo, FIFO_OUTSIDE
         take, give-pty, TERMINAL_OUTSIDE
+        fifo, hold-fifo, FIFO_OUTSIDE
         """)
     void withSomebodyOutside(String kind, String server, FailureReason reason) throws Exception {
         found(tied(kind, outside(server, "at").toString()), reason);
@@ -243,6 +244,20 @@ class PreflightTest {
             assertTrue(cut.options().tcpClose());
             assertFalse(cut.options().tcpEstablished());
         }
+    }
+
+    @ParameterizedTest
+    @CsvSource(textBlock = """
+        corked, CORKED_SOCKET
+        covered, COVERED_FILE
+        """)
+    void onlyCriuSees(String kind, FailureReason reason) throws Exception {
+        StageId id = tied(kind, bench.work.resolve("at").toString());
+        SuspendFailedException refusal = assertThrows(
+                SuspendFailedException.class, () -> bench.engine.suspend(id, bench.archive(id), bench.key));
+        assertEquals(reason, refusal.reason(), () -> refusal.criuLines().toString());
+        long lines = StageBench.lines(bench.engine.status(id).output());
+        StageBench.until("it goes on", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > lines);
     }
 
     @Test
@@ -301,7 +316,7 @@ class PreflightTest {
                 "lease " + at.resolve("lease"), "ns-file /proc/self/ns/net", "mount " + at.resolve("mount"),
                 "chroot " + at, "unlinked-cwd " + at.resolve("gone"), "deleted " + at.resolve("deleted") + " 1000",
                 "tmpfile " + at, "pty", "half-pty", "aio", "inotify", "sysv", "anon-shared", "threads-files",
-                "landlock-self", "open-r /proc/self/mem");
+                "landlock-self", "open-r /proc/self/mem", "shared-anonymous-file");
         String script = IntStream.range(0, kinds.size())
                 .mapToObj(i -> "'" + ties + "' " + kinds.get(i).replaceFirst(" (/.*?)( \\d+)?$", " '$1'$2") + " >'"
                         + bench.work.resolve(i + " " + kinds.get(i).split(" ")[0]) + "' 2>&1 &\n")

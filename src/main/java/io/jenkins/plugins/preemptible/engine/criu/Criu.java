@@ -40,6 +40,7 @@ public class Criu {
     private static final Duration RESTORE_LIMIT = Duration.ofMinutes(30);
     /** As a shell and Java tell the end by SIGKILL. */
     static final int KILLED = 128 + LibC.SIGKILL;
+    static final String DUMP_LOG = "dump.log";
     private static final String RESTORED = "Restore finished successfully";
     /** All sockets are there, and none of them was used yet. */
     private static final String UNLOCKED = "Unlock network";
@@ -104,7 +105,7 @@ public class Criu {
         } else {
             command.add("--leave-stopped");
         }
-        common(command, folder.logs(), "dump.log", hostMounts);
+        common(command, folder.logs(), DUMP_LOG, hostMounts);
         command.add("-v2");
         Path words = folder.logs().resolve("dump.out");
         int code;
@@ -118,7 +119,7 @@ public class Criu {
             throw new CriuException(FailureReason.CRIU_KILLED, List.of());
         }
         if (code != 0) {
-            throw failure(folder, "dump.log", words);
+            throw failure(folder, DUMP_LOG, words);
         }
     }
 
@@ -300,7 +301,7 @@ public class Criu {
             }
         }
         boolean full = folder.path().toFile().getUsableSpace() < 64 * 1024;
-        CriuLog said = CriuLog.of(lines);
+        CriuLog said = log.equals(DUMP_LOG) ? CriuLog.of(lines) : CriuLog.ofRestore(lines);
         return new CriuException(full ? FailureReason.NO_SPACE : said.reason(), said.decisive());
     }
 

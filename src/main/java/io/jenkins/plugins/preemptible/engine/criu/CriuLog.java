@@ -1,6 +1,8 @@
 package io.jenkins.plugins.preemptible.engine.criu;
 
+import java.util.EnumSet;
 import java.util.List;
+import java.util.Set;
 import java.util.regex.Pattern;
 
 /**
@@ -35,6 +37,7 @@ public record CriuLog(FailureReason reason, List<String> decisive) {
             rule("Can't make FS id for", FailureReason.SHARED_FOLDER),
             rule("Can't get rlimit \\d+: Operation not permitted", FailureReason.OTHER_USER),
             rule("Zombies? (with )?threads? .*not supported", FailureReason.DEAD_LEADER),
+            rule("pending SIGTRAP", FailureReason.PENDING_TRAP),
             rule("Unseizable|found while seizing|is being traced|already traced", FailureReason.TRACED),
             // The kernel lets nobody send such a descriptor on.
             rule("io_uring|send_fds failed \\(-22\\)", FailureReason.IO_URING),
@@ -69,7 +72,9 @@ public record CriuLog(FailureReason reason, List<String> decisive) {
             rule("nested net namespace|Can't restore sub-task in NS", FailureReason.NETWORK_NAMESPACE),
             rule("Can't dump nested|doesn't belong to the target user namespace", FailureReason.NESTED_CONTAINER),
             rule("file locks are hold|file.locks option|can't dump.*lock|Unresolved lock", FailureReason.FILE_LOCKS),
-            rule("link.remap", FailureReason.LINKED_ELSEWHERE),
+            // The preflight has found those that were deleted and have another name.
+            rule("link.remap|Unaccessible path opened|on overmounted mounts", FailureReason.COVERED_FILE),
+            rule("corked dgram socket", FailureReason.CORKED_SOCKET),
             rule("Can't dump ghost file|ghost.limit|ghost file.*too", FailureReason.DELETED_FILE_TOO_LARGE),
             rule("external.*pipe|pipe.*external|Can't lookup mount=|dangling|session leader of .* is outside",
                     FailureReason.OUTSIDE_FILE),
@@ -85,8 +90,26 @@ public record CriuLog(FailureReason reason, List<String> decisive) {
         decisive = List.copyOf(decisive);
     }
 
-    /** Reads a log. */
+    /** What stops a restore. The others are about a stage that runs, and so is what they advise. */
+    private static final Set<FailureReason> OF_RESTORE = EnumSet.of(
+            FailureReason.NO_SPACE,
+            FailureReason.ADDRESS_TAKEN,
+            FailureReason.PID_TAKEN,
+            FailureReason.PATH_MISSING,
+            FailureReason.CRIU_UNUSABLE,
+            FailureReason.NO_RIGHTS);
+
+    /** Reads the log of a dump. */
     public static CriuLog of(List<String> log) {
+        return of(log, EnumSet.allOf(FailureReason.class));
+    }
+
+    /** Reads the log of a restore. */
+    public static CriuLog ofRestore(List<String> log) {
+        return of(log, OF_RESTORE);
+    }
+
+    private static CriuLog of(List<String> log, Set<FailureReason> possible) {
         List<String> errors = log.stream()
                 .filter(l -> l.contains("Error (") || l.contains("criu:") || l.contains("mount:") || l.contains("sh:"))
                 .filter(l -> !HARMLESS.matcher(l).find())
@@ -94,7 +117,7 @@ public record CriuLog(FailureReason reason, List<String> decisive) {
         List<String> decisive = (errors.isEmpty() ? log.subList(Math.max(0, log.size() - 4), log.size()) : errors)
                 .stream().limit(MOST_LINES).toList();
         for (Rule rule : RULES) {
-            if (errors.stream().anyMatch(l -> rule.line().matcher(l).find())) {
+            if (possible.contains(rule.reason()) && errors.stream().anyMatch(l -> rule.line().matcher(l).find())) {
                 return new CriuLog(rule.reason(), decisive);
             }
         }

@@ -54,7 +54,7 @@ final class HelperCriu extends Criu {
             throw new CriuException(FailureReason.CRIU_KILLED, List.of());
         }
         if (code != 0) {
-            throw failure(folder, "dump.log", folder.logs().resolve("dump.out"));
+            throw failure(folder, DUMP_LOG, folder.logs().resolve("dump.out"));
         }
     }
 

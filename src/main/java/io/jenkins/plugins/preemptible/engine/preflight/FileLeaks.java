@@ -105,7 +105,8 @@ final class FileLeaks {
 
     /** Whether a file was deleted by the name under which it was opened and has another. */
     static boolean stillLinked(OpenFile file) {
-        return file.kind() == Kind.REGULAR && file.deleted() && file.links() > 0 && !file.link().startsWith("/memfd:");
+        return file.kind() == Kind.REGULAR && file.deleted() && file.links() > 0
+                && !OutsideReader.memoryFile(file.link());
     }
 
     private static boolean watches(OpenFile file, Set<String> nameless) {

@@ -96,6 +96,9 @@ final class Leaks {
             leaks.add(leak(
                     FailureReason.PERSONALITY, member, "personality 0x" + Long.toHexString(traits.personality())));
         }
+        if (traits.pendingTrap()) {
+            leaks.add(leak(FailureReason.PENDING_TRAP, member, "SIGTRAP pending"));
+        }
         if (traits.folderWith() != 0) {
             leaks.add(leak(
                     FailureReason.SHARED_FOLDER, member, "shared with process " + traits.folderWith()));

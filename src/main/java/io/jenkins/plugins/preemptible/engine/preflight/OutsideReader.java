@@ -55,13 +55,13 @@ final class OutsideReader {
 
     /** Whether it is a file in memory that never had a name; the second is anonymous shared memory opened by map_files. */
     static boolean memoryFile(String path) {
-        return path.startsWith("/memfd:");
+        return path.startsWith("/memfd:") || path.equals("/dev/zero (deleted)");
     }
 
     /** Memory that vanishes with its holders: whoever maps it besides the stage would lose it or be lost. */
     static boolean sharedMemory(Mapping mapping) {
         return mapping.shared()
-                && (memoryFile(mapping.path())
+                && (mapping.path().startsWith("/memfd:")
                         || (mapping.deleted()
                                 && !mapping.path().startsWith("/dev/zero")
                                 && !mapping.path().startsWith("/SYSV")));

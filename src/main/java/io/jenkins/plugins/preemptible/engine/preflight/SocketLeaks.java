@@ -17,6 +17,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /**
  * Finds leaks among sockets.
@@ -72,11 +73,18 @@ final class SocketLeaks {
      *
      * @param sockets the inodes of all its sockets
      * @param tcp their connections, local address first
+     * @param listening ports at which it listens
      * @param waiting ports at which it has connections to accept
      * @param inside whether any connection is within the tree
      * @param outside whether any is not
      */
-    record Ends(Set<Long> sockets, Set<String> tcp, Set<Integer> waiting, boolean inside, boolean outside) {
+    record Ends(
+            Set<Long> sockets,
+            Set<String> tcp,
+            Set<Integer> listening,
+            Set<Integer> waiting,
+            boolean inside,
+            boolean outside) {
 
         static Ends of(TreeSnapshot tree) {
             Set<Long> sockets = new HashSet<>();
@@ -93,15 +101,27 @@ final class SocketLeaks {
                     .filter(s -> s != null && s.connected())
                     .toList();
             connected.forEach(s -> tcp.add(s.local() + " " + s.remote()));
-            Set<Integer> waiting = sockets.stream()
+            List<Inet> servers = sockets.stream()
                     .map(tree.sockets().inet()::get)
-                    .filter(s -> s != null && s.state() == Inet.LISTEN && s.unread() > 0)
-                    .map(s -> TcpTable.port(s.local()))
-                    .collect(Collectors.toSet());
-            Ends ends = new Ends(sockets, tcp, waiting, false, false);
+                    .filter(s -> s != null && s.state() == Inet.LISTEN)
+                    .toList();
+            Set<Integer> listening = ports(servers.stream());
+            Set<Integer> waiting = ports(servers.stream().filter(s -> s.unread() > 0));
+            Ends ends = new Ends(sockets, tcp, listening, waiting, false, false);
             boolean inside = connected.stream().anyMatch(ends::inside);
             boolean outside = connected.stream().anyMatch(s -> !ends.inside(s));
-            return new Ends(sockets, tcp, waiting, inside, outside);
+            return new Ends(sockets, tcp, listening, waiting, inside, outside);
+        }
+
+        private static Set<Integer> ports(Stream<Inet> servers) {
+            return servers.map(s -> TcpTable.port(s.local())).collect(Collectors.toSet());
+        }
+
+        /** Whether it asks a socket of the tree for a connection, which has not answered yet. */
+        boolean beingMade(Inet socket) {
+            return socket.state() == Inet.SYN_SENT
+                    && socket.local().split(":")[0].equals(socket.remote().split(":")[0])
+                    && listening.contains(TcpTable.port(socket.remote()));
         }
 
         // The other end of a connection that was not accepted yet is nobody's: its leak is the listening socket's.
@@ -155,6 +175,9 @@ final class SocketLeaks {
         }
         if (!socket.connected() || ends.inside(socket)) {
             return Optional.empty();
+        }
+        if (ends.beingMade(socket)) {
+            return Optional.of(FailureReason.PENDING_CONNECTION);
         }
         if (connections == Connections.REFUSE) {
             return Optional.of(FailureReason.CONNECTED_TCP);

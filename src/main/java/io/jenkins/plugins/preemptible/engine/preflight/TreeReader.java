@@ -35,6 +35,8 @@ final class TreeReader {
 
     private static final Duration ENTRY_LIMIT = Duration.ofMillis(200);
     private static final long PAUSE_MILLIS = 5;
+    // signal(7)
+    private static final int SIGTRAP = 5;
     // capabilities(7)
     private static final int CAP_SYS_RESOURCE = 24;
 
@@ -107,7 +109,15 @@ final class TreeReader {
         return new Traits(
                 ownIds.isEmpty() || status.isEmpty() || ids(status).equals(ownIds) ? "" : idsForPeople(status),
                 personality.isEmpty() ? 0 : Long.parseLong(personality, 16),
-                shares ? stat.ppid() : 0);
+                shares ? stat.ppid() : 0,
+                signals(status, "SigBlk", SIGTRAP)
+                        && (signals(status, "SigPnd", SIGTRAP) || signals(status, "ShdPnd", SIGTRAP)));
+    }
+
+    private static boolean signals(String status, String set, int signal) {
+        return ProcFiles.field(status, set)
+                .map(mask -> (Long.parseUnsignedLong(mask, 16) >> (signal - 1) & 1) == 1)
+                .orElse(false);
     }
 
     // CRIU runs with the real ids of whoever started the stage, and so does the init. Without the capability prlimit(2)

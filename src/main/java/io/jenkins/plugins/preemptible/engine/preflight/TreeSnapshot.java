@@ -64,9 +64,10 @@ record TreeSnapshot(
      * @param foreignIds its user and group ids when CRIU may not read its limits because of them; otherwise empty
      * @param personality as personality(2) has it
      * @param folderWith the process with which it shares its working folder and umask, 0 for none
+     * @param pendingTrap whether a SIGTRAP waits that it has blocked
      */
-    record Traits(String foreignIds, long personality, long folderWith) {
-        static final Traits PLAIN = new Traits("", 0, 0);
+    record Traits(String foreignIds, long personality, long folderWith, boolean pendingTrap) {
+        static final Traits PLAIN = new Traits("", 0, 0, false);
     }
 
     /** What a descriptor refers to. */
@@ -84,10 +85,10 @@ record TreeSnapshot(
     /** What the detail of an inotify descriptor begins with; the identities of what it watches follow, one a line. */
     static final String WATCHES = "watches\n";
 
-    /**
     /** What the detail of a pseudo terminal begins with; its devpts instance and its number there follow. */
     static final String TERMINAL = "terminal ";
 
+    /**
      * One descriptor.
      *
      * @param link as {@code /proc/PID/fd} shows it
@@ -168,6 +169,7 @@ record TreeSnapshot(
      * @param unread bytes to be read, or of a listening socket connections to be accepted
      */
     record Inet(long inode, int state, String local, String remote, long unread) {
+        static final int SYN_SENT = 2;
         static final int CLOSE = 7;
         static final int LISTEN = 10;
 

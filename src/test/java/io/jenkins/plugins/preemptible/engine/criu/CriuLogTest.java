@@ -21,6 +21,7 @@ class CriuLogTest {
     @ParameterizedTest
     @CsvSource(delimiter = '|', quoteCharacter = '`', textBlock = """
         Error (compel/src/lib/infect.c:418): Unseizable non-zombie 17 found, state S, err -1/10 | TRACED
+        Error (compel/src/lib/infect.c:323): Can't dump the 32 thread with a pending SIGTRAP. | PENDING_TRAP
         Error (criu/seize.c:340): zombie 12 (comm sleep) found while seizing | TRACED
         Error (compel/src/lib/infect.c:262): Unseizable non-zombie 18959 found, state D, err -1/4 | KERNEL_WAIT
         Error (criu/sk-inet.c:191): inet: Connected TCP socket, consider using --tcp-established option. | CONNECTED_TCP
@@ -65,8 +66,10 @@ class CriuLogTest {
         Error (criu/proc_parse.c:502): Unknown shit 100600 (/secretmem (deleted)) | SECRET_MEMORY
         Error (criu/seize.c:882): Zombies with threads are not supported | DEAD_LEADER
         Error (criu/seize.c:335): zombie 12359 (comm ) found while seizing | TRACED
-        Error (criu/files-reg.c:1122): Can't create link remap for /var/tmp/dl. Use link-remap option. | LINKED_ELSEWHERE
-        Error (criu/files-reg.c:2258): Can't link var/tmp/link_remap.11 -> var/tmp/dl: No such file or directory | LINKED_ELSEWHERE
+        Error (criu/files-reg.c:1122): Can't create link remap for /var/tmp/dl. Use link-remap option. | COVERED_FILE
+        Error (criu/files-reg.c:1453): Unaccessible path opened 34:2, need 35:2 | COVERED_FILE
+        Error (criu/files-reg.c:1796): Open files on overmounted mounts are not supported yet; mount=5 fd=3 path=/x | COVERED_FILE
+        Error (criu/sk-inet.c:504): inet: Can't dump corked dgram socket 33a8f4 | CORKED_SOCKET
         Error (criu/files-reg.c:1790): Can't lookup mount=63 for fd=3 path=/pfq | OUTSIDE_FILE
         Error (criu/somewhere.c:1): a thing nobody knows | CRIU_FAILED
         """)
@@ -78,6 +81,19 @@ class CriuLogTest {
 
     private static CriuLog logged(String... lines) {
         return CriuLog.of(Stream.concat(HARMLESS.stream(), Stream.of(lines)).toList());
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', quoteCharacter = '`', textBlock = """
+        Error (criu/sk-inet.c:912): inet: Connected TCP socket in image | CRIU_FAILED
+        Error (criu/files-reg.c:2258): Can't link var/tmp/link_remap.11 -> var/tmp/dl: No such file or directory | CRIU_FAILED
+        Error (criu/sk-inet.c:1059): inet: Can't bind inet socket (id 10): Address already in use | ADDRESS_TAKEN
+        Error (criu/sk-inet.c:942): inet: Can't listen on a socket: Address already in use | ADDRESS_TAKEN
+        Error (soccr/soccr.c:478): Can't connect inet socket back: Cannot assign requested address | ADDRESS_TAKEN
+        Error (criu/files-reg.c:2104): File var/tmp/output.log has bad size 3 (expect 9) | PATH_MISSING
+        """)
+    void aRestoreAdvisesNothingToAStageThatDoesNotRun(String line, FailureReason reason) {
+        assertEquals(reason, CriuLog.ofRestore(List.of(line)).reason());
     }
 
     @Test

@@ -201,6 +201,13 @@ class LeaksTest {
         assertEquals(List.of(FailureReason.MIXED_CONNECTIONS),
                 Leaks.of(mixed, Connections.CLOSE).stream().map(Leak::reason).toList());
 
+        Inet asking = new Inet(2, Inet.SYN_SENT, "0100007F:C000", "0100007F:1F90", 0);
+        assertEquals(List.of(FailureReason.PENDING_CONNECTION),
+                reasons(tree(inet(listening, asking), member(1, List.of(socket(1, "TCP"), socket(2, "TCP"))))));
+        Inet askingFar = new Inet(2, Inet.SYN_SENT, "0A00000A:C000", "08080808:1F90", 0);
+        assertEquals(List.of(FailureReason.CONNECTED_TCP),
+                reasons(tree(inet(listening, askingFar), member(1, List.of(socket(1, "TCP"), socket(2, "TCP"))))));
+
         Inet waiting = new Inet(1, Inet.LISTEN, "00000000:1F90", "00000000:0000", 1);
         assertEquals(List.of(FailureReason.PENDING_CONNECTION),
                 reasons(tree(inet(waiting, client), member(1, List.of(socket(1, "TCP"), socket(2, "TCP"))))));
@@ -304,13 +311,13 @@ class LeaksTest {
 
     @Test
     void whatCriuWouldLoseWithoutAWord() {
-        assertEquals(List.of(), reasons(tree(Sockets.NONE, with(new Traits("", 0x0040000, 0)))));
+        assertEquals(List.of(), reasons(tree(Sockets.NONE, with(new Traits("", 0x0040000, 0, false)))));
         assertEquals(List.of(new Leak(FailureReason.PERSONALITY, 7, "p7", "personality 0x60000")),
-                Leaks.of(tree(Sockets.NONE, with(new Traits("", 0x0060000, 0))), Connections.REFUSE));
+                Leaks.of(tree(Sockets.NONE, with(new Traits("", 0x0060000, 0, false))), Connections.REFUSE));
         assertEquals(List.of(new Leak(FailureReason.SHARED_FOLDER, 7, "p7", "shared with process 6")),
-                Leaks.of(tree(Sockets.NONE, with(new Traits("", 0, 6))), Connections.REFUSE));
+                Leaks.of(tree(Sockets.NONE, with(new Traits("", 0, 6, false))), Connections.REFUSE));
         assertEquals(List.of(new Leak(FailureReason.OTHER_USER, 7, "p7", "user 1000, group 1000")),
-                Leaks.of(tree(Sockets.NONE, with(new Traits("user 1000, group 1000", 0, 0))), Connections.REFUSE));
+                Leaks.of(tree(Sockets.NONE, with(new Traits("user 1000, group 1000", 0, 0, false))), Connections.REFUSE));
         assertEquals(List.of(FailureReason.EVENTFD_SEMAPHORE), reasons(tree(Sockets.NONE,
                 member(1, List.of(handle("anon_inode:[eventfd]", "eventfd-count: 3\neventfd-semaphore: 1\n"))))));
         assertEquals(List.of(), reasons(tree(Sockets.NONE,
