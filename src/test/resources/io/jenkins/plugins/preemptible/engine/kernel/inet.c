@@ -261,6 +261,58 @@ RESOURCE(tcp_both_shut_down_with_data, "TCP connection that both sides shut down
     CHECK(read(client, &byte, 1) == 0, "no end of file the other way");
 }
 
+static int talker, echoer;
+
+/* The byte at a place of the stream that is sent. */
+static unsigned char due(uint64_t at) { return (unsigned char)((at * 2654435761u) >> 13 ^ at >> 16); }
+
+static void talk(void) {
+    static unsigned char bytes[100000];
+    uint64_t sent = 0;
+    close(echoer);
+    for (unsigned turn = 1; !going(); turn++) {
+        size_t size = turn * 7919u % (turn % 8 == 0 ? sizeof bytes : 3000) + 1;
+        int cork = turn % 5 == 0;
+        for (size_t i = 0; i < size; i++) bytes[i] = due(sent + i);
+        MUST(setsockopt(talker, IPPROTO_TCP, TCP_CORK, &cork, sizeof cork));
+        write_all(talker, bytes, size);
+        sent += size;
+        if (turn % 16 == 0) pause_millis(1);
+    }
+    int file = MUST(open("sent", O_WRONLY | O_CREAT, 0666));
+    write_all(file, &sent, sizeof sent);
+    MUST(shutdown(talker, SHUT_WR));
+}
+
+static void echo(void) {
+    static unsigned char bytes[70000];
+    ssize_t got;
+    close(talker);
+    while ((got = read(echoer, bytes, sizeof bytes)) > 0) write_all(echoer, bytes, (size_t)got);
+    CHECK(got == 0, "the echo's read: %s", strerror(errno));
+    MUST(shutdown(echoer, SHUT_WR));
+}
+
+RESOURCE(tcp_under_way, "TCP connection on which three processes send, echo and check all the time") {
+    static unsigned char bytes[50000];
+    uint64_t checked = 0, sent = 0;
+    ssize_t got;
+    pair(AF_INET, &talker, &echoer);
+    pid_t first = spawn(talk), second = spawn(echo);
+    close(echoer);
+    mark("ready");
+    while ((got = read(talker, bytes, sizeof bytes)) > 0) {
+        for (ssize_t i = 0; i < got; i++, checked++) {
+            CHECK(bytes[i] == due(checked), "byte %llu of the stream differs", (unsigned long long)checked);
+        }
+    }
+    CHECK(got == 0, "the checker's read: %s", strerror(errno));
+    join(first);
+    join(second);
+    read_all(MUST(open("sent", O_RDONLY)), &sent, sizeof sent);
+    CHECK(checked == sent, "%llu of %llu bytes came back", (unsigned long long)checked, (unsigned long long)sent);
+}
+
 REFUSED(tcp_pending_connection, "TCP connection that nobody accepted yet", "PENDING_CONNECTION") {
     struct at at;
     int server = bound(AF_INET, SOCK_STREAM, &at);
