@@ -124,6 +124,7 @@ public final class StageRegistry implements Saveable {
         StageRecord changed = changed(current, change);
         write(id, changed, leftovers.get(id));
         publish(changed);
+        toldOf(current, changed);
         return changed;
     }
 
@@ -140,8 +141,15 @@ public final class StageRegistry implements Saveable {
         }
         StageRecord changed = changed(current, change);
         publish(changed);
+        toldOf(current, changed);
         saveOrWarn(id);
         return changed;
+    }
+
+    private static void toldOf(StageRecord before, StageRecord now) {
+        if (before.state != now.state) {
+            KeptAgents.changed(now.node);
+        }
     }
 
     private static StageRecord changed(StageRecord current, Consumer<StageRecord> change) {
@@ -185,6 +193,7 @@ public final class StageRegistry implements Saveable {
         left.imageKey = null;
         leftovers.put(id, left);
         saveOrWarn(id);
+        KeptAgents.changed(stage.node);
     }
 
     /** Nothing of an ended stage is left on its agent, or ever will be looked for again. */

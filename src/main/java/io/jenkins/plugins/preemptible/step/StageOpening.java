@@ -5,6 +5,7 @@ import hudson.model.Node;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.lifecycle.HowSuspended;
+import io.jenkins.plugins.preemptible.lifecycle.KeptAgents;
 import io.jenkins.plugins.preemptible.lifecycle.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
@@ -61,6 +62,11 @@ final class StageOpening {
 
     private static AgentStage.Sandbox make(
             StageRecord stage, boolean closeConnections, Node node, FilePath workspace) throws InterruptedException {
+        String notKept = KeptAgents.whyNot(node);
+        if (notKept != null) {
+            HowSuspended.opened(stage.node(), false, notKept);
+            return AgentStage.Sandbox.refused(notKept);
+        }
         try {
             workspace.mkdirs();
             AgentStage agent = AgentStage.on(node, stage.id());

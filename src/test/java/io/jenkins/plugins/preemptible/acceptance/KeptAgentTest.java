@@ -1,0 +1,211 @@
+package io.jenkins.plugins.preemptible.acceptance;
+
+import static org.awaitility.Awaitility.await;
+import static org.hamcrest.MatcherAssert.assertThat;
+import static org.hamcrest.Matchers.containsString;
+import static org.hamcrest.Matchers.not;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import hudson.model.FreeStyleBuild;
+import hudson.model.Node;
+import hudson.model.Queue;
+import hudson.model.Result;
+import hudson.model.Slave;
+import hudson.slaves.CloudRetentionStrategy;
+import hudson.slaves.ComputerLauncher;
+import hudson.slaves.DumbSlave;
+import hudson.slaves.RetentionStrategy;
+import hudson.slaves.SlaveComputer;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import java.io.File;
+import java.lang.reflect.Field;
+import java.util.concurrent.TimeUnit;
+import org.jenkinsci.plugins.durabletask.executors.OnceRetentionStrategy;
+import org.jenkinsci.plugins.workflow.job.WorkflowJob;
+import org.jenkinsci.plugins.workflow.job.WorkflowRun;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.jvnet.hudson.test.JenkinsRule;
+import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
+
+/** An agent that Jenkins would take away, since its one build ended or it is idle, is kept for its suspended stage. */
+@WithJenkins
+@Tag("acceptance")
+class KeptAgentTest {
+
+    @TempDir
+    private File root;
+
+    private JenkinsRule j;
+    private Rig rig;
+    private WorkflowRun victim;
+    private FreeStyleBuild preemptor;
+
+    @BeforeEach
+    void controller(JenkinsRule jenkins) throws Exception {
+        Rig.assumeSuspendable();
+        j = jenkins;
+        rig = new Rig(j);
+        rig.prepare();
+        CloudAgent.GIVEN_BACK.clear();
+    }
+
+    @AfterEach
+    void tell() throws Exception {
+        rig.tell();
+        rig.clear();
+    }
+
+    /** The end of the preemptor is not the end of a once-only agent; that of the stage is. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void onceOnly(boolean nested) throws Exception {
+        Slave agent = cloudAgent(new OnceRetentionStrategy(10));
+        suspendedOn(nested ? Rig.nested(Rig.endless(), "echo 'after it'") : Rig.own(Rig.endless()));
+        assertFalse(agent.toComputer().isIdle(), "an agent with a suspended stage is not idle");
+        endsAndGoesOn();
+        assertInstanceOf(OnceRetentionStrategy.class, agent.getRetentionStrategy());
+        assertEquals(agent, j.jenkins.getNode("worker"));
+        Rig.enough(victim);
+        j.assertBuildStatusSuccess(j.waitForCompletion(victim));
+        await("the agent is given back").atMost(Rig.PATIENCE).until(() -> j.jenkins.getNode("worker") == null);
+        assertTrue(CloudAgent.GIVEN_BACK.contains("worker"));
+    }
+
+    /** What kept the agent is gone, and nothing runs there whose end would give it back. */
+    @Test
+    void onceOnlyAgentGoesWhenItsStageIsAborted() throws Exception {
+        cloudAgent(new OnceRetentionStrategy(10));
+        suspendedOn(Rig.own(Rig.endless()));
+        Rig.enough(preemptor);
+        j.assertBuildStatusSuccess(j.waitForCompletion(preemptor));
+        victim.doStop();
+        j.assertBuildStatus(Result.ABORTED, j.waitForCompletion(victim));
+        await("the agent is given back").atMost(Rig.PATIENCE).until(() -> j.jenkins.getNode("worker") == null);
+    }
+
+    /** A cloud's agent that would be given back as soon as it is idle. */
+    @Test
+    void idleCloudAgent() throws Exception {
+        Slave agent = cloudAgent(new CloudRetentionStrategy(0));
+        suspendedOn(Rig.own(Rig.endless()));
+        keptWhenIdle(agent);
+        endsAndGoesOn();
+    }
+
+    /** One that is taken offline when it is not in demand. */
+    @Test
+    void agentOnDemand() throws Exception {
+        DumbSlave agent = j.createSlave("worker", Rig.LABEL, null);
+        agent.setNumExecutors(1);
+        RetentionStrategy.Demand demand = new RetentionStrategy.Demand(0, 1);
+        Field idle = RetentionStrategy.Demand.class.getDeclaredField("idleDelay");
+        idle.setAccessible(true);
+        idle.setLong(demand, 0);
+        agent.setRetentionStrategy(demand);
+        j.waitOnline(agent);
+        suspendedOn(Rig.own(Rig.endless()));
+        keptWhenIdle(agent);
+        endsAndGoesOn();
+    }
+
+    /** Its kind decides by itself when it goes: nothing is suspended there, and the log says why. */
+    @Test
+    void agentThatCannotBeKept() throws Exception {
+        connected(new OwnWayAgent("worker", root.getPath(), j.createComputerLauncher(null)));
+        WorkflowJob low = rig.pipeline("low", 5, Rig.own(Rig.endless()));
+        victim = Rig.start(low);
+        Rig.awaitLog(victim, "count-3\n");
+        var waiting = rig.freestyle("high", 1, "true").scheduleBuild2(0);
+        Rig.awaitLog(victim, "This stage runs, but cannot be suspended on worker: agents of this kind");
+        assertEquals(1, Rig.log(victim).split("cannot be suspended", -1).length - 1);
+        Rig.awaitCounting(victim);
+        assertFalse(waiting.isDone());
+        Rig.enough(victim);
+        j.assertBuildStatusSuccess(j.waitForCompletion(victim));
+        waiting.cancel(true);
+    }
+
+    /** Its strategy cannot be replaced. */
+    private static final class OwnWayAgent extends CloudAgent {
+        private static final long serialVersionUID = 1L;
+
+        OwnWayAgent(String name, String root, ComputerLauncher launcher) throws Exception {
+            super(name, root, launcher, new OnceRetentionStrategy(10));
+        }
+
+        @Override
+        public RetentionStrategy<?> getRetentionStrategy() {
+            return super.getRetentionStrategy();
+        }
+    }
+
+    /** The node is saved at any time, and read by a controller that may not have the plugin's state. */
+    @Test
+    void savedStrategyIsItsOwn() throws Exception {
+        Slave agent = cloudAgent(new OnceRetentionStrategy(10));
+        suspendedOn(Rig.own(Rig.endless()));
+        String saved = hudson.model.Items.XSTREAM2.toXML(agent);
+        Node read = (Node) jenkins.model.Jenkins.XSTREAM2.fromXML(saved);
+        assertInstanceOf(OnceRetentionStrategy.class, ((Slave) read).getRetentionStrategy());
+        endsAndGoesOn();
+    }
+
+    private void keptWhenIdle(Slave agent) throws Exception {
+        Rig.awaitSealed(victim, 1);
+        Rig.enough(preemptor);
+        // The look that would take an idle agent away, with nothing but the suspended stage on it.
+        j.jenkins.doQuietDown();
+        j.assertBuildStatusSuccess(j.waitForCompletion(preemptor));
+        SlaveComputer computer = (SlaveComputer) agent.toComputer();
+        await().atMost(Rig.PATIENCE).until(() -> computer.countIdle() == 1);
+        TimeUnit.MILLISECONDS.sleep(50);
+        check(computer);
+        assertFalse(computer.isIdle());
+        assertTrue(computer.isOnline());
+        assertEquals(agent, j.jenkins.getNode("worker"));
+        j.jenkins.doCancelQuietDown();
+    }
+
+    @SuppressWarnings("unchecked")
+    private static void check(SlaveComputer computer) {
+        Queue.runWithLock(() -> computer.getRetentionStrategy().check(computer));
+    }
+
+    private Slave cloudAgent(RetentionStrategy<?> retention) throws Exception {
+        return connected(new CloudAgent("worker", root.getPath(), j.createComputerLauncher(null), retention));
+    }
+
+    private Slave connected(CloudAgent agent) throws Exception {
+        j.jenkins.addNode(agent);
+        j.waitOnline(agent);
+        return agent;
+    }
+
+    private void suspendedOn(String script) throws Exception {
+        WorkflowJob low = rig.pipeline("low", 5, script);
+        victim = Rig.start(low);
+        Rig.awaitLog(victim, "count-3\n");
+        preemptor = rig.freestyle("high", 1, Rig.untilEnough()).scheduleBuild2(0).waitForStart();
+        Rig.awaitState(StageState.SUSPENDED);
+    }
+
+    private void endsAndGoesOn() throws Exception {
+        if (preemptor.isBuilding()) {
+            Rig.enough(preemptor);
+        }
+        j.assertBuildStatusSuccess(j.waitForCompletion(preemptor));
+        Rig.awaitLog(victim, "Resumed on worker");
+        Rig.awaitCounting(victim);
+        Rig.countedAtLeast(victim, 4);
+        assertThat(Rig.log(victim), not(containsString("removed")));
+    }
+}
