@@ -1,6 +1,8 @@
 package io.jenkins.plugins.preemptible.step;
 
+import edu.umd.cs.findbugs.annotations.CheckForNull;
 import java.util.Set;
+import org.jenkinsci.plugins.workflow.actions.ArgumentsAction;
 import org.jenkinsci.plugins.workflow.actions.ThreadNameAction;
 import org.jenkinsci.plugins.workflow.cps.nodes.StepNode;
 import org.jenkinsci.plugins.workflow.graph.FlowNode;
@@ -58,9 +60,46 @@ final class Surroundings {
                 + " the stage and cannot be suspended with it. Move the container block out of preemptible { }.";
     }
 
-    /** Whether a step of this kind must not start inside a preemptible block. */
-    static boolean isContainer(StepDescriptor kind) {
-        return kind != null && CONTAINERS.contains(kind.getFunctionName());
+    /** Whether a step of this kind may be one that must not start inside of a preemptible block. */
+    static boolean mayBeRefused(@CheckForNull StepDescriptor kind) {
+        return kind != null && (CONTAINERS.contains(kind.getFunctionName()) || NODE.equals(kind.getFunctionName()));
+    }
+
+    /** Why a step of this kind must not start here, inside of a preemptible block; null when it may. */
+    @CheckForNull
+    static String refusalInside(StepDescriptor kind, FlowNode step) {
+        FlowNode preemptible = null;
+        for (FlowNode around : step.iterateEnclosingBlocks()) {
+            if (FUNCTION.equals(function(around))) {
+                preemptible = around;
+                break;
+            }
+        }
+        if (preemptible == null) {
+            return null;
+        }
+        if (!NODE.equals(kind.getFunctionName())) {
+            return containerInside(kind.getFunctionName());
+        }
+        return standsAlone(preemptible)
+                ? "node { } inside preemptible { } is not possible where neither a label nor another node { } says which"
+                        + " executor the stage uses: a suspension would not free that of the inner block. Write"
+                        + " preemptible(label: …) { } in place of node, or preemptible { } inside of node { }; in a"
+                        + " Declarative Pipeline in steps { }, not in options { }."
+                : null;
+    }
+
+    /** Whether the block has neither a label nor a node block around it. */
+    private static boolean standsAlone(FlowNode preemptible) {
+        if (ArgumentsAction.getFilteredArguments(preemptible).get("label") != null) {
+            return false;
+        }
+        for (FlowNode around : preemptible.iterateEnclosingBlocks()) {
+            if (NODE.equals(function(around))) {
+                return false;
+            }
+        }
+        return true;
     }
 
     static String function(FlowNode node) {

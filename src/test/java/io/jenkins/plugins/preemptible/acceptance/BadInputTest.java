@@ -105,6 +105,18 @@ class BadInputTest extends OneAgent {
                 "preemptible { } inside preemptible { }", "Remove the inner or the outer one");
     }
 
+    /** It would free an executor that nobody waits for, and keep the one of the node block. */
+    @Test
+    void aroundNode() throws Exception {
+        refused(
+                "preemptible { node('linux') { echo 'not reached' } }",
+                "node { } inside preemptible { }", "preemptible(label: …) { } in place of node");
+        refused(
+                "pipeline { agent none\n options { preemptible() }\n stages { stage('s') { agent { label 'linux' }\n"
+                        + " steps { echo 'not reached' } } } }",
+                "node { } inside preemptible { }", "in a Declarative Pipeline in steps { }, not in options { }");
+    }
+
     @Test
     void insideContainer() throws Exception {
         refused(
