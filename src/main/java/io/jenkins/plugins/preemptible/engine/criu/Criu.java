@@ -28,8 +28,8 @@ import java.util.Optional;
  *       state it found, {@code --leave-running} keeps it from killing.
  *   <li>A restore happens in a mount namespace of its own, over a copy of the root, as {@code --root} asks for; criu
  *       stays as the parent of the restored init, so that it never becomes a zombie, and ends with it.
- *   <li>TCP connections to the outside are not cut ({@code --tcp-close} would): the dump is refused, and nothing is lost.
- *       Those inside are silent meanwhile ({@link ConnectionLock}).
+ *   <li>TCP connections to the outside are cut ({@code --tcp-close}) only where the stage's step says so; else the dump is
+ *       refused, and nothing is lost. Those inside are silent meanwhile ({@link ConnectionLock}).
  * </ol>
  *
  * Source: criu(8), version 4.2.1.

@@ -8,7 +8,8 @@ import java.util.List;
  * The options that one stage's dump needs, and its restore as well.
  *
  * <ol>
- *   <li>The preflight chooses them from what it sees in the tree, never the user.
+ *   <li>The preflight chooses them from what it sees in the tree. The user chooses whether connections to the outside may
+ *       be cut, and nothing else.
  *   <li>They are kept in the stage's record, which is sealed with the image: a restore needs the same ones.
  *   <li>What every stage needs ({@code --file-locks} and such) is not here but in {@link Criu}.
  * </ol>

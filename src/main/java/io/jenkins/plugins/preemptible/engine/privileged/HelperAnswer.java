@@ -16,6 +16,8 @@ record HelperAnswer(Map<String, String> values) {
 
     private static final String OK = "ok";
     private static final String REFUSED = "refused ";
+    private static final String OTHER_VERSION = ": the privileged part on this host is of another version. Call"
+            + " ./preempt install-helper --user NAME there again, as root; stages are kept";
 
     /**
      * @throws EngineException the refusal; a {@link SuspendFailedException} for {@link Verb#FREEZE} or {@link Verb#DUMP}
@@ -27,13 +29,13 @@ record HelperAnswer(Map<String, String> values) {
             throw refusal(verb, lines.get(0).substring(REFUSED.length()));
         }
         if (lines.isEmpty() || !lines.get(0).equals(OK)) {
-            throw new IOException("the answer is not understood");
+            throw new IOException("the answer is not understood" + OTHER_VERSION);
         }
         Map<String, String> values = new HashMap<>();
         for (String line : lines.subList(1, lines.size())) {
             int blank = line.indexOf(' ');
             if (blank < 1) {
-                throw new IOException("the answer is not understood");
+                throw new IOException("the answer is not understood" + OTHER_VERSION);
             }
             values.put(line.substring(0, blank), line.substring(blank + 1));
         }
@@ -49,7 +51,7 @@ record HelperAnswer(Map<String, String> values) {
                     ? new SuspendFailedException(reason, sentence)
                     : new EngineException(reason, sentence);
         } catch (IllegalArgumentException e) {
-            throw new IOException("the reason '" + words[0] + "' is not understood", e);
+            throw new IOException("the reason '" + words[0] + "' is not understood" + OTHER_VERSION, e);
         }
     }
 
