@@ -1,10 +1,12 @@
 package io.jenkins.plugins.preemptible.config;
 
+import edu.umd.cs.findbugs.annotations.CheckForNull;
 import edu.umd.cs.findbugs.annotations.NonNull;
 import hudson.Extension;
 import io.jenkins.plugins.casc.BaseConfigurator;
 import io.jenkins.plugins.casc.ConfigurationContext;
 import io.jenkins.plugins.casc.ConfiguratorException;
+import io.jenkins.plugins.casc.model.CNode;
 import io.jenkins.plugins.casc.model.Mapping;
 
 /**
@@ -12,7 +14,8 @@ import io.jenkins.plugins.casc.model.Mapping;
  *
  * <ol>
  *   <li>The section of a file says all: a setting that it leaves out goes back to its default.
- *   <li>All of it is taken over, or none where a value is refused.
+ *   <li>All of it is taken over, or none where a value is refused; what is said then ends with the setting's own sentence.
+ *   <li>Undisturbed hours that are there and empty are none.
  *   <li>A file without the section changes nothing.
  * </ol>
  *
@@ -20,6 +23,8 @@ import io.jenkins.plugins.casc.model.Mapping;
  */
 @Extension(optional = true)
 public final class AsCode extends BaseConfigurator<PreemptibleConfiguration> {
+
+    private static final String HOURS = "undisturbedHours";
 
     @NonNull
     @Override
@@ -39,6 +44,28 @@ public final class AsCode extends BaseConfigurator<PreemptibleConfiguration> {
         if (!dryRun) {
             configuration.reset();
         }
-        super.configure(section, configuration, dryRun, context);
+        if (isEmpty(section.get(HOURS))) {
+            section.remove(HOURS);
+        }
+        try {
+            super.configure(section, configuration, dryRun, context);
+        } catch (ConfiguratorException refused) {
+            Throwable innermost = refused;
+            while (innermost.getCause() != null) {
+                innermost = innermost.getCause();
+            }
+            if (innermost == refused) {
+                throw refused;
+            }
+            // The page and the commands of that plugin show the outermost message and nothing of its causes.
+            throw new ConfiguratorException(this, refused.getErrorMessage() + ": " + innermost.getMessage(), innermost);
+        }
+    }
+
+    private static boolean isEmpty(@CheckForNull CNode node) throws ConfiguratorException {
+        return node != null
+                && (node.getType() == CNode.Type.MAPPING
+                        ? node.asMapping().isEmpty()
+                        : node.getType() == CNode.Type.SCALAR && node.asScalar().getValue().isBlank());
     }
 }

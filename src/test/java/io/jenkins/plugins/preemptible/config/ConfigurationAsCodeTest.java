@@ -20,6 +20,7 @@ import io.jenkins.plugins.preemptible.engine.policy.UndumpableStages;
 import io.jenkins.plugins.preemptible.engine.policy.Undisturbed;
 import java.lang.reflect.Field;
 import java.lang.reflect.Modifier;
+import java.net.URL;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.LocalTime;
@@ -28,8 +29,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.TreeMap;
+import org.htmlunit.HttpMethod;
+import org.htmlunit.WebRequest;
+import org.htmlunit.WebResponse;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.jvnet.hudson.test.JenkinsRule;
 
 @WithJenkinsConfiguredWithCode
 class ConfigurationAsCodeTest {
@@ -180,8 +185,37 @@ class ConfigurationAsCodeTest {
             throws Exception {
         PreemptibleConfiguration configuration = PreemptibleConfiguration.get();
         assertTrue(configuration.getUndisturbedHours() != null);
-        configure(folder, "unclassified:\n  preemptible:\n    undisturbedHours:\n");
-        assertNull(configuration.getUndisturbedHours());
+        String some = "unclassified:\n  preemptible:\n    undisturbedHours: {from: '1:00', to: '2:00'}\n";
+        for (String none : List.of("    undisturbedHours:\n", "    undisturbedHours: {}\n",
+                "    undisturbedHours: ''\n", "    mostSuspended: 1\n")) {
+            configure(folder, some);
+            assertTrue(configuration.getUndisturbedHours() != null);
+            configure(folder, "unclassified:\n  preemptible:\n" + none);
+            assertNull(configuration.getUndisturbedHours(), none);
+            configuration.load();
+            assertNull(configuration.getUndisturbedHours(), none + ", as it is saved");
+        }
+    }
+
+    /** Who reloads the configuration on its page sees the sentence, not only the controller's log. */
+    @Test
+    @ConfiguredWithCode("configuration-as-code.yaml")
+    void aBadValueIsSaidOnThePageThatReloads(JenkinsConfiguredWithCodeRule jenkins, @TempDir Path folder)
+            throws Exception {
+        Path file = Files.writeString(
+                folder.resolve("bad.yaml"), "unclassified:\n  preemptible:\n    ageingMinutes: -1\n");
+        System.setProperty(ConfigurationAsCode.CASC_JENKINS_CONFIG_PROPERTY, file.toString());
+        try {
+            JenkinsRule.WebClient browser = jenkins.createWebClient().withThrowExceptionOnFailingStatusCode(false);
+            WebResponse reload = browser.loadWebResponse(browser.addCrumb(new WebRequest(
+                    new URL(jenkins.getURL(), "manage/configuration-as-code/reload"), HttpMethod.POST)));
+            assertEquals(200, reload.getStatusCode());
+            assertTrue(
+                    reload.getContentAsString().contains("Ageing is -1, but must be a whole number from 0 to 10080."),
+                    reload.getContentAsString());
+        } finally {
+            System.clearProperty(ConfigurationAsCode.CASC_JENKINS_CONFIG_PROPERTY);
+        }
     }
 
     private static void configure(Path folder, String yaml) throws Exception {
