@@ -6,6 +6,7 @@ import hudson.model.Node;
 import io.jenkins.plugins.preemptible.engine.Engine;
 import io.jenkins.plugins.preemptible.engine.EngineException;
 import io.jenkins.plugins.preemptible.engine.criu.Connections;
+import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.host.HostReport;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
@@ -255,6 +256,11 @@ public final class AgentStage {
                     : new EngineException(x.reason(), PlainText.of(x.detail(), 200));
             return new Refusal(
                     told.getMessage(), x.reason().name(), !x.reason().passing(), List.copyOf(x.criuLines()));
+        }
+
+        /** Whether CRIU was killed while it worked, which may have ended processes of the stage. */
+        public boolean killedCriu() {
+            return FailureReason.CRIU_KILLED.name().equals(reason);
         }
 
         /** Something that has nothing to do with the engine. */

@@ -4,6 +4,7 @@ import edu.umd.cs.findbugs.annotations.CheckForNull;
 import edu.umd.cs.findbugs.annotations.NonNull;
 import hudson.Extension;
 import hudson.model.Action;
+import hudson.model.Item;
 import hudson.model.Run;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import java.util.ArrayList;
@@ -31,7 +32,7 @@ import org.kohsuke.stapler.verb.POST;
 @Restricted(NoExternalUse.class) // for its pages only
 public final class BuildByHandAction implements Action {
 
-    private static final List<String> VERBS = List.of("suspend", "resume", "never", "preempt-again");
+    private static final List<String> VERBS = List.of("suspend", "resume", "again", "give-up", "never", "preempt-again");
 
     private final Run<?, ?> run;
 
@@ -79,6 +80,9 @@ public final class BuildByHandAction implements Action {
             sentences.add(Messages.BuildByHandAction_NeverPreempted());
         }
         for (StageRecord stage : StageVerbs.stagesOf(run)) {
+            if (stage.whyNotResumed() != null) {
+                sentences.add(Messages.BuildByHandAction_Failed(stage.name(), stage.whyNotResumed()));
+            }
             // Of one that is suspended already, the badge's lines on the same page tell who wants it so.
             if (stage.byHand() && !stage.suspended()) {
                 sentences.add(Messages.BuildByHandAction_ByHand(stage.name()));
@@ -93,12 +97,28 @@ public final class BuildByHandAction implements Action {
         return NeverPreemptAction.of(run);
     }
 
+    /** An image that can be downloaded, at an address below Jenkins' own. */
+    public record Download(String address, String text) {}
+
+    /** The images of stages that could not be resumed. */
+    public List<Download> getDownloads() {
+        return StageVerbs.stagesOf(run).stream()
+                .filter(stage -> stage.whyNotResumed() != null && stage.imagePath() != null)
+                .map(stage -> new Download(
+                        run.getUrl() + "artifact/" + stage.imagePath(),
+                        Messages.BuildByHandAction_Download(stage.name())))
+                .toList();
+    }
+
     /** What the looking user may do at this moment. */
     public List<Button> getButtons() {
         List<StageRecord> stages = StageVerbs.stagesOf(run);
         List<Button> buttons = new ArrayList<>();
         if (PreemptiblePermissions.maySuspend(run)) {
             for (StageRecord stage : stages) {
+                if (stage.whyNotResumed() != null) {
+                    buttons.add(new Button("again", stage.id(), Messages.BuildByHandAction_Again(stage.name())));
+                }
                 if (stage.byHand()) {
                     buttons.add(new Button("resume", stage.id(), Messages.BuildByHandAction_Resume(stage.name())));
                 } else if (stage.suspended()) {
@@ -107,6 +127,10 @@ public final class BuildByHandAction implements Action {
                     buttons.add(new Button("suspend", stage.id(), Messages.BuildByHandAction_Suspend(stage.name())));
                 }
             }
+        }
+        if (run.hasPermission(Item.CANCEL)) {
+            stages.stream().filter(stage -> stage.whyNotResumed() != null).forEach(stage -> buttons.add(
+                    new Button("give-up", stage.id(), Messages.BuildByHandAction_GiveUp(stage.name()))));
         }
         if (PreemptiblePermissions.mayManage()) {
             if (isNeverPreempted()) {
@@ -128,6 +152,19 @@ public final class BuildByHandAction implements Action {
     @POST
     public HttpResponse doResume(@CheckForNull @QueryParameter String stage) {
         return Answer.toRequest(run.getUrl(), () -> StageVerbs.resume(run, stage));
+    }
+
+    /** @param stage as above */
+    @POST
+    public HttpResponse doAgain(@CheckForNull @QueryParameter String stage) {
+        return Answer.toRequest(run.getUrl(), () -> StageVerbs.again(run, stage));
+    }
+
+    /** @param stage as above */
+    @POST
+    @WebMethod(name = "give-up")
+    public HttpResponse doGiveUp(@CheckForNull @QueryParameter String stage) {
+        return Answer.toRequest(run.getUrl(), () -> StageVerbs.giveUp(run, stage));
     }
 
     @POST

@@ -6,12 +6,14 @@ import hudson.model.Run;
 import org.kohsuke.accmod.Restricted;
 import org.kohsuke.accmod.restrictions.NoExternalUse;
 import org.kohsuke.args4j.Argument;
+import org.kohsuke.args4j.Option;
 
 /**
- * {@code preemptible-resume JOB BUILD [STAGE]}: lets stages go on that were suspended by hand.
+ * {@code preemptible-resume JOB BUILD [STAGE] [--again]}: lets stages go on that were suspended by hand.
  *
  * <ol>
  *   <li>Without STAGE all of the build's stages are meant; with it those of that name or id.
+ *   <li>With {@code --again}, those are meant whose resume failed as often as it is tried: it is tried again.
  *   <li>Does not wait for an executor.
  *   <li>Prints what became of each.
  * </ol>
@@ -23,6 +25,9 @@ public final class ResumeCommand extends BuildCommand {
     @CheckForNull
     @Argument(index = 2, metaVar = "STAGE", usage = "Name or id of the stage; all of the build when left out")
     private String stage;
+
+    @Option(name = "--again", usage = "Try again to resume stages whose resume failed three times")
+    private boolean again;
 
     @Override
     public String getName() {
@@ -36,6 +41,6 @@ public final class ResumeCommand extends BuildCommand {
 
     @Override
     Answer act(Run<?, ?> run) {
-        return StageVerbs.resume(run, stage);
+        return again ? StageVerbs.again(run, stage) : StageVerbs.resume(run, stage);
     }
 }

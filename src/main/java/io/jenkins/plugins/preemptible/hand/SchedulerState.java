@@ -9,6 +9,7 @@ import io.jenkins.plugins.preemptible.engine.policy.Action;
 import io.jenkins.plugins.preemptible.engine.policy.Limits;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot;
 import io.jenkins.plugins.preemptible.lifecycle.HowSuspended;
+import io.jenkins.plugins.preemptible.lifecycle.RemovedAgent;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
 import io.jenkins.plugins.preemptible.queue.LastDecision;
@@ -112,6 +113,8 @@ final class SchedulerState {
      * @param memoryOnly none will be made: a restart of the agent's host loses it
      * @param byHand it goes on only when somebody says so
      * @param byHandUser id of the user who wants that; null when nobody does or that is not known
+     * @param whyNotResumed why its resume failed as often as it is tried; null unless it waits for a decision about that
+     * @param endsMillis when it ends, since its agent was removed, unless that is added again; 0 = its agent is known
      * @param decision why it does not go on; null when nothing was decided about it yet
      */
     @ExportedBean(defaultVisibility = 2)
@@ -134,6 +137,8 @@ final class SchedulerState {
             @Exported boolean neverPreempt,
             @Exported boolean byHand,
             @Exported String byHandUser,
+            @Exported String whyNotResumed,
+            @Exported long endsMillis,
             @Exported(inline = true) DecisionState decision) {}
 
     /**
@@ -273,6 +278,8 @@ final class SchedulerState {
                         NeverPreemptAction.holds(stage.runId()),
                         stage.byHand(),
                         stage.byHandUser(),
+                        stage.whyNotResumed(),
+                        RemovedAgent.waitsUntilMillis(stage),
                         DecisionState.of(stage.id())))
                 .toList();
     }

@@ -1,10 +1,15 @@
 package io.jenkins.plugins.preemptible.hand;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
+import hudson.Util;
+import hudson.model.Item;
 import hudson.model.Run;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.hand.Answer.OfStage;
+import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
+import io.jenkins.plugins.preemptible.lifecycle.FailedResume;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.RemovedAgent;
 import io.jenkins.plugins.preemptible.lifecycle.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.StageMarks;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
@@ -48,6 +53,18 @@ final class StageVerbs {
     static Answer resume(Run<?, ?> run, @CheckForNull String stage) {
         PreemptiblePermissions.checkSuspend(run);
         return each(run, stage, StageVerbs::resume);
+    }
+
+    /** Tries once more to resume stages whose resume failed as often as it is tried. */
+    static Answer again(Run<?, ?> run, @CheckForNull String stage) {
+        PreemptiblePermissions.checkSuspend(run);
+        return each(run, stage, StageVerbs::again);
+    }
+
+    /** Fails such stages; their images are kept. */
+    static Answer giveUp(Run<?, ?> run, @CheckForNull String stage) {
+        run.checkPermission(Item.CANCEL);
+        return each(run, stage, StageVerbs::giveUp);
     }
 
     /** Exempts a build that runs from being suspended for others. */
@@ -119,6 +136,12 @@ final class StageVerbs {
             return refused(stage, Messages.StageVerbs_Ending(stage.name()));
         }
         boolean suspended = stage.suspended();
+        if (!PreemptibleConfiguration.get().isEnabled()) {
+            return refused(stage, Messages.StageVerbs_SwitchedOff(stage.name()));
+        }
+        if (!suspended && RemovedAgent.isGone(stage)) {
+            return refused(stage, Messages.StageVerbs_AgentGone(stage.name(), stage.node()));
+        }
         if (!suspended && stage.whyNotSuspendable() != null) {
             return refused(stage, Messages.StageVerbs_NotSuspendable(stage.name(), stage.whyNotSuspendable()));
         }
@@ -133,8 +156,34 @@ final class StageVerbs {
                 stage, suspended ? Messages.StageVerbs_Stays(stage.name()) : Messages.StageVerbs_Suspends(stage.name()));
     }
 
+    private static OfStage again(StageRecord stage) {
+        LiveStage live = LiveStage.find(stage.id());
+        if (live == null || !FailedResume.again(stage.id())) {
+            return refused(stage, Messages.StageVerbs_NotFailed(stage.name()));
+        }
+        StageLog.line(live.context(), Messages.StageVerbs_LogAgain(user()));
+        return done(stage, Messages.StageVerbs_Again(stage.name()));
+    }
+
+    private static OfStage giveUp(StageRecord stage) {
+        LiveStage live = LiveStage.find(stage.id());
+        if (live == null || stage.whyNotResumed() == null) {
+            return refused(stage, Messages.StageVerbs_NotFailed(stage.name()));
+        }
+        StageLog.line(live.context(), Messages.StageVerbs_LogGiveUp(user()));
+        return FailedResume.giveUp(stage.id())
+                ? done(stage, Messages.StageVerbs_GivesUp(stage.name()))
+                : refused(stage, Messages.StageVerbs_NotFailed(stage.name()));
+    }
+
     private static OfStage resume(StageRecord stage) {
+        if (stage.whyNotResumed() != null && !stage.byHand()) {
+            return refused(stage, Messages.StageVerbs_Failed(stage.name(), stage.whyNotResumed()));
+        }
         if (!stage.byHand()) {
+            if (stage.state() == StageState.SUSPENDED && RemovedAgent.isGone(stage)) {
+                return refused(stage, waitsForRemoved(stage));
+            }
             return refused(
                     stage,
                     stage.state() == StageState.SUSPENDED
@@ -150,10 +199,23 @@ final class StageVerbs {
             StageLog.line(live.context(), Messages.StageVerbs_LogResume(user()));
             StageMarks.byHandChanged(live);
         }
+        if (now.state() == StageState.SUSPENDED && RemovedAgent.isGone(now)) {
+            return done(now, waitsForRemoved(now));
+        }
         if (now.state() == StageState.SUSPENDED && DrainedAgents.get().contains(now.node())) {
             return done(now, Messages.StageVerbs_ResumesAfterDrain(now.name(), AgentVerbs.shown(now.node())));
         }
         return done(now, Messages.StageVerbs_Resumes(now.name()));
+    }
+
+    private static String waitsForRemoved(StageRecord stage) {
+        long endsMillis = RemovedAgent.waitsUntilMillis(stage);
+        return endsMillis == 0
+                ? Messages.StageVerbs_WaitsForRemoved(stage.name(), stage.node())
+                : Messages.StageVerbs_WaitsForRemovedUntil(
+                        stage.name(),
+                        stage.node(),
+                        Util.getTimeSpanString(Math.max(0, endsMillis - System.currentTimeMillis())));
     }
 
     private static OfStage done(StageRecord stage, String message) {

@@ -24,7 +24,8 @@ import java.util.logging.Logger;
  *   <li>Off that thread it waits for a suspension or restore in progress, removes image and key, kills what is left on
  *       the agent, and only then drops the record. Image and key of a stage that could not be restored are kept.
  *   <li>An agent that is away is cleaned when it is back, also by the next process of the controller: the stage's record
- *       is among the registry's leftovers until then, for a week where the agent was removed. It is never waited for.
+ *       is among the registry's leftovers until then, for a week where the agent was removed. A cloud's agent that was
+ *       removed never comes back, and is forgotten. None is ever waited for.
  * </ol>
  */
 public final class Ending {
@@ -144,7 +145,7 @@ public final class Ending {
             for (StageRecord stage : StageRegistry.get().leftovers()) {
                 if (AbortedStage.nodeOf(stage.node) == null) {
                     long since = unknownSince.computeIfAbsent(stage.id, id -> now);
-                    if (now - since > UNKNOWN_MILLIS) {
+                    if (stage.onCloud || now - since > UNKNOWN_MILLIS) {
                         unknownSince.remove(stage.id);
                         done(stage);
                     }

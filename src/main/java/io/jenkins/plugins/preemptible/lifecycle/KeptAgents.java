@@ -3,6 +3,7 @@ package io.jenkins.plugins.preemptible.lifecycle;
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import edu.umd.cs.findbugs.annotations.NonNull;
 import hudson.Extension;
+import hudson.FilePath;
 import hudson.Util;
 import hudson.model.Computer;
 import hudson.model.ExecutorListener;
@@ -10,6 +11,7 @@ import hudson.model.Node;
 import hudson.model.PeriodicWork;
 import hudson.model.Slave;
 import hudson.model.TaskListener;
+import hudson.remoting.Channel;
 import hudson.slaves.AbstractCloudSlave;
 import hudson.slaves.ComputerListener;
 import hudson.slaves.OfflineCause;
@@ -170,7 +172,8 @@ public final class KeptAgents extends PeriodicWork {
                 && computer.isOffline()
                 && computer.isLaunchSupported()
                 && !computer.isConnecting()
-                && (computer.getOfflineCause() == null || computer.getOfflineCause() instanceof OfflineCause.IdleOfflineCause)
+                && (computer.getOfflineCause() == null
+                        || computer.getOfflineCause() instanceof OfflineCause.IdleOfflineCause)
                 && holds(slave.getNodeName())) {
             computer.connect(false);
         }
@@ -180,7 +183,7 @@ public final class KeptAgents extends PeriodicWork {
     @Extension
     public static final class Connected extends ComputerListener {
         @Override
-        public void preOnline(Computer computer, hudson.remoting.Channel channel, hudson.FilePath root, TaskListener listener) {
+        public void preOnline(Computer computer, Channel channel, FilePath root, TaskListener listener) {
             changed(computer.getName());
         }
 

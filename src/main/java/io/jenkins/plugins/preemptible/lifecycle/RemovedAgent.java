@@ -2,8 +2,13 @@ package io.jenkins.plugins.preemptible.lifecycle;
 
 import edu.umd.cs.findbugs.annotations.NonNull;
 import hudson.Extension;
+import hudson.Util;
 import hudson.model.Node;
 import hudson.model.Result;
+import hudson.slaves.AbstractCloudSlave;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import jenkins.model.CauseOfInterruption;
 import jenkins.model.Jenkins;
@@ -16,7 +21,8 @@ import org.jenkinsci.plugins.workflow.steps.FlowInterruptedException;
  *
  * <ol>
  *   <li>Pipeline's own listener walks executors, and a suspended stage has none.
- *   <li>After as long as Pipeline waits, five minutes, an agent that has not come back is taken for gone.
+ *   <li>After as long as Pipeline waits, five minutes, an agent that has not come back is taken for gone; an agent of a
+ *       cloud, which never comes back, at once, as Pipeline does. The build log and its page say until when.
  *   <li>The stage's body is cancelled with that reason; the image goes with it, since nobody else has its key.
  * </ol>
  */
@@ -26,33 +32,75 @@ public final class RemovedAgent extends NodeListener {
     private static final long GRACE_MILLIS =
             Long.getLong(RemovedAgent.class.getName() + ".graceMillis", TimeUnit.MINUTES.toMillis(5));
 
+    /** Until when each removed agent is waited for, in milliseconds since 1970, by its name. */
+    private static final Map<String, Long> WAITED_FOR = new ConcurrentHashMap<>();
+
     /** How long a stage waits for a removed agent to be added again, in milliseconds. */
     public static long graceMillis() {
         return GRACE_MILLIS;
     }
 
+    /** Whether the stage's agent is unknown to Jenkins. */
+    public static boolean isGone(@NonNull StageRecord stage) {
+        return AbortedStage.nodeOf(stage.node) == null;
+    }
+
+    /**
+     * Until when a stage waits for its agent, which was removed, in milliseconds since 1970; 0 when it was not removed, or
+     * before the controller's last restart.
+     */
+    public static long waitsUntilMillis(@NonNull StageRecord stage) {
+        return isGone(stage) ? WAITED_FOR.getOrDefault(stage.node, 0L) : 0;
+    }
+
+    @Override
+    protected void onCreated(@NonNull Node node) {
+        WAITED_FOR.remove(node.getNodeName());
+    }
+
     @Override
     protected void onDeleted(@NonNull Node node) {
         String name = node.getNodeName();
-        for (StageRecord stage : StageRegistry.get().all()) {
-            if (stage.suspended() && stage.node.equals(name)) {
-                // Its steps, which may have missed the agent for a while, must not end before this does.
-                SuspendedSteps.waitForAgent(stage);
+        List<StageRecord> suspended = suspendedOn(name);
+        if (suspended.isEmpty()) {
+            return;
+        }
+        long graceMillis = node instanceof AbstractCloudSlave ? 0 : GRACE_MILLIS;
+        if (graceMillis > 0) {
+            WAITED_FOR.put(name, System.currentTimeMillis() + graceMillis);
+        }
+        for (StageRecord stage : suspended) {
+            // Its steps, which may have missed the agent for a while, must not end before this does.
+            SuspendedSteps.waitForAgent(stage);
+            LiveStage live = LiveStage.find(stage.id);
+            if (live != null && graceMillis > 0) {
+                StageThreads.soon("telling of agent " + name, () -> StageLog.line(
+                        live.context(),
+                        "The agent '" + name + "' was removed from Jenkins. This stage ends in "
+                                + Util.getTimeSpanString(graceMillis) + ", unless an agent of that name is added before."));
             }
         }
-        StageThreads.schedule("looking for agent " + name, GRACE_MILLIS, () -> {
-            if (Jenkins.get().getNode(name) != null) {
-                return;
-            }
-            for (StageRecord stage : StageRegistry.get().all()) {
-                LiveStage live = LiveStage.find(stage.id);
-                BodyExecution body = live == null ? null : live.body();
-                if (stage.suspended() && stage.node.equals(name) && body != null) {
-                    live.markAborting();
-                    body.cancel(new FlowInterruptedException(Result.ABORTED, false, new AgentRemoved(name)));
-                }
+        StageThreads.schedule("looking for agent " + name, graceMillis, () -> {
+            if (Jenkins.get().getNode(name) == null) {
+                WAITED_FOR.remove(name);
+                suspendedOn(name).forEach(stage -> end(stage, name));
             }
         });
+    }
+
+    private static List<StageRecord> suspendedOn(String node) {
+        return StageRegistry.get().all().stream()
+                .filter(stage -> stage.suspended() && stage.node.equals(node))
+                .toList();
+    }
+
+    private static void end(StageRecord stage, String node) {
+        LiveStage live = LiveStage.find(stage.id);
+        BodyExecution body = live == null ? null : live.body();
+        if (body != null) {
+            live.markAborting();
+            body.cancel(new FlowInterruptedException(Result.ABORTED, false, new AgentRemoved(node)));
+        }
     }
 
     /** Why a stage whose agent was removed ended. */

@@ -3,7 +3,6 @@ package io.jenkins.plugins.preemptible.lifecycle;
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.model.Computer;
 import hudson.model.Executor;
-import hudson.model.Result;
 import hudson.model.Run;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle;
@@ -19,7 +18,6 @@ import java.util.logging.Logger;
 import jenkins.model.CauseOfInterruption;
 import org.jenkinsci.plugins.workflow.graph.FlowNode;
 import org.jenkinsci.plugins.workflow.steps.BodyExecution;
-import org.jenkinsci.plugins.workflow.steps.FlowInterruptedException;
 
 /**
  * Lets one suspended stage go on, now that it has an executor again.
@@ -29,8 +27,9 @@ import org.jenkinsci.plugins.workflow.steps.FlowInterruptedException;
  *       stayed there, or the sealed image, which is brought to the agent; saves the state again.
  *   <li>Then the image is not needed any more: its key is dropped with the state, its file where that can be done.
  *   <li>A restore that the engine refuses keeps image and key, gives the executor back, and is tried again,
- *       {@value #MOST_FAILURES} times in all; then the stage fails with the reason. An agent or an archive that does not
- *       answer is no refusal: the stage waits for it without a limit, with growing pauses.
+ *       {@value #MOST_FAILURES} times in all; then the stage waits for somebody's decision ({@link FailedResume}), or
+ *       fails where no image is left. An agent or an archive that does not answer is no refusal: the stage waits for it
+ *       without a limit, with growing pauses.
  * </ol>
  *
  * Runs on an executor's thread or on {@link StageThreads}; holds the stage's {@code operation} lock all along.
@@ -170,6 +169,7 @@ public final class Resumption {
             s.imageKey = null;
             s.frozen = false;
             s.restoreFailures = 0;
+            s.whyNotResumed = null;
             s.resumedFrom = from.words();
         });
         live.outageOver();
@@ -214,13 +214,18 @@ public final class Resumption {
         return failed(live, refusal, true);
     }
 
-    /** @param imageThere whether there is an image that could be kept */
+    /** @param imageThere whether there is something that a further attempt could resume from */
     private static Outcome failed(LiveStage live, AgentStage.Refusal refusal, boolean imageThere) {
+        long now = System.currentTimeMillis();
         StageRecord stage = StageRegistry.get().settle(live.id(), s -> {
             s.state = StageLifecycle.next(s.state, Event.RESTORE_FAILED);
             s.restoreFailures++;
-            s.retryAfterMillis = System.currentTimeMillis() + RETRY_MILLIS * s.restoreFailures;
-            s.imageKept = imageThere && s.restoreFailures >= MOST_FAILURES && !s.frozen;
+            s.retryAfterMillis = now + RETRY_MILLIS * s.restoreFailures;
+            if (imageThere && s.restoreFailures >= MOST_FAILURES) {
+                s.whyNotResumed = refusal.sentence();
+                s.notResumedSinceMillis = now;
+                s.retryAfterMillis = Long.MAX_VALUE;
+            }
         });
         if (stage == null) {
             return Outcome.ENDED;
@@ -228,21 +233,25 @@ public final class Resumption {
         boolean last = stage.restoreFailures >= MOST_FAILURES;
         StageLog.refusal(
                 live.context(),
-                "Not resumed. " + refusal.sentence() + (last
-                        ? " This was tried " + MOST_FAILURES + " times: the stage fails." + (stage.imageKept
-                                ? " Its sealed image stays among the artifacts (" + StageImages.path(live.id())
-                                        + ") and its key with the controller, as long as this build."
-                                : "")
-                        : " Nothing of it is lost; tried again in " + RETRY_MILLIS * stage.restoreFailures / 1000 + " s."),
+                "Not resumed. " + refusal.sentence() + whatFollows(stage, last, refusal),
                 refusal.criuLines());
         BodyExecution body = live.body();
-        if (last && body != null) {
-            live.markAborting();
-            AbortedStage.endSteps(live.id());
-            body.cancel(new FlowInterruptedException(Result.FAILURE, false, new NotRestored(refusal.sentence())));
+        if (last && !imageThere && body != null) {
+            FailedResume.end(live, body, refusal.sentence());
             return Outcome.ENDED;
         }
         return Outcome.STAYS_SUSPENDED;
+    }
+
+    private static String whatFollows(StageRecord stage, boolean last, AgentStage.Refusal refusal) {
+        if (!last) {
+            return (refusal.killedCriu() ? " T" : " Nothing of it is lost; t") + "ried again in "
+                    + RETRY_MILLIS * stage.restoreFailures / 1000 + " s.";
+        }
+        return " This was tried " + MOST_FAILURES + " times" + (stage.whyNotResumed == null
+                ? "."
+                : ": the stage stays suspended, and what it can go on from is kept. The page of this build lets you try"
+                        + " again, download the image, or give the stage up.");
     }
 
     /**

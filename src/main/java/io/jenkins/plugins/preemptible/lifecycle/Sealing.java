@@ -45,6 +45,9 @@ public final class Sealing {
     /** Between two looks whether an agent that was away, or busy, can be asked again. */
     private static final long LOOK_MILLIS = TimeUnit.SECONDS.toMillis(5);
 
+    /** One whose connection has just been lost, or is just being made, fails as well. */
+    private static final int UNTOLD_FAILURES = 3;
+
     /** The longest pause is five minutes. */
     private static final int MOST_DOUBLINGS = 6;
 
@@ -66,8 +69,12 @@ public final class Sealing {
     private int attempts;
     /** How many attempts came to nothing for a reason that nobody expects. */
     private int faults;
+    /** How many came to nothing since a call failed, with the agent there. */
+    private int failures;
     /** Set when the agent or the controller was away: what there is of the stage has to be found out first. */
     private boolean uncertain;
+    /** The build log says that an attempt came to nothing for such a reason. */
+    private boolean faultTold;
     /** The build log says that the controller's disk is too full. */
     private boolean fullTold;
     /** What the agent has sealed; null before. */
@@ -154,17 +161,33 @@ public final class Sealing {
             }
             return stage == null || stage.memoryOnly ? 0 : seal(stage, agent);
         } catch (IOException x) {
-            // The agent is away, and that shows elsewhere.
+            // Most likely the agent is away, and that shows elsewhere.
             LOGGER.log(Level.FINE, x, () -> "cannot seal the image of stage " + live.id() + " yet");
+            if (AbortedStage.rootOf(stage.node) != null && ++failures >= UNTOLD_FAILURES) {
+                fault(x);
+            }
             return fromTheStart(LOOK_MILLIS);
         } catch (RequestAbortedException x) {
             LOGGER.log(Level.FINE, x, () -> "the connection was lost while the image of " + live.id() + " was sealed");
             return fromTheStart(LOOK_MILLIS);
-        } catch (RuntimeException x) {
+        } catch (RuntimeException | LinkageError x) {
             long pause = LOOK_MILLIS << Math.min(faults++, MOST_DOUBLINGS);
             LOGGER.log(Level.WARNING, x, () -> "cannot seal the image of stage " + live.id() + " yet; tried again in "
                     + StageLog.time(pause));
+            fault(x);
             return fromTheStart(pause);
+        }
+    }
+
+    /** Once: it may go on for as long as the stage is suspended. */
+    private void fault(Throwable why) {
+        if (!faultTold && wanted() != null) {
+            faultTold = true;
+            StageLog.line(
+                    live.context(),
+                    "The image could not be sealed yet: " + why.getMessage() + ". The stage stays frozen in the agent's memory"
+                            + " and goes on from there when it gets an executor; until then, do not restart the agent's"
+                            + " host. Sealing is tried again and again; the controller's log has more.");
         }
     }
 
@@ -292,6 +315,7 @@ public final class Sealing {
             StageRecord sealed = StageRegistry.get().update(live.id(), s -> {
                 s.state = StageLifecycle.next(s.state, Event.DUMPED);
                 s.frozen = false;
+                s.unsealed = false;
                 s.archiveBytes = dump.archiveBytes();
             });
             if (sealed == null) {
@@ -320,6 +344,8 @@ public final class Sealing {
                             + dump.processes() + " processes, " + StageLog.size(dump.imageBytes())
                             + " of memory and state, sealed into " + StageLog.size(dump.archiveBytes())
                             + ". The frozen processes are gone from the agent's memory.");
+            // What a former attempt has met is no reason any more to spare the stage.
+            live.takeSealingFailed();
             Measured.of(sealed.node).dumped(dump.imageBytes(), dump.dumpMillis() + dump.archiveMillis());
             StageMarks.sealed(live.context(), sealed);
             return 0;
@@ -366,11 +392,19 @@ public final class Sealing {
         attempts++;
         live.sealingFailed();
         boolean last = attempts >= MOST_ATTEMPTS;
+        if (last) {
+            StageRecord unsealed = StageRegistry.get().settle(live.id(), s -> s.unsealed = true);
+            if (unsealed != null) {
+                StageMarks.sealed(live.context(), unsealed);
+            }
+        }
         StageLog.refusal(
                 live.context(),
-                why + " The stage stays frozen in the agent's memory and goes on from there when it gets an executor;"
-                        + " nothing of it is lost" + (last ? "." : ". Sealing is tried again in "
-                                + StageLog.time(RETRY_MILLIS) + "."),
+                why + " The stage stays frozen in the agent's memory and goes on from there when it gets an executor"
+                        + (refusal != null && refusal.killedCriu() ? "." : "; nothing of it is lost.")
+                        + (last
+                                ? " No image is made: a restart of the agent's host loses the stage."
+                                : " Sealing is tried again in " + StageLog.time(RETRY_MILLIS) + "."),
                 refusal == null ? List.of() : refusal.criuLines());
         return last ? 0 : RETRY_MILLIS;
     }

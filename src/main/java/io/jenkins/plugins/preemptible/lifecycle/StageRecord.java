@@ -1,6 +1,8 @@
 package io.jenkins.plugins.preemptible.lifecycle;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
+import hudson.model.Node;
+import hudson.slaves.AbstractCloudSlave;
 import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.config.Owners;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
@@ -133,6 +135,18 @@ public final class StageRecord implements Cloneable {
     String byHandUser;
     /** It failed since it could not be restored: its image and key are kept as long as its build. */
     boolean imageKept;
+    /**
+     * Of a suspended stage: why the last of its attempts to resume failed, when no further one is made unless somebody says
+     * so. Null otherwise, and in the records of versions that knew no such thing.
+     */
+    @CheckForNull
+    String whyNotResumed;
+    /** When that was, in milliseconds since 1970. */
+    long notResumedSinceMillis;
+    /** Its agent is a cloud's, which never comes back when it was removed. */
+    boolean onCloud;
+    /** Of a frozen stage: no image of it could be made, and no further attempt is made. */
+    boolean unsealed;
 
     /** A stage that begins to run now. */
     public static StageRecord running(
@@ -176,6 +190,12 @@ public final class StageRecord implements Cloneable {
     /** Before the record is published only. */
     public StageRecord withCookie(String value) {
         cookie = value;
+        return this;
+    }
+
+    /** Before the record is published only. */
+    public StageRecord withNode(Node its) {
+        onCloud = its instanceof AbstractCloudSlave;
         return this;
     }
 
@@ -230,6 +250,7 @@ public final class StageRecord implements Cloneable {
         leak = PlainText.of(leak);
         reason = PlainText.of(reason);
         resumedFrom = PlainText.of(resumedFrom);
+        whyNotResumed = PlainText.of(whyNotResumed);
         preemptor = PlainText.of(preemptor);
         preemptorJob = PlainText.of(preemptorJob);
         byHandUser = PlainText.of(byHandUser);
@@ -417,6 +438,20 @@ public final class StageRecord implements Cloneable {
         return byHandUser;
     }
 
+    /**
+     * Why it could not be resumed, in words with a full stop, when that was tried as often as it is tried without being
+     * asked: see {@link FailedResume}. Null otherwise.
+     */
+    @CheckForNull
+    public String whyNotResumed() {
+        return state == StageState.SUSPENDED ? whyNotResumed : null;
+    }
+
+    /** Whether it is frozen and no image of it could be made. */
+    public boolean unsealed() {
+        return frozen && unsealed;
+    }
+
     /** Why it can never be suspended as it is now, in words; null when nothing is known that stands against it. */
     @CheckForNull
     public String leak() {
@@ -436,6 +471,12 @@ public final class StageRecord implements Cloneable {
 
     public long archiveBytes() {
         return archiveBytes;
+    }
+
+    /** Path of its image below its build's artifacts; null when it has none yet. */
+    @CheckForNull
+    public String imagePath() {
+        return frozen || imageKey == null ? null : StageImages.path(id);
     }
 
     public long retryAfterMillis() {

@@ -213,8 +213,13 @@ public final class StageRegistry implements Saveable {
         return stage == null ? null : stage.imageKey;
     }
 
+    /** Ended stages whose images and keys are kept. */
+    Collection<StageRecord> kept() {
+        return List.copyOf(kept.values());
+    }
+
     /** Their builds are gone, and the artifacts with them. */
-    private synchronized void dropKept(Predicate<StageRecord> gone) {
+    synchronized void dropKept(Predicate<StageRecord> gone) {
         for (StageRecord stage : kept.values()) {
             if (gone.test(stage) && kept.remove(stage.id) != null) {
                 saveOrWarn(stage.id);

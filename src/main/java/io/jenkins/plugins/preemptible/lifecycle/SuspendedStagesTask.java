@@ -16,7 +16,7 @@ import org.springframework.security.access.AccessDeniedException;
  * Shows on an agent's page that it holds suspended stages, and makes it busy.
  *
  * <ol>
- *   <li>Takes none of the agent's executors: it runs beside them, as a Pipeline does on the controller, and without a thread.
+ *   <li>Takes none of the agent's executors: it runs beside them, as a Pipeline does on the controller, without a thread.
  *   <li>Never saved, and not listed in the queue: it begins only on an agent that is online.
  *   <li>Blocks no restart of the controller, and nobody can stop it.
  * </ol>

@@ -52,7 +52,8 @@ public final class Suspension {
      *
      * @param preemptor for people; null when the executor is for nobody in particular
      * @param preemptorJob full name of its job, by which it is known who may see that; null when it has none
-     * @param stillWanted asked when the image is safe: false gives the executor back to the stage at once
+     * @param stillWanted asked before the executor is given away, and before and after an image that has to be made first:
+     *     false lets the stage run on
      * @param beforeRelease run right before the executor is free, so that nobody slips in
      * @param sealAfterMillis how long it may stay frozen before its image is made; 0 = it is made at once
      */
@@ -364,6 +365,8 @@ public final class Suspension {
             s.reason = request.reason().sentence();
             s.restoreFailures = 0;
             s.retryAfterMillis = 0;
+            s.whyNotResumed = null;
+            s.unsealed = false;
             change.accept(s);
         });
     }

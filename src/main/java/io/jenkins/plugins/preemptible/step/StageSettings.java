@@ -110,6 +110,7 @@ record StageSettings(
         return StageRecord.running(
                         stageId, form, run.getExternalizableId(), name, node.getNodeName(), workspace.getRemote(),
                         placeholder, priority, timeSliceMillis)
+                .withNode(node)
                 .withRerun(rerun)
                 .withOwner(Owners.get().ofRun(run));
     }

@@ -60,8 +60,13 @@ public final class SuspendedBadgeAction extends InvisibleAction implements Build
                                     ? Messages.SuspendedBadgeAction_ByHand()
                                     : Messages.SuspendedBadgeAction_ByHandOf(stage.byHandUser()));
         }
+        if (stage.agentGone() != null) {
+            return sentence.append(' ').append(gone(stage, now)).toString();
+        }
         if (stage.memoryOnly()) {
             sentence.append(' ').append(Messages.SuspendedBadgeAction_MemoryOnly());
+        } else if (stage.unsealed()) {
+            sentence.append(' ').append(Messages.SuspendedBadgeAction_Unsealed());
         } else if (stage.frozen()) {
             sentence.append(' ').append(Messages.SuspendedBadgeAction_Frozen());
         } else if (stage.imageBytes() > 0) {
@@ -69,6 +74,13 @@ public final class SuspendedBadgeAction extends InvisibleAction implements Build
                     .append(Messages.SuspendedBadgeAction_Image(Functions.humanReadableByteSize(stage.imageBytes())));
         }
         return sentence.toString();
+    }
+
+    private static String gone(View stage, long now) {
+        return stage.endsMillis() == 0
+                ? Messages.SuspendedBadgeAction_AgentGone(stage.agentGone())
+                : Messages.SuspendedBadgeAction_AgentGoneUntil(
+                        stage.agentGone(), Util.getTimeSpanString(Math.max(0, stage.endsMillis() - now)));
     }
 
     /** Adds the badge to builds that have a suspended stage. */

@@ -50,6 +50,9 @@ public interface SuspendedStages extends ExtensionPoint {
      * @param imageBytes of its image; 0 when that is not known
      * @param byHand whether somebody wants it suspended until he says otherwise
      * @param byHandUser id of the user who does; null when nobody does or that is not known
+     * @param unsealed whether no image could be made of one that is frozen, nor will be
+     * @param agentGone its agent's name when that was removed from Jenkins; null while it is known
+     * @param endsMillis when it ends unless that agent is added again, in milliseconds since 1970; 0 when that is not known
      */
     record View(
             @NonNull String stage,
@@ -59,7 +62,10 @@ public interface SuspendedStages extends ExtensionPoint {
             boolean memoryOnly,
             long imageBytes,
             boolean byHand,
-            @CheckForNull String byHandUser) {
+            @CheckForNull String byHandUser,
+            boolean unsealed,
+            @CheckForNull String agentGone,
+            long endsMillis) {
 
         /** One of an agent that makes images. */
         public View(
@@ -70,7 +76,7 @@ public interface SuspendedStages extends ExtensionPoint {
                 long imageBytes,
                 boolean byHand,
                 @CheckForNull String byHandUser) {
-            this(stage, preemptor, sinceMillis, frozen, false, imageBytes, byHand, byHandUser);
+            this(stage, preemptor, sinceMillis, frozen, false, imageBytes, byHand, byHandUser, false, null, 0);
         }
 
         /** One that goes on when its turn comes. */

@@ -5,8 +5,10 @@ import static org.hamcrest.MatcherAssert.assertThat;
 import static org.hamcrest.Matchers.containsString;
 import static org.hamcrest.Matchers.not;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import hudson.cli.CLICommandInvoker;
 import hudson.model.FreeStyleBuild;
 import hudson.model.FreeStyleProject;
 import hudson.model.Queue;
@@ -15,6 +17,7 @@ import hudson.slaves.WorkspaceList;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
 import io.jenkins.plugins.preemptible.step.StageTask;
+import io.jenkins.plugins.preemptible.view.SuspendedBadgeAction;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
@@ -137,8 +140,15 @@ class EndsWhileSuspendedTest extends OneAgent {
         // Frozen processes on a host that Jenkins no longer knows would stay there.
         Rig.awaitSealed(victim, 1);
         j.jenkins.removeNode(agent);
+        assertThat(
+                victim.getAction(SuspendedBadgeAction.class).getTooltip(),
+                containsString("Its agent “worker” was removed from Jenkins: it ends in "));
+        CLICommandInvoker.Result resume = new CLICommandInvoker(j, "preemptible-resume").invokeWithArgs("low", "1");
+        assertEquals(4, resume.returnCode());
+        assertThat(resume.stderr(), containsString("cannot go on: its agent “worker” was removed from Jenkins"));
         j.assertBuildStatus(Result.ABORTED, completed(victim));
         assertThat(Rig.log(victim), containsString("was removed while the stage was suspended"));
+        assertThat(Rig.log(victim), containsString("This stage ends in "));
         assertEquals(List.of(), victim.getArtifacts());
         await().atMost(Rig.PATIENCE).untilAsserted(() -> assertEquals(0, Queue.getInstance().getItems().length));
         await().atMost(Rig.PATIENCE)
@@ -146,6 +156,19 @@ class EndsWhileSuspendedTest extends OneAgent {
         assertEquals("", Rig.mounts(Path.of(agent.getRemoteFS(), "preemptible")));
         StagesSeen.assertNothingRuns();
         stop(preemptor);
+    }
+
+    /** Nothing of it can be reached any more, so nobody is told that it is being suspended. */
+    @Test
+    void agentDeletedUnderARunningStage() throws Exception {
+        low = rig.pipeline("low", 5, Rig.own(Rig.counter(200)));
+        victim = Rig.start(low);
+        Rig.awaitLog(victim, "count-3\n");
+        j.jenkins.removeNode(agent);
+        CLICommandInvoker.Result suspend = new CLICommandInvoker(j, "preemptible-suspend").invokeWithArgs("low", "1");
+        assertEquals(4, suspend.returnCode());
+        assertThat(suspend.stderr(), containsString("cannot be suspended: its agent “worker” was removed from Jenkins"));
+        assertFalse(StageRegistry.get().all().iterator().next().byHand());
     }
 
     private FreeStyleBuild suspend(String shell) throws Exception {

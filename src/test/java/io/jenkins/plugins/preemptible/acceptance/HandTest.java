@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import hudson.ExtensionList;
 import hudson.cli.CLICommandInvoker;
 import hudson.model.Items;
 import hudson.model.Queue;
@@ -20,16 +21,19 @@ import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.hand.NeverPreemptAction;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.Measured;
+import io.jenkins.plugins.preemptible.lifecycle.MissingBuilds;
 import io.jenkins.plugins.preemptible.lifecycle.Pretended;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
 import io.jenkins.plugins.preemptible.queue.LastDecision;
+import io.jenkins.plugins.preemptible.queue.Preemption;
 import io.jenkins.plugins.preemptible.step.StageTask;
 import io.jenkins.plugins.preemptible.view.SuspendedBadgeAction;
 import io.jenkins.plugins.preemptible.view.SuspendedStageAction;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
+import org.apache.commons.io.FileUtils;
 import org.jenkinsci.plugins.workflow.graph.FlowNode;
 import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
@@ -170,6 +174,52 @@ class HandTest extends OneAgent {
         j.assertBuildStatusSuccess(j.waitForCompletion(waiting));
         command("preemptible-resume", "folder/moves", "1");
         goesOnToItsEnd(stage);
+    }
+
+    /** Before the plugin is disabled: whoever suspended a stage, it goes on, and nobody suspends it again. */
+    @Test
+    void switchedOffEveryStageGoesOn() throws Exception {
+        WorkflowJob low = rig.pipeline("low", 5, Rig.own(Rig.endless()));
+        WorkflowRun stage = Rig.start(low);
+        Rig.awaitLog(stage, "count-3\n");
+        command("preemptible-suspend", "low", "1");
+        Rig.awaitState(StageState.SUSPENDED);
+        try {
+            CLICommandInvoker.Result off = new CLICommandInvoker(j, "preemptible-switch-off").invoke();
+            assertThat(off.stdout(), containsString("Stages that are suspended still: 1; they go on"));
+            Rig.awaitLog(stage, "Resumed on worker");
+            Rig.awaitCounting(stage);
+            CLICommandInvoker.Result suspend =
+                    new CLICommandInvoker(j, "preemptible-suspend").invokeWithArgs("low", "1");
+            assertEquals(4, suspend.returnCode());
+            assertThat(suspend.stderr(), containsString("is switched off"));
+            command("preemptible-drain", "worker");
+            Preemption.soon(0);
+            Rig.awaitCounting(stage);
+            assertEquals(1, Rig.log(stage).split("Suspending this stage", -1).length - 1);
+        } finally {
+            command("preemptible-switch-off", "--undo");
+        }
+        // It is wanted suspended still, by the drain and by whoever asked for it.
+        Rig.awaitState(StageState.SUSPENDED);
+        command("preemptible-drain", "worker", "--undo");
+        command("preemptible-resume", "low", "1");
+        Rig.awaitLog(stage, "Resumed on worker", 2);
+        Rig.awaitCounting(stage);
+        Rig.enough(stage);
+        j.assertBuildStatusSuccess(j.waitForCompletion(stage));
+    }
+
+    @Test
+    void theKeyOfAKeptImageGoesWithABuildThatIsRemovedFromTheDisk() throws Exception {
+        WorkflowJob job = rig.pipeline("removed", 3, "echo 'done'");
+        WorkflowRun run = j.buildAndAssertSuccess(job);
+        Pretended.endedUnrestored("removed-kept", run.getExternalizableId());
+        ExtensionList.lookupSingleton(MissingBuilds.class).run();
+        assertNotNull(StageRegistry.get().keptKey("removed-kept"));
+        FileUtils.deleteDirectory(run.getRootDir());
+        ExtensionList.lookupSingleton(MissingBuilds.class).run();
+        assertNull(StageRegistry.get().keptKey("removed-kept"));
     }
 
     @Test

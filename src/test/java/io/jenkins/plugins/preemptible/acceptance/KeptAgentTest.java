@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import hudson.cli.CLICommandInvoker;
 import hudson.model.FreeStyleBuild;
 import hudson.model.Node;
 import hudson.model.Queue;
@@ -17,11 +18,14 @@ import hudson.model.Slave;
 import hudson.slaves.CloudRetentionStrategy;
 import hudson.slaves.ComputerLauncher;
 import hudson.slaves.DumbSlave;
+import hudson.slaves.OfflineCause;
 import hudson.slaves.RetentionStrategy;
 import hudson.slaves.SlaveComputer;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
 import java.io.File;
 import java.lang.reflect.Field;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.jenkinsci.plugins.durabletask.executors.OnceRetentionStrategy;
 import org.jenkinsci.plugins.workflow.job.WorkflowJob;
@@ -104,6 +108,28 @@ class KeptAgentTest {
     /** One that is taken offline when it is not in demand. */
     @Test
     void agentOnDemand() throws Exception {
+        DumbSlave agent = onDemand();
+        suspendedOn(Rig.own(Rig.endless()));
+        keptWhenIdle(agent);
+        endsAndGoesOn();
+    }
+
+    /** A stage that nobody but its own agent can go on with demands it. */
+    @Test
+    void agentOnDemandIsConnectedAgain() throws Exception {
+        DumbSlave agent = onDemand();
+        victim = Rig.start(rig.pipeline("low", 5, Rig.own(Rig.endless())));
+        Rig.awaitLog(victim, "count-3\n");
+        assertEquals(0, new CLICommandInvoker(j, "preemptible-suspend").invokeWithArgs("low", "1").returnCode());
+        Rig.awaitSealed(victim, 1);
+        agent.toComputer().disconnect(new OfflineCause.IdleOfflineCause()).get();
+        await("the agent is back").atMost(Rig.PATIENCE).until(() -> agent.toComputer().isOnline());
+        assertEquals(0, new CLICommandInvoker(j, "preemptible-resume").invokeWithArgs("low", "1").returnCode());
+        Rig.awaitLog(victim, "Resumed on worker");
+        Rig.awaitCounting(victim);
+    }
+
+    private DumbSlave onDemand() throws Exception {
         DumbSlave agent = j.createSlave("worker", Rig.LABEL, null);
         agent.setNumExecutors(1);
         RetentionStrategy.Demand demand = new RetentionStrategy.Demand(0, 1);
@@ -112,9 +138,7 @@ class KeptAgentTest {
         idle.setLong(demand, 0);
         agent.setRetentionStrategy(demand);
         j.waitOnline(agent);
-        suspendedOn(Rig.own(Rig.endless()));
-        keptWhenIdle(agent);
-        endsAndGoesOn();
+        return agent;
     }
 
     /** Its kind decides by itself when it goes: nothing is suspended there, and the log says why. */
@@ -146,6 +170,23 @@ class KeptAgentTest {
         public RetentionStrategy<?> getRetentionStrategy() {
             return super.getRetentionStrategy();
         }
+    }
+
+    /** It does so whatever Jenkins wants: the build ends at once, and nothing is kept of a machine that is no more. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void cloudTakesItsAgentAway(boolean nested) throws Exception {
+        CloudAgent agent = (CloudAgent) cloudAgent(new OnceRetentionStrategy(10));
+        suspendedOn(nested ? Rig.nested(Rig.endless(), "echo 'not reached'") : Rig.own(Rig.endless()));
+        Rig.awaitSealed(victim, 1);
+        agent.terminate();
+        await(victim + " ends").atMost(Rig.PATIENCE).until(() -> !victim.isBuilding());
+        j.assertBuildStatus(Result.ABORTED, victim);
+        assertThat(Rig.log(victim), containsString("was removed while the stage was suspended"));
+        await("nothing is kept of it").atMost(Rig.PATIENCE).untilAsserted(() -> {
+            assertEquals(List.of(), List.copyOf(StageRegistry.get().all()));
+            assertEquals(List.of(), List.copyOf(StageRegistry.get().leftovers()));
+        });
     }
 
     /** The node is saved at any time, and read by a controller that may not have the plugin's state. */

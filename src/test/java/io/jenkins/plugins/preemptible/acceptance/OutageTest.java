@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import hudson.cli.CLICommandInvoker;
 import hudson.model.Executor;
 import hudson.model.FreeStyleBuild;
 import hudson.model.Result;
@@ -23,11 +24,17 @@ import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
 import io.jenkins.plugins.preemptible.queue.Preemption;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
+import org.htmlunit.html.HtmlAnchor;
+import org.htmlunit.html.HtmlForm;
+import org.htmlunit.html.HtmlPage;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.jvnet.hudson.test.JenkinsRule;
 import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 
 /** The archive of artifacts, the agent's answer or the executor fail a stage: nothing of it is lost, nothing leaks. */
@@ -134,19 +141,68 @@ class OutageTest extends OneHeldArchive {
         endsWell();
     }
 
-    /** What the engine refuses for good fails the stage, and what follows it in its node block has the executor. */
-    @Test
-    void imageThatCannotBeRestoredIsKept() throws Exception {
-        FreeStyleBuild preemptor = preempted("node('linux') { catchError { preemptible { sh '''set +x\n" + Rig.endless()
-                + "\n''' } }\nsh 'echo it follows; while [ ! -e enough ]; do sleep 0.1; done' }");
+    private StageRecord notResumed(String script) throws Exception {
+        FreeStyleBuild preemptor = preempted(script);
         StageRecord stage = Rig.awaitState(StageState.SUSPENDED);
         withoutLocalImage(stage);
-        Path image = victim.getArtifactsDir().toPath().resolve("preemptible/" + stage.id() + "/image.preempt");
+        Path image = image(stage);
+        Files.move(image, image.resolveSibling("aside"));
         Files.write(image, "no image".getBytes());
         ends(preemptor);
+        Rig.awaitLog(victim, "This was tried 3 times: the stage stays suspended");
+        await("the executor is free").atMost(Rig.PATIENCE).until(() -> agent.toComputer().countIdle() == 1);
+        return stage;
+    }
+
+    private Path image(StageRecord stage) {
+        return victim.getArtifactsDir().toPath().resolve("preemptible/" + stage.id() + "/image.preempt");
+    }
+
+    private static CLICommandInvoker.Result command(String name, String... arguments) {
+        return new CLICommandInvoker(j, name).invokeWithArgs(arguments);
+    }
+
+    /** What the engine refuses three times waits for somebody, whom the build's page tells what can be done. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void stageIsTriedAgainWhenSomebodySaysSo(boolean nested) throws Exception {
+        StageRecord stage = notResumed(nested ? Rig.nested(Rig.endless(), "sh 'true'") : Rig.own(Rig.endless()));
+        Preemption.soon(0);
+        TimeUnit.SECONDS.sleep(1);
+        assertEquals(StageState.SUSPENDED, Rig.awaitState(StageState.SUSPENDED).state());
+        JenkinsRule.WebClient browser = j.createWebClient();
+        browser.getOptions().setJavaScriptEnabled(false);
+        HtmlPage page = browser.getPage(victim);
+        String text = page.asNormalizedText();
+        assertThat(text, containsString("could not be resumed three times, and waits for your decision"));
+        HtmlAnchor download = page.getAnchorByText("Download the image of stage “preemptible”");
+        assertEquals("no image", download.click().getWebResponse().getContentAsString());
+        List<String> buttons = page.getForms().stream().map(HtmlForm::getActionAttribute).toList();
+        assertTrue(buttons.stream().anyMatch(action -> action.endsWith("/preemptible/again")), buttons::toString);
+        assertTrue(buttons.stream().anyMatch(action -> action.endsWith("/preemptible/give-up")), buttons::toString);
+        CLICommandInvoker.Result resume = command("preemptible-resume", "low", "1");
+        assertEquals(4, resume.returnCode());
+        assertThat(resume.stderr(), containsString("preemptible-resume --again"));
+        Path image = image(stage);
+        Files.move(image.resolveSibling("aside"), image, StandardCopyOption.REPLACE_EXISTING);
+        assertEquals(0, command("preemptible-resume", "low", "1", "--again").returnCode());
+        Rig.awaitLog(victim, FROM_ARCHIVE);
+        assertEquals(4, command("preemptible-resume", "low", "1", "--again").returnCode());
+        endsWell();
+    }
+
+    /** What nobody can resume fails the stage, and what follows it in its node block has the executor. */
+    @Test
+    void imageThatCannotBeRestoredIsKept() throws Exception {
+        StageRecord stage = notResumed("node('linux') { catchError { preemptible { sh '''set +x\n" + Rig.endless()
+                + "\n''' } }\nsh 'echo it follows; while [ ! -e enough ]; do sleep 0.1; done' }");
+        Path image = image(stage);
+        assertEquals(0, command("preemptible-give-up", "low", "1").returnCode());
         Rig.awaitLog(victim, "it follows\n");
-        assertThat(Rig.log(victim), containsString("This was tried 3 times: the stage fails"));
-        assertEquals(1, agent.toComputer().countBusy(), "what follows runs on the block's executor");
+        assertThat(Rig.log(victim), containsString("Given up: the stage fails. Its sealed image stays"));
+        await("what follows runs on the block's executor")
+                .atMost(Rig.PATIENCE)
+                .until(() -> agent.toComputer().countBusy() == 1);
         await().atMost(Rig.PATIENCE).until(() -> StageRegistry.get().all().isEmpty());
         assertTrue(Files.exists(image));
         assertNotNull(StageRegistry.get().keptKey(stage.id()));
@@ -206,5 +262,29 @@ class OutageTest extends OneHeldArchive {
             agent.setNumExecutors(1);
             j.jenkins.setNodes(j.jenkins.getNodes());
         }
+    }
+
+    /** The engine fails in a way that nobody expects: that is said once, and sealing is tried until it succeeds. */
+    @Test
+    void engineThatFailsWhileSealingIsSaid() throws Exception {
+        HeldArtifacts.broken();
+        FreeStyleBuild preemptor = preempted(Rig.own(Rig.endless()));
+        StageRecord stage = Rig.awaitState(StageState.SUSPENDED);
+        Path record = Path.of(agent.getRemoteFS(), "preemptible", "stages", stage.id(), "stage.json");
+        Rig.awaitLog(victim, "The image could not be archived: the store of this test is away");
+        byte[] kept = Files.readAllBytes(record);
+        Files.write(record, "{".getBytes());
+        try {
+            HeldArtifacts.open();
+            Rig.awaitLog(victim, "The image could not be sealed yet: ");
+        } finally {
+            Files.write(record, kept);
+        }
+        Rig.awaitSealed(victim, 1);
+        assertEquals(1, Rig.log(victim).split("could not be sealed yet", -1).length - 1);
+        ends(preemptor);
+        Rig.awaitLog(victim, "Resumed on worker");
+        assertTrue(LiveStage.find(stage.id()).retryAfterMillis() <= System.currentTimeMillis());
+        endsWell();
     }
 }

@@ -16,6 +16,7 @@ import hudson.model.Item;
 import hudson.security.Permission;
 import hudson.security.PermissionScope;
 import hudson.slaves.DumbSlave;
+import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.Pretended;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
@@ -188,6 +189,44 @@ class ByHandTest {
     }
 
     @Test
+    void theSwitchIsForAdministrators() throws Exception {
+        for (String user : USERS) {
+            boolean may = user.equals("admin");
+            try {
+                answers(may ? 200 : 403, may ? "Preemptible stages that run: 1." : "Overall/Administer",
+                        web.post(user, "preemptible/switch-off"));
+                assertEquals(!may, PreemptibleConfiguration.get().isEnabled(), user);
+                if (may) {
+                    answers(409, "is switched off", web.post(user, onBuild("suspend")));
+                    assertFalse(stage().byHand());
+                }
+                answers(may ? 200 : 403, may ? "Switched on" : "Overall", web.post(user, "preemptible/switch-on"));
+                assertTrue(PreemptibleConfiguration.get().isEnabled(), user);
+                assertEquals(may ? 0 : 6, web.command("switch-off", user).returnCode(), user);
+                assertEquals(!may, PreemptibleConfiguration.get().isEnabled(), user);
+                assertEquals(may ? 0 : 6, web.command("switch-off", user, "--undo").returnCode(), user);
+            } finally {
+                PreemptibleConfiguration.get().setEnabled(true);
+            }
+        }
+        assertEquals(405, web.get("admin", "preemptible/switch-off").getStatusCode());
+        assertTrue(PreemptibleConfiguration.get().isEnabled());
+    }
+
+    /** The verbs for a stage that could not be resumed, with one that has no such trouble. */
+    @Test
+    void whoMayDecideAboutAFailedResume() throws Exception {
+        for (String user : USERS) {
+            boolean may = MAY_SUSPEND.contains(user);
+            answers(may ? 409 : 403, may ? "has not failed three times" : "is missing", web.post(user, onBuild("again")));
+            boolean mayEnd = user.equals("admin");
+            answers(mayEnd ? 409 : 403, mayEnd ? "has not failed three times" : "is missing",
+                    web.post(user, onBuild("give-up")));
+            assertEquals(mayEnd ? 4 : 6, web.command("give-up", user, "job", "1").returnCode(), user);
+        }
+    }
+
+    @Test
     void anonymousMayNothing() throws Exception {
         for (String verb : new String[] {"suspend", "resume", "never", "preempt-again"}) {
             assertEquals(403, web.post(null, onBuild(verb)).getStatusCode(), verb);
@@ -225,7 +264,7 @@ class ByHandTest {
         answers(404, "no \u201cexplode\u201d here: nothing was done. There are these: suspend, resume, never",
                 web.post("admin", onBuild("explode")));
         answers(404, "There are these: drain, undrain.", web.get("reader", onAgent("drain/twice")));
-        answers(404, "There are these: api/json, api/xml.", web.get("reader", "preemptible/state"));
+        answers(404, "There are these: api/json, api/xml, switch-off, switch-on.", web.get("reader", "preemptible/state"));
         answers(409, "look whether it is the right build", web.post("admin", "job/ended/1/preemptible/suspend"));
         answers(409, "nothing left to exempt", web.post("admin", "job/ended/1/preemptible/never"));
         assertEquals(404, web.post("admin", "job/job/2/preemptible/suspend").getStatusCode());
