@@ -97,7 +97,7 @@ public final class PreemptibleConfiguration extends CheckedOnPage implements Per
         return Messages.PreemptibleConfiguration_DisplayName();
     }
 
-    /** Whether stages may be suspended. What is suspended already goes on in any case. */
+    /** Whether stages may be suspended, for others or by hand. Otherwise what is suspended goes on. */
     public boolean isEnabled() {
         return enabled;
     }

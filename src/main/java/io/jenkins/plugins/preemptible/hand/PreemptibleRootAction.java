@@ -14,7 +14,9 @@ import jenkins.model.Jenkins;
 import org.kohsuke.accmod.Restricted;
 import org.kohsuke.accmod.restrictions.NoExternalUse;
 import org.kohsuke.stapler.HttpResponse;
+import org.kohsuke.stapler.WebMethod;
 import org.kohsuke.stapler.StaplerRequest2;
+import org.kohsuke.stapler.verb.POST;
 import org.kohsuke.stapler.export.Exported;
 import org.kohsuke.stapler.export.ExportedBean;
 
@@ -32,6 +34,8 @@ import org.kohsuke.stapler.export.ExportedBean;
 @Restricted(NoExternalUse.class) // for its addresses only
 public final class PreemptibleRootAction extends InvisibleAction implements RootAction {
 
+    private static final List<String> ADDRESSES = List.of("api/json", "api/xml", "switch-off", "switch-on");
+
     @Override
     public String getUrlName() {
         return "preemptible";
@@ -42,9 +46,23 @@ public final class PreemptibleRootAction extends InvisibleAction implements Root
         return new Api(this);
     }
 
+    /** Has nothing suspended any more, and lets all suspended stages go on. */
+    @POST
+    @WebMethod(name = "switch-off")
+    public HttpResponse doSwitchOff() {
+        return Answer.toRequest("manage/configure", SwitchVerbs::off);
+    }
+
+    /** Undoes that. */
+    @POST
+    @WebMethod(name = "switch-on")
+    public HttpResponse doSwitchOn() {
+        return Answer.toRequest("manage/configure", SwitchVerbs::on);
+    }
+
     /** Any other address here: does nothing, and says so. */
     public HttpResponse doDynamic(StaplerRequest2 request) {
-        return Answer.toRequest("", () -> Answer.toOther(request, List.of("api/json", "api/xml")));
+        return Answer.toRequest("", () -> Answer.toOther(request, ADDRESSES));
     }
 
     @Exported

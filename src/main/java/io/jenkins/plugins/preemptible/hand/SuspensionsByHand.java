@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.hand;
 
 import hudson.model.Queue;
+import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.policy.Reason;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
@@ -34,6 +35,9 @@ public final class SuspensionsByHand {
 
     /** Begins to suspend all running stages that somebody wants suspended. */
     public static void carryOut() {
+        if (!PreemptibleConfiguration.get().isEnabled()) {
+            return;
+        }
         for (StageRecord stage : StageRegistry.get().all()) {
             if (stage.byHand() && stage.state() == StageState.RUNNING && stage.whyNotSuspendable() == null) {
                 begin(stage.id(), stage.node(), Reason.ASKED_BY_HAND, () -> wanted(stage.id()));
@@ -43,12 +47,16 @@ public final class SuspensionsByHand {
 
     /** Begins to suspend one stage of a drained agent. */
     public static void drain(String stageId, String agent, Reason reason) {
-        begin(stageId, agent, reason, () -> DrainedAgents.get().contains(agent));
+        begin(
+                stageId,
+                agent,
+                reason,
+                () -> PreemptibleConfiguration.get().isEnabled() && DrainedAgents.get().contains(agent));
     }
 
     private static boolean wanted(String stageId) {
         StageRecord stage = StageRegistry.get().find(stageId);
-        return stage != null && stage.byHand();
+        return stage != null && stage.byHand() && PreemptibleConfiguration.get().isEnabled();
     }
 
     private static void begin(String stageId, String agent, Reason reason, BooleanSupplier wanted) {

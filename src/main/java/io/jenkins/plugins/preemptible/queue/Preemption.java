@@ -4,6 +4,7 @@ import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.model.Computer;
 import hudson.model.Executor;
 import hudson.model.Queue;
+import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.policy.Action;
 import io.jenkins.plugins.preemptible.engine.policy.PreemptionPolicy;
 import io.jenkins.plugins.preemptible.engine.policy.Reason;
@@ -197,7 +198,7 @@ public final class Preemption {
     }
 
     private static boolean held(StageRecord stage) {
-        return stage.byHand() || DrainedAgents.get().contains(stage.node());
+        return stage.byHand() && PreemptibleConfiguration.get().isEnabled() || DrainedAgents.get().contains(stage.node());
     }
 
     /** A suspended stage that has its executor, since somebody failed half-way, goes on: nobody else can use it. */

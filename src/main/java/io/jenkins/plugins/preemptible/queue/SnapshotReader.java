@@ -190,7 +190,7 @@ final class SnapshotReader {
                 stage.preemptor(),
                 live.hold().requested(stage),
                 reservations.freedOn(stage.id()),
-                stage.byHand());
+                stage.byHand() && PreemptibleConfiguration.get().isEnabled());
     }
 
     private List<Snapshot.WaitingItem> waiting() {

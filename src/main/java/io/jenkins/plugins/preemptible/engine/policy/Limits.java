@@ -12,7 +12,7 @@ import java.util.Objects;
  *   <li>Each {@code with…} gives a copy in which one of them differs.
  * </ol>
  *
- * @param enabled false: nothing is suspended; what is suspended may still go on
+ * @param enabled false: nothing is suspended, for a drain neither; what is suspended may still go on
  * @param slices after how long a stage gives way to its equals
  * @param exemptMillis shortest undisturbed run after a start or a resume
  * @param mostSuspensions of one stage

@@ -83,6 +83,9 @@ public final class PreemptionPolicy {
         }
 
         private List<Action> drained() {
+            if (!snapshot.limits().enabled()) {
+                return List.of();
+            }
             Set<String> drained = snapshot.agents().stream()
                     .filter(agent -> agent.state() == AgentState.DRAINED && !agent.shortOfMemory(snapshot.limits()))
                     .map(Agent::name)

@@ -202,6 +202,7 @@ class PreemptionPolicyPropertyTest {
             @ForAll(supplier = GeneratedSnapshots.class) Snapshot snapshot) {
         Decided decided = Decided.on(snapshot);
         List<String> expected = snapshot.running().stream()
+                .filter(stage -> snapshot.limits().enabled())
                 .filter(stage -> decided.agent(stage.agent()).state() == AgentState.DRAINED)
                 .filter(stage -> stage.whyNotPreemptible() == null && !stage.neverPreempt())
                 .filter(stage -> snapshot.nowMillis() >= stage.retryAfterMillis() && !decided.lacksMemory(stage))
