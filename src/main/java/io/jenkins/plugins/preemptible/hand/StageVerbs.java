@@ -177,7 +177,7 @@ final class StageVerbs {
     }
 
     private static OfStage resume(StageRecord stage) {
-        if (stage.whyNotResumed() != null && !stage.byHand()) {
+        if (stage.whyNotResumed() != null) {
             return refused(stage, Messages.StageVerbs_Failed(stage.name(), stage.whyNotResumed()));
         }
         if (!stage.byHand()) {

@@ -11,7 +11,7 @@ import org.jenkinsci.plugins.workflow.steps.FlowInterruptedException;
  * A stage whose resume failed as often as it is tried without being asked: it stays suspended, and its image is kept.
  *
  * <ol>
- *   <li>{@link #again} tries once more, as often as before.
+ *   <li>{@link #again} lets it go on, and tries that as often as before.
  *   <li>{@link #giveUp} fails the stage; image and key are kept as long as its build.
  *   <li>When nobody has decided within a week, it is given up.
  * </ol>
@@ -31,6 +31,7 @@ public final class FailedResume {
         StageRegistry.get().update(stageId, stage -> {
             done[0] = stage.whyNotResumed() != null;
             if (done[0]) {
+                stage.notByHand();
                 stage.whyNotResumed = null;
                 stage.restoreFailures = 0;
                 stage.retryAfterMillis = 0;

@@ -189,7 +189,7 @@ public final class LiveStage {
         sealingFailed = true;
     }
 
-    /** Whether the image of its last suspension could not be made; asked once, when it goes on. */
+    /** Whether an attempt at the image of its last suspension failed, and none succeeded since; forgets that. */
     boolean takeSealingFailed() {
         boolean failed = sealingFailed;
         sealingFailed = false;

@@ -11,8 +11,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import hudson.PluginWrapper;
 import hudson.cli.CLICommandInvoker;
 import hudson.model.Result;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -25,7 +23,6 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
-import org.junit.jupiter.api.io.TempDir;
 import org.jvnet.hudson.test.JenkinsRule;
 import org.jvnet.hudson.test.junit.jupiter.RealJenkinsExtension;
 
@@ -38,9 +35,6 @@ class DisabledPluginTest {
     @RegisterExtension
     private final RealJenkinsExtension controller = new RealJenkinsExtension();
 
-    @TempDir
-    private static Path folder;
-
     @BeforeAll
     static void assumptions() throws Exception {
         Rig.assumeSuspendable();
@@ -48,12 +42,11 @@ class DisabledPluginTest {
 
     @Test
     void buildsLoadWithoutThePlugin() throws Throwable {
-        String enough = folder.resolve("enough").toString();
         controller.then(j -> {
             WorkflowJob job = j.createProject(WorkflowJob.class, "low");
             job.setDefinition(new CpsFlowDefinition(
-                    "preemptible(label: 'built-in') { sh '''set +x; i=0; while [ ! -e " + enough
-                            + " ]; do i=$((i+1)); echo count-$i; sleep 0.1; done''' }",
+                    "preemptible(label: 'built-in') { sh '''set +x; i=0; while [ ! -e enough ]; do i=$((i+1));"
+                            + " echo count-$i; sleep 0.1; done''' }",
                     true));
             WorkflowRun run = job.scheduleBuild2(0).waitForStart();
             awaitLog(run, "count-3\n");
@@ -61,7 +54,7 @@ class DisabledPluginTest {
             awaitLog(run, "is free after");
             command(j, "preemptible-switch-off");
             awaitLog(run, "Resumed on");
-            Files.createFile(Path.of(enough));
+            j.jenkins.getWorkspaceFor(job).child("enough").touch(0);
             j.assertBuildStatusSuccess(j.waitForCompletion(run));
             j.jenkins.getPluginManager().getPlugin("preemptible").disable();
         });

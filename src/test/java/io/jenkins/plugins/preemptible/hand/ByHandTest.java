@@ -261,7 +261,7 @@ class ByHandTest {
         answers(404, "no preemptible stage \u201cother\u201d", web.post("admin", onBuild("suspend?stage=other")));
         answers(400, "is empty", web.post("admin", onBuild("suspend?stage=")));
         answers(409, "is not suspended", web.post("admin", onBuild("resume")));
-        answers(404, "no \u201cexplode\u201d here: nothing was done. There are these: suspend, resume, never",
+        answers(404, "no \u201cexplode\u201d here: nothing was done. There are these: suspend, resume, again, give-up, never",
                 web.post("admin", onBuild("explode")));
         answers(404, "There are these: drain, undrain.", web.get("reader", onAgent("drain/twice")));
         answers(404, "There are these: api/json, api/xml, switch-off, switch-on.", web.get("reader", "preemptible/state"));
