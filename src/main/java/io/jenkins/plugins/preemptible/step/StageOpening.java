@@ -64,7 +64,7 @@ final class StageOpening {
             StageRecord stage, boolean closeConnections, Node node, FilePath workspace) throws InterruptedException {
         String notKept = KeptAgents.whyNot(node);
         if (notKept != null) {
-            HowSuspended.opened(stage.node(), false, notKept);
+            HowSuspended.opened(stage.node(), false, null, notKept);
             return AgentStage.Sandbox.refused(notKept);
         }
         try {
