@@ -134,7 +134,6 @@ class CutOffTest {
         HostProcess init = init(bench, id);
         Path logs = Files.createDirectories(folder(bench, id).logs());
         Files.writeString(logs.resolve("restore.pid"), Long.toString(init.pid()));
-        Files.writeString(logs.resolve("restore.log"), "(00.1) Restore finished successfully. Tasks resumed.\n");
         folder(bench, id).change(r -> r.withState(State.RESUMING).withInit(null));
         return init;
     }

@@ -9,12 +9,9 @@ import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.stage.Script;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import java.io.IOException;
-import java.nio.ByteBuffer;
-import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -26,8 +23,8 @@ import java.util.Optional;
  * <ol>
  *   <li>A dump starts from a tree that is frozen already and leaves it frozen: {@code --freeze-cgroup} goes back to the
  *       state it found, {@code --leave-running} keeps it from killing.
- *   <li>A restore happens in a mount namespace of its own, over a copy of the root, as {@code --root} asks for; criu
- *       stays as the parent of the restored init, so that it never becomes a zombie, and ends with it.
+ *   <li>A restore happens in a mount namespace of its own, over a copy of the root, as {@code --root} asks for. The
+ *       restored init is the child of a shell that collects it ({@code restored.sh}); nothing else stays.
  *   <li>TCP connections to the outside are cut ({@code --tcp-close}) only where the stage's step says so; else the dump is
  *       refused, and nothing is lost. Those inside are silent meanwhile ({@link ConnectionLock}).
  * </ol>
@@ -41,11 +38,12 @@ public class Criu {
     /** As a shell and Java tell the end by SIGKILL. */
     static final int KILLED = 128 + LibC.SIGKILL;
     static final String DUMP_LOG = "dump.log";
-    private static final String RESTORED = "Restore finished successfully";
     /** All sockets are there, and none of them was used yet. */
     private static final String UNLOCKED = "Unlock network";
-    /** What criu writes after that line is a few lines at most. */
+    /** What criu writes after that line while it is waited for is seldom more. */
     private static final int END_BYTES = 8192;
+    /** The file in {@link StageFolder#logs} that is there from before a restore until criu has succeeded and ended. */
+    private static final String RUNNING = "restore.running";
 
     private final Path program;
 
@@ -126,7 +124,7 @@ public class Criu {
     /**
      * Restores a tree, which runs when this returns.
      *
-     * @return the init's process id on this host; it may have ended already
+     * @return the init's process id on this host; it may have ended already. criu has
      * @throws CriuException with the reason and CRIU's decisive lines; the caller kills what is left in the freezer
      */
     public long restore(
@@ -134,12 +132,20 @@ public class Criu {
             throws CriuException, IOException {
         Files.createDirectories(folder.logs());
         Files.createDirectories(folder.root());
-        Path log = folder.logs().resolve("restore.log");
+        Path running = folder.logs().resolve(RUNNING);
         Path pidFile = folder.logs().resolve("restore.pid");
-        Files.deleteIfExists(log);
         Files.deleteIfExists(pidFile);
+        Files.deleteIfExists(folder.logs().resolve("restore.log"));
+        Files.write(running, new byte[0]);
         List<String> command = new ArrayList<>(List.of(
                 tool("setsid"),
+                "/bin/sh",
+                "-c",
+                Script.text(Criu.class, "restore.sh"),
+                "preemptible-restore",
+                Script.text(Criu.class, "restored.sh"),
+                running.toString(),
+                pidFile.toString(),
                 tool("unshare"),
                 "--mount",
                 "--propagation",
@@ -147,8 +153,8 @@ public class Criu {
                 "--",
                 "/bin/sh",
                 "-c",
-                Script.text(Criu.class, "restore.sh"),
-                "preemptible-restore",
+                Script.text(Criu.class, "restore-root.sh"),
+                "preemptible-restore-root",
                 folder.root().toString(),
                 freezer.joinFile().map(Path::toString).orElse(""),
                 program.toString(),
@@ -158,10 +164,12 @@ public class Criu {
                 "--pidfile",
                 pidFile.toString(),
                 "--root",
-                folder.root().toString()));
+                folder.root().toString(),
+                "--restore-detached",
+                "--restore-sibling"));
         command.addAll(options.forRestore());
         common(command, folder.logs(), "restore.log", hostMounts);
-        // The line that tells of the end is an informational one.
+        // The line that tells of the sockets is an informational one.
         command.add("-v3");
         try (ConnectionLock lock = ConnectionLock.of(options.tcpClose() ? List.of() : TcpEnds.ofImage(images))) {
             return restore(command, folder, freezer, lock);
@@ -171,6 +179,7 @@ public class Criu {
     private static long restore(List<String> command, StageFolder folder, Freezer freezer, ConnectionLock lock)
             throws CriuException, IOException {
         Path log = folder.logs().resolve("restore.log");
+        Path running = folder.logs().resolve(RUNNING);
         Path words = folder.logs().resolve("restore.out");
         Process process = CriuRun.start(command, words);
         boolean restored = false;
@@ -182,9 +191,8 @@ public class Criu {
                 if (root.isEmpty() && freezer.cgroup().isEmpty()) {
                     root = namespaceInit(process);
                 }
-                String end = endOf(log);
-                restored = end.contains(RESTORED);
-                if (end.contains(UNLOCKED)) {
+                restored = !Files.exists(running);
+                if (endOf(log).contains(UNLOCKED)) {
                     lock.close();
                 }
                 if (!restored && !alive && process.exitValue() == KILLED) {
@@ -200,11 +208,7 @@ public class Criu {
                     Thread.sleep(3);
                 }
             }
-            long pid = Long.parseLong(Files.readString(folder.logs().resolve("restore.pid")).trim());
-            if (process.isAlive()) {
-                expel(freezer, process.pid());
-            }
-            return pid;
+            return Long.parseLong(Files.readString(folder.logs().resolve("restore.pid")).trim());
         } catch (InterruptedException e) {
             restored = false;
             Thread.currentThread().interrupt();
@@ -213,7 +217,7 @@ public class Criu {
             if (!restored) {
                 process.descendants().forEach(ProcessHandle::destroyForcibly);
                 process.destroyForcibly();
-                // A criu that was killed is its parent no more, and no control group holds it.
+                // When its parent was killed, it is below nobody here, and no control group holds it.
                 root.filter(HostProcess::alive).ifPresent(init -> LibC.kill(init.pid(), LibC.SIGKILL));
             }
         }
@@ -238,9 +242,8 @@ public class Criu {
                     .filter(s -> s.state().equals("running") || s.state().equals("frozen"))
                     .flatMap(s -> HostProcess.of(s.init()));
         }
-        Path log = folder.logs().resolve("restore.log");
         Path pidFile = folder.logs().resolve("restore.pid");
-        if (!Files.exists(pidFile) || !endOf(log).contains(RESTORED)) {
+        if (!Files.exists(pidFile) || Files.exists(folder.logs().resolve(RUNNING))) {
             return Optional.empty();
         }
         long pid = Long.parseLong(Files.readString(pidFile).trim());
@@ -248,22 +251,7 @@ public class Criu {
         if (init.isEmpty() || (freezer.cgroup().isPresent() && !freezer.pids(null).contains(pid))) {
             return Optional.empty();
         }
-        long criu = Proc.stat(pid).map(Proc.Stat::ppid).orElse(0L);
-        if (freezer.cgroup().isPresent() && freezer.pids(null).contains(criu)) {
-            expel(freezer, criu);
-        }
         return init;
-    }
-
-    private static void expel(Freezer freezer, long criu) throws IOException {
-        try {
-            freezer.expel(criu);
-        } catch (IOException e) {
-            // A stage that ended at once takes its parent with it.
-            if (HostProcess.of(criu).isPresent()) {
-                throw e;
-            }
-        }
     }
 
     private static void common(List<String> command, Path logs, String log, List<String> hostMounts) {

@@ -166,15 +166,6 @@ public final class CgroupFreezer implements Freezer {
     }
 
     @Override
-    public void expel(long pid) throws IOException {
-        // The group was made inside the one this JVM is in.
-        Files.write(
-                folder.resolveSibling("cgroup.procs"),
-                Long.toString(pid).getBytes(StandardCharsets.US_ASCII),
-                StandardOpenOption.WRITE);
-    }
-
-    @Override
     public void remove() throws IOException {
         long end = System.nanoTime() + REMOVAL.toNanos();
         while (true) {

@@ -50,9 +50,6 @@ public sealed interface Freezer permits CgroupFreezer, HelperFreezer, SignalFree
     /** Sends SIGKILL to every process and lets it take effect; does not wait. */
     void kill(HostProcess init) throws IOException;
 
-    /** Puts a process that was needed inside back where this JVM is. */
-    void expel(long pid) throws IOException;
-
     /** Removes the group, waiting a moment for the last process to leave it; without effect when it is gone. */
     void remove() throws IOException;
 

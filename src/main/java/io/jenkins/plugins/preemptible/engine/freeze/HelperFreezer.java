@@ -113,11 +113,6 @@ public final class HelperFreezer implements Freezer {
     }
 
     @Override
-    public void expel(long pid) {
-        // The privileged part leaves nothing inside.
-    }
-
-    @Override
     public void remove() throws IOException {
         try {
             part.forget(id);

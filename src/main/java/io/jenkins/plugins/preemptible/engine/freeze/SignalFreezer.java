@@ -104,11 +104,6 @@ public final class SignalFreezer implements Freezer {
     }
 
     @Override
-    public void expel(long pid) {
-        // Nothing was joined.
-    }
-
-    @Override
     public void remove() {
         // Nothing was made.
     }

@@ -1,8 +1,13 @@
-# Runs CRIU's restore in a mount namespace of its own, which vanishes with it.
-# Without what is mounted below /: the stage would have it under its own mounts, and its next dump with all its content.
-# Arguments: an empty folder, cgroup.procs file or '', criu and its arguments
-root=$1 join=$2
-shift 2
-PATH="$PATH:/usr/sbin:/usr/bin:/sbin:/bin" mount --bind / "$root" || exit 1
-if [ -n "$join" ]; then echo 0 > "$join" || exit 1; fi
-exec "$@"
+# Runs CRIU's restore, then becomes what waits for the restored init, whose parent it is.
+# CRIU must not wait for it: it would keep every mount and memory file open that it restored.
+# Arguments: the text of restored.sh, file that is removed once CRIU has succeeded and ended, file with the init's
+#   process id, CRIU and its arguments
+restored=$1 running=$2 pidfile=$3
+shift 3
+"$@"
+code=$?
+[ "$code" = 0 ] || exit "$code"
+read -r init < "$pidfile"
+exec > /dev/null 2>&1
+PATH="$PATH:/usr/bin:/bin"
+exec env -i /bin/sh -c "$restored" preemptible-restored "$running" "$init"

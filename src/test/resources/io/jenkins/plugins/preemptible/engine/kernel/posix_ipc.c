@@ -141,3 +141,32 @@ RESOURCE(memfd_mapped, "memory file mapped by two processes") {
     join(child);
     CHECK(shared_mapping[0] == 'c', "what the child wrote into the file is not in the mapping");
 }
+
+/* Kilobytes of shared memory that the host has in use, memory files included. */
+static long shared_memory(void) {
+    char text[4096];
+    long kilobytes;
+    int fd = MUST(open("/proc/meminfo", O_RDONLY));
+    text[MUST(read(fd, text, sizeof text - 1))] = 0;
+    close(fd);
+    char *line = strstr(text, "\nShmem:");
+    CHECK(line && sscanf(line, "\nShmem: %ld", &kilobytes) == 1, "/proc/meminfo does not tell it");
+    return kilobytes;
+}
+
+RESOURCE(memfd_given_back, "memory file: its 200 MB are free once it is closed") {
+    int fd = MUST(memfd_create("large", 0));
+    char megabyte[1 << 20];
+    /* CRIU leaves out pages of zeros. */
+    memset(megabyte, 'm', sizeof megabyte);
+    for (int i = 0; i < 200; i++) write_all(fd, megabyte, sizeof megabyte);
+    ready_and_wait();
+    long before = shared_memory();
+    close(fd);
+    long freed = 0;
+    for (int i = 0; i < 50 && freed < 150 << 10; i++) {
+        usleep(20000);
+        freed = before - shared_memory();
+    }
+    CHECK(freed >= 150 << 10, "%ld kB of 204800 were freed", freed);
+}
