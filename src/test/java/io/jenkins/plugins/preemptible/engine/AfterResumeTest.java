@@ -29,7 +29,7 @@ class AfterResumeTest {
     @EnumSource(value = FreezerKind.class, names = {"CGROUP_V2", "CGROUP_V1", "SIGNALS"})
     void onlyOneProcessThatWaitsStays(FreezerKind freezer) throws Exception {
         try (StageBench bench = StageBench.open(freezer, null)) {
-            StageId id = bench.script("until [ -e go ]; do sleep 0.05; done; exit 7").id();
+            StageId id = bench.script("until [ -e go ]; do sleep 1; done; exit 7").id();
             for (int cycle = 0; cycle < 2; cycle++) {
                 cycle(bench, id, cycle == 1);
                 long init = bench.engine.status(id).initPid();

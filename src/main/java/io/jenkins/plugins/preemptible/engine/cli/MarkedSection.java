@@ -15,22 +15,34 @@ import java.util.List;
  *   <li>A wrong page is refused before the work that takes minutes; what people changed meanwhile is kept.
  * </ol>
  */
-final class MarkedSection {
-
-    static final String BEGIN = "<!-- simulate: begin -->";
-    static final String END = "<!-- simulate: end -->";
+public final class MarkedSection {
 
     private final Path page;
+    private final String name;
 
-    /** @throws RefusedException when the page cannot be read or lacks the two lines */
-    MarkedSection(Path page) {
+    /**
+     * @param name of the section, which its two lines have
+     * @throws RefusedException when the page cannot be read or lacks the two lines
+     */
+    public MarkedSection(Path page, String name) {
         this.page = page;
-        Marked.of(page);
+        this.name = name;
+        Marked.of(page, name);
+    }
+
+    /** The line before the section. */
+    public static String begin(String name) {
+        return "<!-- " + name + ": begin -->";
+    }
+
+    /** The line after it. */
+    public static String end(String name) {
+        return "<!-- " + name + ": end -->";
     }
 
     /** @throws RefusedException when the page has lost the two lines meanwhile */
-    void replace(List<String> section) throws IOException {
-        Marked now = Marked.of(page);
+    public void replace(List<String> section) throws IOException {
+        Marked now = Marked.of(page, name);
         List<String> lines = new ArrayList<>(now.lines.subList(0, now.begin + 1));
         lines.addAll(section);
         lines.addAll(now.lines.subList(now.end, now.lines.size()));
@@ -38,18 +50,20 @@ final class MarkedSection {
     }
 
     private record Marked(List<String> lines, int begin, int end) {
-        static Marked of(Path page) {
+        static Marked of(Path page, String name) {
             List<String> lines;
             try {
                 lines = Files.readAllLines(page);
             } catch (IOException e) {
                 throw new RefusedException("The page " + page + " cannot be read; check the path");
             }
-            int begin = lines.indexOf(BEGIN);
-            int end = lines.indexOf(END);
-            if (begin < 0 || end < begin || lines.lastIndexOf(BEGIN) != begin || lines.lastIndexOf(END) != end) {
-                throw new RefusedException("The page " + page + " has not once the line '" + BEGIN + "' and after it '"
-                        + END + "', so there is no place for the figures; add the two lines");
+            String first = MarkedSection.begin(name);
+            String last = MarkedSection.end(name);
+            int begin = lines.indexOf(first);
+            int end = lines.indexOf(last);
+            if (begin < 0 || end < begin || lines.lastIndexOf(first) != begin || lines.lastIndexOf(last) != end) {
+                throw new RefusedException("The page " + page + " has not once the line '" + first + "' and after it '"
+                        + last + "', so there is no place for the figures; add the two lines");
             }
             return new Marked(lines, begin, end);
         }

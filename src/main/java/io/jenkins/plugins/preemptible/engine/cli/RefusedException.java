@@ -9,7 +9,7 @@ package io.jenkins.plugins.preemptible.engine.cli;
  *   <li>The exit status is that of wrong usage.
  * </ol>
  */
-final class RefusedException extends RuntimeException {
+public final class RefusedException extends RuntimeException {
 
     private static final long serialVersionUID = 1L;
 

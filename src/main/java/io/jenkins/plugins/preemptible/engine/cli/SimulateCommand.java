@@ -41,6 +41,8 @@ import picocli.CommandLine.Option;
         })
 final class SimulateCommand implements Callable<Integer> {
 
+    /** Of the page that {@code --write-docs} names. */
+    private static final String SECTION = "simulate";
     private static final int DEFAULT_JOBS = 10_000;
     private static final double DEFAULT_LOAD = 0.9;
     private static final int MOST_SEEDS = 50;
@@ -197,7 +199,7 @@ final class SimulateCommand implements Callable<Integer> {
         refuseUnless(load == null && seed == null, "A sweep has its own loads and seeds; leave out --load and --seed");
         int many = orElse(seeds, 5);
         refuseUnless(many >= 1 && many <= MOST_SEEDS, "--seeds must be from 1 to " + MOST_SEEDS + ", but is " + many);
-        MarkedSection section = page == null ? null : new MarkedSection(context.resolve(page));
+        MarkedSection section = page == null ? null : new MarkedSection(context.resolve(page), SECTION);
         List<SimAgent> made = agents.made();
         Sweep.Tables tables = new Sweep(
                         orElse(jobs, DEFAULT_JOBS), many, longShare(), longFactor(), memoryBytes(), made,

@@ -87,9 +87,9 @@ class SimulateCommandTest {
     @Test
     void figuresGoBetweenTheMarksOfAPageAndNowhereElse() throws Exception {
         Path page = Files.writeString(folder.resolve("page.md"), "# Mine\n");
-        call("simulate", "--write-docs", page.toString()).refuses("page.md", MarkedSection.BEGIN);
+        call("simulate", "--write-docs", page.toString()).refuses("page.md", MarkedSection.begin("simulate"));
         assertEquals("# Mine\n", Files.readString(page));
-        Files.writeString(page, "before\n" + MarkedSection.BEGIN + "\nold\n" + MarkedSection.END + "\nafter\n");
+        Files.writeString(page, "before\n" + MarkedSection.begin("simulate") + "\nold\n" + MarkedSection.end("simulate") + "\nafter\n");
         call("simulate", "--write-docs", page.toString(), "--jobs", "60", "--seeds", "2", "--agents", "2").exits(0);
         List<String> lines = Files.readAllLines(page);
         assertEquals("before", lines.get(0));
