@@ -82,9 +82,10 @@ record NearResumption(Stages stages, StageId id) {
                 return Optional.empty();
             }
             StageRecord suspended = known.get().withState(State.SUSPENDED).withInit(null).withFreezer(null);
-            long millis = new Restoration(stages, id, Restoration.usableCriu(stages))
+            Restoration.Restored restored = new Restoration(stages, id, Restoration.usableCriu(stages))
                     .restore(folder.images(), sealed.get(), suspended);
-            return Optional.of(new ResumeReport(id, millis, sealed.get().image().processes(), 0, Tier.LOCAL_IMAGE));
+            return Optional.of(new ResumeReport(
+                    id, restored.millis(), sealed.get().image().processes(), 0, Tier.LOCAL_IMAGE, restored.warnings()));
         }
     }
 

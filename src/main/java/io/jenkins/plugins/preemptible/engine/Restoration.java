@@ -38,12 +38,17 @@ record Restoration(Stages stages, StageId id, Criu criu) {
     }
 
     /**
+     * @param millis until the tree runs
+     * @param warnings what could not be given back, sentences without a final stop
+     */
+    record Restored(long millis, List<String> warnings) {}
+
+    /**
      * @param images CRIU's files
      * @param sealed the record that was dumped with them
      * @param suspended what the record says when this fails
-     * @return the milliseconds that it took until the tree runs
      */
-    long restore(Path images, StageRecord sealed, StageRecord suspended) throws IOException {
+    Restored restore(Path images, StageRecord sealed, StageRecord suspended) throws IOException {
         StageFolder folder = stages.folder(id);
         finishKill(folder);
         Freezer freezer = FreezerKind.create(id, stages.freezers());
@@ -58,7 +63,7 @@ record Restoration(Stages stages, StageId id, Criu criu) {
                 pid = criu.restore(images, folder, freezer, sealed.mounts(), sealed.options());
             }
             init = HostProcess.of(pid);
-            TaskTraits.giveBack(folder.path(), pid);
+            List<String> warnings = TaskTraits.giveBack(folder.path(), pid);
             if (freezer.cgroup().isEmpty()) {
                 freezer.thaw(init.orElse(null));
             }
@@ -73,7 +78,7 @@ record Restoration(Stages stages, StageId id, Criu criu) {
                 throw new ResumeFailedException(FailureReason.KILLED, id.value());
             }
             OldImages.discard(folder.images());
-            return millis;
+            return new Restored(millis, warnings);
         } catch (CriuException e) {
             undo(folder, freezer, null, suspended);
             throw new ResumeFailedException(e.reason(), id.value(), e.lines(), e);

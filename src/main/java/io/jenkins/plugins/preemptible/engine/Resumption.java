@@ -16,6 +16,7 @@ import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -131,7 +132,7 @@ final class Resumption {
         boolean known = folder.exists();
         try {
             refuseUnfit(folder, sealed);
-            List<String> warnings = compareHosts(criu, manifest);
+            List<String> warnings = new ArrayList<>(compareHosts(criu, manifest));
             Restoration.finishKill(folder);
             putBack(image, folder.read().map(StageRecord::preserved).orElse(null));
             // The record that is here knows the archive's stamp, unless the stage went on elsewhere meanwhile.
@@ -144,8 +145,9 @@ final class Resumption {
                     .withMounts(sealed.mounts())
                     .withSuspensions(sealed.suspensions())
                     .withArchive(archive.toString(), null);
-            long millis = new Restoration(stages, id, criu).restore(images, sealed, suspended);
-            return new ResumeReport(id, millis, manifest.processes(), unpackMillis, Tier.ARCHIVE, warnings);
+            Restoration.Restored restored = new Restoration(stages, id, criu).restore(images, sealed, suspended);
+            warnings.addAll(restored.warnings());
+            return new ResumeReport(id, restored.millis(), manifest.processes(), unpackMillis, Tier.ARCHIVE, warnings);
         } finally {
             if (!known && !folder.exists()) {
                 Restoration.deleteQuietly(folder.path());

@@ -18,7 +18,8 @@ import java.util.logging.Level;
 import java.util.logging.Logger;
 
 /**
- * Carries over what CRIU forgets of a task: its CPU affinity, its I/O priority and its timer slack.
+ * Carries over what CRIU forgets of a task: its CPU affinity, its I/O priority, its timer slack, and control groups in
+ * which it is beside the stage's own.
  *
  * <ol>
  *   <li>CRIU gives a restored task what it has itself; nice value, policy and real-time priority it does carry over.
@@ -28,7 +29,7 @@ import java.util.logging.Logger;
  *       processor that it does not have, stays as CRIU left it.
  * </ol>
  *
- * Source: sched_setaffinity(2), ioprio_set(2), proc_pid_timerslack_ns(5).
+ * Sources: sched_setaffinity(2), ioprio_set(2), proc_pid_timerslack_ns(5).
  */
 public final class TaskTraits {
 
@@ -44,8 +45,19 @@ public final class TaskTraits {
      * @param processors the mask as {@code /proc/PID/status} has it, such as {@code 00000000,00000003}
      * @param ioPriority class and level as ioprio_get(2) has them, -1 when unknown
      * @param slackNanos the timer slack, -1 when unknown
+     * @param groups as {@link TaskGroups#of} has them, of a kept task those in which the init is not
      */
-    record Traits(String processors, long ioPriority, long slackNanos) {}
+    record Traits(String processors, long ioPriority, long slackNanos, Map<String, String> groups) {
+        Traits {
+            groups = groups == null ? Map.of() : Map.copyOf(groups);
+        }
+
+        Traits beside(Traits usual) {
+            Map<String, String> others = new HashMap<>(groups);
+            others.entrySet().removeAll(usual.groups().entrySet());
+            return new Traits(processors, ioPriority, slackNanos, others);
+        }
+    }
 
     /**
      * Writes what a restore has to give back; no file when there is nothing.
@@ -56,11 +68,13 @@ public final class TaskTraits {
         if (tree.isEmpty()) {
             return;
         }
-        Optional<Traits> usual = read(tree.get(0).pid());
+        Optional<Traits> usual = read(tree.get(0).pid(), tree.get(0).pid());
         Map<Integer, Traits> others = new HashMap<>();
         for (Proc.Stat process : tree) {
             for (long task : tasks(process.pid())) {
-                read(task).filter(t -> !t.equals(usual.orElse(t))).ifPresent(t -> others.put(Proc.innerPid(task), t));
+                read(process.pid(), task)
+                        .filter(t -> !t.equals(usual.orElse(t)))
+                        .ifPresent(t -> others.put(Proc.innerPid(task), t.beside(usual.get())));
             }
         }
         if (!others.isEmpty()) {
@@ -68,21 +82,32 @@ public final class TaskTraits {
         }
     }
 
-    /** Sets what was kept, on the tree below a restored init. */
-    public static void giveBack(Path folder, long init) throws IOException {
+    /**
+     * Sets what was kept, on the tree below a restored init.
+     *
+     * @return what could not be given back and matters, sentences without a final stop
+     */
+    public static List<String> giveBack(Path folder, long init) throws IOException {
         Path file = folder.resolve(FILE);
         if (!Files.exists(file)) {
-            return;
+            return List.of();
         }
+        TaskGroups groups = TaskGroups.seenBy(init);
+        List<String> warnings = new ArrayList<>();
         Map<Integer, Traits> others = JSON.readValue(file.toFile(), new TypeReference<Map<Integer, Traits>>() {});
         for (Proc.Stat process : Proc.tree(init)) {
             for (long task : tasks(process.pid())) {
                 Traits traits = others.get(Proc.innerPid(task));
                 if (traits != null) {
                     set(task, traits);
+                    for (String lost : groups.putBack(process.pid(), task, traits.groups())) {
+                        warnings.add("Process " + process.comm() + " was in the control group " + lost
+                                + ", to which it cannot be moved: the limits of that group do not hold for it any more");
+                    }
                 }
             }
         }
+        return warnings.stream().distinct().toList();
     }
 
     /** Keeps what a restore has to give back where somebody else finds it who has to finish that restore. */
@@ -96,7 +121,7 @@ public final class TaskTraits {
     /** Sets what {@link #take} kept, as far as it can be read, and removes that. */
     public static void giveBackTaken(Path folder, long init) {
         try {
-            giveBack(folder, init);
+            giveBack(folder, init).forEach(LOG::warning);
             dropTaken(folder);
         } catch (IOException e) {
             LOG.log(Level.WARNING, e, () -> "the tasks below process " + init + " keep the traits that criu gave them");
@@ -112,9 +137,9 @@ public final class TaskTraits {
         }
     }
 
-    private static Optional<Traits> read(long task) {
-        return Proc.allowedProcessors(task)
-                .map(mask -> new Traits(mask, LibC.ioPriority(task), Proc.timerSlack(task).orElse(-1L)));
+    private static Optional<Traits> read(long pid, long task) {
+        return Proc.allowedProcessors(task).map(mask -> new Traits(
+                mask, LibC.ioPriority(task), Proc.timerSlack(task).orElse(-1L), TaskGroups.of(pid, task)));
     }
 
     private static void set(long task, Traits traits) {

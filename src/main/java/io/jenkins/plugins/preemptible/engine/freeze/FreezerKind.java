@@ -34,6 +34,7 @@ public enum FreezerKind {
     static final String HELPER_LOCATION = "helper";
 
     private static final String PREFIX = "preemptible-";
+    private static final Pattern OWN = Pattern.compile("/" + PREFIX + "[a-z0-9-]+-[0-9a-f]{16}(/|$)");
     private static final SecureRandom RANDOM = new SecureRandom();
 
     /**
@@ -87,6 +88,11 @@ public enum FreezerKind {
             }
         }
         return List.copyOf(left);
+    }
+
+    /** Whether this is the path of a stage's own group, or of one below it. */
+    public static boolean isOwn(String path) {
+        return OWN.matcher(path).find();
     }
 
     /** The freezer that a {@link Freezer#location} names. */

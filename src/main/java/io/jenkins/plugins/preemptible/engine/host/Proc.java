@@ -203,6 +203,11 @@ public final class Proc {
         return lines(ROOT.resolve(Long.toString(pid)).resolve("mountinfo"));
     }
 
+    /** The lines of a file of {@code /proc/PID/task/TID}, such as {@code cgroup}; empty when the task is gone. */
+    public static List<String> task(long pid, long task, String file) {
+        return lines(ROOT.resolve(Long.toString(pid)).resolve("task").resolve(Long.toString(task)).resolve(file));
+    }
+
     /** The lines of {@code /proc/self/mountinfo} and {@code /proc/self/cgroup} and the like. */
     public static List<String> self(String file) {
         return lines(ROOT.resolve("self").resolve(file));

@@ -29,7 +29,8 @@ public final class Mounts {
                 .toList();
     }
 
-    static String pointOf(String line) {
+    /** The mount point in a line of a {@code mountinfo} file. */
+    public static String pointOf(String line) {
         return unescape(line.split(" ")[4]);
     }
 
