@@ -180,8 +180,12 @@ final class Conclusion {
 
     /** Whether the file under the archive's name is the very one that was sealed, untouched, and waits for the end. */
     static boolean ownsArchive(StageRecord record) {
-        return record.dumped() != null
-                && record.archive() != null
+        return record.dumped() != null && ownsSealed(record);
+    }
+
+    /** The same, whether or not it waits for the end. */
+    static boolean ownsSealed(StageRecord record) {
+        return record.archive() != null
                 && record.image() != null
                 && Resumption.stamp(Path.of(record.archive())).equals(record.image().archiveStamp());
     }

@@ -44,6 +44,7 @@ record Ending(Stages stages, StageId id) {
             StageRecord record = stages.settle(id);
             if (record.state() != State.ENDED && record.state() != State.FAILED) {
                 kill(folder, record);
+                removeEmptyGroups();
             } else if (record.freezer() != null) {
                 // Its group could not be removed when it ended.
                 Stages.killWhole(Stages.freezer(record).orElseThrow(), null);
@@ -96,6 +97,7 @@ record Ending(Stages stages, StageId id) {
                 if (freezer.isPresent()) {
                     Stages.killWhole(freezer.get(), record.init());
                 }
+                removeEmptyGroups();
             } else {
                 for (Freezer group : groupsWithoutRecord(folder)) {
                     if (!group.pids(null).isEmpty()) {
@@ -108,6 +110,15 @@ record Ending(Stages stages, StageId id) {
             stages.sweepIncoming();
         } catch (IOException e) {
             throw new UncheckedIOException("the folder of " + id + " cannot be removed", e);
+        }
+    }
+
+    // A resume makes the group before the record names it: one that was cut off between the two left it behind.
+    private void removeEmptyGroups() throws IOException {
+        for (Freezer group : FreezerKind.left(id, stages.freezers())) {
+            if (group.cgroup().isPresent() && group.pids(null).isEmpty()) {
+                group.remove();
+            }
         }
     }
 

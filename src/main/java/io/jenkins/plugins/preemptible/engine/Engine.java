@@ -506,4 +506,15 @@ public class Engine {
     public void forget(StageId id) {
         new Ending(stages, id).forget();
     }
+
+    /**
+     * Removes what is left of stages that nobody has any more.
+     *
+     * @param dryRun only tells
+     * @param imageAge archives of stages that were killed go, too, when they are as old as this; null = they stay
+     * @return what was removed, or would be
+     */
+    public List<Leftover> clean(boolean dryRun, Duration imageAge) {
+        return new Leftovers(this, Optional.ofNullable(stages)).clean(dryRun, imageAge);
+    }
 }

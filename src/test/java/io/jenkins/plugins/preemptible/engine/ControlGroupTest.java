@@ -1,9 +1,11 @@
 package io.jenkins.plugins.preemptible.engine;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import java.io.IOException;
@@ -14,6 +16,8 @@ import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** A process of a stage in a control group of another hierarchy, such as one that limits how many processes there are. */
 class ControlGroupTest {
@@ -57,6 +61,23 @@ class ControlGroupTest {
                 assertEquals(List.of("sleep", "1000"), Proc.arguments(member));
                 assertTrue(Proc.tree(bench.engine.status(id).initPid()).size() > 2, "the others are not in it");
             }
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(value = FreezerKind.class, names = {"CGROUP_V2", "CGROUP_V1"})
+    void aGroupThatTheStageMadeBelowItsOwnGoesWithIt(FreezerKind freezer) throws Exception {
+        try (StageBench bench = StageBench.open(freezer, null)) {
+            StageId id = bench.script("sleep 1000").id();
+            Path own = FreezerKind.left(id, freezer).get(0).cgroup().orElseThrow();
+            Files.createDirectory(own.resolve("inner"));
+            bench.engine.suspend(id, bench.archive(id), bench.key);
+            assertFalse(Files.exists(own));
+            bench.engine.resume(bench.archive(id), bench.key);
+            own = FreezerKind.left(id, freezer).get(0).cgroup().orElseThrow();
+            Files.createDirectories(own.resolve("inner/most"));
+            bench.engine.kill(id);
+            assertFalse(Files.exists(own));
         }
     }
 

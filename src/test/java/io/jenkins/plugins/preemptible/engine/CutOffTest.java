@@ -129,6 +129,17 @@ class CutOffTest {
         }
     }
 
+    @Test
+    void aResumeBeforeItsRecordNamedItsGroup() throws Exception {
+        try (StageBench bench = StageBench.open()) {
+            StageId id = bench.script(TICKS).id();
+            bench.engine.suspend(id, bench.archive(id), bench.key);
+            FreezerKind.create(id, null);
+            bench.engine.kill(id);
+            assertEquals(List.of(), FreezerKind.left(id, null), "control groups that nobody would remove");
+        }
+    }
+
     // As a criu leaves it whose caller was killed.
     private static HostProcess restoredByNobody(StageBench bench, StageId id) throws Exception {
         HostProcess init = init(bench, id);

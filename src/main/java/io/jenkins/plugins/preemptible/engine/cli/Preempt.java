@@ -76,6 +76,8 @@ public final class Preempt implements Runnable {
                 .addSubcommand(new WaitCommand(context))
                 .addSubcommand(new ListCommand(context))
                 .addSubcommand(new KillCommand(context))
+                .addSubcommand(new ForgetCommand(context))
+                .addSubcommand(new CleanCommand(context))
                 .addSubcommand(new SuspendCommand(context))
                 .addSubcommand(new ResumeCommand(context))
                 .addSubcommand(new InspectCommand(context))

@@ -3,14 +3,17 @@ package io.jenkins.plugins.preemptible.engine.freeze;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.LibC;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.time.Duration;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.Stream;
 
 /**
  * A freezer that is a control group of the stage's own, of version 2 or of version 1's freezer controller.
@@ -170,7 +173,7 @@ public final class CgroupFreezer implements Freezer {
         long end = System.nanoTime() + REMOVAL.toNanos();
         while (true) {
             try {
-                Files.deleteIfExists(folder);
+                removeTree();
                 return;
             } catch (IOException e) {
                 if (System.nanoTime() - end > 0) {
@@ -183,6 +186,22 @@ public final class CgroupFreezer implements Freezer {
                 Thread.currentThread().interrupt();
                 throw new IOException("interrupted", e);
             }
+        }
+    }
+
+    // The stage may have made groups below its own; their files go with them.
+    private void removeTree() throws IOException {
+        if (!Files.exists(folder)) {
+            return;
+        }
+        List<Path> groups;
+        try (Stream<Path> all = Files.walk(folder)) {
+            groups = all.filter(Files::isDirectory).sorted(Comparator.reverseOrder()).toList();
+        } catch (UncheckedIOException e) {
+            throw e.getCause();
+        }
+        for (Path group : groups) {
+            Files.deleteIfExists(group);
         }
     }
 

@@ -3,12 +3,18 @@ package io.jenkins.plugins.preemptible.engine.freeze;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import java.io.IOException;
+import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.SimpleFileVisitor;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.security.SecureRandom;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
@@ -34,6 +40,8 @@ public enum FreezerKind {
     static final String HELPER_LOCATION = "helper";
 
     private static final String PREFIX = "preemptible-";
+    /** Not those of the privileged part, which have a user's number in front, and are its own to remove. */
+    private static final Pattern OWN_NAME = Pattern.compile(PREFIX + "(?!\\d+-)([a-z0-9-]+)-[0-9a-f]{16}");
     private static final Pattern OWN = Pattern.compile("/" + PREFIX + "[a-z0-9-]+-[0-9a-f]{16}(/|$)");
     private static final SecureRandom RANDOM = new SecureRandom();
 
@@ -88,6 +96,39 @@ public enum FreezerKind {
             }
         }
         return List.copyOf(left);
+    }
+
+    /**
+     * The groups of all stages that this host shows, wherever they were made, by the ids of their stages.
+     *
+     * @throws IOException when the groups cannot be listed
+     */
+    public static Map<Freezer, StageId> all() throws IOException {
+        Map<Freezer, StageId> all = new LinkedHashMap<>();
+        for (FreezerKind kind : List.of(CGROUP_V2, CGROUP_V1)) {
+            // The path of the group that is mounted, not that of this process.
+            Optional<Path> mount = ownFolder(kind == CGROUP_V2, Proc.self("mountinfo"),
+                    List.of(kind == CGROUP_V2 ? "0::/" : "1:freezer:/"));
+            if (mount.isPresent()) {
+                Files.walkFileTree(mount.get(), new SimpleFileVisitor<>() {
+                    @Override
+                    public FileVisitResult preVisitDirectory(Path group, BasicFileAttributes attributes) {
+                        Matcher name = OWN_NAME.matcher(group.getFileName().toString());
+                        if (name.matches()) {
+                            all.put(new CgroupFreezer(kind == CGROUP_V2, group), StageId.parse(name.group(1)));
+                        }
+                        return name.matches() ? FileVisitResult.SKIP_SUBTREE : FileVisitResult.CONTINUE;
+                    }
+
+                    @Override
+                    public FileVisitResult visitFileFailed(Path file, IOException e) {
+                        // Removed meanwhile.
+                        return FileVisitResult.CONTINUE;
+                    }
+                });
+            }
+        }
+        return all;
     }
 
     /** Whether this is the path of a stage's own group, or of one below it. */

@@ -71,7 +71,7 @@ class PreemptTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"run", "wait", "list", "kill", "suspend", "resume", "inspect", "diff", "check", "demo", "simulate"})
+    @ValueSource(strings = {"run", "wait", "list", "kill", "forget", "clean", "suspend", "resume", "inspect", "diff", "check", "demo", "simulate"})
     void everyCommandHasHelpWithTheExitStatuses(String command) {
         CommandLineCall help = call(command, "--help").exits(0);
         assertTrue(help.out().startsWith("Usage: preempt " + command), help.out());
@@ -81,7 +81,7 @@ class PreemptTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"wait", "kill", "suspend", "resume"})
+    @ValueSource(strings = {"wait", "kill", "forget", "suspend", "resume"})
     void anUnknownAndAnImpossibleIdAreRefused(String command) {
         String[] to = command.equals("suspend") ? new String[] {"--to", "x.image"} : new String[0];
         call(with(to, command, "no-such-stage")).refuses("no-such-stage");
