@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.engine.compat;
 
 import com.fasterxml.jackson.core.type.TypeReference;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import io.jenkins.plugins.preemptible.engine.cli.MarkedSection;
 import io.jenkins.plugins.preemptible.engine.criu.Criu;
 import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
@@ -63,7 +64,17 @@ public final class CompatibilityTable implements BeforeAllCallback {
         ROWS.forEach(r -> rows.put(key(r), r));
         Files.createDirectories(earlier.toAbsolutePath().getParent());
         JSON.writeValue(earlier.toFile(), rows.values());
-        Files.writeString(file, markdown(List.copyOf(rows.values()), machine()));
+        Files.writeString(file, markdown(List.copyOf(rows.values()), machine()) + "\n" + otherSuite(file));
+    }
+
+    // What 'compat --zdtm' writes into the same page.
+    private static String otherSuite(Path file) throws IOException {
+        String begin = MarkedSection.begin("zdtm");
+        String end = MarkedSection.end("zdtm");
+        String old = Files.exists(file) ? Files.readString(file) : "";
+        int from = old.indexOf(begin);
+        int to = old.indexOf(end);
+        return (from >= 0 && to > from ? old.substring(from, to) : begin + "\n") + end + "\n";
     }
 
     private static List<Object> key(Row row) {
