@@ -1,5 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.zdtm;
 
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.core.type.TypeReference;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.SerializationFeature;
 import io.jenkins.plugins.preemptible.engine.Engine;
@@ -26,6 +28,7 @@ import java.util.function.Predicate;
 import java.util.logging.LogManager;
 import java.util.regex.Pattern;
 import java.util.regex.PatternSyntaxException;
+import java.util.stream.Collectors;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -48,6 +51,7 @@ import picocli.CommandLine.Spec;
                 + " has, and asked for its verdict. What does not pass is tried without suspension and by plain criu.")
 final class ZdtmCommand implements Callable<Integer> {
 
+    private static final ObjectMapper JSON = new ObjectMapper().enable(SerializationFeature.INDENT_OUTPUT);
     /** The marks in docs/compatibility.md. */
     private static final String SECTION = "zdtm";
 
@@ -76,7 +80,11 @@ final class ZdtmCommand implements Callable<Integer> {
     @Option(names = "--workers", paramLabel = "N", description = "Tests at a time, 1 to 16; ${DEFAULT-VALUE} by default.")
     private int workers = 2;
 
-    @Option(names = "--json", paramLabel = "FILE", description = "Also writes every result, as JSON.")
+    @Option(
+            names = "--json",
+            paramLabel = "FILE",
+            description = "Also writes every result, as JSON; results of other tests that the file has already stay, and"
+                    + " count.")
     private Path json;
 
     @Option(names = "--write-docs", paramLabel = "PAGE", description = "Also writes the section of this page.")
@@ -123,6 +131,7 @@ final class ZdtmCommand implements Callable<Integer> {
         if (workers < 1 || workers > 16) {
             throw new ParameterException(spec.commandLine(), "--workers takes 1 to 16, not " + workers);
         }
+        keepEarlier(tests);
         Path homes = Files.createTempDirectory(Path.of("/var/tmp"), "preemptible-zdtm-");
         try {
             requireHost(homes);
@@ -142,6 +151,20 @@ final class ZdtmCommand implements Callable<Integer> {
             section.replace(table.markdown());
         }
         return results.stream().anyMatch(r -> r.way() == Way.LOCAL && r.verdict() == Verdict.ERROR) ? 1 : 0;
+    }
+
+    private void keepEarlier(List<ZdtmSuite.Test> tests) throws IOException {
+        if (json == null || !Files.exists(json)) {
+            return;
+        }
+        Set<String> now = tests.stream().map(ZdtmSuite.Test::name).collect(Collectors.toSet());
+        try {
+            JSON.readValue(json.toFile(), new TypeReference<List<ZdtmResult>>() {}).stream()
+                    .filter(r -> !now.contains(r.test()))
+                    .forEach(results::add);
+        } catch (JsonProcessingException e) {
+            throw new ParameterException(spec.commandLine(), json + " is there and holds no results of earlier runs");
+        }
     }
 
     private static void requireHost(Path home) throws IOException {
@@ -204,7 +227,7 @@ final class ZdtmCommand implements Callable<Integer> {
         System.out.printf("%s, %s: %s%s (%.1f s)%n", result.test(), result.way().title, result.verdict().title,
                 result.reason().isEmpty() ? "" : ", " + result.reason(), result.millis() / 1000.0);
         if (json != null) {
-            new ObjectMapper().enable(SerializationFeature.INDENT_OUTPUT).writeValue(json.toFile(), results);
+            JSON.writeValue(json.toFile(), results);
         }
     }
 }

@@ -48,6 +48,9 @@ class ZdtmSuiteTest {
         suite();
         assertEquals(2, ZdtmCommand.run("--zdtm", folder.toString(), "-k", "("));
         assertEquals(2, ZdtmCommand.run("--zdtm", folder.toString(), "-k", "nosuchtest"));
+        Path odd = Files.writeString(folder.resolve("odd.json"), "no results");
+        assertEquals(2, ZdtmCommand.run("--zdtm", folder.toString(), "--json", odd.toString()));
+        assertEquals("no results", Files.readString(odd));
     }
 
     @Test
