@@ -515,6 +515,6 @@ public class Engine {
      * @return what was removed, or would be
      */
     public List<Leftover> clean(boolean dryRun, Duration imageAge) {
-        return new Leftovers(this, Optional.ofNullable(stages)).clean(dryRun, imageAge);
+        return new CleanUp(this, Optional.ofNullable(stages)).clean(dryRun, imageAge);
     }
 }

@@ -133,6 +133,8 @@ class AflCyclesTest {
         all.put("threads", entries(Path.of("/proc/self/task")));
         List<Proc.Stat> below = Proc.tree(ProcessHandle.current().pid());
         all.put("criu processes", below.stream().filter(s -> s.comm().equals("criu")).count());
+        all.put("parents of inits", below.stream()
+                .filter(s -> Proc.arguments(s.pid()).contains("preemptible-restored")).count());
         all.put("zombies", below.stream().filter(Proc.Stat::zombie).count());
         all.put("files", files(bench.folder.resolve("home")));
         all.put("groups", Proc.self("mountinfo").stream()

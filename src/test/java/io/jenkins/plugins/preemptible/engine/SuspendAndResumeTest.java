@@ -127,7 +127,8 @@ class SuspendAndResumeTest {
             List<String> processes = new ArrayList<>();
             // Other stages of this host come and go: what counts is below this JVM.
             for (Proc.Stat s : Proc.tree(ProcessHandle.current().pid())) {
-                if (s.zombie() || s.comm().equals("criu") || s.comm().equals("unshare")) {
+                boolean waits = Proc.arguments(s.pid()).contains("preemptible-restored");
+                if (s.zombie() || waits || s.comm().equals("criu") || s.comm().equals("unshare")) {
                     // A short-lived zombie is no leak: only those that stay count.
                     if (!s.zombie() || staysZombie(s)) {
                         processes.add(s.comm() + s.state());

@@ -37,7 +37,7 @@ import java.util.stream.Stream;
  *
  * @param stages empty for an engine that has every verb done by somebody with more rights
  */
-record Leftovers(Engine engine, Optional<Stages> stages) {
+record CleanUp(Engine engine, Optional<Stages> stages) {
 
     private static final Set<State> OVER = EnumSet.of(State.ENDED, State.FAILED, State.KILLED);
     private static final Duration SETTLED = Duration.ofMinutes(1);
