@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.engine;
 
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import io.jenkins.plugins.preemptible.engine.trial.TrialResult;
 import java.util.List;
 
 /**
@@ -14,7 +15,9 @@ import java.util.List;
  *
  * @param imageId by which the image can be told from every other
  * @param parentId of the full image that it refers to, which has to be kept; null for a full image
+ * @param trial whether the image was restored beside the frozen tree; never {@code FAILED}, for which there is no image
  * @param skipped preserved paths that were not packed: missing ones, sockets, devices, other file systems
+ * @param trial whether the image was restored beside the frozen tree; never a failure, after which there is no image
  */
 public record Checkpoint(
         StageId id,
@@ -26,7 +29,8 @@ public record Checkpoint(
         int processes,
         String imageId,
         String parentId,
-        List<String> skipped) {
+        List<String> skipped,
+        TrialResult trial) {
 
     public Checkpoint {
         skipped = List.copyOf(skipped);

@@ -7,6 +7,7 @@ import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
 import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
+import io.jenkins.plugins.preemptible.engine.trial.ImageTrial;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -21,7 +22,7 @@ import java.util.logging.Logger;
  *
  * <ol>
  *   <li>{@link #commit}: the archive is safe, so the tree is killed; nothing of it ran since the freeze. CRIU's files
- *       stay for the next resume where there is room.
+ *       stay for the next resume where there is room. It stays frozen where somebody has changed what the image needs.
  *   <li>{@link #thaw}: the image is discarded and the tree runs on. A dump that is still under way, in this process or
  *       another, is asked to end first; nothing is killed for that.
  *   <li>Whoever dumped and died in the middle is no hindrance: the lock is free then, and its criu is waited for.
@@ -49,6 +50,10 @@ final class Conclusion {
             if (!strangers.isEmpty()) {
                 discard(record, tree);
                 throw new SuspendFailedException(FailureReason.ENTERING, "process " + strangers);
+            }
+            Optional<String> change = suspension.changeSinceDump(record.dumped());
+            if (change.isPresent()) {
+                throw new SuspendFailedException(FailureReason.NOT_RESTORABLE, change.get());
             }
             StageRecord after = suspension.change(r -> r.state() == State.KILLED ? r : r.withState(State.SUSPENDED)
                     .withFreezing(null)
@@ -117,7 +122,7 @@ final class Conclusion {
             StageRecord record = suspension.record();
             if (record.state() != State.RUNNING) {
                 refuseUnfrozen(record);
-                endDumper(record);
+                endDumper(folder, record);
                 discard(record, suspension.tree(record));
             }
             return Stages.freezer(record).orElseThrow().pids(record.init()).size();
@@ -190,8 +195,9 @@ final class Conclusion {
                 && Resumption.stamp(Path.of(record.archive())).equals(record.image().archiveStamp());
     }
 
-    /** Ends what somebody left who died while it dumped or packed; the caller holds the lock. */
-    static void endDumper(StageRecord record) throws IOException {
+    /** Ends what somebody left who died while it dumped, tried or packed; the caller holds the lock. */
+    static void endDumper(StageFolder folder, StageRecord record) throws IOException {
+        ImageTrial.clear(folder.trial());
         if (record.freezing() != null && record.freezing().dumper() != null) {
             CriuRun.endGently(record.freezing().dumper(), DUMPER_LIMIT);
         }
@@ -209,7 +215,7 @@ final class Conclusion {
      */
     static void clear(Stages stages, StageFolder folder, StageRecord record) throws IOException {
         try (StageFolder.Held lock = stages.lock(StageId.parse(record.id()))) {
-            endDumper(record);
+            endDumper(folder, record);
             StageFolder.delete(folder.images());
         } catch (EngineException e) {
             LOG.log(Level.FINE, e, () -> "somebody else clears away what is left of " + record.id());

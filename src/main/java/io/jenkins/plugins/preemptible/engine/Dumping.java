@@ -6,6 +6,7 @@ import io.jenkins.plugins.preemptible.engine.criu.CriuRun;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.criu.TaskTraits;
 import io.jenkins.plugins.preemptible.engine.fixup.ImageFixups;
+import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.host.HostProbe;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
@@ -19,6 +20,9 @@ import io.jenkins.plugins.preemptible.engine.stage.Mounts;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
 import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
+import io.jenkins.plugins.preemptible.engine.trial.ImageTrial;
+import io.jenkins.plugins.preemptible.engine.trial.RunningTrial;
+import io.jenkins.plugins.preemptible.engine.trial.TrialResult;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -33,7 +37,8 @@ import java.util.Optional;
  *
  * <ol>
  *   <li>Both run at idle priority when the executor was given away at the freeze, else at that of the caller.
- *   <li>CRIU's files stay in the stage's folder until {@link Conclusion} decides about them.
+ *   <li>CRIU's files stay in the stage's folder until {@link Conclusion} decides about them. While they are packed, they
+ *       are tried ({@link ImageTrial}): what cannot be restored is never sealed.
  *   <li>Any failure, and a thaw or a kill that comes meanwhile, leaves no file, and the tree frozen or running as the
  *       caller wants it.
  * </ol>
@@ -66,7 +71,7 @@ final class Dumping {
             }
             FrozenTree tree = suspension.tree(record);
             try {
-                Conclusion.endDumper(record);
+                Conclusion.endDumper(folder, record);
                 requireFolder(target);
                 Criu criu = suspension.usableCriu();
                 suspension.change(r -> r.withArchive(target.toString(), null));
@@ -160,8 +165,13 @@ final class Dumping {
                         .withMounts(mounts)
                         .withImage(image)
                         .withSuspensions(record.suspensions() + 1));
-        ImageArchive.Written written = new Packing(archive, idle, this::cancelled).run(givenUp ->
-                ImageArchive.write(request(record, archive, key, timed, extent).unless(givenUp)));
+        ImageArchive.Written written;
+        TrialResult tried;
+        try (RunningTrial trial = begin(record, criu, mounts)) {
+            written = pack(archive, idle, trial, givenUp ->
+                    ImageArchive.write(request(record, archive, key, timed, extent).unless(givenUp)));
+            tried = requireRestorable(archive, trial, tree);
+        }
         seal(archive, new StageRecord.Image(image.createdAt(), Resumption.stamp(archive), tree.size()), tree);
         return new Checkpoint(
                 suspension.id(),
@@ -173,7 +183,65 @@ final class Dumping {
                 tree.size(),
                 written.imageId(),
                 written.parentId(),
-                written.skipped());
+                written.skipped(),
+                tried);
+    }
+
+    private RunningTrial begin(StageRecord record, Criu criu, List<String> mounts) {
+        return RunningTrial.begin(
+                new ImageTrial.Subject(
+                        suspension.id(),
+                        folder.images(),
+                        folder.trial(),
+                        folder.logs(),
+                        folder.tools(),
+                        criu.program(),
+                        record.options(),
+                        mounts,
+                        suspension.stages().freezers() != FreezerKind.HELPER),
+                this::cancelled);
+    }
+
+    private <T> T pack(Path archive, boolean idle, RunningTrial trial, Packing.Task<T> task) throws IOException {
+        try {
+            // What cannot be restored need not be packed.
+            return new Packing(archive, idle, () -> cancelled() || trial.failed()).run(task);
+        } catch (SuspendFailedException e) {
+            throw trial.failed() ? notRestorable(trial) : e;
+        }
+    }
+
+    /** @throws SuspendFailedException {@link FailureReason#NOT_RESTORABLE}; there is no archive then */
+    private TrialResult requireRestorable(Path archive, RunningTrial trial, List<Proc.Stat> tree) throws IOException {
+        SuspendFailedException why;
+        try {
+            TrialResult result = trial.result();
+            if (trial.failed()) {
+                why = notRestorable(trial);
+            } else {
+                Optional<String> change =
+                        suspension.changeSinceDump(tree.stream().map(Proc.Stat::pid).toList());
+                if (change.isEmpty()) {
+                    return result;
+                }
+                why = new SuspendFailedException(FailureReason.NOT_RESTORABLE, change.get());
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            why = new SuspendFailedException(FailureReason.GOES_ON, null);
+        }
+        Files.deleteIfExists(archive);
+        throw why;
+    }
+
+    private static SuspendFailedException notRestorable(RunningTrial trial) {
+        try {
+            TrialResult result = trial.result();
+            return new SuspendFailedException(FailureReason.NOT_RESTORABLE, result.why(), result.criuLines(), null);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return new SuspendFailedException(FailureReason.GOES_ON, null);
+        }
     }
 
     private void seal(Path archive, StageRecord.Image sealed, List<Proc.Stat> tree) throws IOException {

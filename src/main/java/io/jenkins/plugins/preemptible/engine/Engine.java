@@ -341,7 +341,7 @@ public class Engine {
      * @param ifFails what becomes of the stage then; no file is left in either case
      * @throws SuspendFailedException with the reason; {@link FailureReason#GOES_ON} when it was thawed meanwhile,
      *     {@link FailureReason#NO_CHECKPOINT} when it is not frozen, {@link FailureReason#MEMORY_ONLY} when this engine
-     *     makes no images
+     *     makes no images, {@link FailureReason#NOT_RESTORABLE} when the trial of the image failed
      * @throws EngineException {@link FailureReason#UNKNOWN_STAGE}
      */
     public Checkpoint dump(StageId id, Path archive, ImageKey key, IfDumpFails ifFails) {
@@ -363,8 +363,9 @@ public class Engine {
      * Kills the frozen tree of a stage whose image is sealed. Its state is then {@link State#SUSPENDED}. CRIU's files
      * stay for the next resume on this host when there is room for them.
      *
-     * @throws SuspendFailedException {@link FailureReason#NO_CHECKPOINT}, {@link FailureReason#IMAGE_MISSING} (still
-     *     frozen), or {@link FailureReason#ENTERING} when a process came in after the dump (the stage runs on then, and
+     * @throws SuspendFailedException {@link FailureReason#NO_CHECKPOINT}; {@link FailureReason#IMAGE_MISSING} or
+     *     {@link FailureReason#NOT_RESTORABLE}, when somebody has changed a file that the stage has open for instance (still
+     *     frozen); or {@link FailureReason#ENTERING} when a process came in after the dump (the stage runs on then, and
      *     the archive is removed)
      */
     public void commit(StageId id) {

@@ -4,16 +4,20 @@ import io.jenkins.plugins.preemptible.engine.criu.Criu;
 import io.jenkins.plugins.preemptible.engine.criu.CriuException;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
+import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.image.ImageException;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
 import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
+import io.jenkins.plugins.preemptible.engine.trial.ChangeSinceDump;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 import java.util.function.UnaryOperator;
 
 /**
@@ -78,6 +82,16 @@ record Suspension(Stages stages, StageId id) {
                     ? new SuspendFailedException(FailureReason.CRIU_MISSING, null)
                     : new SuspendFailedException(FailureReason.CRIU_UNUSABLE, installed.toString());
         });
+    }
+
+    /**
+     * What others have changed since the dump, so that the image cannot be restored any more; empty for images of the
+     * privileged part, which this process may not compare.
+     */
+    Optional<String> changeSinceDump(List<Long> dumped) throws IOException {
+        return stages.freezers() == FreezerKind.HELPER || !Files.isDirectory(folder().images())
+                ? Optional.empty()
+                : ChangeSinceDump.find(folder().images(), dumped);
     }
 
     /** Any failure of a step in the engine's words. */

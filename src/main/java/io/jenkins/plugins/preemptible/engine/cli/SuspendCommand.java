@@ -169,6 +169,9 @@ final class SuspendCommand implements Callable<Integer> {
         json.put("image_id", checkpoint.imageId());
         json.put("parent_id", checkpoint.parentId());
         json.put("skipped", checkpoint.skipped());
+        json.put("trial", checkpoint.trial().verdict());
+        json.put("trial_ms", checkpoint.trial().millis());
+        json.put("trial_reason", checkpoint.trial().why());
         context.printJson(json);
     }
 }

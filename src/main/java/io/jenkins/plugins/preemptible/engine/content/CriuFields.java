@@ -118,7 +118,7 @@ public final class CriuFields {
     public static final class Vma {
         public static final int START = 1;
         public static final int END = 2;
-        static final int SHARED_ID = 4;
+        public static final int SHARED_ID = 4;
         public static final int PROTECTION = 5;
         public static final int STATUS = 7;
 
@@ -126,8 +126,8 @@ public final class CriuFields {
     }
 
     /** {@code pagemap_head}, the first entry of a pagemap. */
-    static final class PagemapHead {
-        static final int PAGES_ID = 1;
+    public static final class PagemapHead {
+        public static final int PAGES_ID = 1;
 
         private PagemapHead() {}
     }
@@ -136,12 +136,12 @@ public final class CriuFields {
     public static final class Pagemap {
         public static final int ADDRESS = 1;
         public static final int PAGES_32 = 2;
-        static final int IN_PARENT = 3;
-        static final int FLAGS = 4;
+        public static final int IN_PARENT = 3;
+        public static final int FLAGS = 4;
         public static final int PAGES = 5;
 
         /** Of {@link #FLAGS}: the pages lie in the image's pages file. */
-        static final int PRESENT = 1 << 2;
+        public static final int PRESENT = 1 << 2;
 
         private Pagemap() {}
     }
@@ -157,9 +157,10 @@ public final class CriuFields {
     }
 
     /** {@code file_entry}. */
-    static final class FileEntry {
-        static final int TYPE = 1;
+    public static final class FileEntry {
+        public static final int TYPE = 1;
         static final int ID = 2;
+        public static final int INET_SOCKET = 4;
 
         private FileEntry() {}
     }
@@ -184,7 +185,7 @@ public final class CriuFields {
     }
 
     /** {@code inet_sk_entry}. */
-    static final class InetSocket {
+    public static final class InetSocket {
         static final int INODE = 2;
         static final int FAMILY = 3;
         static final int TYPE = 4;
@@ -194,6 +195,11 @@ public final class CriuFields {
         static final int PEER_PORT = 8;
         static final int SOURCE_ADDRESS = 11;
         static final int PEER_ADDRESS = 12;
+        public static final int OPTIONS = 14;
+        public static final int INTERFACE = 17;
+
+        /** Of {@link #OPTIONS}, {@code sk_opts_entry}: the interface of SO_BINDTODEVICE. */
+        public static final int BOUND_DEVICE = 15;
 
         private InetSocket() {}
     }
@@ -284,9 +290,10 @@ public final class CriuFields {
     }
 
     /** {@code ghost_file_entry}. */
-    static final class Ghost {
+    public static final class Ghost {
         static final int MODE = 3;
-        static final int SIZE = 10;
+        public static final int CHUNKS = 9;
+        public static final int SIZE = 10;
 
         private Ghost() {}
     }

@@ -45,7 +45,8 @@ public record CriuOptions(boolean tcpEstablished, boolean tcpClose, boolean link
         return options;
     }
 
-    List<String> forRestore() {
+    /** What a restore, or a trial of it, is given. */
+    public List<String> forRestore() {
         // A dump takes a closed connection without any option, a restore does not.
         return List.of(tcpClose ? "--tcp-close" : "--tcp-established");
     }

@@ -142,7 +142,10 @@ public enum FailureReason {
                     + " with CRIU, and without PREEMPTIBLE_CHECKPOINTS=off; let an agent be root only where all its jobs are"
                     + " trusted", true),
     MEMORY_SHORT("The host has less free memory than the floor and keeps suspended stages in memory only",
-            "Free some memory, or lower the floor");
+            "Free some memory, or lower the floor"),
+    NOT_RESTORABLE("The image of the stage was tried beside its frozen processes and cannot be restored, so they were not killed",
+            "Nothing of the stage is lost: it goes on from memory. Until it does, do not restart its host; the line of CRIU says"
+                    + " what to avoid");
 
     private final String sentence;
     private final String remedy;

@@ -83,6 +83,16 @@ public final class StageFolder {
         return path.resolve("criu");
     }
 
+    /** What a trial of the image makes for itself; not there otherwise. */
+    public Path trial() {
+        return path.resolve("trial");
+    }
+
+    /** Programs that come first on CRIU's PATH. */
+    public Path tools() {
+        return path.resolve("tools");
+    }
+
     /** An empty folder on which a restore mounts the root that it builds the stage's mount namespace from. */
     public Path root() {
         return path.resolve("root");

@@ -1,0 +1,139 @@
+package io.jenkins.plugins.preemptible.engine.trial;
+
+import io.jenkins.plugins.preemptible.engine.content.ContentReader;
+import io.jenkins.plugins.preemptible.engine.content.FileContent;
+import io.jenkins.plugins.preemptible.engine.content.FileKind;
+import io.jenkins.plugins.preemptible.engine.content.ImageContent;
+import io.jenkins.plugins.preemptible.engine.content.SocketContent;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.stream.Collectors;
+
+/**
+ * What others have changed on the host since an image was made, so that it cannot be restored any more.
+ *
+ * <ol>
+ *   <li>A file that the stage has open is gone, or has another size: CRIU refuses it then.
+ *   <li>A port that the stage has bound and does not listen on yet is listened on by somebody else, which the kernel
+ *       allows where both set SO_REUSEADDR. All other ports the frozen tree itself keeps from others.
+ *   <li>A terminal of the stage has been opened by a process outside: its number would stay taken.
+ * </ol>
+ *
+ * Reads only. The frozen tree has to be there.
+ */
+public final class ChangeSinceDump {
+
+    private static final String LISTENS = "0A";
+
+    private ChangeSinceDump() {}
+
+    /**
+     * The first change that is found, for people, without the final stop.
+     *
+     * @param images the image
+     * @param pids the frozen processes, the init first
+     */
+    public static Optional<String> find(Path images, List<Long> pids) throws IOException {
+        ImageContent content = ContentReader.ofFolderWithoutPages(images);
+        Optional<String> file = file(content, pids.get(0));
+        if (file.isPresent()) {
+            return file;
+        }
+        Optional<String> port = port(content);
+        return port.isPresent() ? port : terminal(content, pids);
+    }
+
+    private static Optional<String> file(ImageContent content, long init) {
+        Set<Long> deleted =
+                content.deletedFiles().stream().map(ImageContent.DeletedFile::fileId).collect(Collectors.toSet());
+        for (FileContent file : content.files()) {
+            // The size is told of regular files only, and of those that others may append to it is not.
+            if (file.kind() != FileKind.FILE || file.size() == null || deleted.contains(file.id())) {
+                continue;
+            }
+            try {
+                Path path = Path.of("/proc/" + init + "/root" + file.name());
+                if (!Files.exists(path, LinkOption.NOFOLLOW_LINKS)) {
+                    return Optional.of("the file " + file.name() + " is gone");
+                }
+                if (Files.isRegularFile(path, LinkOption.NOFOLLOW_LINKS) && Files.size(path) != file.size()) {
+                    return Optional.of("the size of " + file.name() + " has changed from " + file.size() + " to "
+                            + Files.size(path) + " bytes");
+                }
+            } catch (IOException | InvalidPathException e) {
+                // What cannot be told is left to the restore.
+            }
+        }
+        return Optional.empty();
+    }
+
+    private static Optional<String> port(ImageContent content) throws IOException {
+        Set<String> bound = content.sockets().stream()
+                .filter(s -> s.kind() == FileKind.INET_SOCKET && s.type().equals("stream"))
+                .filter(s -> s.state().equals("CLOSED") && s.peer().isEmpty())
+                .map(SocketContent::local)
+                .map(l -> l.substring(l.lastIndexOf(':') + 1))
+                .filter(p -> p.matches("[1-9]\\d*"))
+                .collect(Collectors.toSet());
+        if (bound.isEmpty()) {
+            return Optional.empty();
+        }
+        for (String table : List.of("tcp", "tcp6")) {
+            Path file = Path.of("/proc/net", table);
+            for (String line : Files.exists(file) ? Files.readAllLines(file) : List.<String>of()) {
+                String[] fields = line.trim().split(" +");
+                if (fields.length < 4 || !fields[3].equals(LISTENS)) {
+                    continue;
+                }
+                String port = Integer.toString(Integer.parseInt(fields[1].substring(fields[1].indexOf(':') + 1), 16));
+                if (bound.contains(port)) {
+                    return Optional.of("somebody else listens on port " + port);
+                }
+            }
+        }
+        return Optional.empty();
+    }
+
+    private static Optional<String> terminal(ImageContent content, List<Long> pids) throws IOException {
+        if (content.files().stream().noneMatch(f -> f.kind() == FileKind.TERMINAL)) {
+            return Optional.empty();
+        }
+        Set<Object> own = new HashSet<>();
+        for (long pid : pids) {
+            own.addAll(terminals(pid));
+        }
+        try (var all = Files.newDirectoryStream(Path.of("/proc"), "[0-9]*")) {
+            for (Path process : all) {
+                long pid = Long.parseLong(process.getFileName().toString());
+                if (!own.isEmpty() && !pids.contains(pid) && terminals(pid).stream().anyMatch(own::contains)) {
+                    String comm = Files.readString(process.resolve("comm"), StandardCharsets.ISO_8859_1).trim();
+                    return Optional.of("the process " + pid + " " + comm + " has opened a terminal of the stage");
+                }
+            }
+        }
+        return Optional.empty();
+    }
+
+    /** The slaves that a process has open, each by its file system and inode. */
+    private static Set<Object> terminals(long pid) {
+        Set<Object> found = new HashSet<>();
+        try (var open = Files.newDirectoryStream(Path.of("/proc/" + pid + "/fd"))) {
+            for (Path each : open) {
+                if (Files.readSymbolicLink(each).toString().matches("/dev/pts/\\d+")) {
+                    found.add(Files.readAttributes(each, "unix:dev,ino"));
+                }
+            }
+        } catch (IOException | java.nio.file.DirectoryIteratorException e) {
+            // It has ended, or closed it meanwhile.
+        }
+        return found;
+    }
+}

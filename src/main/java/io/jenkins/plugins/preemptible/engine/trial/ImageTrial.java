@@ -1,0 +1,153 @@
+package io.jenkins.plugins.preemptible.engine.trial;
+
+import io.jenkins.plugins.preemptible.engine.content.ContentReader;
+import io.jenkins.plugins.preemptible.engine.content.FileKind;
+import io.jenkins.plugins.preemptible.engine.content.ImageContent;
+import io.jenkins.plugins.preemptible.engine.criu.CriuOptions;
+import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
+import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
+import io.jenkins.plugins.preemptible.engine.host.HostMemory;
+import io.jenkins.plugins.preemptible.engine.host.HostTool;
+import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
+import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.BooleanSupplier;
+
+/**
+ * Tries whether an image comes back.
+ *
+ * <ol>
+ *   <li>The image is restored without its pages. Passed: it comes back.
+ *   <li>Failed: it is restored once more with its pages, which some need (Valgrind), and only that verdict counts.
+ *   <li>What cannot be tried here, and a trial that somebody killed, is no failure: {@link TrialVerdict#NOT_TRIED}.
+ * </ol>
+ *
+ * Changes nothing but its own folder, which is gone afterwards. Memory is not compared: the image's seal covers it.
+ */
+public final class ImageTrial {
+
+    /** The environment variable of the engine's own process that switches trials off: {@code off}. */
+    static final String SETTING = "PREEMPTIBLE_TRIAL";
+
+    /** Where the location of the trial's control group is noted while there is one. */
+    static final String GROUP = "group";
+
+    private static final Duration LIMIT = Duration.ofSeconds(10);
+    private static final long BYTES_PER_SECOND = 100_000_000;
+
+    /**
+     * What is tried, with what.
+     *
+     * @param images CRIU's files, which nobody changes meanwhile
+     * @param folder made for the trial, and removed; its parent exists
+     * @param logs where CRIU's log goes, as {@code trial.log}
+     * @param tools the folder that comes first on CRIU's PATH
+     * @param criu the program
+     * @param mounts the mount points of the host that the image refers to
+     * @param asRoot whether this process runs CRIU itself
+     */
+    public record Subject(
+            StageId id,
+            Path images,
+            Path folder,
+            Path logs,
+            Path tools,
+            Path criu,
+            CriuOptions options,
+            List<String> mounts,
+            boolean asRoot) {
+
+        public Subject {
+            mounts = List.copyOf(mounts);
+        }
+    }
+
+    private final Subject subject;
+    private final BooleanSupplier cancelled;
+
+    private ImageTrial(Subject subject, BooleanSupplier cancelled) {
+        this.subject = subject;
+        this.cancelled = cancelled;
+    }
+
+    /**
+     * Tries it; blocks until nothing of the trial is left.
+     *
+     * @param cancelled asked again and again; true ends it
+     */
+    static TrialResult run(Subject subject, BooleanSupplier cancelled) {
+        long begun = System.nanoTime();
+        TrialResult result = new ImageTrial(subject, cancelled).run(System.getenv());
+        return result.after(Duration.ofNanos(System.nanoTime() - begun).toMillis());
+    }
+
+    private TrialResult run(Map<String, String> environment) {
+        try {
+            if ("off".equals(environment.get(SETTING)) || "off".equals(System.getProperty(SETTING))) {
+                throw new UntriableException(SETTING + "=off");
+            }
+            if (!subject.asRoot()) {
+                throw new UntriableException("the privileged part makes no trials");
+            }
+            if (HostTool.find("ip").isEmpty()) {
+                throw new UntriableException("ip of iproute2 is not on this host");
+            }
+            clear(subject.folder());
+            Files.createDirectory(
+                    subject.folder(),
+                    PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+            return tried();
+        } catch (UntriableException e) {
+            return TrialResult.notTried(e.getMessage());
+        } catch (IOException e) {
+            return TrialResult.notTried(e.toString());
+        } finally {
+            try {
+                clear(subject.folder());
+            } catch (IOException e) {
+                // The next verb of the stage clears it away.
+            }
+        }
+    }
+
+    private TrialResult tried() throws IOException, UntriableException {
+        ImageContent content = ContentReader.ofFolderWithoutPages(subject.images());
+        if (content.sockets().stream().anyMatch(s -> s.kind() == FileKind.PACKET_SOCKET)) {
+            throw new UntriableException("a packet socket needs the host's own interfaces");
+        }
+        Path stripped = Files.createDirectory(subject.folder().resolve("image"));
+        Set<Long> sharedFiles = StrippedImage.make(subject.images(), stripped, "/tmp/full");
+        TrialMounts mounts = TrialMounts.of(content, subject.mounts(), sharedFiles);
+        ScratchNetwork network = ScratchNetwork.of(subject.images());
+        long bytes = content.parts().stream().mapToLong(ImageContent.Part::bytes).sum();
+        Duration limit = LIMIT.plusSeconds(bytes / BYTES_PER_SECOND);
+        TrialResult first = new TrialRun(subject, subject.folder(), stripped, mounts, network).run(limit, 0, cancelled);
+        if (first.verdict() != TrialVerdict.FAILED || HostMemory.now().availableBytes() / 2 < bytes) {
+            return first;
+        }
+        long deleted = content.deletedFiles().stream().mapToLong(ImageContent.DeletedFile::bytes).sum();
+        return new TrialRun(subject, subject.folder(), subject.images(), mounts, network).run(limit, deleted, cancelled);
+    }
+
+    /**
+     * Removes what is left of a trial, its processes first; without effect when nothing is.
+     *
+     * @param folder of the trial
+     */
+    public static void clear(Path folder) throws IOException {
+        Path noted = folder.resolve(GROUP);
+        if (Files.exists(noted)) {
+            Freezer group = FreezerKind.at(Files.readString(noted));
+            group.kill(null);
+            group.remove();
+        }
+        StageFolder.delete(folder);
+    }
+}

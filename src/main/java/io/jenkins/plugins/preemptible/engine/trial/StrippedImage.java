@@ -1,0 +1,184 @@
+package io.jenkins.plugins.preemptible.engine.trial;
+
+import com.google.protobuf.ByteString;
+import com.google.protobuf.UnknownFieldSet;
+import com.google.protobuf.UnknownFieldSet.Field;
+import io.jenkins.plugins.preemptible.engine.content.CriuFields.Ghost;
+import io.jenkins.plugins.preemptible.engine.content.CriuFields.Mm;
+import io.jenkins.plugins.preemptible.engine.content.CriuFields.Pagemap;
+import io.jenkins.plugins.preemptible.engine.content.CriuFields.PagemapHead;
+import io.jenkins.plugins.preemptible.engine.content.CriuFields.Vma;
+import io.jenkins.plugins.preemptible.engine.content.ImageFile;
+import io.jenkins.plugins.preemptible.engine.content.VmaStatus;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * An image without its memory, which a trial restores in constant time.
+ *
+ * <ol>
+ *   <li>Of the pages only those of the vDSO are left: CRIU reads its symbols. All other memory is mapped and stays empty.
+ *   <li>Files that travel in the image, deleted ones and those of a tmpfs, keep size and mode and lose their content
+ *       ({@link HollowTar}).
+ *   <li>Everything else is a symbolic link to the image itself: a hard link would change its time of change.
+ * </ol>
+ *
+ * Source: CRIU 4.2.1, {@code criu/pagemap.c}, {@code criu/files-reg.c}.
+ */
+final class StrippedImage {
+
+    private static final long PAGE = 4096;
+    /** Smaller files are not worth a change. */
+    static final long SMALL = 64 * 1024;
+
+    private final Path images;
+    private final Path target;
+    private final Set<Long> sharedFiles = new HashSet<>();
+
+    private record Range(long start, long end) {}
+
+    private StrippedImage(Path images, Path target) {
+        this.images = images;
+        this.target = target;
+    }
+
+    /**
+     * Makes it.
+     *
+     * @param images a dumped image, which is only read
+     * @param target an empty folder
+     * @param seenAt where the trial sees {@code images}
+     * @return the ids of the files that are mapped as shared memory, which CRIU opens for writing
+     */
+    static Set<Long> make(Path images, Path target, String seenAt) throws IOException {
+        StrippedImage stripped = new StrippedImage(images, target);
+        List<Path> files;
+        try (var all = Files.list(images)) {
+            files = all.filter(Files::isRegularFile).toList();
+        }
+        for (Path file : files) {
+            String name = file.getFileName().toString();
+            if (!stripped.strip(name)) {
+                Files.createSymbolicLink(target.resolve(name), Path.of(seenAt, name));
+            }
+        }
+        return Set.copyOf(stripped.sharedFiles);
+    }
+
+    private boolean strip(String name) throws IOException {
+        if (name.startsWith("pages-")) {
+            // Made with its pagemap.
+            return true;
+        }
+        if (name.startsWith("pagemap-")) {
+            Path mm = images.resolve(name.replaceFirst("^pagemap-", "mm-"));
+            stripPages(name, Files.exists(mm) ? vdso(mm) : List.of());
+            return true;
+        }
+        boolean large = Files.size(images.resolve(name)) > SMALL;
+        if (large && name.startsWith("ghost-file-")) {
+            return stripGhost(name);
+        }
+        return large && name.matches("tmpfs-.*\\.tar\\.gz\\.img")
+                && HollowTar.make(images.resolve(name), target.resolve(name));
+    }
+
+    private List<Range> vdso(Path mm) throws IOException {
+        List<Range> vdso = new ArrayList<>();
+        for (UnknownFieldSet entry : ImageFile.parse(mm.getFileName().toString(), Files.readAllBytes(mm)).entries()) {
+            for (ByteString each : entry.getField(Mm.VMAS).getLengthDelimitedList()) {
+                UnknownFieldSet vma = UnknownFieldSet.parseFrom(each);
+                long status = number(vma, Vma.STATUS);
+                if ((status & VmaStatus.VDSO) != 0) {
+                    vdso.add(new Range(number(vma, Vma.START), number(vma, Vma.END)));
+                }
+                if ((status & VmaStatus.FILE_SHARED) != 0) {
+                    sharedFiles.add(number(vma, Vma.SHARED_ID));
+                }
+            }
+        }
+        return vdso;
+    }
+
+    private void stripPages(String name, List<Range> kept) throws IOException {
+        ImageFile pagemap = ImageFile.parse(name, Files.readAllBytes(images.resolve(name)));
+        if (pagemap.entries().isEmpty()) {
+            throw new IOException(name + " has no head");
+        }
+        UnknownFieldSet head = pagemap.entries().get(0);
+        String pages = "pages-" + number(head, PagemapHead.PAGES_ID) + ".img";
+        List<UnknownFieldSet> entries = new ArrayList<>(List.of(head));
+        long offset = 0;
+        try (FileChannel from = FileChannel.open(images.resolve(pages));
+                FileChannel to = FileChannel.open(
+                        target.resolve(pages), StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
+            for (UnknownFieldSet entry : pagemap.entries().subList(1, pagemap.entries().size())) {
+                int count = entry.hasField(Pagemap.PAGES) ? Pagemap.PAGES : Pagemap.PAGES_32;
+                long start = number(entry, Pagemap.ADDRESS);
+                long end = start + number(entry, count) * PAGE;
+                if (!present(entry)) {
+                    continue;
+                }
+                for (Range range : kept) {
+                    long first = Math.max(start, range.start());
+                    long last = Math.min(end, range.end());
+                    if (first < last) {
+                        from.transferTo(offset + first - start, last - first, to);
+                        entries.add(entry.toBuilder()
+                                .addField(Pagemap.ADDRESS, field(first))
+                                .addField(count, field((last - first) / PAGE))
+                                .build());
+                    }
+                }
+                offset += end - start;
+            }
+        }
+        Files.write(target.resolve(name), pagemap.withEntries(entries).bytes());
+    }
+
+    private static boolean present(UnknownFieldSet entry) {
+        return entry.hasField(Pagemap.FLAGS)
+                ? (number(entry, Pagemap.FLAGS) & Pagemap.PRESENT) != 0
+                : number(entry, Pagemap.IN_PARENT) == 0;
+    }
+
+    // In chunks, of which there is none: CRIU makes a file of that size without content.
+    private boolean stripGhost(String name) throws IOException {
+        byte[] start;
+        try (InputStream in = Files.newInputStream(images.resolve(name))) {
+            start = in.readNBytes((int) SMALL);
+        }
+        ByteBuffer buffer = ByteBuffer.wrap(start).order(ByteOrder.LITTLE_ENDIAN);
+        int entryEnd = 3 * Integer.BYTES + buffer.getInt(2 * Integer.BYTES);
+        if (entryEnd < 0 || entryEnd > start.length) {
+            return false;
+        }
+        ImageFile ghost = ImageFile.parse(name, java.util.Arrays.copyOf(start, entryEnd));
+        UnknownFieldSet entry = ghost.entries().get(0);
+        if (!entry.hasField(Ghost.SIZE)) {
+            return false;
+        }
+        UnknownFieldSet hollow = entry.toBuilder().addField(Ghost.CHUNKS, field(1)).build();
+        Files.write(target.resolve(name), ghost.withEntries(List.of(hollow)).bytes());
+        return true;
+    }
+
+    private static Field field(long value) {
+        return Field.newBuilder().addVarint(value).build();
+    }
+
+    private static long number(UnknownFieldSet message, int field) {
+        List<Long> values = message.getField(field).getVarintList();
+        return values.isEmpty() ? 0 : values.get(values.size() - 1);
+    }
+}

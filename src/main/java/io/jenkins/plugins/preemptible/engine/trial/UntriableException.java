@@ -1,0 +1,11 @@
+package io.jenkins.plugins.preemptible.engine.trial;
+
+/** A trial cannot be made here; its message says why, without the final stop. */
+final class UntriableException extends Exception {
+
+    private static final long serialVersionUID = 1L;
+
+    UntriableException(String why) {
+        super(why);
+    }
+}

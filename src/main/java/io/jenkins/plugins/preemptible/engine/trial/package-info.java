@@ -1,0 +1,15 @@
+/**
+ * Shows that an image comes back before the frozen tree that it is of is killed.
+ *
+ * <ol>
+ *   <li>{@link io.jenkins.plugins.preemptible.engine.trial.ImageTrial} restores the image a second time, beside the frozen
+ *       tree, and ends the restore before one instruction of it runs.
+ *   <li>The restore has namespaces and a control group of its own, and overlays over the host's file systems: it changes
+ *       no file, socket, FIFO, lock or terminal of anybody.
+ *   <li>The pages are left out, so that the memory's size does not count; what fails without them is tried with them.
+ *   <li>{@link io.jenkins.plugins.preemptible.engine.trial.ChangeSinceDump} looks for what others have changed since.
+ * </ol>
+ *
+ * Only for images that this process's own CRIU made as root. docs/trial.md has the measurements.
+ */
+package io.jenkins.plugins.preemptible.engine.trial;

@@ -1,0 +1,64 @@
+# Restores an image for a trial, in mount and network namespaces of its own, which vanish with it. Exit code 125: it cannot be made.
+# All of it is on /tmp at last, where criu makes folders that an aborted restore leaves; built on a folder that is everywhere
+# and not needed meanwhile, since what it is built from may lie below /tmp.
+# Arguments: cgroup.procs file, image folder, folder of the image to restore, log folder, tools folder, size of what is written,
+#   lines for ip that have to work, lines that may fail, 'pts' or '',
+#   number of overlays, their mount points, number of bound mounts, their mount points,
+#   number of stand-ins, for each: path, size;
+#   criu and its arguments
+join=$1 full=$2 image=$3 logs=$4 tools=$5 size=$6 needed=$7 wanted=$8 pts=$9
+shift 9
+fail() { echo "preemptible: $1" >&2; exit 125; }
+tool() { PATH="$PATH:/usr/sbin:/usr/bin:/sbin:/bin" "$@"; }
+overlay() {
+  tool mkdir -p "$2/upper" "$2/work" "$2/root" && tool mount -t overlay \
+    -o "lowerdir=$1,upperdir=$2/upper,workdir=$2/work,index=off,metacopy=off,redirect_dir=off" preemptible "$2/root" \
+    || fail "no overlay can be mounted over $1"
+}
+echo 0 > "$join" || fail "cannot join the control group $join"
+{ echo 1000 > /proc/self/oom_score_adj; } 2>/dev/null
+tool mount -t tmpfs -o "mode=700,size=$size" preemptible /sys || fail "cannot mount a tmpfs"
+tool mkdir /sys/full /sys/image /sys/logs /sys/tools /sys/empty /sys/overlay /sys/bound || fail "cannot write to a tmpfs"
+tool mount --bind "$full" /sys/full && tool mount -o remount,bind,ro /sys/full && tool mount --bind "$image" /sys/image \
+  && tool mount -o remount,bind,ro /sys/image && tool mount --bind "$logs" /sys/logs && tool mount --bind "$tools" /sys/tools \
+  || fail "cannot bind the image"
+overlay / /sys/overlay/root
+number=0 count=$1
+shift
+while [ "$number" -lt "$count" ]; do
+  overlay "$1" "/sys/overlay/$number"
+  number=$((number + 1))
+  shift
+done
+number=0 count=$1
+shift
+while [ "$number" -lt "$count" ]; do
+  if [ -d "$1" ]; then tool mkdir "/sys/bound/$number"; else : > "/sys/bound/$number"; fi
+  tool mount --bind "$1" "/sys/bound/$number" || fail "cannot bind $1"
+  number=$((number + 1))
+  shift
+done
+if [ -n "$pts" ]; then
+  tool mkdir /sys/pts && tool mount -t devpts -o newinstance,ptmxmode=0666,mode=620 devpts /sys/pts \
+    || fail "cannot mount a devpts"
+fi
+printf '#!/bin/sh\n[ "$CRTOOLS_SCRIPT_ACTION" != post-restore ]\n' > /sys/end && tool chmod 700 /sys/end \
+  || fail "cannot write to a tmpfs"
+tool mount --move /sys /tmp || fail "cannot mount on /tmp"
+count=$1
+shift
+while [ "$count" -gt 0 ]; do
+  # A link on the way could lead out of the overlay.
+  cd -P -- "${1%/*}" && [ "$(pwd -P)" = "${1%/*}" ] && [ -f "./${1##*/}" ] && [ ! -L "./${1##*/}" ] \
+    || fail "cannot make a stand-in for $1"
+  # Opened to be emptied: the overlay copies the owner and the mode up, and no content.
+  { : > "./${1##*/}" && tool truncate -s "$2" "./${1##*/}"; } || fail "cannot make a stand-in for $1"
+  count=$((count - 1))
+  shift 2
+done
+cd /
+printf %s "$needed" | tool ip -batch - || fail "no network can be made by ip"
+if [ -n "$wanted" ]; then printf %s "$wanted" | tool ip -force -batch - >/dev/null 2>&1; fi
+PATH="/tmp/tools:$PATH:/usr/sbin:/usr/bin:/sbin:/bin"
+export PATH
+exec "$@"
