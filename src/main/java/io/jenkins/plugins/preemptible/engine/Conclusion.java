@@ -51,7 +51,7 @@ final class Conclusion {
                 discard(record, tree);
                 throw new SuspendFailedException(FailureReason.ENTERING, "process " + strangers);
             }
-            Optional<String> change = suspension.changeSinceDump(record.dumped());
+            Optional<String> change = suspension.changeSinceDump(record, record.dumped());
             if (change.isPresent()) {
                 throw new SuspendFailedException(FailureReason.NOT_RESTORABLE, change.get());
             }

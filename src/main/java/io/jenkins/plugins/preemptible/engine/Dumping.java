@@ -170,7 +170,7 @@ final class Dumping {
         try (RunningTrial trial = begin(record, criu, mounts)) {
             written = pack(archive, idle, trial, givenUp ->
                     ImageArchive.write(request(record, archive, key, timed, extent).unless(givenUp)));
-            tried = requireRestorable(archive, trial, tree);
+            tried = requireRestorable(record, archive, trial, tree);
         }
         seal(archive, new StageRecord.Image(image.createdAt(), Resumption.stamp(archive), tree.size()), tree);
         return new Checkpoint(
@@ -212,15 +212,16 @@ final class Dumping {
     }
 
     /** @throws SuspendFailedException {@link FailureReason#NOT_RESTORABLE}; there is no archive then */
-    private TrialResult requireRestorable(Path archive, RunningTrial trial, List<Proc.Stat> tree) throws IOException {
+    private TrialResult requireRestorable(
+            StageRecord record, Path archive, RunningTrial trial, List<Proc.Stat> tree) throws IOException {
         SuspendFailedException why;
         try {
             TrialResult result = trial.result();
             if (trial.failed()) {
                 why = notRestorable(trial);
             } else {
-                Optional<String> change =
-                        suspension.changeSinceDump(tree.stream().map(Proc.Stat::pid).toList());
+                Optional<String> change = suspension.changeSinceDump(
+                        record, tree.stream().map(Proc.Stat::pid).toList());
                 if (change.isEmpty()) {
                     return result;
                 }

@@ -88,10 +88,13 @@ record Suspension(Stages stages, StageId id) {
      * What others have changed since the dump, so that the image cannot be restored any more; empty for images of the
      * privileged part, which this process may not compare.
      */
-    Optional<String> changeSinceDump(List<Long> dumped) throws IOException {
+    Optional<String> changeSinceDump(StageRecord record, List<Long> dumped) throws IOException {
         return stages.freezers() == FreezerKind.HELPER || !Files.isDirectory(folder().images())
                 ? Optional.empty()
-                : ChangeSinceDump.find(folder().images(), dumped);
+                : ChangeSinceDump.find(
+                        folder().images(),
+                        dumped,
+                        record.preserved().stream().map(Path::of).toList());
     }
 
     /** Any failure of a step in the engine's words. */

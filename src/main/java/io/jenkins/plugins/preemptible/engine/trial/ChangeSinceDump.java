@@ -15,6 +15,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 /**
@@ -32,6 +33,8 @@ import java.util.stream.Collectors;
 public final class ChangeSinceDump {
 
     private static final String LISTENS = "0A";
+    /** What is there belongs to the kernel. */
+    private static final Pattern KERNEL = Pattern.compile("(?!/)|/(proc|sys|dev)/");
 
     private ChangeSinceDump() {}
 
@@ -40,10 +43,11 @@ public final class ChangeSinceDump {
      *
      * @param images the image
      * @param pids the frozen processes, the init first
+     * @param preserved paths whose content is put back before a restore
      */
-    public static Optional<String> find(Path images, List<Long> pids) throws IOException {
+    public static Optional<String> find(Path images, List<Long> pids, List<Path> preserved) throws IOException {
         ImageContent content = ContentReader.ofFolderWithoutPages(images);
-        Optional<String> file = file(content, pids.get(0));
+        Optional<String> file = file(content, pids.get(0), preserved);
         if (file.isPresent()) {
             return file;
         }
@@ -51,22 +55,26 @@ public final class ChangeSinceDump {
         return port.isPresent() ? port : terminal(content, pids);
     }
 
-    private static Optional<String> file(ImageContent content, long init) {
+    private static Optional<String> file(ImageContent content, long init, List<Path> preserved) {
         Set<Long> deleted =
                 content.deletedFiles().stream().map(ImageContent.DeletedFile::fileId).collect(Collectors.toSet());
         for (FileContent file : content.files()) {
-            // The size is told of regular files only, and of those that others may append to it is not.
-            if (file.kind() != FileKind.FILE || file.size() == null || deleted.contains(file.id())) {
+            if (file.kind() != FileKind.FILE || deleted.contains(file.id()) || KERNEL.matcher(file.name()).lookingAt()) {
                 continue;
             }
             try {
+                // As the stage sees it; what is preserved is put back before a restore.
                 Path path = Path.of("/proc/" + init + "/root" + file.name());
-                if (!Files.exists(path, LinkOption.NOFOLLOW_LINKS)) {
-                    return Optional.of("the file " + file.name() + " is gone");
+                if (preserved.stream().anyMatch(Path.of(file.name())::startsWith)) {
+                    continue;
                 }
-                if (Files.isRegularFile(path, LinkOption.NOFOLLOW_LINKS) && Files.size(path) != file.size()) {
-                    return Optional.of("the size of " + file.name() + " has changed from " + file.size() + " to "
-                            + Files.size(path) + " bytes");
+                if (!Files.exists(path, LinkOption.NOFOLLOW_LINKS)) {
+                    return Optional.of(file.name() + ", which the stage has open, is gone");
+                }
+                // CRIU tells no size of folders and devices, nor of files that are only appended to.
+                if (file.size() != null && Files.size(path) != file.size()) {
+                    return Optional.of("the size of " + file.name() + ", which the stage has open, has changed from "
+                            + file.size() + " to " + Files.size(path) + " bytes");
                 }
             } catch (IOException | InvalidPathException e) {
                 // What cannot be told is left to the restore.

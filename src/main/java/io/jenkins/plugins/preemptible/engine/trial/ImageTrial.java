@@ -19,6 +19,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.BooleanSupplier;
+import java.util.logging.Level;
+import java.util.logging.Logger;
 
 /**
  * Tries whether an image comes back.
@@ -39,6 +41,7 @@ public final class ImageTrial {
     /** Where the location of the trial's control group is noted while there is one. */
     static final String GROUP = "group";
 
+    private static final Logger LOG = Logger.getLogger(ImageTrial.class.getName());
     private static final Duration LIMIT = Duration.ofSeconds(10);
     private static final long BYTES_PER_SECOND = 100_000_000;
 
@@ -123,7 +126,7 @@ public final class ImageTrial {
             throw new UntriableException("a packet socket needs the host's own interfaces");
         }
         Path stripped = Files.createDirectory(subject.folder().resolve("image"));
-        Set<Long> sharedFiles = StrippedImage.make(subject.images(), stripped, "/tmp/full");
+        Set<Long> sharedFiles = StrippedImage.make(subject.images(), stripped, "../full");
         TrialMounts mounts = TrialMounts.of(content, subject.mounts(), sharedFiles);
         ScratchNetwork network = ScratchNetwork.of(subject.images());
         long bytes = content.parts().stream().mapToLong(ImageContent.Part::bytes).sum();
@@ -132,8 +135,13 @@ public final class ImageTrial {
         if (first.verdict() != TrialVerdict.FAILED || HostMemory.now().availableBytes() / 2 < bytes) {
             return first;
         }
+        LOG.log(Level.FINE, "{0} is tried with its pages, since without them: {1}", new Object[] {
+            subject.images(), first.criuLines()
+        });
         long deleted = content.deletedFiles().stream().mapToLong(ImageContent.DeletedFile::bytes).sum();
-        return new TrialRun(subject, subject.folder(), subject.images(), mounts, network).run(limit, deleted, cancelled);
+        return new TrialRun(subject, subject.folder(), subject.images(), mounts, network)
+                .run(limit, deleted, cancelled)
+                .ofTheWholeImage();
     }
 
     /**

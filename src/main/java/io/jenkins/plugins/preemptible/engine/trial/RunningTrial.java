@@ -30,7 +30,10 @@ public final class RunningTrial implements AutoCloseable {
     private volatile boolean givenUp;
 
     private RunningTrial(ImageTrial.Subject subject, BooleanSupplier cancelled) {
-        trial = new FutureTask<>(() -> ImageTrial.run(subject, () -> givenUp || cancelled.getAsBoolean()));
+        trial = new FutureTask<>(() -> ImageTrial.run(subject, () -> {
+            givenUp = givenUp || cancelled.getAsBoolean();
+            return givenUp;
+        }));
         thread = new Thread(trial, "preemptible-trial");
         thread.setDaemon(true);
     }

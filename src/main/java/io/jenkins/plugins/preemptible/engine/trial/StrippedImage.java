@@ -30,7 +30,8 @@ import java.util.Set;
  *   <li>Of the pages only those of the vDSO are left: CRIU reads its symbols. All other memory is mapped and stays empty.
  *   <li>Files that travel in the image, deleted ones and those of a tmpfs, keep size and mode and lose their content
  *       ({@link HollowTar}).
- *   <li>Everything else is a symbolic link to the image itself: a hard link would change its time of change.
+ *   <li>Everything else is a symbolic link to the image itself: a hard link would change its time of change. A relative
+ *       one: CRIU also opens files after it has changed its root.
  * </ol>
  *
  * Source: CRIU 4.2.1, {@code criu/pagemap.c}, {@code criu/files-reg.c}.
@@ -57,7 +58,7 @@ final class StrippedImage {
      *
      * @param images a dumped image, which is only read
      * @param target an empty folder
-     * @param seenAt where the trial sees {@code images}
+     * @param seenAt where the trial sees {@code images}, from where it sees {@code target}
      * @return the ids of the files that are mapped as shared memory, which CRIU opens for writing
      */
     static Set<Long> make(Path images, Path target, String seenAt) throws IOException {

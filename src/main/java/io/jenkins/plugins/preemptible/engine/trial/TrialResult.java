@@ -5,29 +5,35 @@ import java.util.List;
 /**
  * What came of one trial.
  *
+ * @param withPages whether it took the whole image, since it failed without the pages
  * @param millis from its begin to the last process gone, at least 0
  * @param why a failure or a trial that was not made, for people, without the final stop; null when it passed
  * @param criuLines CRIU's decisive lines; empty unless it failed
  */
-public record TrialResult(TrialVerdict verdict, long millis, String why, List<String> criuLines) {
+public record TrialResult(
+        TrialVerdict verdict, boolean withPages, long millis, String why, List<String> criuLines) {
 
     public TrialResult {
         criuLines = List.copyOf(criuLines);
     }
 
     static TrialResult passed() {
-        return new TrialResult(TrialVerdict.PASSED, 0, null, List.of());
+        return new TrialResult(TrialVerdict.PASSED, false, 0, null, List.of());
     }
 
     static TrialResult failed(String why, List<String> criuLines) {
-        return new TrialResult(TrialVerdict.FAILED, 0, why, criuLines);
+        return new TrialResult(TrialVerdict.FAILED, false, 0, why, criuLines);
     }
 
     static TrialResult notTried(String why) {
-        return new TrialResult(TrialVerdict.NOT_TRIED, 0, why, List.of());
+        return new TrialResult(TrialVerdict.NOT_TRIED, false, 0, why, List.of());
     }
 
     TrialResult after(long nextMillis) {
-        return new TrialResult(verdict, nextMillis, why, criuLines);
+        return new TrialResult(verdict, withPages, nextMillis, why, criuLines);
+    }
+
+    TrialResult ofTheWholeImage() {
+        return new TrialResult(verdict, true, millis, why, criuLines);
     }
 }
