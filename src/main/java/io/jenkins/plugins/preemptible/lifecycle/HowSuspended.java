@@ -58,7 +58,7 @@ public record HowSuspended(Way way, @CheckForNull String whyNot, boolean through
         return StageRegistry.get().all().stream()
                 .filter(stage -> stage.node.equals(node) && stage.enterCommand != null)
                 .findFirst()
-                .map(stage -> of(stage.memoryOnly, stage.enterCommand()))
+                .map(stage -> of(stage.memoryOnly && !stage.notRestorable, stage.enterCommand()))
                 .orElse(UNKNOWN);
     }
 

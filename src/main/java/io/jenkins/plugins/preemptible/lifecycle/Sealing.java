@@ -29,6 +29,7 @@ import org.jenkinsci.plugins.workflow.steps.FlowInterruptedException;
  *   <li>A failure loses nothing: the stage stays frozen in its agent's memory, and goes on from there when it gets an
  *       executor. It is tried {@value #MOST_ATTEMPTS} times.
  *   <li>A stage that goes on, ends or is aborted meanwhile takes precedence: whoever does that need not wait for this.
+ *   <li>An image that was tried on the agent and cannot be restored is not stored: the stage stays in memory only.
  *   <li>A stage whose agent makes no images is only looked for, after a restart or an outage; nothing is sealed.
  * </ol>
  *
@@ -276,6 +277,9 @@ public final class Sealing {
             if (made.refusal() != null && made.refusal().reason().equals(FailureReason.MEMORY_ONLY.name())) {
                 return inMemoryOnly(stage);
             }
+            if (made.refusal() != null && made.refusal().reason().equals(FailureReason.NOT_RESTORABLE.name())) {
+                return notRestorable(stage, made.refusal());
+            }
             if (made.refusal() != null) {
                 return failed("The image could not be sealed. " + made.refusal().sentence(), made.refusal());
             }
@@ -367,6 +371,21 @@ public final class Sealing {
         return 0;
     }
 
+    /** Its image was tried and would not come back: the frozen processes are all there is of it. */
+    private long notRestorable(StageRecord stage, AgentStage.Refusal why) {
+        StageRecord kept = StageRegistry.get().update(stage.id, s -> {
+            s.memoryOnly = true;
+            s.notRestorable = true;
+            s.imageKey = null;
+        });
+        if (kept != null) {
+            live.sealingFailed();
+            StageLog.refusal(live.context(), "No image is sealed. " + why.sentence(), why.criuLines());
+            StageMarks.sealed(live.context(), kept);
+        }
+        return 0;
+    }
+
     private ArchiveRoom.Shortage missingRoom() throws IOException, InterruptedException {
         return ArchiveRoom.missing(live.context().get(Run.class), dump == null ? 0 : dump.archiveBytes());
     }
@@ -422,7 +441,7 @@ public final class Sealing {
             return;
         }
         live.markAborting();
-        NotSealed cause = new NotSealed(stage.node, stage.memoryOnly);
+        NotSealed cause = new NotSealed(stage.node, stage.memoryOnly && !stage.notRestorable);
         StageLog.line(live.context(), cause.getShortDescription() + ".");
         AbortedStage.endSteps(live.id());
         body.cancel(new FlowInterruptedException(Result.FAILURE, false, cause));

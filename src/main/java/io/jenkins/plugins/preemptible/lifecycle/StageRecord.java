@@ -111,6 +111,12 @@ public final class StageRecord implements Cloneable {
      */
     boolean memoryOnly;
 
+    /**
+     * That is so for its own sake: its image was tried and cannot be restored, while its agent does make images. False in
+     * the records of versions that knew no such thing.
+     */
+    boolean notRestorable;
+
     /** Size of the sealed image, for people. */
     long archiveBytes;
     /** Why it can never be suspended as it is now, in words; null when nothing is known that stands against it. */

@@ -217,6 +217,7 @@ public final class Suspension {
         StageRecord stage = suspended(before, Event.FROZEN, s -> {
             s.frozen = true;
             s.memoryOnly = frozen.memoryOnly();
+            s.notRestorable = false;
             s.imageKey = key;
             s.archiveBytes = 0;
         });
@@ -322,6 +323,7 @@ public final class Suspension {
         StageRecord stage = suspended(before, Event.DUMPED, s -> {
             s.frozen = false;
             s.memoryOnly = false;
+            s.notRestorable = false;
             s.imageKey = key;
             s.archiveBytes = dump.archiveBytes();
         });

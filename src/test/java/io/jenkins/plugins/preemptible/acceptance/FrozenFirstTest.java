@@ -20,12 +20,15 @@ import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.view.RunningStagesAction;
 import io.jenkins.plugins.preemptible.view.SuspendedBadgeAction;
+import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -145,6 +148,45 @@ class FrozenFirstTest extends OneHeldArchive {
         long notBefore = LiveStage.find(stage.id()).retryAfterMillis();
         assertTrue(notBefore > System.currentTimeMillis() + TimeUnit.MINUTES.toMillis(3), "suspended again soon");
         endsWell();
+    }
+
+    /** Somebody outside writes to a file that the stage has open, so CRIU would refuse each of its images. */
+    @Test
+    void aStageWhoseImageWouldNotComeBackStaysInMemory() throws Exception {
+        start(Rig.own("echo x > growing; exec 5<growing\n" + Rig.endless()));
+        Path growing = Rig.workspace(victim).orElseThrow().resolve("growing");
+        AtomicBoolean enough = new AtomicBoolean();
+        Thread grows = new Thread(() -> {
+            while (!enough.get()) {
+                try {
+                    Files.writeString(growing, "x", StandardOpenOption.APPEND);
+                    Thread.sleep(1);
+                } catch (IOException | InterruptedException x) {
+                    return;
+                }
+            }
+        });
+        grows.start();
+        try {
+            FreeStyleBuild preemptor = preempt("high");
+            Rig.awaitLog(victim, "No image is sealed. The image of the stage was tried");
+            assertThat(Rig.log(victim), containsString("Nothing of the stage is lost: it goes on from memory"));
+            StageRecord stage = Rig.awaitState(StageState.SUSPENDED);
+            assertTrue(stage.frozen());
+            assertTrue(stage.memoryOnly());
+            assertEquals(List.of(), victim.getArtifacts());
+            assertThat(
+                    victim.getAction(SuspendedBadgeAction.class).getTooltip(),
+                    containsString("stay frozen in the agent\u2019s memory until it goes on"));
+            assertTrue(preemptor.isBuilding(), "the preemptor has the executor");
+            enough.set(true);
+            ends(preemptor);
+            Rig.awaitLog(victim, FROM_FROZEN);
+            endsWell();
+        } finally {
+            enough.set(true);
+            grows.join();
+        }
     }
 
     /** A connection to the outside postpones a suspension, or is cut by it where the step says so. */

@@ -233,7 +233,7 @@ final class Rig {
                         .isPresent());
     }
 
-    private static Optional<Path> workspace(WorkflowRun run) {
+    static Optional<Path> workspace(WorkflowRun run) {
         return StageRegistry.get().all().stream()
                 .filter(stage -> stage.runId().equals(run.getExternalizableId()))
                 .findFirst()
