@@ -9,6 +9,7 @@ import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.stage.StageLaunch;
 import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
 import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
+import io.jenkins.plugins.preemptible.engine.trial.ImageTrial;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.ArrayList;
@@ -106,6 +107,7 @@ record Ending(Stages stages, StageId id) {
                     group.remove();
                 }
             }
+            ImageTrial.clear(folder.trial());
             StageFolder.delete(folder.path());
             stages.sweepIncoming();
         } catch (IOException e) {

@@ -151,7 +151,8 @@ public final class ImageTrial {
      */
     public static void clear(Path folder) throws IOException {
         Path noted = folder.resolve(GROUP);
-        if (Files.exists(noted)) {
+        // Whoever died may not have come to write it.
+        if (Files.exists(noted) && Files.size(noted) > 0) {
             Freezer group = FreezerKind.at(Files.readString(noted));
             group.kill(null);
             group.remove();

@@ -41,6 +41,7 @@ final class Bench implements Callable<Integer> {
             new LatencyBenchmark(),
             new SealBenchmark(),
             new ResumeBenchmark(),
+            new TrialBenchmark(),
             new RepeatBenchmark(),
             new ProcessesBenchmark(),
             new CostBenchmark(),
@@ -62,7 +63,7 @@ final class Bench implements Callable<Integer> {
     @Option(
             names = "--only",
             paramLabel = "NAME",
-            description = "Only this one of latency, seal, resume, repeat, processes, cost, life, decide; may be repeated.")
+            description = "Only this one of latency, seal, resume, trial, repeat, processes, cost, life, decide; may be repeated.")
     private List<String> only = List.of();
 
     @Option(names = "--runs", paramLabel = "N", description = "Runs of each, 1 to 100; ${DEFAULT-VALUE} by default.")
