@@ -127,10 +127,10 @@ public final class ImageTrial {
         }
         Path stripped = Files.createDirectory(subject.folder().resolve("image"));
         Set<Long> sharedFiles = StrippedImage.make(subject.images(), stripped, "../full");
-        TrialMounts mounts = TrialMounts.of(content, subject.mounts(), sharedFiles);
         ScratchNetwork network = ScratchNetwork.of(subject.images());
         long bytes = content.parts().stream().mapToLong(ImageContent.Part::bytes).sum();
         Duration limit = LIMIT.plusSeconds(bytes / BYTES_PER_SECOND);
+        TrialMounts mounts = TrialMounts.of(content, subject.mounts(), sharedFiles);
         TrialResult first = new TrialRun(subject, subject.folder(), stripped, mounts, network).run(limit, 0, cancelled);
         if (first.verdict() != TrialVerdict.FAILED || HostMemory.now().availableBytes() / 2 < bytes) {
             return first;
@@ -139,6 +139,8 @@ public final class ImageTrial {
             subject.images(), first.criuLines()
         });
         long deleted = content.deletedFiles().stream().mapToLong(ImageContent.DeletedFile::bytes).sum();
+        // Anew: a mount of the host may have gone meanwhile.
+        mounts = TrialMounts.of(content, subject.mounts(), sharedFiles);
         return new TrialRun(subject, subject.folder(), subject.images(), mounts, network)
                 .run(limit, deleted, cancelled)
                 .ofTheWholeImage();

@@ -25,6 +25,8 @@ import java.util.TreeSet;
  *   <li>The root, and each mount of the host on which the stage has a file, is an overlay: what CRIU writes there goes
  *       into memory that vanishes with the trial. The others CRIU binds as they are; it writes nothing there.
  *   <li>Terminals come from a devpts of the trial's own, since the frozen tree holds theirs.
+ *   <li>A mount of the host that is gone by now is an empty folder, as at a real restore; its mount point is made in the
+ *       overlay that it lies in.
  *   <li>A large file that CRIU opens for writing would be copied into the overlay: it gets a stand-in, of the same size,
  *       owner and mode and without content.
  * </ol>
@@ -34,16 +36,24 @@ import java.util.TreeSet;
  * @param overlays mount points of the host, each once, the root not among them
  * @param bound mount points of the host below /tmp, which the trial covers
  * @param values what stands in for each mount point of the host
+ * @param mountPoints folders to make
  * @param terminals whether a devpts is needed
  */
 record TrialMounts(
-        List<String> overlays, List<String> bound, Map<String, String> values, List<StandIn> standIns, boolean terminals) {
+        List<String> overlays,
+        List<String> bound,
+        Map<String, String> values,
+        List<String> mountPoints,
+        List<StandIn> standIns,
+        boolean terminals) {
 
     /** Kernel interfaces: the stage's files there belong to the kernel, and an overlay of one would not work. */
     private static final Set<String> KERNEL = Set.of(
             "proc", "sysfs", "devtmpfs", "devpts", "cgroup", "cgroup2", "mqueue", "debugfs", "tracefs", "securityfs",
             "pstore", "bpf", "configfs", "hugetlbfs", "binfmt_misc", "nsfs", "fusectl", "rpc_pipefs", "efivarfs",
             "selinuxfs");
+    /** The overlay of the root, as the trial sees it. */
+    static final String ROOT = "/tmp/overlay/root/root";
     /** What an option of an overlay cannot say. */
     private static final String UNSAYABLE = ".*[,:\\\\\\n].*";
 
@@ -61,12 +71,16 @@ record TrialMounts(
         for (String path : paths(content)) {
             used.add(mountOf(path, content, hostMounts));
         }
+        List<String> gone = hostMounts.stream().filter(m -> !Files.exists(Path.of(m))).toList();
+        for (String mount : gone) {
+            used.add(mountOf(parent(mount), content, hostMounts));
+        }
         boolean terminals = content.files().stream().anyMatch(f -> f.kind() == FileKind.TERMINAL);
         List<String> overlays = new ArrayList<>();
         List<String> bound = new ArrayList<>();
         Map<String, String> values = new LinkedHashMap<>();
         for (String mount : hostMounts) {
-            if (!Files.exists(Path.of(mount))) {
+            if (gone.contains(mount)) {
                 values.put(mount, "/tmp/empty");
             } else if (terminals && mount.equals("/dev/pts")) {
                 values.put(mount, "/tmp/pts");
@@ -80,8 +94,32 @@ record TrialMounts(
                 values.put(mount, mount);
             }
         }
+        List<String> mountPoints = new ArrayList<>();
+        for (String mount : gone) {
+            inOverlay(mount, mountOf(parent(mount), content, hostMounts), overlays, values).ifPresent(mountPoints::add);
+        }
         return new TrialMounts(
-                overlays, bound, values, standIns(content, hostMounts, sharedFiles, overlays, values), terminals);
+                overlays,
+                bound,
+                values,
+                mountPoints,
+                standIns(content, hostMounts, sharedFiles, overlays, values),
+                terminals);
+    }
+
+    private static String parent(String mount) {
+        return mount.substring(0, Math.max(1, mount.lastIndexOf('/')));
+    }
+
+    /** Where a path of a mount lies in the mount's overlay; empty when it has none. */
+    private static Optional<String> inOverlay(
+            String path, String mount, List<String> overlays, Map<String, String> values) {
+        if (mount.equals("/")) {
+            return Optional.of(ROOT + path);
+        }
+        return overlays.contains(mount)
+                ? Optional.of(values.get(mount) + path.substring(mount.length()))
+                : Optional.empty();
     }
 
     private static List<String> paths(ImageContent content) {
@@ -137,13 +175,10 @@ record TrialMounts(
                 continue;
             }
             String mount = mountOf(file.name(), content, hostMounts);
-            if (!mount.equals("/") && !overlays.contains(mount)) {
-                continue;
-            }
-            String below = mount.equals("/") ? file.name() : file.name().substring(mount.length());
-            String overlay = mount.equals("/") ? "/tmp/overlay/root/root" : values.get(mount);
             // Its size now, not that of the image: a file that has changed has to fail.
-            large(file.name()).map(bytes -> new StandIn(overlay + below, bytes)).ifPresent(standIns::add);
+            inOverlay(file.name(), mount, overlays, values)
+                    .flatMap(at -> large(file.name()).map(bytes -> new StandIn(at, bytes)))
+                    .ifPresent(standIns::add);
         }
         return List.copyOf(standIns.stream().distinct().toList());
     }
@@ -166,6 +201,8 @@ record TrialMounts(
         words.addAll(overlays);
         words.add(Integer.toString(bound.size()));
         words.addAll(bound);
+        words.add(Integer.toString(mountPoints.size()));
+        words.addAll(mountPoints);
         words.add(Integer.toString(standIns.size()));
         for (StandIn each : standIns) {
             words.add(each.path());

@@ -161,7 +161,7 @@ record TrialRun(ImageTrial.Subject subject, Path folder, Path image, TrialMounts
                 "--images-dir",
                 "/tmp/image",
                 "--root",
-                "/tmp/overlay/root/root",
+                TrialMounts.ROOT,
                 "--work-dir",
                 "/tmp/logs",
                 "--log-file",

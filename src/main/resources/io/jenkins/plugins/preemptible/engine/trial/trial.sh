@@ -4,7 +4,7 @@
 # Arguments: cgroup.procs file, image folder, folder of the image to restore, log folder, tools folder, size of what is written,
 #   lines for ip that have to work, lines that may fail, 'pts' or '',
 #   number of overlays, their mount points, number of bound mounts, their mount points,
-#   number of stand-ins, for each: path, size;
+#   number of mount points to make, their paths, number of stand-ins, for each: path, size;
 #   criu and its arguments
 join=$1 full=$2 image=$3 logs=$4 tools=$5 size=$6 needed=$7 wanted=$8 pts=$9
 shift 9
@@ -45,11 +45,21 @@ fi
 printf '#!/bin/sh\n[ "$CRTOOLS_SCRIPT_ACTION" != post-restore ]\n' > /sys/end && tool chmod 700 /sys/end \
   || fail "cannot write to a tmpfs"
 tool mount --move /sys /tmp || fail "cannot mount on /tmp"
+# A link on the way could lead out of the overlay.
+inside() { cd -P -- "$1" && [ "$(pwd -P)" = "$1" ]; }
 count=$1
 shift
 while [ "$count" -gt 0 ]; do
-  # A link on the way could lead out of the overlay.
-  cd -P -- "${1%/*}" && [ "$(pwd -P)" = "${1%/*}" ] && [ -f "./${1##*/}" ] && [ ! -L "./${1##*/}" ] \
+  folder=$1
+  while [ ! -d "$folder" ]; do folder=${folder%/*}; done
+  inside "$folder" && tool mkdir -p "./${1#"$folder"}" || fail "cannot make the mount point $1"
+  count=$((count - 1))
+  shift
+done
+count=$1
+shift
+while [ "$count" -gt 0 ]; do
+  inside "${1%/*}" && [ -f "./${1##*/}" ] && [ ! -L "./${1##*/}" ] \
     || fail "cannot make a stand-in for $1"
   # Opened to be emptied: the overlay copies the owner and the mode up, and no content.
   { : > "./${1##*/}" && tool truncate -s "$2" "./${1##*/}"; } || fail "cannot make a stand-in for $1"
