@@ -286,14 +286,18 @@ class ImageTrialTest {
         }
     }
 
-    /** Dumps with the real criu, and empties a file that the stage has open before anything is restored. */
-    private static CriuSearch spoiling(Path file, Path folder) throws IOException {
+    /** A script in the place of criu; {@code $criu} is the real one. */
+    private static CriuSearch program(Path folder, String script) throws IOException {
         Path program = Files.writeString(
                 folder.resolve("criu"),
-                "#!/bin/sh\n[ \"$1\" = restore ] && : > '" + file + "'\nexec '"
-                        + new CriuSearch().usable().orElseThrow().program() + "' \"$@\"\n");
+                "#!/bin/sh\ncriu='" + new CriuSearch().usable().orElseThrow().program() + "'\n" + script + "\n");
         Files.setPosixFilePermissions(program, PosixFilePermissions.fromString("rwxr-xr-x"));
         return new CriuSearch(List.of(program));
+    }
+
+    /** Dumps with the real criu, and empties a file that the stage has open before anything is restored. */
+    private static CriuSearch spoiling(Path file, Path folder) throws IOException {
+        return program(folder, "[ \"$1\" = restore ] && : > '" + file + "'\nexec \"$criu\" \"$@\"");
     }
 
     @ParameterizedTest
@@ -393,23 +397,27 @@ class ImageTrialTest {
 
     @Test
     void aMountOfTheHostThatIsGoneByNowIsNoFailure() throws Exception {
-        try (StageBench bench = StageBench.open()) {
-            Path point = Files.createDirectories(bench.folder.resolve("mounts/point"));
-            assumeTrue(HostTool.run(10, List.of("mount", "-t", "tmpfs", "preemptible-test", point.toString())).ok(),
-                    "nothing can be mounted");
-            StageId id;
-            try {
-                id = start(bench, "/bin/sh", "-c", TICKS);
-            } finally {
-                assertTrue(HostTool.run(10, List.of("umount", point.toString())).ok());
-            }
-            // A folder with something mounted on it in another namespace may be moved, not removed, before Linux 3.18.
-            Files.move(point.getParent(), bench.folder.resolve("elsewhere"));
+        Path outside = Files.createTempDirectory(Path.of("/var/tmp"), "preemptible trial ");
+        Path point = Files.createDirectories(outside.resolve("mounts/point"));
+        assumeTrue(HostTool.run(10, List.of("mount", "-t", "tmpfs", "preemptible-test", point.toString())).ok(),
+                "nothing can be mounted");
+        boolean mounted = true;
+        // Removed right after the dump, which takes the stage's mount away as well.
+        try (StageBench bench = StageBench.openWith(program(
+                outside, "\"$criu\" \"$@\"; code=$?; [ \"$1\" = dump ] && rmdir '" + point + "'; exit $code"))) {
+            StageId id = start(bench, "/bin/sh", "-c", TICKS);
+            mounted = !HostTool.run(10, List.of("umount", point.toString())).ok();
+            assertFalse(mounted);
             passes(bench, id);
             assertFalse(Files.exists(point));
             bench.engine.commit(id);
             bench.engine.resume(bench.archive(id), bench.key);
             runsOn(bench, id);
+        } finally {
+            if (mounted) {
+                HostTool.run(10, List.of("umount", point.toString()));
+            }
+            StageBench.delete(outside);
         }
     }
 
