@@ -12,6 +12,7 @@ import io.jenkins.plugins.preemptible.engine.image.ImageArchive;
 import io.jenkins.plugins.preemptible.engine.image.ImageException;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import io.jenkins.plugins.preemptible.engine.trial.TrialResult;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
@@ -149,7 +150,12 @@ final class SuspendCommand implements Callable<Integer> {
     private void print(SuspendReport report) {
         Checkpoint checkpoint = report.checkpoint();
         Frozen frozen = report.frozen();
+        TrialResult trial = checkpoint.trial();
         spec.commandLine().getErr().println("preempt: " + Preempt.sentence(frozen.handover().sentence()));
+        spec.commandLine()
+                .getErr()
+                .println("preempt: " + Preempt.sentence(
+                        trial.verdict().sentence() + (trial.why() == null ? "" : ": " + trial.why())));
         Map<String, Object> json = new LinkedHashMap<>();
         json.put("id", checkpoint.id().value());
         json.put("frozen_ms", checkpoint.frozenMillis());
@@ -169,9 +175,9 @@ final class SuspendCommand implements Callable<Integer> {
         json.put("image_id", checkpoint.imageId());
         json.put("parent_id", checkpoint.parentId());
         json.put("skipped", checkpoint.skipped());
-        json.put("trial", checkpoint.trial().verdict());
-        json.put("trial_ms", checkpoint.trial().millis());
-        json.put("trial_reason", checkpoint.trial().why());
+        json.put("trial", trial.verdict());
+        json.put("trial_ms", trial.millis());
+        json.put("trial_reason", trial.why());
         context.printJson(json);
     }
 }

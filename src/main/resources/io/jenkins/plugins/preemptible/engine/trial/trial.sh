@@ -11,7 +11,9 @@ shift 9
 fail() { echo "preemptible: $1" >&2; exit 125; }
 tool() { PATH="$PATH:/usr/sbin:/usr/bin:/sbin:/bin" "$@"; }
 overlay() {
-  tool mkdir -p "$2/upper" "$2/work" "$2/root" && tool mount -t overlay \
+  # The root of an overlay is that of its upper folder: CRIU compares the modes of folders, too.
+  tool mkdir -p "$2/upper" "$2/work" "$2/root" && tool chown --reference="$1" "$2/upper" \
+    && tool chmod --reference="$1" "$2/upper" && tool mount -t overlay \
     -o "lowerdir=$1,upperdir=$2/upper,workdir=$2/work,index=off,metacopy=off,redirect_dir=off" preemptible "$2/root" \
     || fail "no overlay can be mounted over $1"
 }

@@ -94,6 +94,8 @@ class PreemptLiveTest {
             assertTrue(suspended.get(field).asLong() >= 0, suspended.toString());
         }
         assertTrue(suspended.get("image_bytes").asLong() > 10_000, suspended.toString());
+        assertEquals("PASSED", suspended.get("trial").asText());
+        assertTrue(suspended.get("trial_ms").asLong() > 0 && suspended.get("trial_reason").isNull(), suspended.toString());
         assertEquals(Files.size(Path.of(image)), suspended.get("archive_bytes").asLong());
         assertTrue(suspended.get("processes").asInt() >= 2, suspended.toString());
         assertEquals(StageStatus.State.SUSPENDED, only().state());
