@@ -13,6 +13,7 @@ import io.jenkins.plugins.preemptible.engine.image.ImageException;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.trial.TrialResult;
+import io.jenkins.plugins.preemptible.engine.trial.TrialVerdict;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
@@ -152,10 +153,10 @@ final class SuspendCommand implements Callable<Integer> {
         Frozen frozen = report.frozen();
         TrialResult trial = checkpoint.trial();
         spec.commandLine().getErr().println("preempt: " + Preempt.sentence(frozen.handover().sentence()));
-        spec.commandLine()
-                .getErr()
-                .println("preempt: " + Preempt.sentence(
-                        trial.verdict().sentence() + (trial.why() == null ? "" : ": " + trial.why())));
+        if (trial.verdict() != TrialVerdict.PASSED) {
+            String verdict = trial.verdict().sentence() + ": " + trial.why();
+            spec.commandLine().getErr().println("preempt: " + Preempt.sentence(verdict));
+        }
         Map<String, Object> json = new LinkedHashMap<>();
         json.put("id", checkpoint.id().value());
         json.put("frozen_ms", checkpoint.frozenMillis());
