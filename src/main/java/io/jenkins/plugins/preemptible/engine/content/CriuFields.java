@@ -298,6 +298,15 @@ public final class CriuFields {
         private Ghost() {}
     }
 
+    /** {@code tcp_stream_entry}. */
+    public static final class TcpStream {
+        public static final int UNREAD = 1;
+        public static final int UNACKNOWLEDGED = 3;
+        public static final int UNSENT = 12;
+
+        private TcpStream() {}
+    }
+
     /** {@code remap_file_path_entry}. */
     static final class Remap {
         static final int FILE_ID = 1;

@@ -49,7 +49,7 @@ public record ImageFile(String name, List<Integer> head, List<UnknownFieldSet> e
      *
      * @throws ContentException when that is not whole
      */
-    static ImageFile first(String name, byte[] content) throws ContentException {
+    public static ImageFile first(String name, byte[] content) throws ContentException {
         ByteBuffer buffer = ByteBuffer.wrap(content).order(ByteOrder.LITTLE_ENDIAN);
         return new ImageFile(name, head(name, buffer), List.of(entry(name, buffer)));
     }

@@ -7,6 +7,7 @@ import io.jenkins.plugins.preemptible.engine.content.CriuFields.Ghost;
 import io.jenkins.plugins.preemptible.engine.content.CriuFields.Mm;
 import io.jenkins.plugins.preemptible.engine.content.CriuFields.Pagemap;
 import io.jenkins.plugins.preemptible.engine.content.CriuFields.PagemapHead;
+import io.jenkins.plugins.preemptible.engine.content.CriuFields.TcpStream;
 import io.jenkins.plugins.preemptible.engine.content.CriuFields.Vma;
 import io.jenkins.plugins.preemptible.engine.content.ImageFile;
 import io.jenkins.plugins.preemptible.engine.content.VmaStatus;
@@ -30,6 +31,8 @@ import java.util.Set;
  *   <li>Of the pages only those of the vDSO are left: CRIU reads its symbols. All other memory is mapped and stays empty.
  *   <li>Files that travel in the image, deleted ones and those of a tmpfs, keep size and mode and lose their content
  *       ({@link HollowTar}).
+ *   <li>TCP connections have empty queues: what a trial sent would meet an end that is not there yet, and nothing keeps
+ *       the scratch network silent.
  *   <li>Everything else is a symbolic link to the image itself: a hard link would change its time of change. A relative
  *       one: CRIU also opens files after it has changed its root.
  * </ol>
@@ -85,6 +88,9 @@ final class StrippedImage {
             Path mm = images.resolve(name.replaceFirst("^pagemap-", "mm-"));
             stripPages(name, Files.exists(mm) ? vdso(mm) : List.of());
             return true;
+        }
+        if (name.startsWith("tcp-stream-")) {
+            return stripQueues(name);
         }
         boolean large = Files.size(images.resolve(name)) > SMALL;
         if (large && name.startsWith("ghost-file-")) {
@@ -171,6 +177,17 @@ final class StrippedImage {
         }
         UnknownFieldSet hollow = entry.toBuilder().addField(Ghost.CHUNKS, field(1)).build();
         Files.write(target.resolve(name), ghost.withEntries(List.of(hollow)).bytes());
+        return true;
+    }
+
+    // The last value of a field counts, and what follows the entry is the queues' content.
+    private boolean stripQueues(String name) throws IOException {
+        ImageFile stream = ImageFile.first(name, Files.readAllBytes(images.resolve(name)));
+        UnknownFieldSet.Builder empty = stream.entries().get(0).toBuilder();
+        for (int queue : new int[] {TcpStream.UNREAD, TcpStream.UNACKNOWLEDGED, TcpStream.UNSENT}) {
+            empty.addField(queue, field(0));
+        }
+        Files.write(target.resolve(name), stream.withEntries(List.of(empty.build())).bytes());
         return true;
     }
 
