@@ -82,6 +82,7 @@ public record CriuLog(FailureReason reason, List<String> decisive) {
             rule("has bad size|has bad mode|Can't open file .*No such file|No such file or directory.*(reg file|on mnt)"
                     + "|Can't open file .* on restore|File .* has bad", FailureReason.PATH_MISSING),
             rule("vdso: Unexpected rt vDSO|unsupported kernel|Kernel.*(lacks|doesn't support)", FailureReason.CRIU_UNUSABLE),
+            rule("Can't stat mountpoint", FailureReason.MOUNT_UNREACHABLE),
             rule("Operation not permitted|Permission denied|requires root|CAP_SYS", FailureReason.NO_RIGHTS),
             rule("Unsupported|Unknown (file|anon inode|socket|shit)|Can't dump (file|unix|socket)|not supported",
                     FailureReason.UNSUPPORTED));

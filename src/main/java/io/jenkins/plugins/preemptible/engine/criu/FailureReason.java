@@ -111,6 +111,9 @@ public enum FailureReason {
             "Try again when its sandbox is set up, or let the stage work without it"),
     DMA_BUFFER("A process of the stage holds a buffer of a device (DMA-BUF)", "Run that part on the CPU", true),
     MOUNT_HANDLE("A process of the stage holds a file system that is just being mounted", "Try again in a moment"),
+    MOUNT_UNREACHABLE("A file system of the host is mounted in the stage below a folder that is gone or that the agent's user may not"
+                    + " enter any more, and CRIU could not mount it again",
+            "Make that folder again, or let the user enter it (chmod o+x)"),
     MESSAGE_QUEUE("A process of the stage has a POSIX message queue open, which CRIU cannot dump",
             "Use a System V queue, a FIFO or a unix socket", true),
     DEAD_LEADER("The first thread of a process of the stage has ended while others run on, which CRIU cannot dump",

@@ -67,8 +67,11 @@ public final class Preflight {
         TreeSnapshot tree = TreeReader.read(subject);
         CriuOptions options = OptionsChoice.of(tree, subject.connections());
         List<Leak> leaks = new ArrayList<>(Leaks.of(tree, subject.connections()));
-        if (options.tcpEstablished() && subject.inside() != InsideReader.NONE) {
-            leaks.addAll(SocketLeaks.inside(tree));
+        if (subject.inside() != InsideReader.NONE) {
+            leaks.addAll(MountLeaks.of(subject.hostMounts()));
+            if (options.tcpEstablished()) {
+                leaks.addAll(SocketLeaks.inside(tree));
+            }
         }
         return new PreflightReport(leaks, options);
     }

@@ -67,16 +67,16 @@ final class RoomReader {
         long pid = subject.init().pid();
         return proc.lines(ProcFiles.of(pid).resolve("mountinfo"))
                 .filter(l -> l.contains(" - tmpfs "))
-                .map(l -> unescape(l.split(" ")[4]))
+                .map(RoomReader::mountPoint)
                 .filter(p -> !subject.hostMounts().contains(p))
                 .distinct()
                 .mapToLong(p -> proc.used(ProcFiles.of(pid).resolve("root") + p))
                 .sum();
     }
 
-    // The kernel writes blank, tab, newline and backslash as three octal digits.
-    private static String unescape(String text) {
-        return text.replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n").replace("\\134", "\\");
+    /** The mount point in a line of mountinfo, where the kernel writes blank, tab, newline and backslash in octal. */
+    static String mountPoint(String line) {
+        return line.split(" ")[4].replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n").replace("\\134", "\\");
     }
 
     private static boolean inMemory(Path folder) {

@@ -33,6 +33,7 @@ class CriuLogTest {
         Error (criu/files-reg.c:2104): File var/tmp/output.log has bad size 3 (expect 9) | PATH_MISSING
         Error (criu/page-xfer.c:260): page-xfer: Unable to spice data: No space left on device | NO_SPACE
         Error (criu/vdso.c:300): vdso: Unexpected rt vDSO area bounds | CRIU_UNUSABLE
+        Error (criu/mount-v2.c:634): mnt-v2: Can't stat mountpoint /tmp/.criu.mntns.1b/mnt-26/root/m: Permission denied | MOUNT_UNREACHABLE
         Error (criu/mount.c:600): mnt: Unable to mount: Operation not permitted | NO_RIGHTS
         Error (criu/cr-dump.c:675): Can't make FS id for 4711 | SHARED_FOLDER
         Error (criu/cr-dump.c:389): Can't get rlimit 0: Operation not permitted | OTHER_USER

@@ -53,7 +53,11 @@ public final class LifeWithCheckpoints {
         for (int cycle = 1; cycle <= cycles; cycle++) {
             engine.freeze(id, new FreezeRequest(DumpGuard.NONE, 0));
             long still = lines(output);
+            Thread asking = new Thread(() -> ask(id));
+            asking.start();
             Checkpoint made = engine.dump(id, archive, key, IfDumpFails.THAW);
+            asking.interrupt();
+            asking.join();
             if (lines(output) != still) {
                 say("moved", lines(output) - still);
             }
@@ -86,6 +90,29 @@ public final class LifeWithCheckpoints {
         engine.start(new StageSpec(quick, null, work, List.of("/bin/sh", "-c", "exit 9"), null));
         say("quick", engine.await(quick) + " " + engine.status(quick).state());
         engine.forget(quick);
+    }
+
+    /** A stage is as it was while it is dumped. */
+    private static void ask(StageId id) {
+        PrivilegedPart part = PrivilegedPart.find().orElseThrow();
+        String other = null;
+        int times = 0;
+        while (!Thread.currentThread().isInterrupted()) {
+            try {
+                String state = part.seen(id).orElseThrow().state();
+                other = state.equals("frozen") ? other : state;
+                times++;
+            } catch (EngineException e) {
+                if (Thread.currentThread().isInterrupted()) {
+                    break;
+                }
+                other = String.valueOf(e.getMessage());
+            }
+        }
+        if (other != null) {
+            say("otherwise", other);
+        }
+        System.err.println("asked " + times + " times during a dump");
     }
 
     private static String enter(Engine engine, StageId id, Path home, Path work, String text) throws Exception {

@@ -298,7 +298,7 @@ struct host_mounts {
 #define YARD STORE "/yard"
 
 /* In a mount namespace of root's: takes out what no stage has. False with errno. */
-bool take_out_mounts(bool host_tmp);
+bool take_out_mounts(const struct caller *caller, bool host_tmp);
 
 /* In a mount namespace of root's: an empty yard with a /proc of its own. False with errno. */
 bool make_yard(void);

@@ -9,12 +9,15 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 struct mount_line {
@@ -116,24 +119,87 @@ static void descriptor_path(char path[64], int fd)
 	snprintf(path, 64, "/proc/self/fd/%d", fd);
 }
 
-bool take_out_mounts(bool host_tmp)
+static bool take_out(const struct mount_line *line)
 {
+	int fd = open_mount(line);
+	char path[64];
+	if (fd < 0)
+		return false;
+	descriptor_path(path, fd);
+	bool taken = umount2(path, MNT_DETACH) == 0;
+	close(fd);
+	return taken;
+}
+
+/* The folder's own rights are asked, not those of what is mounted there, which may not answer. */
+static bool is_reached(char *at)
+{
+	char *name = strrchr(at, '/');
+	if (!name || name == at)
+		return true;
+	*name = '\0';
+	bool reached = access(at, X_OK) == 0;
+	*name = '/';
+	return reached;
+}
+
+/* The caller's process from here on: it has nothing of root's but a pipe. */
+static noreturn void be_looker(const struct caller *caller, int count, char *reached, int said)
+{
+	if (dup2(said, STDOUT_FILENO) < 0 || syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0) != 0 || !become(caller, 0)
+	    || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0)
+		_exit(NOT_ENTERED);
+	for (int which = 0; which < count; which++)
+		reached[which] = is_reached(lines[which].at);
+	_exit(write(STDOUT_FILENO, reached, (size_t) count) == count ? DONE : NOT_ENTERED);
+}
+
+/* One byte for each mount; NULL with errno. */
+static char *find_reached(const struct caller *caller, int count)
+{
+	int said[2];
+	char *reached = calloc((size_t) count + 1, 1);
+	if (!reached || pipe2(said, O_CLOEXEC) != 0)
+		return NULL;
+	pid_t looker = fork();
+	if (looker == 0)
+		be_looker(caller, count, reached, said[1]);
+	close(said[1]);
+	ssize_t got, all = 0;
+	while (looker > 0 && (got = read(said[0], reached + all, (size_t) (count - all))) > 0)
+		all += got;
+	close(said[0]);
+	if (looker > 0)
+		waitpid(looker, NULL, 0);
+	if (all == count)
+		return reached;
+	errno = EIO;
+	return NULL;
+}
+
+bool take_out_mounts(const struct caller *caller, bool host_tmp)
+{
+	int count;
 	/* Once more where one lay on another of the same path. */
 	for (bool again = true; again;) {
-		int count = read_mounts();
+		again = false;
+		count = read_mounts();
 		if (count < 0)
 			return false;
-		again = false;
 		/* Outer ones first, which take along what is below: so no path leads through one that does not answer. */
-		for (int which = 0; which < count; which++) {
-			int fd = is_unwanted(&lines[which], host_tmp) ? open_mount(&lines[which]) : -1;
-			char path[64];
-			if (fd < 0)
-				continue;
-			descriptor_path(path, fd);
-			again = umount2(path, MNT_DETACH) == 0 || again;
-			close(fd);
-		}
+		for (int which = 0; which < count; which++)
+			again = (is_unwanted(&lines[which], host_tmp) && take_out(&lines[which])) || again;
+	}
+	/* criu opens files as the user: below a folder that shuts the user out it could not mount anything again. */
+	for (bool again = true; again;) {
+		again = false;
+		count = read_mounts();
+		char *reached = count < 0 ? NULL : find_reached(caller, count);
+		if (!reached)
+			return false;
+		for (int which = 0; which < count; which++)
+			again = (!reached[which] && take_out(&lines[which])) || again;
+		free(reached);
 	}
 	return true;
 }
@@ -158,10 +224,10 @@ bool make_yard(void)
 /* A folder or a file for it, as the kernel asks for. */
 static bool bind_to(const char *from, int fd, const char *to)
 {
-	struct stat seen;
-	if (fd >= 0 && fstat(fd, &seen) != 0)
+	struct statx seen;
+	if (fd >= 0 && statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &seen) != 0)
 		return false;
-	if (fd < 0 || S_ISDIR(seen.st_mode)) {
+	if (fd < 0 || S_ISDIR(seen.stx_mode)) {
 		if (mkdir(to, 0755) != 0)
 			return false;
 	} else {
@@ -197,10 +263,12 @@ bool fill_yard(struct host_mounts *mounts)
 		char from[64], to[PATH_MAX];
 		descriptor_path(from, fd);
 		snprintf(to, sizeof to, YARD "/%d", mounts->count);
-		if (!bind_to(from, fd, to))
-			return false;
+		bool bound = bind_to(from, fd, to);
 		close(fd);
-		mounts->at[mounts->count++] = strdup(lines[which].at);
+		/* Somebody who deletes its folder takes it out of all mount namespaces, at any time. */
+		if (!bound && errno != EINVAL)
+			return false;
+		mounts->at[mounts->count++] = bound ? lines[which].at : "";
 	}
 	return true;
 }

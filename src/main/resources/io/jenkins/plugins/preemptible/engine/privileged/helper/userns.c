@@ -103,6 +103,9 @@ void write_maps(const struct caller *caller, pid_t child)
 		gid_t group = caller->groups[which];
 		if (group == 0)
 			refuse(NO_RIGHTS, "checkpoints need a user who is not in the group root");
+		/* The group of another user's substitute, which a dump lends that user's freezer to. */
+		if (group >= SUBSTITUTE_BASE)
+			refuse(NO_RIGHTS, "checkpoints need a user whose groups are less than %u", SUBSTITUTE_BASE);
 		if (at > LARGEST_MAP)
 			refuse(NO_RIGHTS, "the user is in too many groups for a user namespace");
 		if (group != caller->gid)
@@ -205,7 +208,7 @@ static noreturn void be_mounter(const struct record *record, const struct caller
 	close_folders();
 	int folder = open_group(&record->group);
 	if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0
-	    || !take_out_mounts(keeps_host_tmp))
+	    || !take_out_mounts(caller, keeps_host_tmp))
 		tell(told, "make the mounts its own");
 	/* A process that was never outside of the group: nothing of a stage is ever unfrozen or unkilled. */
 	struct clone_args how = {
