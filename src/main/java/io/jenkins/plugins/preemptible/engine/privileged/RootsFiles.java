@@ -24,7 +24,7 @@ final class RootsFiles {
     static void require(Path path, String what) throws RefusedInstall {
         if (!RootsOwn.whole(path)) {
             throw new RefusedInstall("Somebody else than root could change " + path + ", which " + what
-                    + " comes from; let it and every folder above it be root's, and writable for root alone");
+                    + " comes from; let it and every folder above it be root's, and writable for root alone (chown root:root, chmod go-w)");
         }
     }
 
