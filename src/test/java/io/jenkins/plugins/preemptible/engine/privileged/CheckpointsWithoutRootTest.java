@@ -77,6 +77,23 @@ class CheckpointsWithoutRootTest {
         assertFalse(seen.out().contains("moved=") || seen.out().contains("otherwise="), seen.all());
     }
 
+    /** A stage that has forked often, where the host's limit is the kernel's default, 32768. */
+    @Test
+    void processIdsBeyondTheHostsLimitAreRestored() {
+        Path home = host.one.home().resolve("ids");
+        String loop = "echo > begun; while [ $(sh -c \"echo \\$\\$\") -lt 40000 ]; do sleep 0.1; done;"
+                + " i=0; while :; do i=$((i+1)); echo $i; sleep 0.05; done";
+        PrivilegedHost.Result seen = host.within(
+                "(until [ -e " + home + "/work/begun ] && nsenter -p -t $(pgrep -n -u " + host.one.name()
+                        + " sleep) sh -c 'echo 40000 > /proc/sys/kernel/ns_last_pid'; do kill -0 $$ || exit; sleep 0.1; done)"
+                        + " >/dev/null 2>&1 & true",
+                host.one,
+                "exec " + String.join(" ", host.javaCommand(LifeWithCheckpoints.class, home.toString(), "2"))
+                        + " /bin/sh -c '" + loop + "'");
+        assertEquals(0, seen.code(), seen.all());
+        assertEquals(2, seen.out().lines().filter(l -> l.startsWith("cycle=SUSPENDED")).count(), seen.all());
+    }
+
     /** A fuzzer that stands still says nothing, and one that ended ends the stage. */
     @Test
     @Tag("tools")

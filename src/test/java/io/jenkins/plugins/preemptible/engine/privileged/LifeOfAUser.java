@@ -4,6 +4,7 @@ import static io.jenkins.plugins.preemptible.engine.privileged.LifeSteps.lines;
 import static io.jenkins.plugins.preemptible.engine.privileged.LifeSteps.rights;
 import static io.jenkins.plugins.preemptible.engine.privileged.LifeSteps.say;
 import static io.jenkins.plugins.preemptible.engine.privileged.LifeSteps.until;
+import static io.jenkins.plugins.preemptible.engine.privileged.LifeSteps.withoutHostName;
 
 import io.jenkins.plugins.preemptible.engine.DumpGuard;
 import io.jenkins.plugins.preemptible.engine.Engine;
@@ -52,7 +53,7 @@ public final class LifeOfAUser {
                 .redirectErrorStream(true);
         builder.environment().put("MARK", "x;'\"$(id)");
         say("entered", builder.start().waitFor() + " "
-                + Files.readString(home.resolve("entered")).replace("\n", "|"));
+                + withoutHostName(Files.readString(home.resolve("entered"))).replace("\n", "|"));
         say("preflight", engine.preflight(id).ok());
         FreezeRequest now = new FreezeRequest(DumpGuard.NONE, 0);
         for (int time = 0; time < 3; time++) {

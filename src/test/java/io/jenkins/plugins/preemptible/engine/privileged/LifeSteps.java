@@ -32,6 +32,11 @@ final class LifeSteps {
         return all.toString();
     }
 
+    /** Without what sudo says on hosts that cannot resolve their own name. */
+    static String withoutHostName(String said) {
+        return said.replaceAll("sudo: unable to resolve host .*\n", "");
+    }
+
     /** How many lines a file has; none when it is not there. */
     static long lines(Path file) {
         return read(file).size();

@@ -4,6 +4,7 @@ import static io.jenkins.plugins.preemptible.engine.privileged.LifeSteps.lines;
 import static io.jenkins.plugins.preemptible.engine.privileged.LifeSteps.rights;
 import static io.jenkins.plugins.preemptible.engine.privileged.LifeSteps.say;
 import static io.jenkins.plugins.preemptible.engine.privileged.LifeSteps.until;
+import static io.jenkins.plugins.preemptible.engine.privileged.LifeSteps.withoutHostName;
 
 import io.jenkins.plugins.preemptible.engine.Checkpoint;
 import io.jenkins.plugins.preemptible.engine.DumpGuard;
@@ -124,9 +125,6 @@ public final class LifeWithCheckpoints {
                 .redirectErrorStream(true)
                 .start()
                 .waitFor();
-        // sudo says so on hosts whose own name is in no /etc/hosts.
-        return code + " " + Files.readString(home.resolve("entered"))
-                .replaceAll("sudo: unable to resolve host .*\n", "")
-                .replace("\n", "|");
+        return code + " " + withoutHostName(Files.readString(home.resolve("entered"))).replace("\n", "|");
     }
 }

@@ -211,7 +211,7 @@ final class PrivilegedHost implements AutoCloseable {
                 throw new AssertionError("no end of " + command);
             }
             giving.join();
-            String said = new String(Files.readAllBytes(err), StandardCharsets.ISO_8859_1);
+            String said = LifeSteps.withoutHostName(new String(Files.readAllBytes(err), StandardCharsets.ISO_8859_1));
             String answer = new String(Files.readAllBytes(out), StandardCharsets.ISO_8859_1);
             Files.delete(err);
             Files.delete(out);

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/fsuid.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -105,6 +106,20 @@ static int open_mapped(int folder, const char *name, int flags)
 	return opened;
 }
 
+/*
+ * Each PID namespace has a limit of its own since Linux 6.14, and a new one the largest: more than the host's, which criu would
+ * raise. Where the kernel has one limit for all, it refuses a larger id itself.
+ */
+static int open_pid_max(void)
+{
+	static const char largest[] = "4194304\n";
+	int file = memfd_create("pid_max", MFD_CLOEXEC);
+	if (file >= 0 && pwrite(file, largest, sizeof largest - 1, 0) == sizeof largest - 1)
+		return file;
+	close(file);
+	return -1;
+}
+
 int openat(int folder, const char *name, int flags, ...)
 {
 	static int (*real)(int, const char *, int, ...);
@@ -117,6 +132,8 @@ int openat(int folder, const char *name, int flags, ...)
 	}
 	if (!real)
 		real = (int (*)(int, const char *, int, ...)) dlsym(RTLD_NEXT, "openat");
+	if (strcmp(name, "sys/kernel/pid_max") == 0)
+		return open_pid_max();
 	int fd = real(folder, name, flags, mode);
 	return fd < 0 && errno == EPERM && folder >= 0 ? open_mapped(folder, name, flags) : fd;
 }
