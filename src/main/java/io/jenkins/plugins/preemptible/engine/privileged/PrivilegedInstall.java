@@ -239,7 +239,7 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
                 try (var stages = Files.newDirectoryStream(user)) {
                     if (stages.iterator().hasNext()) {
                         throw new RefusedInstall("Stages of the other level are left in " + user
-                                + "; let their builds end, or kill and forget them, and install again");
+                                + "; let their builds end, then call 'preempt install-helper --remove' and install again");
                     }
                 }
             }
