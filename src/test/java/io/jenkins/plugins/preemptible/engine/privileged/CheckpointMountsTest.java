@@ -118,6 +118,7 @@ class CheckpointMountsTest {
 
     /** The host's mounts reach others by propagation, as on hosts with systemd; the shell that makes them becomes the user. */
     @Test
+    @Tag("tools")
     void mountsThatComeAndGoDoNotHinder() throws Exception {
         Path late = Files.createDirectory(host.base.resolve("late"));
         liveAmong(
