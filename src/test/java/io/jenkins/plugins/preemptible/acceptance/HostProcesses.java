@@ -18,12 +18,12 @@ import java.util.List;
  *   <li>Zombies have no command line and are left out too.
  * </ol>
  */
-final class HostProcesses {
+public final class HostProcesses {
 
     private HostProcesses() {}
 
     /** Command lines of the processes that name the text in theirs. */
-    static List<String> mentioning(String text) throws IOException {
+    public static List<String> mentioning(String text) throws IOException {
         List<String> found = new ArrayList<>();
         try (var entries = Files.newDirectoryStream(Path.of("/proc"), "[0-9]*")) {
             for (Path process : entries) {
@@ -49,7 +49,7 @@ final class HostProcesses {
     }
 
     /** The control groups of a stage, wherever in the hierarchies. */
-    static List<String> controlGroups(String stageId) {
+    public static List<String> controlGroups(String stageId) {
         List<String> found = new ArrayList<>();
         collect(new File("/sys/fs/cgroup"), "preemptible-" + stageId + "-", found);
         return found;

@@ -1,0 +1,62 @@
+package io.jenkins.plugins.preemptible.acceptance.faults;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+
+/** An inbound agent in a process of its own, which reaches its controller by a link that can be cut. */
+final class AgentProcess implements AutoCloseable {
+
+    final String name;
+    final FullDisk disk;
+    final CuttableLink link;
+    private final List<String> command;
+    private final Path output;
+    private Process process;
+
+    /**
+     * @param jar remoting's agent.jar
+     * @param output file that the process's output is appended to
+     */
+    AgentProcess(String name, FullDisk disk, CuttableLink link, Path jar, String secret, Path output) {
+        this.name = name;
+        this.disk = disk;
+        this.link = link;
+        this.output = output;
+        command = List.of(
+                Path.of(System.getProperty("java.home"), "bin/java").toString(), "-Xmx256m", "-XX:+UseSerialGC",
+                "-jar", jar.toString(), "-url", "http://localhost:" + link.port() + "/jenkins/", "-webSocket",
+                "-name", name, "-secret", secret, "-workDir", folder(disk).toString(), "-noReconnectAfter", "1d");
+    }
+
+    /** Where the agent keeps everything: a folder of its own, since what fills the disk lies beside it. */
+    static Path folder(FullDisk disk) {
+        return disk.folder().resolve("agent");
+    }
+
+    Path folder() {
+        return folder(disk);
+    }
+
+    void start() throws IOException {
+        process = new ProcessBuilder(command)
+                .redirectErrorStream(true)
+                .redirectOutput(ProcessBuilder.Redirect.appendTo(output.toFile()))
+                .start();
+    }
+
+    /** By SIGKILL; what it has launched lives on. */
+    void kill() throws InterruptedException {
+        process.destroyForcibly().waitFor(30, TimeUnit.SECONDS);
+    }
+
+    @Override
+    public void close() throws IOException, InterruptedException {
+        if (process != null) {
+            kill();
+        }
+        link.close();
+        disk.close();
+    }
+}

@@ -1,0 +1,140 @@
+package io.jenkins.plugins.preemptible.acceptance.faults;
+
+import hudson.model.Node;
+import hudson.model.ParametersAction;
+import hudson.model.ParametersDefinitionProperty;
+import hudson.model.Result;
+import hudson.model.Run;
+import hudson.model.StringParameterDefinition;
+import hudson.model.StringParameterValue;
+import hudson.slaves.DumbSlave;
+import hudson.slaves.JNLPLauncher;
+import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
+import java.util.List;
+import jenkins.advancedqueue.JobGroup;
+import jenkins.advancedqueue.PriorityConfiguration;
+import jenkins.advancedqueue.jobinclusion.strategy.AllJobsJobInclusionStrategy;
+import jenkins.advancedqueue.priority.strategy.JobPropertyStrategy;
+import jenkins.advancedqueue.priority.strategy.PriorityJobProperty;
+import jenkins.model.Jenkins;
+import org.jenkinsci.plugins.workflow.cps.CpsFlowDefinition;
+import org.jenkinsci.plugins.workflow.job.WorkflowJob;
+import org.jenkinsci.plugins.workflow.job.WorkflowRun;
+import org.jvnet.hudson.test.JenkinsRule;
+
+/** What runs inside of the controller's process. */
+final class FaultJobs {
+
+    private static final String COUNTER =
+            "rm -f enough counted; i=0; while [ ! -e enough ]; do i=$((i+1)); echo $i >> counted; echo count-$i; sleep 0.1; done";
+
+    private FaultJobs() {}
+
+    static String victim(String form, String agent) {
+        return "victim-" + form + "-" + agent;
+    }
+
+    static String preemptor(String agent) {
+        return "preemptor-" + agent;
+    }
+
+    /** Agents of one executor, and their jobs. */
+    static void make(JenkinsRule j, String agent, String folder) throws Exception {
+        Jenkins jenkins = Jenkins.get();
+        PreemptibleConfiguration configuration = PreemptibleConfiguration.get();
+        configuration.setExemptSeconds(0);
+        configuration.setDiskFloorMegabytes(0);
+        configuration.setDiskFloorPercent(0);
+        jenkins.setNumExecutors(0);
+        usePriorities();
+        JNLPLauncher launcher = new JNLPLauncher();
+        launcher.setWebSocket(true);
+        DumbSlave node = new DumbSlave(agent, folder, launcher);
+        node.setLabelString(agent);
+        node.setNumExecutors(1);
+        node.setMode(Node.Mode.EXCLUSIVE);
+        jenkins.addNode(node);
+        String shell = "sh '''set +x\n" + COUNTER + "\n'''";
+        make(victim("own", agent), 5, "preemptible(label: '" + agent + "') { " + shell + " }");
+        make(victim("nested", agent), 5, "node('" + agent + "') { preemptible { " + shell + " } }");
+        WorkflowJob preemptor =
+                make(preemptor(agent), 1, "node('" + agent + "') { sh \"sleep ${params.SECONDS}\" }");
+        preemptor.addProperty(new ParametersDefinitionProperty(new StringParameterDefinition("SECONDS", "1")));
+    }
+
+    private static void usePriorities() {
+        JobGroup group = new JobGroup();
+        group.setJobGroupStrategy(new AllJobsJobInclusionStrategy());
+        group.setPriority(3);
+        group.setUsePriorityStrategies(true);
+        group.setPriorityStrategies(List.of(new JobGroup.PriorityStrategyHolder(0, new JobPropertyStrategy())));
+        PriorityConfiguration.get().setJobGroups(new java.util.ArrayList<>(List.of(group)));
+        PriorityConfiguration.get().save();
+    }
+
+    private static WorkflowJob make(String name, int priority, String script) throws Exception {
+        WorkflowJob job = Jenkins.get().createProject(WorkflowJob.class, name);
+        job.addProperty(new PriorityJobProperty(true, priority));
+        job.setDefinition(new CpsFlowDefinition(script, true));
+        return job;
+    }
+
+    static String secret(JenkinsRule j, String agent) {
+        return ((hudson.slaves.SlaveComputer) Jenkins.get().getComputer(agent)).getJnlpMac();
+    }
+
+    static Boolean online(JenkinsRule j, String agent) {
+        return Jenkins.get().getComputer(agent).isOnline();
+    }
+
+    /** @return the number of the build, which may still be in the queue */
+    static Integer schedule(JenkinsRule j, String job, String seconds) throws Exception {
+        WorkflowJob scheduled = Jenkins.get().getItemByFullName(job, WorkflowJob.class);
+        var future = seconds.isEmpty()
+                ? scheduled.scheduleBuild2(0)
+                : scheduled.scheduleBuild2(0, new ParametersAction(new StringParameterValue("SECONDS", seconds)));
+        return future.waitForStart().getNumber();
+    }
+
+    /** @return {@code running}, or the result */
+    static String result(JenkinsRule j, String job, Integer number) {
+        WorkflowRun run = Jenkins.get().getItemByFullName(job, WorkflowJob.class).getBuildByNumber(number);
+        if (run == null) {
+            return "unknown";
+        }
+        Result result = run.getResult();
+        return run.isBuilding() || result == null ? "running" : result.toString();
+    }
+
+    static String artifacts(JenkinsRule j, String job, Integer number) {
+        return Jenkins.get()
+                .getItemByFullName(job, WorkflowJob.class)
+                .getBuildByNumber(number)
+                .getArtifacts()
+                .stream()
+                .map(artifact -> artifact.relativePath)
+                .toList()
+                .toString();
+    }
+
+    /** Ends what is left of a round, as a person would. */
+    static void end(JenkinsRule j) {
+        Jenkins jenkins = Jenkins.get();
+        jenkins.getQueue().clear();
+        for (WorkflowJob job : jenkins.getAllItems(WorkflowJob.class)) {
+            for (Run<?, ?> run : job.getBuilds()) {
+                if (run.isBuilding()) {
+                    run.getExecutor().interrupt();
+                }
+            }
+        }
+    }
+
+    /** Whether no build runs and nothing waits. */
+    static Boolean quiet(JenkinsRule j) {
+        Jenkins jenkins = Jenkins.get();
+        return jenkins.getQueue().isEmpty()
+                && jenkins.getAllItems(WorkflowJob.class).stream()
+                        .allMatch(job -> job.getBuilds().stream().noneMatch(Run::isBuilding));
+    }
+}
