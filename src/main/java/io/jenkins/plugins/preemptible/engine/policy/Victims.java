@@ -200,14 +200,24 @@ final class Victims {
 
     private Reason obstacle(Claim claim) {
         return obstacles.computeIfAbsent(new FitAndPriority(claim.fit(), claim.priority()), key -> {
-            int best = MOST_HOPEFUL_FIRST.indexOf(Reason.NO_FITTING_STAGE);
+            Reason best = Reason.NO_FITTING_STAGE;
             for (int agent : key.fit.agents) {
                 for (Candidate candidate : byAgent.get(agent)) {
-                    best = Math.min(best, MOST_HOPEFUL_FIRST.indexOf(obstacleBetween(key.priority, candidate)));
+                    best = moreHopeful(best, obstacleBetween(key.priority, candidate));
                 }
             }
-            return MOST_HOPEFUL_FIRST.get(best);
+            return best;
         });
+    }
+
+    /** The one that is more likely to pass; a constant without a place in the order says more than no stage at all. */
+    static Reason moreHopeful(Reason one, Reason other) {
+        return place(other) < place(one) ? other : one;
+    }
+
+    private static int place(Reason reason) {
+        int place = MOST_HOPEFUL_FIRST.indexOf(reason);
+        return place >= 0 ? place : MOST_HOPEFUL_FIRST.indexOf(Reason.NO_FITTING_STAGE) - 1;
     }
 
     private Reason obstacleBetween(int priority, Candidate candidate) {
