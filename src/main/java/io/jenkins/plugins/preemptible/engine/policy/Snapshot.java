@@ -67,6 +67,11 @@ public record Snapshot(
         this(nowMillis, limits, agents, running, suspended, waiting, Map.of());
     }
 
+    /** The same moment with these items in place of its own. */
+    Snapshot withWaiting(List<WaitingItem> items) {
+        return new Snapshot(nowMillis, limits, agents, running, suspended, items, usedMillis, roomForImages);
+    }
+
     private static void distinct(String what, List<String> names) {
         Set<String> seen = new HashSet<>();
         for (String name : names) {
@@ -272,6 +277,11 @@ public record Snapshot(
         public WaitingItem {
             agents = Set.copyOf(agents);
             notNegative("expected duration", expectedMillis);
+        }
+
+        /** The same item, which fits other agents. */
+        public WaitingItem fitting(Set<String> others) {
+            return new WaitingItem(id, priority, owner, sinceMillis, others, reservedAgent, expectedMillis);
         }
 
         /** An item of nobody's of which no more is known. */
