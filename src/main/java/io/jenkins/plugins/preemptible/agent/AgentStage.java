@@ -61,6 +61,22 @@ public final class AgentStage {
         return new AgentStage(root.child("preemptible"), StageId.parse(id));
     }
 
+    /**
+     * Lets the agent load what suspending and resuming need, once for each connection; nothing where it cannot suspend.
+     *
+     * @return why the rehearsal failed, in words, or null
+     * @throws IOException when the node is offline
+     */
+    @CheckForNull
+    public static String rehearse(Node node) throws IOException, InterruptedException {
+        AgentStage stage = on(node, Rehearsal.ID);
+        String failure = PlainText.of(Limited.act(stage.home, String.class, new Rehearsal()));
+        // There is no such stage: these are refused, and load what asks and what answers.
+        stage.look();
+        stage.freeze(List.of(), 0);
+        return failure;
+    }
+
     /** The folder through which the sealed image travels; it exists after {@link #dump} or {@link #prepareExchange}. */
     public FilePath exchange() {
         return home.child("exchange").child(id.value());
@@ -78,15 +94,6 @@ public final class AgentStage {
                 Limited.act(home, Sandbox.class, new Open(id.value(), name, workspace.getRemote(), closeConnections)));
         requireOwn(sandbox.enterCommand());
         return sandbox;
-    }
-
-    /**
-     * Lets the agent load what suspending and resuming need, once for each connection.
-     *
-     * @return why the rehearsal failed, in words, or null
-     */
-    public String rehearse() throws IOException, InterruptedException {
-        return PlainText.of(Limited.act(home, String.class, new Rehearsal()));
     }
 
     /**

@@ -26,7 +26,7 @@ import jenkins.MasterToSlaveFileCallable;
  *   <li>It happens in a home folder of its own, beside the stages, and leaves nothing behind; what an agent that died
  *       in the middle left is removed by the next one.
  *   <li>A host that passes the check and fails here is told to the administrator, and stages are still tried: it is
- *       their own dump that decides.
+ *       their own dump that decides. One that does not pass is left alone.
  * </ol>
  *
  * Blocking, about a second of work: never on a Pipeline's thread.
@@ -34,6 +34,8 @@ import jenkins.MasterToSlaveFileCallable;
 final class Rehearsal extends MasterToSlaveFileCallable<String> {
 
     private static final long serialVersionUID = 1L;
+    /** Of its stage, which is not among those of {@link AgentStage}. */
+    static final String ID = "rehearsal";
     /** A class loader is made for each connection, and this flag with it. */
     private static final AtomicBoolean DONE = new AtomicBoolean();
 
@@ -43,8 +45,12 @@ final class Rehearsal extends MasterToSlaveFileCallable<String> {
         if (!DONE.compareAndSet(false, true)) {
             return null;
         }
-        Path stage = home.toPath().resolve("rehearsal");
+        Path stage = home.toPath().resolve(ID);
         Engine engine = Engine.open(stage);
+        if (!engine.check().ok()) {
+            DONE.set(false);
+            return null;
+        }
         Path image = stage.resolve(AgentStage.IMAGE_FILE);
         try {
             clear(engine);
@@ -59,8 +65,8 @@ final class Rehearsal extends MasterToSlaveFileCallable<String> {
     }
 
     private static void rehearse(Engine engine, Path workDir, Path image) {
-        StageId id = StageId.create("rehearsal");
-        engine.start(new StageSpec(id, "rehearsal", workDir, List.of(), InEngine.sandboxEnvironment()));
+        StageId id = StageId.create(ID);
+        engine.start(new StageSpec(id, ID, workDir, List.of(), InEngine.sandboxEnvironment()));
         engine.enterCommand(id);
         if (!engine.checkpoints()) {
             engine.freeze(id, new FreezeRequest(DumpGuard.NONE, 0));

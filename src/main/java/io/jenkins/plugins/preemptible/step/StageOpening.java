@@ -3,16 +3,13 @@ package io.jenkins.plugins.preemptible.step;
 import hudson.FilePath;
 import hudson.model.Node;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
-import io.jenkins.plugins.preemptible.engine.image.ImageKey;
+import io.jenkins.plugins.preemptible.lifecycle.AgentWarmUp;
 import io.jenkins.plugins.preemptible.lifecycle.HowSuspended;
 import io.jenkins.plugins.preemptible.lifecycle.KeptAgents;
 import io.jenkins.plugins.preemptible.lifecycle.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
-import io.jenkins.plugins.preemptible.lifecycle.StageThreads;
 import java.io.IOException;
-import java.util.logging.Level;
-import java.util.logging.Logger;
 import org.jenkinsci.plugins.workflow.steps.StepContext;
 
 /**
@@ -28,8 +25,6 @@ import org.jenkinsci.plugins.workflow.steps.StepContext;
  * </ol>
  */
 final class StageOpening {
-
-    private static final Logger LOGGER = Logger.getLogger(StageOpening.class.getName());
 
     private StageOpening() {}
 
@@ -73,31 +68,12 @@ final class StageOpening {
             AgentStage.Sandbox sandbox = agent.open(workspace, stage.name(), closeConnections);
             HowSuspended.opened(stage.node(), sandbox.memoryOnly(), sandbox.enterCommand(), sandbox.refusal());
             if (sandbox.refusal() == null) {
-                StageThreads.submitFor(
-                        node.getNodeName(), "rehearsing on " + node.getDisplayName(), () -> rehearse(agent, node));
+                AgentWarmUp.begin(node);
             }
             return sandbox;
         } catch (IOException | RuntimeException | Error x) {
             // Also an Error: remoting throws what the agent says that it has thrown.
             return AgentStage.Sandbox.refused(String.valueOf(x.getMessage()));
-        }
-    }
-
-    private static void rehearse(AgentStage agent, Node node) throws InterruptedException {
-        // The controller's own part: a data key, which loads the library for sealing.
-        ImageKey.generate();
-        String failure;
-        try {
-            failure = agent.rehearse();
-        } catch (IOException x) {
-            LOGGER.log(Level.FINE, x, () -> "no rehearsal on " + node.getDisplayName() + ", which is most likely offline");
-            return;
-        }
-        if (failure != null) {
-            LOGGER.log(
-                    Level.WARNING,
-                    "{0} looks able to suspend stages, but a rehearsal failed there: {1}",
-                    new Object[] {node.getDisplayName(), failure});
         }
     }
 }

@@ -129,7 +129,7 @@ class HostileAgentTest extends OneAgent {
         FilePath workspace = evil.getRootPath();
         List<Verb> verbs = List.of(
                 () -> stage.open(workspace, "fuzz", false),
-                stage::rehearse,
+                () -> AgentStage.rehearse(evil),
                 stage::look,
                 () -> stage.freeze(List.of(), 0),
                 () -> stage.dump("key", true),
