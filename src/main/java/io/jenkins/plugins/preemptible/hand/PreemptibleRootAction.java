@@ -27,6 +27,8 @@ import org.kohsuke.stapler.export.ExportedBean;
  *   <li>Has no page of its own and no link.
  *   <li>Needs the permission to read Jenkins; what is of a job that the user may not read is left out.
  *   <li>Reads what is in memory; loads no build and asks no agent.
+ *   <li>Has the first {@value StatePage#DEFAULT} of each list, and the others by {@link StatePage}; the totals say how many
+ *       there are.
  * </ol>
  */
 @Extension
@@ -43,6 +45,8 @@ public final class PreemptibleRootAction extends InvisibleAction implements Root
 
     public Api getApi() {
         Jenkins.get().checkPermission(Jenkins.READ);
+        // Refuses a request that is wrong before anything is written.
+        StatePage.asked();
         return new Api(this);
     }
 
@@ -77,16 +81,31 @@ public final class PreemptibleRootAction extends InvisibleAction implements Root
 
     @Exported
     public List<RunningState> getRunning() {
-        return SchedulerState.running();
+        return SchedulerState.running(StatePage.asked());
+    }
+
+    @Exported
+    public int getRunningTotal() {
+        return SchedulerState.count(false);
     }
 
     @Exported
     public List<SuspendedState> getSuspended() {
-        return SchedulerState.suspended();
+        return SchedulerState.suspended(StatePage.asked());
+    }
+
+    @Exported
+    public int getSuspendedTotal() {
+        return SchedulerState.count(true);
     }
 
     @Exported
     public List<WaitingState> getWaiting() {
-        return SchedulerState.waiting();
+        return SchedulerState.waiting(StatePage.asked().of(SchedulerState.buildable()));
+    }
+
+    @Exported
+    public int getWaitingTotal() {
+        return SchedulerState.buildable().size();
     }
 }

@@ -238,8 +238,13 @@ final class SchedulerState {
                 .sorted(Comparator.comparingLong(StageRecord::startedMillis).thenComparing(StageRecord::id));
     }
 
-    static List<RunningState> running() {
-        return stages(false)
+    /** How many stages the looking user may know of. */
+    static int count(boolean suspended) {
+        return (int) stages(suspended).count();
+    }
+
+    static List<RunningState> running(StatePage page) {
+        return page.of(stages(false))
                 .map(stage -> new RunningState(
                         stage.id(),
                         stage.name(),
@@ -257,8 +262,8 @@ final class SchedulerState {
                 .toList();
     }
 
-    static List<SuspendedState> suspended() {
-        return stages(true)
+    static List<SuspendedState> suspended(StatePage page) {
+        return page.of(stages(true))
                 .map(stage -> new SuspendedState(
                         stage.id(),
                         stage.name(),
@@ -284,25 +289,26 @@ final class SchedulerState {
                 .toList();
     }
 
-    static List<WaitingState> waiting() {
-        Map<String, Integer> priorities = new HashMap<>();
-        Snapshot snapshot = LastDecision.get().snapshot();
-        if (snapshot != null) {
-            snapshot.waiting().forEach(item -> priorities.put(item.id(), item.priority()));
-        }
-        List<WaitingState> waiting = new ArrayList<>();
-        // Has those items only that the user may see.
-        for (Queue.Item item : Queue.getInstance().getItems()) {
-            if (item instanceof Queue.BuildableItem) {
-                String id = String.valueOf(item.getId());
-                waiting.add(new WaitingState(
-                        item.getId(),
-                        item.task.getFullDisplayName(),
-                        ((Queue.BuildableItem) item).buildableStartMilliseconds,
-                        priorities.get(id),
-                        DecisionState.of(id)));
-            }
-        }
-        return waiting;
+    /** Those items only that the looking user may see, the one that was queued first at the beginning. */
+    static List<Queue.BuildableItem> buildable() {
+        return Stream.of(Queue.getInstance().getItems())
+                .filter(Queue.BuildableItem.class::isInstance)
+                .map(Queue.BuildableItem.class::cast)
+                .sorted(Comparator.comparingLong(Queue.Item::getId))
+                .toList();
+    }
+
+    static List<WaitingState> waiting(List<Queue.BuildableItem> items) {
+        return items.stream().map(SchedulerState::waiting).toList();
+    }
+
+    private static WaitingState waiting(Queue.BuildableItem item) {
+        String id = String.valueOf(item.getId());
+        return new WaitingState(
+                item.getId(),
+                item.task.getFullDisplayName(),
+                item.buildableStartMilliseconds,
+                LastDecision.get().priority(id),
+                DecisionState.of(id));
     }
 }

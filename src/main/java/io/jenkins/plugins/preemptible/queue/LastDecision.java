@@ -16,7 +16,7 @@ import java.util.Map;
  *   <li>It may be some seconds old: whoever acts on it looks again.
  * </ol>
  *
- * Never changes, safe for any thread.
+ * Safe for any thread.
  */
 public final class LastDecision {
 
@@ -28,11 +28,15 @@ public final class LastDecision {
     private final Snapshot snapshot;
 
     private final List<Action> actions;
-    private final Map<String, Action> byClaimant = new HashMap<>();
+    private final Map<String, Action> byClaimant;
+    /** Made when somebody asks for it first. */
+    @CheckForNull
+    private Map<String, Integer> priorities;
 
     private LastDecision(@CheckForNull Snapshot snapshot, List<Action> actions) {
         this.snapshot = snapshot;
         this.actions = actions;
+        this.byClaimant = new HashMap<>(2 * actions.size());
         for (Action action : actions) {
             if (action.claimant() != null) {
                 byClaimant.put(action.claimant(), action);
@@ -57,6 +61,20 @@ public final class LastDecision {
     @CheckForNull
     public Snapshot snapshot() {
         return snapshot;
+    }
+
+    /** The priority that a waiting item had; null when it was not there. */
+    @CheckForNull
+    public synchronized Integer priority(String item) {
+        if (priorities == null) {
+            priorities = new HashMap<>();
+            if (snapshot != null) {
+                for (Snapshot.WaitingItem waiting : snapshot.waiting()) {
+                    priorities.put(waiting.id(), waiting.priority());
+                }
+            }
+        }
+        return priorities.get(item);
     }
 
     /** In the policy's order. */

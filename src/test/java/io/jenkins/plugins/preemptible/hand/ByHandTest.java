@@ -257,6 +257,23 @@ class ByHandTest {
     }
 
     @Test
+    void theStateIsReadInPages() throws Exception {
+        JSONObject whole = web.state("reader");
+        int total = whole.getInt("runningTotal");
+        assertEquals(total, whole.getJSONArray("running").size());
+        JSONObject none = JSONObject.fromObject(
+                web.get("reader", "preemptible/api/json?from=0&count=0").getContentAsString());
+        assertEquals(0, none.getJSONArray("running").size());
+        assertEquals(total, none.getInt("runningTotal"));
+        JSONObject behind = JSONObject.fromObject(
+                web.get("reader", "preemptible/api/json?from=" + total).getContentAsString());
+        assertEquals(0, behind.getJSONArray("running").size());
+        for (String wrong : new String[] {"count=2001", "count=-1", "count=all", "from=-1"}) {
+            assertEquals(400, web.get("reader", "preemptible/api/json?" + wrong).getStatusCode(), wrong);
+        }
+    }
+
+    @Test
     void whatIsNotThereIsToldAsSuch() throws Exception {
         answers(404, "no preemptible stage \u201cother\u201d", web.post("admin", onBuild("suspend?stage=other")));
         answers(400, "is empty", web.post("admin", onBuild("suspend?stage=")));
