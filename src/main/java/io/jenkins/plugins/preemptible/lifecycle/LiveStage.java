@@ -54,6 +54,9 @@ public final class LiveStage {
     private final StageMemory memory = new StageMemory();
     /** Set when the stage may have its executor again, cleared when it has it or has lost it. */
     private volatile boolean granted;
+    /** Set under the queue's lock. */
+    @CheckForNull
+    private volatile hudson.model.Queue.Item block;
 
     private LiveStage(String id, StepContext context, ExecutorHold hold) {
         this.id = id;
@@ -216,6 +219,16 @@ public final class LiveStage {
 
     public void granted(boolean now) {
         granted = now;
+    }
+
+    /** The item of its node block, while the stage is suspended and the block is in the queue. */
+    @CheckForNull
+    public hudson.model.Queue.Item block() {
+        return block;
+    }
+
+    public void block(@CheckForNull hudson.model.Queue.Item queued) {
+        block = queued;
     }
 
     /** Whether somebody suspends, resumes or ends the stage at this moment. */

@@ -278,6 +278,11 @@ public final class StageRegistry implements Saveable {
         return placeholder == null ? null : find(placeholders.get(placeholder));
     }
 
+    /** Whether no stage is known. For callers under the queue's lock, to whom {@link #all} is too long. */
+    public boolean isEmpty() {
+        return stages.isEmpty();
+    }
+
     public Collection<StageRecord> all() {
         return List.copyOf(stages.values());
     }

@@ -48,6 +48,9 @@ public final class StageThreads {
 
     private static final ExecutorService QUEUE = pool(1, "preemptible stages, looks at the queue");
 
+    /** Of its own, so that lines are written in the order in which they were handed over. */
+    private static final ExecutorService TELLING = pool(1, "preemptible stages, lines in build logs");
+
     /** Images are made while their stages' executors are somebody else's: nobody waits for them. */
     private static final ExecutorService SEALING = pool(MOST_AT_ONCE, "preemptible stages, sealing");
 
@@ -115,6 +118,11 @@ public final class StageThreads {
     /** The same for what waits for an agent. */
     public static void scheduleFor(String agent, String what, long delayMillis, Work work) {
         Timer.get().schedule(() -> soonFor(agent, what, work), delayMillis, TimeUnit.MILLISECONDS);
+    }
+
+    /** Writes to build logs, one work after the other. */
+    public static void tell(String what, Work work) {
+        run(TELLING, what, work);
     }
 
     /** Runs what nobody waits for. */

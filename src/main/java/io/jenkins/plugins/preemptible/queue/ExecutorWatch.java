@@ -29,7 +29,7 @@ public final class ExecutorWatch implements ExecutorListener {
     }
 
     private static void look() {
-        if (!StageRegistry.get().all().isEmpty()) {
+        if (!StageRegistry.get().isEmpty()) {
             Preemption.soon(QueueWatch.SETTLE_MILLIS);
         }
     }

@@ -3,11 +3,8 @@ package io.jenkins.plugins.preemptible.queue;
 import hudson.model.Node;
 import hudson.model.Queue;
 import io.jenkins.plugins.preemptible.lifecycle.AbortedStage;
-import io.jenkins.plugins.preemptible.lifecycle.PlaceholderAccess;
+import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
-import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
-import java.util.HashMap;
-import java.util.Map;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 
@@ -28,36 +25,20 @@ final class HeldBlocks {
 
     private static final Logger LOGGER = Logger.getLogger(HeldBlocks.class.getName());
 
-    private final Map<String, Queue.NotWaitingItem> byStage = new HashMap<>();
-
-    private HeldBlocks() {}
-
-    static HeldBlocks now() {
-        HeldBlocks now = new HeldBlocks();
-        StageRegistry stages = StageRegistry.get();
-        if (stages.all().stream().anyMatch(stage -> stage.suspended() && stage.form() == StageRecord.Form.NESTED)) {
-            for (Queue.Item item : Queue.getInstance().getItems()) {
-                StageRecord stage = stages.ofPlaceholder(PlaceholderAccess.context(item.task));
-                if (stage != null && item instanceof Queue.NotWaitingItem) {
-                    now.byStage.put(stage.id(), (Queue.NotWaitingItem) item);
-                }
-            }
-        }
-        return now;
-    }
+    private final OtherPlugins others = OtherPlugins.now();
 
     /** Whether the stage's block is in the queue, and another plugin would not let it have an executor there. */
     boolean contains(StageRecord stage) {
-        Queue.NotWaitingItem block = byStage.get(stage.id());
+        LiveStage live = LiveStage.find(stage.id());
+        Queue.Item block = live == null ? null : live.block();
         Node node = AbortedStage.nodeOf(stage.node());
-        if (block == null || node == null) {
+        if (node == null || !(block instanceof Queue.NotWaitingItem waits)) {
             return false;
         }
         try {
-            Queue.BuildableItem asked = block instanceof Queue.BuildableItem
-                    ? (Queue.BuildableItem) block
-                    : new Queue.BuildableItem(block);
-            return !asked.isPending() && !(OtherPlugins.letRun(asked) && OtherPlugins.letTake(node, asked));
+            Queue.BuildableItem asked =
+                    waits instanceof Queue.BuildableItem buildable ? buildable : new Queue.BuildableItem(waits);
+            return !asked.isPending() && !(OtherPlugins.letRun(asked) && others.letTake(node, asked));
         } catch (RuntimeException | LinkageError x) {
             LOGGER.log(Level.WARNING, x, () -> "cannot tell whether " + block + " may run");
             return false;

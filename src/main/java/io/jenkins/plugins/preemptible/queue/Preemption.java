@@ -6,7 +6,7 @@ import hudson.model.Executor;
 import hudson.model.Queue;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.policy.Action;
-import io.jenkins.plugins.preemptible.engine.policy.PreemptionPolicy;
+import io.jenkins.plugins.preemptible.engine.policy.CheckedDecision;
 import io.jenkins.plugins.preemptible.engine.policy.Reason;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
@@ -19,10 +19,11 @@ import io.jenkins.plugins.preemptible.lifecycle.StageThreads;
 import io.jenkins.plugins.preemptible.lifecycle.Suspension;
 import io.jenkins.plugins.preemptible.view.LoggedName;
 import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 import java.util.stream.Collectors;
@@ -33,19 +34,15 @@ import jenkins.model.Jenkins;
  *
  * <ol>
  *   <li>{@link #soon} asks for a look after a short delay; looks never overlap, and asking twice gives one look.
- *   <li>A look reads a snapshot, lets {@link PreemptionPolicy#decide} decide, and hands each action to a thread.
+ *   <li>A look reads a snapshot, lets {@link CheckedDecision} decide, and hands each action to a thread.
  *   <li>A suspension that ends, well or not, asks for the next look.
  * </ol>
  */
 public final class Preemption {
 
     private static final Logger LOGGER = Logger.getLogger(Preemption.class.getName());
-    /** A look that is due so much earlier or later than the one asked for serves it as well. */
-    private static final long NEAR_MILLIS = 20;
-    /** When the look that was asked for last is due. By {@link #clock}, as the next one. */
-    private static final AtomicLong NEXT_MILLIS = new AtomicLong(clock() - 10 * NEAR_MILLIS);
-    /** When the last look began. */
-    private static volatile long lookedMillis = clock() - 10 * NEAR_MILLIS;
+    private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
+    private static final EvaluationPace PACE = new EvaluationPace(clock());
 
     /** Every ordinary release of an executor is over by then. */
     private static final long FORGOTTEN_MILLIS = 10_000;
@@ -56,6 +53,9 @@ public final class Preemption {
 
     private static final OwnerTimes OWNER_TIMES = new OwnerTimes();
     private static final WaitReasons WAIT_REASONS = new WaitReasons();
+    private static final WaitingItems WAITING = new WaitingItems();
+    /** Items that turn out to be held back by other plugins: hardly ever found in more rounds than these. */
+    private static final int MOST_ROUNDS = 5;
 
     private Preemption() {}
 
@@ -66,57 +66,77 @@ public final class Preemption {
 
     /** Asks for a look after a delay; harmless under any lock. */
     public static void soon(long delayMillis) {
-        long due = clock() + delayMillis;
-        long pending = NEXT_MILLIS.get();
-        // One that is due earlier does not serve: what the caller knows of may not show in the queue by then.
-        while (Math.abs(pending - due) > NEAR_MILLIS) {
-            if (NEXT_MILLIS.compareAndSet(pending, due)) {
-                StageThreads.scheduleLook("looking at the queue", delayMillis, () -> {
-                    if (lookedMillis < due) {
-                        look();
-                    }
-                });
-                return;
-            }
-            pending = NEXT_MILLIS.get();
+        long now = clock();
+        setTimer(PACE.want(now + delayMillis, now), now);
+    }
+
+    private static void setTimer(long atMillis, long nowMillis) {
+        if (atMillis >= 0) {
+            StageThreads.scheduleLook("looking at the queue", atMillis - nowMillis, () -> lookAt(atMillis));
+        }
+    }
+
+    private static void lookAt(long setMillis) {
+        if (!PACE.begin(setMillis, clock())) {
+            return;
+        }
+        long before = THREADS.getCurrentThreadCpuTime();
+        try {
+            look();
+        } finally {
+            long now = clock();
+            setTimer(PACE.end((THREADS.getCurrentThreadCpuTime() - before) / 1e6, now), now);
         }
     }
 
     static void look() {
         synchronized (LOOKING) {
-            lookedMillis = clock();
             Jenkins jenkins = Jenkins.getInstanceOrNull();
             if (jenkins == null || jenkins.isTerminating()) {
                 return;
             }
             Reservations.get().sweep();
-            if (StageRegistry.get().all().isEmpty()) {
+            if (StageRegistry.get().isEmpty()) {
                 // Else whoever had the last stage would be charged with all the time until the next one.
                 OWNER_TIMES.at(System.currentTimeMillis(), List.of(), Set.of());
-                LastDecision.none();
+                forget();
                 return;
             }
             withdrawLateRequests(jenkins);
             takeUpForgotten();
             SuspensionsByHand.carryOut();
-            SnapshotReader reader = new SnapshotReader(OWNER_TIMES);
-            Snapshot snapshot = reader.read();
-            List<Action> actions = PreemptionPolicy.decide(snapshot);
+            CheckedDecision decision = CheckedDecision.of(
+                    new SnapshotReader(OWNER_TIMES, WAITING).read(), WAITING::check, MOST_ROUNDS);
+            Snapshot snapshot = decision.snapshot();
+            List<Action> actions = decision.actions();
             LastDecision.is(snapshot, actions);
             // First, so that who gives its kept executor up for one that is freed can have that begun at once.
             Reservations.get().keepOnly(goingOn(actions));
             for (Action action : actions) {
+                if (!decision.isCertain(action)) {
+                    soon(QueueWatch.SETTLE_MILLIS);
+                    continue;
+                }
                 LOGGER.log(Level.FINE, "decided: {0}", action);
                 try {
-                    carryOut(action, reader);
+                    carryOut(action);
                 } catch (RuntimeException x) {
                     LOGGER.log(Level.WARNING, x, () -> "cannot carry out " + action);
                 }
             }
-            WAIT_REASONS.tell(actions, reader, snapshot.nowMillis());
+            WAIT_REASONS.tell(actions, WAITING, snapshot.nowMillis());
             if (WAIT_REASONS.untold()) {
                 soon(TELLING_MILLIS);
             }
+        }
+    }
+
+    /** What was found out and decided about items. */
+    static void forget() {
+        synchronized (LOOKING) {
+            LastDecision.none();
+            WAITING.forget();
+            WAIT_REASONS.tell(List.of(), WAITING, 0);
         }
     }
 
@@ -130,11 +150,11 @@ public final class Preemption {
                 .collect(Collectors.toSet());
     }
 
-    private static void carryOut(Action action, SnapshotReader reader) {
+    private static void carryOut(Action action) {
         if (action instanceof Action.Rerun) {
-            runAgain((Action.Rerun) action, reader);
+            runAgain((Action.Rerun) action);
         } else if (action instanceof Action.Freeing) {
-            suspend((Action.Freeing) action, reader);
+            suspend((Action.Freeing) action);
         } else if (action instanceof Action.Resume) {
             resume((Action.Resume) action);
         } else if (action instanceof Action.Reserve) {
@@ -155,10 +175,10 @@ public final class Preemption {
         }
     }
 
-    private static void runAgain(Action.Rerun action, SnapshotReader reader) {
+    private static void runAgain(Action.Rerun action) {
         StageRecord victim = StageRegistry.get().find(action.stageId());
         LiveStage live = LiveStage.find(action.stageId());
-        Preemptor preemptor = Preemptor.of(action.forItem(), reader);
+        Preemptor preemptor = Preemptor.of(action.forItem(), WAITING);
         boolean running = victim != null && victim.state() == StageState.RUNNING && live != null && !live.busy();
         // What the stage has done is lost for ever: not for somebody who is gone by now.
         if (!running
@@ -204,6 +224,7 @@ public final class Preemption {
     /** A suspended stage that has its executor, since somebody failed half-way, goes on: nobody else can use it. */
     private static void takeUpForgotten() {
         long now = System.currentTimeMillis();
+        StagesOnExecutors onExecutors = StagesOnExecutors.now();
         for (StageRecord stage : StageRegistry.get().all()) {
             LiveStage live = LiveStage.find(stage.id());
             // In this order: whoever ends a first turn is busy until the executor is given away.
@@ -212,7 +233,8 @@ public final class Preemption {
                     && !StageRegistry.get().awaitsFirstTurn(stage.id())
                     && !live.busy()
                     && now - stage.suspendedSinceMillis() > FORGOTTEN_MILLIS
-                    && now > stage.retryAfterMillis()) {
+                    && now > stage.retryAfterMillis()
+                    && onExecutors.have(stage.id())) {
                 Executor executor = live.hold().executor(stage);
                 // One that is just being given away shows its last work for a moment, but no execution any more.
                 if (executor != null && executor.getAsynchronousExecution() != null) {
@@ -222,13 +244,13 @@ public final class Preemption {
         }
     }
 
-    private static void suspend(Action.Freeing action, SnapshotReader reader) {
+    private static void suspend(Action.Freeing action) {
         if (action.forItem() == null) {
             SuspensionsByHand.drain(action.stageId(), action.agent(), action.reason());
             return;
         }
         StageRecord victim = StageRegistry.get().find(action.stageId());
-        Preemptor preemptor = Preemptor.of(action.forItem(), reader);
+        Preemptor preemptor = Preemptor.of(action.forItem(), WAITING);
         if (victim == null || preemptor == null || !Reservations.get().begin(action.forItem(), victim)) {
             return;
         }

@@ -41,8 +41,8 @@ final class Preemptor {
 
     /** The one whom the policy calls by this name in that snapshot, or null when it is gone. */
     @CheckForNull
-    static Preemptor of(String holder, SnapshotReader snapshot) {
-        Queue.BuildableItem item = snapshot.item(holder);
+    static Preemptor of(String holder, WaitingItems items) {
+        Queue.BuildableItem item = items.item(holder);
         if (item != null) {
             return new Preemptor(item, holder, item.task.getFullDisplayName());
         }

@@ -8,7 +8,10 @@ import hudson.model.TaskListener;
 import hudson.model.listeners.RunListener;
 import hudson.model.queue.QueueListener;
 import io.jenkins.plugins.preemptible.engine.policy.Reason;
+import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.PlaceholderAccess;
 import io.jenkins.plugins.preemptible.lifecycle.StageLog;
+import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
 import io.jenkins.plugins.preemptible.lifecycle.StageThreads;
 import io.jenkins.plugins.preemptible.lifecycle.Suspension;
@@ -36,13 +39,18 @@ public final class QueueWatch extends QueueListener {
 
     @Override
     public void onEnterBuildable(Queue.BuildableItem item) {
-        if (!StageRegistry.get().all().isEmpty()) {
+        if (!StageRegistry.get().isEmpty()) {
             Preemption.soon(SETTLE_MILLIS);
         }
     }
 
     @Override
     public void onLeft(Queue.LeftItem item) {
+        StageRecord nested = StageRegistry.get().ofPlaceholder(PlaceholderAccess.context(item.task));
+        LiveStage live = nested == null ? null : LiveStage.find(nested.id());
+        if (live != null) {
+            live.block(null);
+        }
         Reservations.Reservation reservation = Reservations.get().drop(Reservations.holder(item));
         if (reservation != null && !item.isCancelled()) {
             StageThreads.submit("telling of " + item, () -> Preemptor.started(item, reservation));
@@ -52,7 +60,7 @@ public final class QueueWatch extends QueueListener {
                     "giving back what was being freed for " + item,
                     () -> Suspension.cancel(reservation.stageId()));
         }
-        if (!StageRegistry.get().all().isEmpty()) {
+        if (!StageRegistry.get().isEmpty()) {
             Preemption.soon(SETTLE_MILLIS);
         }
     }

@@ -151,6 +151,11 @@ public final class Reservations {
                 .collect(Collectors.groupingBy(Reservation::node));
     }
 
+    /** Whether an executor of this agent is kept for anybody. */
+    boolean anyOpenOn(String node) {
+        return openByNode.containsKey(node);
+    }
+
     /**
      * How many idle executors of this agent are for others than this item. Whoever had one freed for it does not wait for
      * those that have the next one kept: else each would wait for the other.

@@ -4,7 +4,6 @@ import hudson.model.Computer;
 import hudson.model.Label;
 import hudson.model.Node;
 import hudson.model.Queue;
-import io.jenkins.plugins.preemptible.config.Owners;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.AgentState;
@@ -16,11 +15,9 @@ import io.jenkins.plugins.preemptible.lifecycle.ArchiveRoom;
 import io.jenkins.plugins.preemptible.lifecycle.HowSuspended;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.Measured;
-import io.jenkins.plugins.preemptible.lifecycle.PlaceholderAccess;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
 import io.jenkins.plugins.preemptible.lifecycle.StageTimes;
-import io.jenkins.plugins.preemptible.step.StageTask;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -28,8 +25,6 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.logging.Level;
-import java.util.logging.Logger;
 import java.util.stream.Collectors;
 import jenkins.model.Jenkins;
 
@@ -38,24 +33,18 @@ import jenkins.model.Jenkins;
  *
  * <ol>
  *   <li>Agents with their idle executors; stages from the registry; buildable items from the queue.
- *   <li>Which agents fit an item is asked of Jenkins and of the other plugins' dispatchers, not guessed from labels.
- *   <li>Items that are a suspended stage's own return are left out: the stage itself stands for them.
+ *   <li>Which agents fit an item is asked of Jenkins and of the other plugins' dispatchers: {@link WaitingItems}.
  * </ol>
  *
  * Never called under the queue's lock: it may load builds and asks other plugins.
  */
 final class SnapshotReader {
 
-    private static final Logger LOGGER = Logger.getLogger(SnapshotReader.class.getName());
-
     private final Jenkins jenkins = Jenkins.get();
     private final StageRegistry stages = StageRegistry.get();
     private final Reservations reservations = Reservations.get();
     private final OwnerTimes ownerTimes;
-    /** Queue items of this snapshot by the names that the policy knows them by. */
-    private final Map<String, Queue.BuildableItem> items = new HashMap<>();
-    private final Map<Set<String>, Set<String>> sets = new HashMap<>();
-    private final Owners owners = Owners.get();
+    private final WaitingItems items;
     private final boolean neverAgain =
             PreemptibleConfiguration.get().limits().undumpable() == UndumpableStages.NEVER_PREEMPT;
     private final Arrivals arrivals = new Arrivals(jenkins);
@@ -64,8 +53,9 @@ final class SnapshotReader {
     /** Agents that take work and are held by builds that end when they end. */
     private final Set<Node> busy = new LinkedHashSet<>();
 
-    SnapshotReader(OwnerTimes ownerTimes) {
+    SnapshotReader(OwnerTimes ownerTimes, WaitingItems items) {
         this.ownerTimes = ownerTimes;
+        this.items = items;
     }
 
     Snapshot read() {
@@ -94,7 +84,7 @@ final class SnapshotReader {
         }
         List<Snapshot.RunningStage> running = new ArrayList<>();
         List<Snapshot.SuspendedStage> suspended = new ArrayList<>();
-        HeldBlocks heldBlocks = HeldBlocks.now();
+        HeldBlocks heldBlocks = new HeldBlocks();
         for (StageRecord stage : stages.all()) {
             LiveStage live = LiveStage.find(stage.id());
             if (live == null || live.ending()) {
@@ -104,16 +94,15 @@ final class SnapshotReader {
                 if (!stages.awaitsFirstTurn(stage.id())
                         && stage.retryAfterMillis() <= System.currentTimeMillis()
                         && !live.aborting()) {
-                    Snapshot.SuspendedStage seen = suspended(stage, live, heldBlocks.contains(stage));
-                    // In this order: an item that has left the queue since is on its executor by now, and just goes on.
-                    if (live.hold().executor(stage) == null) {
-                        suspended.add(seen);
-                    }
+                    suspended.add(suspended(stage, live, heldBlocks.contains(stage)));
                 }
             } else if (stage.state() == StageState.RUNNING && !reservations.takes(stage)) {
                 running.add(running(stage, live));
             }
         }
+        // In this order: an item that has left the queue since is on its executor by now, and just goes on.
+        StagesOnExecutors onExecutors = StagesOnExecutors.now();
+        suspended.removeIf(stage -> onExecutors.have(stage.id()));
         List<Snapshot.WaitingItem> waiting = waiting();
         long now = System.currentTimeMillis();
         return new Snapshot(
@@ -125,11 +114,6 @@ final class SnapshotReader {
                 waiting,
                 ownerTimes.at(now, stages.all(), present(waiting)),
                 ArchiveRoom.now() == null);
-    }
-
-    /** The item that the policy calls by this name. */
-    Queue.BuildableItem item(String name) {
-        return items.get(name);
     }
 
     private Set<String> present(List<Snapshot.WaitingItem> waiting) {
@@ -194,61 +178,14 @@ final class SnapshotReader {
     }
 
     private List<Snapshot.WaitingItem> waiting() {
-        List<Snapshot.WaitingItem> waiting = new ArrayList<>();
         if (jenkins.isQuietingDown()) {
-            return waiting;
+            items.forget();
+            return List.of();
         }
-        Priorities priorities = Priorities.get();
-        for (Queue.BuildableItem item : Queue.getInstance().getBuildableItems()) {
-            if (item.isPending() || returning(item) || item.task instanceof Queue.FlyweightTask) {
-                continue;
-            }
-            try {
-                waiting.add(waiting(item, priorities));
-            } catch (RuntimeException | LinkageError x) {
-                // Other plugins are asked about each item; one that fails must not stop the look at all others.
-                LOGGER.log(Level.WARNING, x, () -> "cannot tell where " + item + " may run");
-            }
-        }
-        return waiting;
-    }
-
-    private Snapshot.WaitingItem waiting(Queue.BuildableItem item, Priorities priorities) {
-        String name = String.valueOf(item.getId());
-        Snapshot.WaitingItem waiting = new Snapshot.WaitingItem(
-                name,
-                priorities.ofItem(item),
-                owners.ofItem(item),
-                item.buildableStartMilliseconds,
-                shared(fitting(item)),
-                reservations.freedOn(name),
-                Durations.of(item));
-        items.put(name, item);
-        return waiting;
-    }
-
-    /** Whether the item brings back a stage, or a block that has run, rather than starting something. */
-    private boolean returning(Queue.BuildableItem item) {
-        return item.task instanceof StageTask && ((StageTask) item.task).resumes()
-                || stages.ofPlaceholder(PlaceholderAccess.context(item.task)) != null;
-    }
-
-    /** The decision looks at all items with one set at once. */
-    private Set<String> shared(Set<String> fitting) {
-        return sets.computeIfAbsent(fitting, Set::copyOf);
-    }
-
-    // Other plugins are asked: of a thousand agents that have nothing to give, one that fits is enough to know.
-    private Set<String> fitting(Queue.BuildableItem item) {
-        Set<String> fitting = new HashSet<>(arrivals.fitting(item));
-        giving.stream().filter(node -> takes(node, item)).map(Node::getNodeName).forEach(fitting::add);
-        if (fitting.isEmpty()) {
-            busy.stream().filter(node -> takes(node, item)).map(Node::getNodeName).findFirst().ifPresent(fitting::add);
-        }
-        return fitting;
-    }
-
-    private static boolean takes(Node node, Queue.BuildableItem item) {
-        return node.canTake(item) == null && OtherPlugins.letTake(node, item);
+        List<Queue.BuildableItem> buildable = Queue.getInstance().getBuildableItems();
+        return items.read(
+                buildable,
+                new FittingAgents(giving, busy, arrivals, new ContinuedItems(buildable)),
+                reservations::freedOn);
     }
 }

@@ -43,7 +43,8 @@ public final class StageDispatcher extends QueueTaskDispatcher {
         if (stages.firstTurnsOn(name) && (nested == null || !stages.awaitsFirstTurn(nested.id()))) {
             return CauseOfBlockage.fromMessage(Messages._StageDispatcher_firstTurn());
         }
-        int reserved = Reservations.get().forOthers(name, Reservations.holder(item));
+        Reservations reservations = Reservations.get();
+        int reserved = reservations.anyOpenOn(name) ? reservations.forOthers(name, Reservations.holder(item)) : 0;
         if (reserved == 0) {
             return null;
         }
@@ -70,12 +71,16 @@ public final class StageDispatcher extends QueueTaskDispatcher {
         if (stage == null || !stage.suspended()) {
             return null;
         }
+        LiveStage live = LiveStage.find(stage.id());
+        if (live != null) {
+            // So that the decision finds it without walking through the queue.
+            live.block(item);
+        }
         if (stages.awaitsFirstTurn(stage.id())) {
             return FlowExecutionList.get().isResumptionComplete()
                     ? null
                     : CauseOfBlockage.fromMessage(Messages._StageDispatcher_loading());
         }
-        LiveStage live = LiveStage.find(stage.id());
         if (live != null && live.granted()) {
             return null;
         }

@@ -5,7 +5,10 @@ import io.jenkins.plugins.preemptible.engine.policy.Action;
 import io.jenkins.plugins.preemptible.engine.policy.Reason;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.StageLog;
+import io.jenkins.plugins.preemptible.lifecycle.StageThreads;
 import io.jenkins.plugins.preemptible.view.WaitReasonAction;
+import java.util.ArrayList;
+import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -17,6 +20,8 @@ import java.util.Map;
  *   <li>A queue item has the reason of the last decision as an action, which REST shows.
  *   <li>A build log gets a line when a reason has held for {@value #SETTLED_MILLIS} ms and is another one than the last
  *       line's: what comes and goes between two looks is not told.
+ *   <li>Lines are written by another thread, at most {@value #MOST_LINES} for each evaluation: what is left is told by the
+ *       next ones.
  *   <li>Whoever waits no more is forgotten.
  * </ol>
  *
@@ -25,14 +30,17 @@ import java.util.Map;
 final class WaitReasons {
 
     private static final long SETTLED_MILLIS = 1_000;
+    private static final int MOST_LINES = 500;
 
     /** @param told what the build log said last; null when it has said nothing */
     private record Known(Reason reason, long sinceMillis, Reason told) {}
 
     private Map<String, Known> known = new HashMap<>();
 
-    void tell(List<Action> actions, SnapshotReader snapshot, long nowMillis) {
-        Map<String, Known> now = new HashMap<>();
+    void tell(List<Action> actions, WaitingItems items, long nowMillis) {
+        Map<String, Known> now = new HashMap<>(2 * actions.size());
+        Map<Reason, WaitReasonAction> shown = new EnumMap<>(Reason.class);
+        List<Runnable> lines = new ArrayList<>();
         for (Action action : actions) {
             if (action instanceof Action.Wait || action instanceof Action.Reserve) {
                 Known before = known.get(action.claimant());
@@ -40,18 +48,24 @@ final class WaitReasons {
                 Known next = same
                         ? before
                         : new Known(action.reason(), nowMillis, before == null ? null : before.told);
-                Queue.BuildableItem item = snapshot.item(action.claimant());
+                Queue.BuildableItem item = items.item(action.claimant());
                 if (!same && item != null) {
-                    item.addOrReplaceAction(new WaitReasonAction(action.reason(), nowMillis));
+                    item.addOrReplaceAction(shown.computeIfAbsent(
+                            action.reason(), reason -> new WaitReasonAction(reason, nowMillis)));
                 }
-                if (next.reason != next.told && nowMillis - next.sinceMillis >= SETTLED_MILLIS) {
-                    line(action.claimant(), item, action.reason());
+                if (next.reason != next.told
+                        && nowMillis - next.sinceMillis >= SETTLED_MILLIS
+                        && lines.size() < MOST_LINES) {
+                    lines.add(() -> line(action.claimant(), item, action.reason()));
                     next = new Known(next.reason, next.sinceMillis, next.reason);
                 }
                 now.put(action.claimant(), next);
             }
         }
         known = now;
+        if (!lines.isEmpty()) {
+            StageThreads.tell("telling why items wait", () -> lines.forEach(Runnable::run));
+        }
     }
 
     /** Whether somebody's reason has to be told once it has settled. */

@@ -12,6 +12,7 @@ import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.Resumption;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import java.io.IOException;
+import java.util.concurrent.atomic.AtomicLong;
 import jenkins.model.CauseOfInterruption;
 import jenkins.model.Jenkins;
 import jenkins.model.queue.AsynchronousExecution;
@@ -40,6 +41,11 @@ final class OwnExecutorHold implements ExecutorHold {
     /** From its arrival until it is given back: a second one, which nobody could free, must not take its place. */
     @CheckForNull
     private Executor owner;
+
+    /** Counts what was put into the queue here; the first one may have come from before the controller's restart. */
+    private final AtomicLong requests = new AtomicLong();
+    /** The queue was seen without the stage after so many requests: it need not be walked through again. */
+    private volatile long withoutItem = -1;
 
     OwnExecutorHold(OwnExecutorExecution execution, String stageId) {
         this.execution = execution;
@@ -160,6 +166,8 @@ final class OwnExecutorHold implements ExecutorHold {
             if (Queue.getInstance().schedule2(execution.task(stage, false), 0).getItem() == null) {
                 throw new IOException("the queue does not take the stage");
             }
+        } finally {
+            requests.incrementAndGet();
         }
     }
 
@@ -194,7 +202,15 @@ final class OwnExecutorHold implements ExecutorHold {
 
     @Override
     public boolean requested(StageRecord stage) {
-        return Queue.getInstance().contains(execution.task(stage, false));
+        long now = requests.get();
+        if (now == withoutItem) {
+            return false;
+        }
+        boolean queued = Queue.getInstance().contains(execution.task(stage, false));
+        if (!queued) {
+            withoutItem = now;
+        }
+        return queued;
     }
 
     /** Keeps the executor busy until {@link #completed}. */
