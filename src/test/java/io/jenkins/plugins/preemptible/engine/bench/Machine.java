@@ -8,10 +8,10 @@ import java.nio.file.Path;
 import java.time.LocalDate;
 
 /** What was measured on; no names of hosts or users. */
-record Machine(
+public record Machine(
         String date, String processor, int processors, long memoryMegabytes, String kernel, String criu, String java) {
 
-    static Machine here() throws IOException {
+    public static Machine here() throws IOException {
         return new Machine(
                 LocalDate.now().toString(),
                 Files.readAllLines(Path.of("/proc/cpuinfo")).stream()
@@ -30,7 +30,7 @@ record Machine(
                 System.getProperty("java.vm.version"));
     }
 
-    String sentence() {
+    public String sentence() {
         return processors + " × " + processor + ", " + memoryMegabytes + " MB, Linux " + kernel + ", CRIU " + criu
                 + ", JVM " + java + ", " + date;
     }

@@ -18,12 +18,12 @@ import org.knowm.xchart.style.Styler.LegendPosition;
  * Writes performance.md and the plots beside it.
  *
  * <ol>
- *   <li>A run of all benchmarks writes the whole page anew.
- *   <li>A run of some writes their parts anew, each with its own machine and date, and leaves the others as they are.
+ *   <li>A run of all benchmarks of the engine writes their parts and the head anew.
+ *   <li>A run of some writes their parts anew, each with its own machine and date. What was not run stays as it is.
  *   <li>Nothing on it is typed in by hand.
  * </ol>
  */
-final class Page {
+public final class Page {
 
     private static final String PLOTS = "plots";
 
@@ -33,18 +33,31 @@ final class Page {
 
     private final int runs;
 
-    Page(Path folder, int runs) {
+    /** @param runs of each benchmark, for people */
+    public Page(Path folder, int runs) {
         this.folder = folder;
         this.runs = runs;
+    }
+
+    /** Writes the parts of these results anew and leaves the others of the page as they are. */
+    public void update(Machine machine, List<Result> results) throws IOException {
+        Path page = folder.resolve("performance.md");
+        Map<String, List<String>> parts = parts(Files.readAllLines(page));
+        for (Result result : results) {
+            parts.put(result.name(), part(result, machine));
+        }
+        write(page, parts);
     }
 
     /** @param missing the names of the benchmarks that this run has left out, or not come to yet */
     void write(Machine machine, List<Result> results, List<String> missing) throws IOException {
         Files.createDirectories(folder.resolve(PLOTS));
         Path page = folder.resolve("performance.md");
-        Map<String, List<String>> parts = missing.isEmpty() || !Files.exists(page)
-                ? new LinkedHashMap<>(Map.of("", head(machine)))
-                : parts(Files.readAllLines(page));
+        Map<String, List<String>> parts =
+                Files.exists(page) ? parts(Files.readAllLines(page)) : new LinkedHashMap<>();
+        if (missing.isEmpty() || !parts.containsKey("")) {
+            parts.put("", head(machine));
+        }
         boolean apart = !parts.get("").equals(head(machine));
         for (Result result : results) {
             parts.put(result.name(), part(result, apart ? machine : null));
@@ -53,6 +66,10 @@ final class Page {
             parts.putIfAbsent(
                     name, List.of("", "Not measured in this run; `./preempt bench --only " + name + "` does."));
         }
+        write(page, parts);
+    }
+
+    private static void write(Path page, Map<String, List<String>> parts) throws IOException {
         List<String> lines = new ArrayList<>(parts.remove(""));
         parts.forEach((name, text) -> {
             lines.add("");

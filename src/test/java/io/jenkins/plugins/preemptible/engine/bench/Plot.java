@@ -9,9 +9,9 @@ import java.util.List;
  * @param logarithmic both axes
  * @param lines whether the points of a curve are joined
  */
-record Plot(String file, String title, String x, String y, boolean logarithmic, boolean lines, List<Curve> curves) {
+public record Plot(String file, String title, String x, String y, boolean logarithmic, boolean lines, List<Curve> curves) {
 
-    Plot {
+    public Plot {
         curves = List.copyOf(curves);
     }
 }

@@ -8,9 +8,9 @@ import java.util.List;
  * @param question in one sentence, with what is compared
  * @param notes what a reader has to know besides, each a sentence; why something was not measured
  */
-record Result(String name, String question, List<Row> rows, List<Plot> plots, List<String> notes) {
+public record Result(String name, String question, List<Row> rows, List<Plot> plots, List<String> notes) {
 
-    Result {
+    public Result {
         rows = List.copyOf(rows);
         plots = List.copyOf(plots);
         notes = List.copyOf(notes);

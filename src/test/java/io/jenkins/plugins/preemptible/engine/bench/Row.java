@@ -9,7 +9,7 @@ import com.fasterxml.jackson.annotation.JsonInclude;
  * @param goal the largest ratio of the two medians that is wanted; null when there is none
  */
 @JsonInclude(JsonInclude.Include.NON_NULL)
-record Row(String what, Samples ours, Samples raw, Double goal) {
+public record Row(String what, Samples ours, Samples raw, Double goal) {
 
     /** Our median divided by the other one; NaN when there is none. */
     double ratio() {

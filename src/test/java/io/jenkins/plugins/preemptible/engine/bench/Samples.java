@@ -9,17 +9,17 @@ import java.util.List;
  *
  * @param unit of all values: {@code ms}, {@code MB}, {@code s/GB} …
  */
-record Samples(String unit, List<Double> values) {
+public record Samples(String unit, List<Double> values) {
 
-    Samples {
+    public Samples {
         values = List.copyOf(values);
     }
 
-    static Samples of(String unit, double... values) {
+    public static Samples of(String unit, double... values) {
         return new Samples(unit, Arrays.stream(values).boxed().toList());
     }
 
-    double median() {
+    public double median() {
         List<Double> sorted = sorted();
         int n = sorted.size();
         return n % 2 == 1 ? sorted.get(n / 2) : (sorted.get(n / 2 - 1) + sorted.get(n / 2)) / 2;

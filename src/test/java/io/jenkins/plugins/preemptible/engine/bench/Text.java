@@ -4,11 +4,11 @@ import java.io.PrintStream;
 import java.util.Locale;
 
 /** Results as text: median and spread of both sides, their ratio, and whether the goal is met. */
-final class Text {
+public final class Text {
 
     private Text() {}
 
-    static void print(Result result, PrintStream out) {
+    public static void print(Result result, PrintStream out) {
         out.println();
         out.println(result.name() + ": " + result.question());
         out.printf("  %-44s %28s %28s %8s %8s%n", "", "ours", "compared with", "ratio", "goal");
@@ -38,7 +38,7 @@ final class Text {
     }
 
     /** Three digits that matter. */
-    static String number(double value) {
+    public static String number(double value) {
         double size = Math.abs(value);
         String format = size >= 100 ? "%.0f" : size >= 10 ? "%.1f" : size >= 1 ? "%.2f" : "%.3f";
         return String.format(Locale.ROOT, format, value);
