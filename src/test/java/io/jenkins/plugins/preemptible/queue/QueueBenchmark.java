@@ -73,7 +73,6 @@ class QueueBenchmark {
                 maintenance(items);
             }
             if (items == 10_000) {
-                heap(items);
                 state();
             }
             if (items == 3_000 || items == 10_000) {
@@ -211,29 +210,12 @@ class QueueBenchmark {
         }
     }
 
-    private void heap(int items) throws Exception {
-        Preemption.look();
-        long with = used();
-        Preemption.forget();
-        long without = used();
-        rows.add(new Row(
-                "heap of the plugin, " + items + " items",
-                Samples.of("MB", (with - without) / 1e6), null, null));
-        Preemption.look();
-    }
-
-    private static long used() throws InterruptedException {
-        for (int i = 0; i < 3; i++) {
-            System.gc();
-            Thread.sleep(200);
-        }
-        return ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed();
-    }
-
     private void state() throws Exception {
+        JenkinsRule.WebClient client = j.createWebClient();
+        client.goTo("preemptible/api/json?count=0", "application/json");
         for (String query : new String[] {"", "?count=2000"}) {
             long begun = System.nanoTime();
-            String answer = j.createWebClient()
+            String answer = client
                     .goTo("preemptible/api/json" + query, "application/json")
                     .getWebResponse()
                     .getContentAsString();

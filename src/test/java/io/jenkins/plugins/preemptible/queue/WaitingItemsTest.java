@@ -115,12 +115,17 @@ class WaitingItemsTest {
     void changesOfAgentsAreSeenAtOnce() throws Exception {
         FreeStyleProject job = waiting("job");
         assertEquals(Set.of("one", "two"), agentsOf(job));
-        one.setLabelString("windows");
+        relabel("windows");
         assertEquals(Set.of("two"), agentsOf(job));
-        one.setLabelString("linux");
+        relabel("linux");
         assertEquals(Set.of("one", "two"), agentsOf(job));
         job.setAssignedLabel(Label.get("windows"));
         assertEquals(Set.of(), agentsOf(job));
+    }
+
+    private void relabel(String label) throws Exception {
+        one.setLabelString(label);
+        j.jenkins.updateNode(one);
     }
 
     @Test
