@@ -72,7 +72,7 @@ public record CriuLog(FailureReason reason, List<String> decisive) {
             rule("nested net namespace|Can't restore sub-task in NS", FailureReason.NETWORK_NAMESPACE),
             rule("Can't dump nested|doesn't belong to the target user namespace", FailureReason.NESTED_CONTAINER),
             rule("file locks are hold|file.locks option|can't dump.*lock|Unresolved lock", FailureReason.FILE_LOCKS),
-            // The preflight has found those that were deleted and have another name.
+            // Deleted files with another name say the same; the preflight finds them, but for mapped ones without root.
             rule("link.remap|Unaccessible path opened|on overmounted mounts", FailureReason.COVERED_FILE),
             rule("corked dgram socket", FailureReason.CORKED_SOCKET),
             rule("Can't dump ghost file|ghost.limit|ghost file.*too", FailureReason.DELETED_FILE_TOO_LARGE),
@@ -97,6 +97,7 @@ public record CriuLog(FailureReason reason, List<String> decisive) {
             FailureReason.ADDRESS_TAKEN,
             FailureReason.PID_TAKEN,
             FailureReason.PATH_MISSING,
+            FailureReason.MOUNT_UNREACHABLE,
             FailureReason.CRIU_UNUSABLE,
             FailureReason.NO_RIGHTS);
 
