@@ -30,7 +30,7 @@ import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 class CriuFailsTest extends OneAgent {
 
     static {
-        System.setProperty("io.jenkins.plugins.preemptible.lifecycle.Sealing.retryMillis", "500");
+        System.setProperty("io.jenkins.plugins.preemptible.lifecycle.Sealing.retryMillis", "3000");
     }
 
     private static final long FOUR_MINUTES_MILLIS = 240_000;
