@@ -25,6 +25,7 @@ import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
+import java.nio.file.StandardCopyOption;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.security.MessageDigest;
@@ -121,6 +122,22 @@ class ImageTrialTest {
             bench.engine.commit(id);
             bench.engine.resume(bench.archive(id), bench.key);
             runsOn(bench, id);
+        }
+    }
+
+    /** The trial covers /tmp, and CRIU may lie there: in a HOME below it. */
+    @Test
+    void criuMayLieBelowTmp() throws Exception {
+        Path folder = Files.createTempDirectory(Path.of("/tmp"), "preemptible criu");
+        Path criu = folder.resolve("criu");
+        Files.copy(
+                new CriuSearch().installed().stream().findFirst().orElse(Path.of("/bin/false")),
+                criu,
+                StandardCopyOption.COPY_ATTRIBUTES);
+        try (StageBench bench = StageBench.openWith(new CriuSearch(List.of(criu)))) {
+            passes(bench, start(bench, "/bin/sh", "-c", TICKS));
+        } finally {
+            StageFolder.delete(folder);
         }
     }
 

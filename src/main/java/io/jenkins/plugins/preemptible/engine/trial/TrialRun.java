@@ -40,6 +40,8 @@ record TrialRun(ImageTrial.Subject subject, Path folder, Path image, TrialMounts
     private static final String NO_MEMORY = "Cannot allocate memory";
     private static final String LOG = "trial.log";
     private static final int NOT_MADE = 125;
+    // Of the shell, for a program that it cannot run.
+    private static final int NO_PROGRAM = 127;
     private static final int SIGNALLED = 128;
     private static final long POLL_MILLIS = 5;
     /** For files that CRIU copies while it opens them, each {@link StrippedImage#SMALL} at most, and its folders. */
@@ -97,6 +99,9 @@ record TrialRun(ImageTrial.Subject subject, Path folder, Path image, TrialMounts
             throw new UntriableException(
                     log.stream().filter(l -> l.startsWith("preemptible: ")).findFirst().orElse("it cannot be set up"));
         }
+        if (code == NO_PROGRAM || code == NO_PROGRAM - 1) {
+            throw new UntriableException("CRIU could not be called: " + String.join(" ", log));
+        }
         if (code >= SIGNALLED) {
             throw new UntriableException("it was killed by signal " + (code - SIGNALLED));
         }
@@ -151,12 +156,13 @@ record TrialRun(ImageTrial.Subject subject, Path folder, Path image, TrialMounts
                 image.toString(),
                 subject.logs().toString(),
                 subject.tools().toString(),
+                subject.criu().toString(),
                 Long.toString(SCRATCH_BYTES + contentBytes),
                 network.needed(),
                 network.wanted()));
         command.addAll(mounts.words());
         command.addAll(List.of(
-                subject.criu().toString(),
+                "/tmp/criu",
                 "restore",
                 "--images-dir",
                 "/tmp/image",

@@ -1,13 +1,13 @@
 # Restores an image for a trial, in mount and network namespaces of its own, which vanish with it. Exit code 125: it cannot be made.
 # All of it is on /tmp at last, where criu makes folders that an aborted restore leaves; built on a folder that is everywhere
 # and not needed meanwhile, since what it is built from may lie below /tmp.
-# Arguments: cgroup.procs file, image folder, folder of the image to restore, log folder, tools folder, size of what is written,
+# Arguments: cgroup.procs file, image folder, folder of the image to restore, log folder, tools folder, criu, size of what is written,
 #   lines for ip that have to work, lines that may fail, 'pts' or '',
 #   number of overlays, their mount points, number of bound mounts, their mount points,
 #   number of mount points to make, their paths, number of stand-ins, for each: path, size;
-#   criu and its arguments
-join=$1 full=$2 image=$3 logs=$4 tools=$5 size=$6 needed=$7 wanted=$8 pts=$9
-shift 9
+#   /tmp/criu, which is that criu, and its arguments
+join=$1 full=$2 image=$3 logs=$4 tools=$5 criu=$6 size=$7 needed=$8 wanted=$9 pts=${10}
+shift 10
 fail() { echo "preemptible: $1" >&2; exit 125; }
 tool() { PATH="$PATH:/usr/sbin:/usr/bin:/sbin:/bin" "$@"; }
 overlay() {
@@ -24,6 +24,7 @@ tool mkdir /sys/full /sys/image /sys/logs /sys/tools /sys/empty /sys/overlay /sy
 tool mount --bind "$full" /sys/full && tool mount -o remount,bind,ro /sys/full && tool mount --bind "$image" /sys/image \
   && tool mount -o remount,bind,ro /sys/image && tool mount --bind "$logs" /sys/logs && tool mount --bind "$tools" /sys/tools \
   || fail "cannot bind the image"
+: > /sys/criu && tool mount --bind "$criu" /sys/criu || fail "cannot bind $criu"
 overlay / /sys/overlay/root
 number=0 count=$1
 shift
