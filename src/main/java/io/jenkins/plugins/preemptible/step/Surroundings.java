@@ -91,15 +91,20 @@ final class Surroundings {
 
     /** Whether the block has neither a label nor a node block around it. */
     private static boolean standsAlone(FlowNode preemptible) {
-        if (ArgumentsAction.getFilteredArguments(preemptible).get("label") != null) {
+        // A block has two nodes, that of its body within that of its step, and the latter has the arguments.
+        if (hasLabel(preemptible)) {
             return false;
         }
         for (FlowNode around : preemptible.iterateEnclosingBlocks()) {
-            if (NODE.equals(function(around))) {
+            if (NODE.equals(function(around)) || FUNCTION.equals(function(around)) && hasLabel(around)) {
                 return false;
             }
         }
         return true;
+    }
+
+    private static boolean hasLabel(FlowNode preemptible) {
+        return ArgumentsAction.getFilteredArguments(preemptible).get("label") != null;
     }
 
     static String function(FlowNode node) {
