@@ -8,6 +8,7 @@ import io.jenkins.plugins.preemptible.engine.privileged.PrivilegedInstall.Refuse
 import io.jenkins.plugins.preemptible.engine.stage.Mounts;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import java.io.IOException;
+import java.nio.file.DirectoryNotEmptyException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
@@ -43,12 +44,17 @@ final class InstallCanary {
         this.user = user;
         this.base = place.store().resolve(".canary");
         this.folder = base.resolve("user");
-        Path setpriv = RootsFiles.tool("setpriv")
-                .orElseThrow(() -> new RefusedInstall("There is no setpriv, by which the installation is tried as "
-                        + user.name() + "; install util-linux and call this again"));
+        // In a session of its own: a process of the user's with the administrator's terminal could type into it (TIOCSTI).
         this.asUser = List.of(
-                setpriv.toString(), "--reuid", user.name(), "--regid", Long.toString(user.gid()), "--init-groups",
-                "--inh-caps=-all", "--ambient-caps=-all", "--");
+                tool("setsid"), "--wait", tool("setpriv"), "--reuid", user.name(), "--regid", Long.toString(user.gid()),
+                "--init-groups", "--inh-caps=-all", "--ambient-caps=-all", "--");
+    }
+
+    private String tool(String name) throws RefusedInstall, IOException {
+        return RootsFiles.tool(name)
+                .orElseThrow(() -> new RefusedInstall("There is no " + name + ", by which the installation is tried as "
+                        + user.name() + "; install util-linux and call this again"))
+                .toString();
     }
 
     /** @throws RefusedInstall with what did not work; nothing of the stage is left in either case */
@@ -152,7 +158,7 @@ final class InstallCanary {
         return RootsFiles.run(20, words);
     }
 
-    private void end(PrivilegedPart part, StageId id) throws IOException {
+    private void end(PrivilegedPart part, StageId id) throws RefusedInstall, IOException {
         try {
             part.kill(id);
             part.forget(id);
@@ -162,10 +168,16 @@ final class InstallCanary {
         clear();
     }
 
-    private void clear() throws IOException {
+    private void clear() throws RefusedInstall, IOException {
         if (Files.isDirectory(folder, LinkOption.NOFOLLOW_LINKS)) {
-            as("rm", "-rf", "images", "logs", "mounts", "mounts.new");
-            Files.delete(folder);
+            // All of it: a process of the user's may have put something in.
+            as("find", ".", "-mindepth", "1", "-delete");
+            try {
+                Files.delete(folder);
+            } catch (DirectoryNotEmptyException e) {
+                throw new RefusedInstall("A user's process has put files into " + folder
+                        + ", which root does not touch; end that process, remove the folder, and call this again");
+            }
         }
         for (String own : List.of("sudo", "errors")) {
             Files.deleteIfExists(base.resolve(own));

@@ -1,7 +1,9 @@
 package io.jenkins.plugins.preemptible.engine.privileged;
 
+import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
@@ -81,6 +83,50 @@ class InstallCheckpointsTest {
         assertTrue(words.contains("install without --checkpoints"), words);
         assertFalse(Files.exists(host.place.store().resolve(".canary")));
         assertEquals(0, host.store(host.one).toFile().list().length, "no stage is left");
+    }
+
+    /** It could be traced by the user's others, and type into the terminal that the administrator installs from (TIOCSTI). */
+    @Test
+    void noProcessOfTheUsersIsInTheAdministratorsSession() throws Exception {
+        Path folder = host.place.store().resolve(".canary/user");
+        Thread installing = new Thread(() -> assertDoesNotThrow(() -> host.place.install(host.one.name(), host.source, criu)));
+        installing.setUncaughtExceptionHandler((thread, x) -> {});
+        installing.start();
+        while (installing.isAlive() && !Files.isDirectory(folder)) {
+            Thread.sleep(1);
+        }
+        // The canary reads the one as the user, and waits there; the other keeps its stage from replacing it.
+        Files.createDirectory(folder.resolve("mounts.new"));
+        PrivilegedHost.root("mkfifo", "-m", "666", folder.resolve("mounts").toString());
+        Optional<ProcessHandle> waiting = Optional.empty();
+        while (installing.isAlive() && waiting.isEmpty()) {
+            Thread.sleep(1);
+            waiting = ProcessHandle.allProcesses()
+                    .filter(each -> host.one.name().equals(each.info().user().orElse("")))
+                    .filter(each -> each.info().command().orElse("").endsWith("/cat"))
+                    .findAny();
+        }
+        String session = session(waiting.orElseThrow().pid());
+        waiting.get().destroyForcibly();
+        installing.join();
+        assertNotEquals(session(ProcessHandle.current().pid()), session);
+    }
+
+    @Test
+    void aFolderOfTheCanarysThatAnotherUserKeepsIsToldInASentence() throws Exception {
+        Path folder = Files.createDirectories(host.place.store().resolve(".canary/user"));
+        PrivilegedHost.root("sh", "-c", "touch $0/kept && chmod 700 $0 && chown -R $1: $0", folder.toString(), host.two.name());
+        try {
+            String words = refusal(host.one.name(), criu);
+            assertTrue(words.contains("has put files into " + folder), words);
+        } finally {
+            PrivilegedHost.root("rm", "-rf", folder.getParent().toString());
+        }
+    }
+
+    private static String session(long pid) throws IOException {
+        String stat = Files.readString(Path.of("/proc/" + pid + "/stat"));
+        return stat.substring(stat.lastIndexOf(')') + 2).split(" ")[3];
     }
 
     @Test
