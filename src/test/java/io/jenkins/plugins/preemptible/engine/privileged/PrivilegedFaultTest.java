@@ -179,6 +179,18 @@ class PrivilegedFaultTest {
         Files.delete(hung);
     }
 
+    /** Called as sudo would: sudo itself waits as long as it likes for who reads its own words. */
+    @Test
+    void aReaderThatDoesNotReadHoldsNoProcessOfRootsForLong() {
+        // Each in a shell of its own: what the outer one says of its end must not go into the pipe.
+        String script = "exec 2>/dev/null; mkfifo full && exec 9<>full && { timeout 1 cat /dev/zero >&9; true; } && for words"
+                + " in nothing 'enter nosuch' 'status nosuch'; do (sh -c \"exec env -i SUDO_UID=$1 timeout -s KILL 30 $2"
+                + " $words </dev/null >&9 2>&9\"; echo $?) & done; wait";
+        String codes = PrivilegedHost.root(
+                "sh", "-c", "cd $0 && " + script, host.base.toString(), Long.toString(me.uid()), host.place.program().toString());
+        assertEquals(List.of("142", "142", "142"), codes.lines().toList(), "each was ended by its alarm");
+    }
+
     @Test
     void nobodyLearnsWhatExists() throws Exception {
         Path closed = Files.createDirectory(host.base.resolve("closed"));

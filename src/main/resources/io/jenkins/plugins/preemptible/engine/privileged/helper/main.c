@@ -353,6 +353,10 @@ int main(int argc, char **argv)
 	/* Ignored, it would let children end without their exit code. */
 	signal(SIGCHLD, SIG_DFL);
 	open_standard();
+	/* Whole until answer(): nothing that a terminal or a full pipe holds up is written without its limit. */
+	static char buffers[2][4 * GROUP_PATH];
+	setvbuf(stdout, buffers[0], _IOFBF, sizeof buffers[0]);
+	setvbuf(stderr, buffers[1], _IOFBF, sizeof buffers[1]);
 	umask(022);
 	if (chdir("/") != 0)
 		_exit(NOT_UNDERSTOOD);
@@ -362,6 +366,7 @@ int main(int argc, char **argv)
 			verb = &verbs[at];
 	if (!verb || argc != (verb->of_a_stage ? 3 : 2) || (verb->of_a_stage && !is_id(argv[2]))) {
 		fputs("preemptible: a verb and the id of a stage are expected\n", stderr);
+		answer(stderr);
 		return NOT_UNDERSTOOD;
 	}
 	static struct work work;
