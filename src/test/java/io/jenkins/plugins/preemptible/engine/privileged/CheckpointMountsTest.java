@@ -62,6 +62,16 @@ class CheckpointMountsTest {
         }
     }
 
+    /** CRIU's options cannot name it: with it in the stage, no stage of this host could be dumped. */
+    @Test
+    void aMountThatNoOptionOfCriusCanNameIsNotInTheStage() throws Exception {
+        for (String name : new String[] {"a]b", "a:b"}) {
+            Path folder = Files.createDirectory(host.base.resolve(name));
+            String mounts = mountsOfAStage("mount -t tmpfs none " + folder);
+            assertFalse(mounts.contains(folder.toString()), mounts);
+        }
+    }
+
     @Test
     @Tag("tools")
     void manyMountsDoNotKeepAStageFromStarting() throws Exception {

@@ -111,7 +111,7 @@ static bool is_unwanted(const struct mount_line *line, bool host_tmp)
 			return true;
 	return (is_below(line->at, "/proc") && strcmp(line->at, "/proc") != 0) || (!host_tmp && is_below(line->at, "/tmp"))
 		|| strcmp(line->kind, "nsfs") == 0 || strcmp(line->kind, "autofs") == 0
-		|| strncmp(line->kind, "fuse", 4) == 0 || strpbrk(line->at, "\n\r:") != NULL;
+		|| strncmp(line->kind, "fuse", 4) == 0 || strpbrk(line->at, "\n\r:]") != NULL;
 }
 
 static void descriptor_path(char path[64], int fd)
