@@ -16,6 +16,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 
@@ -26,6 +27,7 @@ import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
  * <p>A real agent process with a real stage that gives way. Asserts nothing: a goal that is missed is printed as missed.
  */
 @WithJenkins
+@Tag("bench")
 class UrgentItemBenchmark extends OneAgent {
 
     private static final int RUNS = 10;

@@ -21,6 +21,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Predicate;
 import jenkins.security.QueueItemAuthenticatorProvider;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.jvnet.hudson.test.JenkinsRule;
 import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
@@ -37,6 +38,7 @@ import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
  * </ol>
  */
 @WithJenkins
+@Tag("bench")
 class QueueBenchmark {
 
     private static final int AGENTS = 100;
