@@ -24,6 +24,10 @@ enum Fault {
         return words;
     }
 
+    boolean changesClock() {
+        return this == CLOCK_AHEAD || this == CLOCK_BACK;
+    }
+
     /** Lines of a build's log may be missing: the disk that they are written to is full. They never repeat. */
     boolean losesOutput() {
         return this == AGENT_DISK_FULL || this == CONTROLLER_DISK_FULL;

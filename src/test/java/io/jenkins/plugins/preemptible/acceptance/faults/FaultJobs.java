@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.acceptance.faults;
 
+import hudson.model.ComputerSet;
 import hudson.model.Node;
 import hudson.model.ParametersAction;
 import hudson.model.ParametersDefinitionProperty;
@@ -47,6 +48,8 @@ final class FaultJobs {
         configuration.setDiskFloorPercent(0);
         jenkins.setNumExecutors(0);
         usePriorities();
+        // They would take agents with small or full disks offline.
+        ComputerSet.getMonitors().forEach(monitor -> monitor.setIgnored(true));
         JNLPLauncher launcher = new JNLPLauncher();
         launcher.setWebSocket(true);
         DumbSlave node = new DumbSlave(agent, folder, launcher);

@@ -24,13 +24,18 @@ final class FaultRig implements AutoCloseable {
 
     private final RealJenkinsFixture jenkins = new RealJenkinsFixture();
     private final Path clock;
+    final boolean fakesClock;
     final Path folder;
     final FullDisk home;
     final List<AgentProcess> agents = new ArrayList<>();
 
-    /** @param folder for everything, not below /tmp, where a stage would not see it */
-    FaultRig(Path folder) throws Throwable {
+    /**
+     * @param folder for everything, not below /tmp, where a stage would not see it
+     * @param fakesClock whether {@link #setClock} can be called: the controller is several times slower then
+     */
+    FaultRig(Path folder, boolean fakesClock) throws Throwable {
         this.folder = folder;
+        this.fakesClock = fakesClock;
         home = new FullDisk(folder.resolve("controller"), "1500m");
         clock = Files.writeString(folder.resolve("clock"), "+0");
         jenkins.withTimeout(0).withName("controller").prepareHomeLazily(true);
@@ -40,7 +45,7 @@ final class FaultRig implements AutoCloseable {
                 // A cut may last longer than the five minutes that Pipeline waits for an agent.
                 "-Dorg.jenkinsci.plugins.workflow.support.pickles.ExecutorPickle.timeoutForNodeMillis="
                         + TimeUnit.MINUTES.toMillis(20));
-        if (canSetClock()) {
+        if (fakesClock) {
             jenkins.extraEnv("LD_PRELOAD", FAKE_CLOCK.toString())
                     .extraEnv("FAKETIME_TIMESTAMP_FILE", clock.toString())
                     .extraEnv("FAKETIME_CACHE_DURATION", "1")
