@@ -18,7 +18,7 @@ import org.kohsuke.stapler.StaplerRequest2;
 import org.kohsuke.stapler.verb.POST;
 
 /**
- * "Try these limits on the last days": what the values on the page would have made of this controller's own builds.
+ * "Simulate these settings": what the values on the page would have made of this controller's own builds.
  *
  * <ol>
  *   <li>Takes the values as they are on the page, unsaved; a script puts the page's section, as it would be saved, into

@@ -7,6 +7,8 @@ import hudson.Util;
 import hudson.model.Action;
 import hudson.model.Computer;
 import hudson.model.Node;
+import io.jenkins.plugins.preemptible.history.AgentTimelines;
+import io.jenkins.plugins.preemptible.history.Timeline;
 import io.jenkins.plugins.preemptible.lifecycle.HowSuspended;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.view.ShownName;
@@ -74,7 +76,7 @@ public final class AgentByHandAction implements Action {
     }
 
     public boolean isMayManage() {
-        return PreemptiblePermissions.mayManage();
+        return PreemptiblePermissions.mayDrain(computer);
     }
 
     @CheckForNull
@@ -132,6 +134,12 @@ public final class AgentByHandAction implements Action {
                 stage.state().name(),
                 stage.byHand(),
                 shown && !stage.suspended() ? stage.whyNotSuspendable() : null);
+    }
+
+    /** The last hour, as far as the looking user may see the jobs; has no row when nothing is known. */
+    public Timeline getTimeline() {
+        Node node = computer.getNode();
+        return AgentTimelines.get().of(node == null ? "" : node.getNodeName());
     }
 
     @POST

@@ -22,12 +22,12 @@ import java.util.List;
  *
  * Errors and threads as in {@link StageVerbs}.
  */
-final class AgentVerbs {
+public final class AgentVerbs {
 
     private AgentVerbs() {}
 
     static Answer drain(Computer computer) {
-        PreemptiblePermissions.checkManage();
+        PreemptiblePermissions.checkDrain(computer);
         Node node = computer.getNode();
         if (node == null) {
             return gone(computer);
@@ -52,7 +52,7 @@ final class AgentVerbs {
     }
 
     static Answer undrain(Computer computer) {
-        PreemptiblePermissions.checkManage();
+        PreemptiblePermissions.checkDrain(computer);
         Node node = computer.getNode();
         if (node == null) {
             return gone(computer);
@@ -79,7 +79,7 @@ final class AgentVerbs {
     }
 
     /** The node's name for people. */
-    static String shown(String node) {
+    public static String shown(String node) {
         return node.isEmpty() ? Messages.AgentVerbs_BuiltIn() : node;
     }
 }

@@ -33,10 +33,10 @@ import org.kohsuke.stapler.StaplerResponse2;
  *
  * Made and used by one thread.
  */
-final class Answer implements HttpResponse {
+public final class Answer implements HttpResponse {
 
     /** What became of one stage. */
-    record OfStage(String id, String stage, boolean ok, String message) {}
+    public record OfStage(String id, String stage, boolean ok, String message) {}
 
     private static final Logger LOGGER = Logger.getLogger(Answer.class.getName());
 
@@ -51,12 +51,12 @@ final class Answer implements HttpResponse {
         this.stages = List.copyOf(stages);
     }
 
-    static Answer done(String message) {
+    public static Answer done(String message) {
         return new Answer(HttpServletResponse.SC_OK, message, List.of());
     }
 
     /** @param status as HTTP has them: 400, 403, 404, 405, 409 or 500 */
-    static Answer refused(int status, String message) {
+    public static Answer refused(int status, String message) {
         return new Answer(status, message, List.of());
     }
 
@@ -65,7 +65,7 @@ final class Answer implements HttpResponse {
      *
      * @param verbs the last parts of the addresses that there are
      */
-    static Answer toOther(StaplerRequest2 request, List<String> verbs) {
+    public static Answer toOther(StaplerRequest2 request, List<String> verbs) {
         String asked = request.getRestOfPath().replaceFirst("^/", "");
         return verbs.contains(asked)
                 ? refused(
@@ -75,7 +75,7 @@ final class Answer implements HttpResponse {
     }
 
     /** Done when it was done with any stage; else refused, since the stages are not in a state for it. */
-    static Answer of(List<OfStage> stages) {
+    public static Answer of(List<OfStage> stages) {
         List<String> sentences = new ArrayList<>();
         stages.forEach(stage -> sentences.add(stage.message()));
         boolean any = stages.stream().anyMatch(OfStage::ok);
@@ -89,7 +89,7 @@ final class Answer implements HttpResponse {
      * @param page where the button was, below Jenkins' own address
      * @throws AccessDeniedException3 for browsers only, which are led to the login by it
      */
-    static Answer toRequest(@NonNull String page, Supplier<Answer> verb) {
+    public static Answer toRequest(@NonNull String page, Supplier<Answer> verb) {
         Answer answer;
         try {
             answer = verb.get();

@@ -3,10 +3,19 @@ package io.jenkins.plugins.preemptible.hand;
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import edu.umd.cs.findbugs.annotations.NonNull;
 import hudson.Extension;
+import hudson.Functions;
+import hudson.Util;
 import hudson.model.Action;
 import hudson.model.Item;
 import hudson.model.Run;
+import io.jenkins.plugins.preemptible.history.BuildTimeline;
+import io.jenkins.plugins.preemptible.history.PastSuspension;
+import io.jenkins.plugins.preemptible.history.SuspensionHistoryAction;
+import io.jenkins.plugins.preemptible.history.Timeline;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
+import io.jenkins.plugins.preemptible.view.RunningStagesAction;
+import io.jenkins.plugins.preemptible.view.SuspendedBadgeAction;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
@@ -25,7 +34,9 @@ import org.kohsuke.stapler.verb.POST;
  *
  * <ol>
  *   <li>Made for each request by the {@link Factory}; nothing of it is saved.
- *   <li>The build's own page has a button for each thing that the looking user may do at that moment.
+ *   <li>The build's own page has one row: the state of each stage, and a button for each thing that the looking user may
+ *       do at that moment.
+ *   <li>A page of its own shows each suspension, as long as the build is kept.
  *   <li>The same addresses are for programs; see {@link Answer} for what they get.
  * </ol>
  */
@@ -40,14 +51,67 @@ public final class BuildByHandAction implements Action {
         this.run = run;
     }
 
+    /** Shown where there is a suspension to show. */
     @Override
     public String getIconFileName() {
-        return null;
+        return getHistory() == null ? null : "symbol-suspended plugin-preemptible";
     }
 
     @Override
     public String getDisplayName() {
-        return null;
+        return Messages.AgentByHandAction_DisplayName();
+    }
+
+    public Run<?, ?> getRun() {
+        return run;
+    }
+
+    /** The build's suspensions; null when none of its stages was ever suspended. */
+    @CheckForNull
+    public SuspensionHistoryAction getHistory() {
+        return SuspensionHistoryAction.of(run);
+    }
+
+    public Timeline getTimeline() {
+        return BuildTimeline.of(run);
+    }
+
+    /** One suspension, as the page's table shows it. */
+    public record Suspended(
+            String stage, String since, String lasted, String forWhom, String why, String took, String image, String resumed) {}
+
+    /** The newest suspensions of each stage, in the order in which they began. */
+    public List<Suspended> getSuspensions() {
+        SuspensionHistoryAction history = getHistory();
+        return history == null
+                ? List.of()
+                : history.getStages().stream()
+                        .flatMap(stage -> stage.getSuspensions().stream().map(one -> suspended(stage.getName(), one)))
+                        .toList();
+    }
+
+    private static Suspended suspended(String stage, PastSuspension one) {
+        long now = System.currentTimeMillis();
+        return new Suspended(
+                stage,
+                Util.XS_DATETIME_FORMATTER2.format(Instant.ofEpochMilli(one.getSuspendedMillis())),
+                Util.getTimeSpanString(one.withoutExecutorMillis(now)),
+                one.getPreemptor() == null ? "" : one.getPreemptor(),
+                one.getSentence(),
+                Util.getTimeSpanString(one.getTookMillis()),
+                one.getSealedMillis() == 0
+                        ? Messages.BuildByHandAction_NoImage()
+                        : Functions.humanReadableByteSize(one.getArchiveBytes()),
+                resumed(one));
+    }
+
+    private static String resumed(PastSuspension one) {
+        if (one.isOpen()) {
+            return Messages.BuildByHandAction_Suspended();
+        }
+        return one.getTier() == null
+                ? Messages.BuildByHandAction_Ended()
+                : Messages.BuildByHandAction_Resumed(one.getTier(), Util.getTimeSpanString(one.getResumeTookMillis()));
     }
 
     @Override
@@ -68,14 +132,31 @@ public final class BuildByHandAction implements Action {
      */
     public record Button(String verb, @CheckForNull String stage, String text) {}
 
-    /** Whether the build's page has anything of ours. */
-    public boolean isShown() {
-        return run.isBuilding() && !(getSentences().isEmpty() && getButtons().isEmpty());
+    /** Of the row on the build's page. */
+    public String getSymbol() {
+        return run.getActions(SuspendedBadgeAction.class).isEmpty()
+                ? "symbol-resumed plugin-preemptible"
+                : "symbol-suspended plugin-preemptible";
     }
 
-    /** What was done by hand and still holds. */
+    /** Whether the build's page has anything of ours. */
+    public boolean isShown() {
+        return !(getSentences().isEmpty() && getButtons().isEmpty());
+    }
+
+    /** The state of each stage of which there is something to say. */
     public List<String> getSentences() {
         List<String> sentences = new ArrayList<>();
+        SuspensionHistoryAction history = getHistory();
+        if (history != null) {
+            sentences.add(Messages.BuildByHandAction_History(
+                    history.getCount(), Util.getTimeSpanString(history.getWithoutExecutorMillis())));
+        }
+        if (!run.isBuilding()) {
+            return sentences;
+        }
+        run.getActions(SuspendedBadgeAction.class).forEach(action -> sentences.addAll(action.getSentences()));
+        run.getActions(RunningStagesAction.class).forEach(action -> sentences.addAll(action.getSentences()));
         if (isNeverPreempted()) {
             sentences.add(Messages.BuildByHandAction_NeverPreempted());
         }
@@ -112,6 +193,9 @@ public final class BuildByHandAction implements Action {
 
     /** What the looking user may do at this moment. */
     public List<Button> getButtons() {
+        if (!run.isBuilding()) {
+            return List.of();
+        }
         List<StageRecord> stages = StageVerbs.stagesOf(run);
         List<Button> buttons = new ArrayList<>();
         if (PreemptiblePermissions.maySuspend(run)) {

@@ -4,6 +4,7 @@ import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.init.InitMilestone;
 import hudson.init.Initializer;
 import hudson.model.Cause;
+import hudson.model.Computer;
 import hudson.model.Run;
 import hudson.model.User;
 import hudson.security.AccessDeniedException3;
@@ -58,6 +59,9 @@ public final class PreemptiblePermissions {
 
     /** @throws AccessDeniedException3 when he may not */
     public static void checkSuspend(Run<?, ?> run) {
+        if (!maySuspend(run) && run.hasPermission(SUSPEND_OWN)) {
+            throw new OwnBuildsOnlyException();
+        }
         if (!maySuspend(run)) {
             throw new AccessDeniedException3(Jenkins.getAuthentication2(), SUSPEND);
         }
@@ -71,6 +75,32 @@ public final class PreemptiblePermissions {
     /** @throws AccessDeniedException3 when he may not */
     public static void checkManage() {
         Jenkins.get().checkPermission(MANAGE);
+    }
+
+    /** Whether the current user may drain this agent: for maintenance, as they may disconnect it. */
+    public static boolean mayDrain(Computer computer) {
+        return mayManage() || computer.hasPermission(Computer.DISCONNECT);
+    }
+
+    /** @throws AccessDeniedException3 when they may not */
+    public static void checkDrain(Computer computer) {
+        if (!mayDrain(computer)) {
+            checkManage();
+        }
+    }
+
+    /** The user may suspend stages of builds, but not of this one. */
+    private static final class OwnBuildsOnlyException extends AccessDeniedException3 {
+        private static final long serialVersionUID = 1L;
+
+        OwnBuildsOnlyException() {
+            super(Jenkins.getAuthentication2(), SUSPEND);
+        }
+
+        @Override
+        public String getMessage() {
+            return Messages.PreemptiblePermissions_OwnBuildsOnly(authentication.getName());
+        }
     }
 
     private static boolean startedBy(Run<?, ?> run, @CheckForNull User user) {

@@ -35,7 +35,7 @@ import jenkins.model.Jenkins;
  * <p>Each throws {@link hudson.security.AccessDeniedException3} when the current user may not do that, and {@link
  * UncheckedIOException} when it cannot be saved; nothing has changed then. From any thread, under no lock.
  */
-final class StageVerbs {
+public final class StageVerbs {
 
     private StageVerbs() {}
 
@@ -44,31 +44,31 @@ final class StageVerbs {
      *
      * @param stage name or id of those that are meant; null for all of the build
      */
-    static Answer suspend(Run<?, ?> run, @CheckForNull String stage) {
+    public static Answer suspend(Run<?, ?> run, @CheckForNull String stage) {
         PreemptiblePermissions.checkSuspend(run);
         return each(run, stage, StageVerbs::suspend);
     }
 
     /** Lets stages go on that were suspended by hand. */
-    static Answer resume(Run<?, ?> run, @CheckForNull String stage) {
+    public static Answer resume(Run<?, ?> run, @CheckForNull String stage) {
         PreemptiblePermissions.checkSuspend(run);
         return each(run, stage, StageVerbs::resume);
     }
 
     /** Tries once more to resume stages whose resume failed as often as it is tried. */
-    static Answer again(Run<?, ?> run, @CheckForNull String stage) {
+    public static Answer again(Run<?, ?> run, @CheckForNull String stage) {
         PreemptiblePermissions.checkSuspend(run);
         return each(run, stage, StageVerbs::again);
     }
 
     /** Fails such stages; their images are kept. */
-    static Answer giveUp(Run<?, ?> run, @CheckForNull String stage) {
+    public static Answer giveUp(Run<?, ?> run, @CheckForNull String stage) {
         run.checkPermission(Item.CANCEL);
         return each(run, stage, StageVerbs::giveUp);
     }
 
     /** Exempts a build that runs from being suspended for others. */
-    static Answer never(Run<?, ?> run) {
+    public static Answer never(Run<?, ?> run) {
         PreemptiblePermissions.checkManage();
         String build = run.getFullDisplayName();
         if (!run.isBuilding()) {
@@ -82,7 +82,7 @@ final class StageVerbs {
     }
 
     /** Undoes {@link #never}. */
-    static Answer preemptAgain(Run<?, ?> run) {
+    public static Answer preemptAgain(Run<?, ?> run) {
         PreemptiblePermissions.checkManage();
         String build = run.getFullDisplayName();
         if (!NeverPreemptAction.of(run)) {

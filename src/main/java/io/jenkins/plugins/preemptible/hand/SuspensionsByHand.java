@@ -71,7 +71,8 @@ public final class SuspensionsByHand {
             boolean freed = false;
             try {
                 freed = wanted.getAsBoolean()
-                        && Suspension.run(stageId, new Suspension.Request(null, null, reason, wanted, () -> {}));
+                        && Suspension.run(stageId, new Suspension.Request(null, null, reason, wanted, () -> {}))
+                                .isPresent();
             } finally {
                 UNDERWAY.remove(stageId);
                 Queue.getInstance().scheduleMaintenance();

@@ -18,11 +18,11 @@ import jenkins.model.Jenkins;
  *
  * From any thread, under no lock; waits for no agent.
  */
-final class SwitchVerbs {
+public final class SwitchVerbs {
 
     private SwitchVerbs() {}
 
-    static Answer off() {
+    public static Answer off() {
         set(false);
         Collection<StageRecord> stages = StageRegistry.get().all();
         long suspended = stages.stream().filter(StageRecord::suspended).count();
@@ -40,7 +40,7 @@ final class SwitchVerbs {
         return Answer.done(told.toString());
     }
 
-    static Answer on() {
+    public static Answer on() {
         set(true);
         return Answer.done(Messages.SwitchVerbs_On());
     }

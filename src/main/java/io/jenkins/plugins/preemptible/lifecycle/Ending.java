@@ -7,6 +7,8 @@ import hudson.model.PeriodicWork;
 import hudson.model.Run;
 import hudson.model.TaskListener;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
+import io.jenkins.plugins.preemptible.event.StageEnded;
+import io.jenkins.plugins.preemptible.event.StageListener;
 import java.io.IOException;
 import java.util.List;
 import java.util.Map;
@@ -66,13 +68,14 @@ public final class Ending {
                     return;
                 }
                 if (last.suspended()) {
-                    StageMarks.resumed(live.context(), List.of());
+                    StageMarks.resumed(live, List.of());
                 }
                 if (run != null && !last.imageKept) {
                     StageImages.delete(run, last.id);
                 }
                 StageRegistry.get().ended(last.id);
                 live.forget();
+                tellEnded(last);
                 clean(last);
             } finally {
                 live.operation.unlock();
@@ -83,12 +86,18 @@ public final class Ending {
     /** Ends a stage that no step of this controller process stands for. */
     static void ofLost(StageRecord stage, @CheckForNull Run<?, ?> run) {
         StageRegistry.get().ended(stage.id);
+        tellEnded(stage);
         StageThreads.submitFor(stage.node, "removing lost " + stage, () -> {
             if (run != null) {
                 StageImages.delete(run, stage.id);
             }
             clean(stage);
         });
+    }
+
+    private static void tellEnded(StageRecord stage) {
+        StageListener.fire(listener ->
+                listener.onEnded(new StageEnded(stage.ref(), System.currentTimeMillis(), stage.suspended())));
     }
 
     /** Removes what is left of an ended stage, if its agent is there. */

@@ -7,6 +7,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Queue;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -51,6 +52,7 @@ public final class LiveStage {
     private final AtomicBoolean sealing = new AtomicBoolean();
     private volatile boolean sealingFailed;
     private final AtomicInteger outages = new AtomicInteger();
+    private final Set<FlowNode> marked = ConcurrentHashMap.newKeySet();
     private final StageMemory memory = new StageMemory();
     /** Set when the stage may have its executor again, cleared when it has it or has lost it. */
     private volatile boolean granted;
@@ -229,6 +231,11 @@ public final class LiveStage {
 
     public void block(@CheckForNull hudson.model.Queue.Item queued) {
         block = queued;
+    }
+
+    /** The nodes of Pipeline's own stages that show this one as suspended. */
+    Set<FlowNode> marked() {
+        return marked;
     }
 
     /** Whether somebody suspends, resumes or ends the stage at this moment. */

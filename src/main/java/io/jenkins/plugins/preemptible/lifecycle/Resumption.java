@@ -8,6 +8,9 @@ import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.Event;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.event.StageListener;
+import io.jenkins.plugins.preemptible.event.StageRefused;
+import io.jenkins.plugins.preemptible.event.StageResumed;
 import io.jenkins.plugins.preemptible.view.ResumedStageAction;
 import java.io.IOException;
 import java.nio.channels.ClosedByInterruptException;
@@ -198,7 +201,7 @@ public final class Resumption {
                                 + " its key is gone, so nobody can read it.");
             }
             List<FlowNode> inFlight = StepsInFlight.of(live).external();
-            StageMarks.resumed(live.context(), inFlight);
+            StageMarks.resumed(live, inFlight);
             StageMarks.went(
                     live.context(),
                     new ResumedStageAction(
@@ -207,6 +210,8 @@ public final class Resumption {
         } catch (IOException | RuntimeException x) {
             LOGGER.log(Level.WARNING, x, () -> "cannot tidy up after resuming " + before);
         }
+        StageListener.fire(listener -> listener.onResumed(new StageResumed(
+                before.ref(), now, tookMillis, Math.max(0, now - before.suspendedSinceMillis), from.name())));
         live.carryOutKill();
     }
 
@@ -230,6 +235,8 @@ public final class Resumption {
         if (stage == null) {
             return Outcome.ENDED;
         }
+        StageListener.fire(listener -> listener.onRefused(new StageRefused(
+                stage.ref(), now, StageRefused.Phase.RESUME, refusal.reason(), refusal.sentence())));
         boolean last = stage.restoreFailures >= MOST_FAILURES;
         StageLog.refusal(
                 live.context(),

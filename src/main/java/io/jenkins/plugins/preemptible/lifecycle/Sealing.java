@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.lifecycle;
 
+import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.model.Result;
 import hudson.model.Run;
 import hudson.remoting.RequestAbortedException;
@@ -10,6 +11,9 @@ import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.Event;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.event.StageListener;
+import io.jenkins.plugins.preemptible.event.StageRefused;
+import io.jenkins.plugins.preemptible.event.StageSealed;
 import java.io.IOException;
 import java.util.List;
 import java.util.Set;
@@ -110,6 +114,8 @@ public final class Sealing {
         StageRecord stage = StageRegistry.get().find(stageId);
         if (live != null && stage != null && stage.state == StageState.SUSPENDED) {
             start(new Sealing(live, stage.suspensions, true));
+            // The nodes inside of it that were marked are not known after a restart.
+            StageMarks.byHandChanged(live);
         }
     }
 
@@ -351,7 +357,14 @@ public final class Sealing {
             // What a former attempt has met is no reason any more to spare the stage.
             live.takeSealingFailed();
             Measured.of(sealed.node).dumped(dump.imageBytes(), dump.dumpMillis() + dump.archiveMillis());
-            StageMarks.sealed(live.context(), sealed);
+            StageMarks.sealed(live, sealed);
+            StageListener.fire(listener -> listener.onSealed(new StageSealed(
+                    sealed.ref(),
+                    System.currentTimeMillis(),
+                    dump.dumpMillis(),
+                    dump.archiveMillis(),
+                    dump.imageBytes(),
+                    dump.archiveBytes())));
             return 0;
         } finally {
             live.operation.unlock();
@@ -366,7 +379,7 @@ public final class Sealing {
         });
         if (kept != null) {
             ToldInMemoryOnly.once(live, stage.node);
-            StageMarks.sealed(live.context(), kept);
+            StageMarks.sealed(live, kept);
         }
         return 0;
     }
@@ -381,7 +394,8 @@ public final class Sealing {
         if (kept != null) {
             live.sealingFailed();
             StageLog.refusal(live.context(), "No image is sealed. " + why.sentence(), why.criuLines());
-            StageMarks.sealed(live.context(), kept);
+            StageMarks.sealed(live, kept);
+            tellRefused(kept, why);
         }
         return 0;
     }
@@ -410,11 +424,15 @@ public final class Sealing {
         }
         attempts++;
         live.sealingFailed();
+        StageRecord stage = wanted();
+        if (stage != null) {
+            tellRefused(stage, refusal);
+        }
         boolean last = attempts >= MOST_ATTEMPTS;
         if (last) {
             StageRecord unsealed = StageRegistry.get().settle(live.id(), s -> s.unsealed = true);
             if (unsealed != null) {
-                StageMarks.sealed(live.context(), unsealed);
+                StageMarks.sealed(live, unsealed);
             }
         }
         StageLog.refusal(
@@ -426,6 +444,16 @@ public final class Sealing {
                                 : " Sealing is tried again in " + StageLog.time(RETRY_MILLIS) + "."),
                 refusal == null ? List.of() : refusal.criuLines());
         return last ? 0 : RETRY_MILLIS;
+    }
+
+    /** @param refusal of the agent; null when the image could not be stored */
+    private static void tellRefused(StageRecord stage, @CheckForNull AgentStage.Refusal refusal) {
+        StageListener.fire(listener -> listener.onRefused(new StageRefused(
+                stage.ref(),
+                System.currentTimeMillis(),
+                StageRefused.Phase.SEAL,
+                refusal == null ? "" : refusal.reason(),
+                refusal == null ? "The image could not be archived." : refusal.sentence())));
     }
 
     /** Removes what this has put among the artifacts and nobody knows of. */

@@ -5,6 +5,7 @@ import io.jenkins.plugins.preemptible.view.ResumedStageAction;
 import io.jenkins.plugins.preemptible.view.SuspendedStageAction;
 import java.io.IOException;
 import java.util.Collection;
+import java.util.List;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 import org.jenkinsci.plugins.workflow.graph.FlowNode;
@@ -15,8 +16,9 @@ import org.jenkinsci.plugins.workflow.support.actions.PauseAction;
  * What a suspended stage's flow nodes show in the Pipeline views.
  *
  * <ol>
- *   <li>{@link #suspended} puts our exported action on the stage's node and opens a pause on it and on every step in
- *       flight; {@link #byHandChanged} and {@link #sealed} put a newer one there.
+ *   <li>{@link #suspended} puts our exported action on the block's node and on those of the Pipeline's stages around and
+ *       inside of it, and opens a pause on the block and on every step in flight; {@link #byHandChanged} and {@link #sealed}
+ *       put a newer one there.
  *   <li>{@link #resumed} takes the action away and closes the pauses; {@link #went} leaves one that tells from what.
  *   <li>Marks are for the eye: a failure to set one is logged and changes nothing.
  * </ol>
@@ -28,9 +30,9 @@ public final class StageMarks {
 
     private StageMarks() {}
 
-    static void suspended(StepContext context, StageRecord stage, Collection<FlowNode> inFlight) {
-        mark(context, block -> {
-            block.addOrReplaceAction(told(stage));
+    static void suspended(LiveStage live, StageRecord stage, Collection<FlowNode> inFlight) {
+        mark(live.context(), block -> {
+            tell(live, stage, block, inFlight);
             pause(block);
             for (FlowNode node : inFlight) {
                 pause(node);
@@ -39,8 +41,21 @@ public final class StageMarks {
     }
 
     /** The image of a frozen stage is safe and has a size; or there will be none. */
-    static void sealed(StepContext context, StageRecord stage) {
-        mark(context, block -> block.addOrReplaceAction(told(stage)));
+    static void sealed(LiveStage live, StageRecord stage) {
+        mark(live.context(), block -> tellAgain(live, stage, block));
+    }
+
+    private static void tellAgain(LiveStage live, StageRecord stage, FlowNode block)
+            throws IOException, InterruptedException {
+        // After a restart of the controller it is not known which nodes were marked.
+        tell(live, stage, block, live.marked().isEmpty() ? StepsInFlight.of(live).external() : List.of());
+    }
+
+    private static void tell(LiveStage live, StageRecord stage, FlowNode block, Collection<FlowNode> inFlight) {
+        SuspendedStageAction told = told(stage);
+        block.addOrReplaceAction(told);
+        live.marked().addAll(StageNodes.of(block, inFlight));
+        live.marked().forEach(node -> node.addOrReplaceAction(told));
     }
 
     /** Somebody wants a suspended stage to stay so, or does not any more. Returns at once; from any thread. */
@@ -52,7 +67,7 @@ public final class StageMarks {
             try {
                 StageRecord stage = StageRegistry.get().find(live.id());
                 if (stage != null && stage.state == StageState.SUSPENDED) {
-                    mark(live.context(), block -> block.addOrReplaceAction(told(stage)));
+                    mark(live.context(), block -> tellAgain(live, stage, block));
                 }
             } finally {
                 live.operation.unlock();
@@ -79,8 +94,12 @@ public final class StageMarks {
                 stage.byHandUser());
     }
 
-    static void resumed(StepContext context, Collection<FlowNode> inFlight) {
-        mark(context, block -> {
+    /** @param inFlight the steps that run in the stage; none when it is over */
+    static void resumed(LiveStage live, Collection<FlowNode> inFlight) {
+        mark(live.context(), block -> {
+            live.marked().addAll(StageNodes.of(block, inFlight));
+            live.marked().forEach(node -> node.removeActions(SuspendedStageAction.class));
+            live.marked().clear();
             block.removeActions(SuspendedStageAction.class);
             endPause(block);
             for (FlowNode node : inFlight) {
@@ -102,7 +121,7 @@ public final class StageMarks {
     }
 
     private interface Marking {
-        void on(FlowNode block) throws IOException;
+        void on(FlowNode block) throws IOException, InterruptedException;
     }
 
     private static void mark(StepContext context, Marking marking) {

@@ -9,6 +9,7 @@ import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.text.PlainText;
+import io.jenkins.plugins.preemptible.event.StageRef;
 import io.jenkins.plugins.preemptible.view.LoggedName;
 import io.jenkins.plugins.preemptible.view.ShownName;
 import java.util.ArrayList;
@@ -59,6 +60,8 @@ public final class StageRecord implements Cloneable {
     int priority;
     /** Own time slice in milliseconds, 0 for the global one. */
     long timeSliceMillis;
+    /** For how long it may have executors; 0 = no limit, and in the records of versions that knew no such thing. */
+    long activeTimeoutMillis;
     /** It may be ended and run again from its beginning. */
     boolean rerun;
     /** Among whose equals executor time is shared; null in the records of versions that knew no such thing. */
@@ -205,6 +208,12 @@ public final class StageRecord implements Cloneable {
         return this;
     }
 
+    /** Before the record is published only. @param millis for how long it may have executors; 0 = no limit */
+    public StageRecord withActiveTimeout(long millis) {
+        activeTimeoutMillis = millis;
+        return this;
+    }
+
     /** Before the record is published only. */
     public StageRecord withRerun(boolean value) {
         rerun = value;
@@ -296,6 +305,11 @@ public final class StageRecord implements Cloneable {
 
     public String id() {
         return id;
+    }
+
+    /** For events. */
+    public StageRef ref() {
+        return new StageRef(id, name, runId, node);
     }
 
     public Form form() {

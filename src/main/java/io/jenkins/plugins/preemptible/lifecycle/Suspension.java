@@ -11,8 +11,13 @@ import io.jenkins.plugins.preemptible.engine.policy.Reason;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.Event;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.event.StageListener;
+import io.jenkins.plugins.preemptible.event.StageRefused;
+import io.jenkins.plugins.preemptible.event.StageSealed;
+import io.jenkins.plugins.preemptible.event.StageSuspended;
 import io.jenkins.plugins.preemptible.view.LoggedName;
 import java.io.IOException;
+import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
@@ -56,6 +61,7 @@ public final class Suspension {
      *     false lets the stage run on
      * @param beforeRelease run right before the executor is free, so that nobody slips in
      * @param sealAfterMillis how long it may stay frozen before its image is made; 0 = it is made at once
+     * @param requestedNanos when this was decided, by {@link System#nanoTime}
      */
     public record Request(
             @CheckForNull String preemptor,
@@ -63,7 +69,19 @@ public final class Suspension {
             Reason reason,
             BooleanSupplier stillWanted,
             Runnable beforeRelease,
-            long sealAfterMillis) {
+            long sealAfterMillis,
+            long requestedNanos) {
+
+        /** Decided now. */
+        public Request(
+                @CheckForNull String preemptor,
+                @CheckForNull String preemptorJob,
+                Reason reason,
+                BooleanSupplier stillWanted,
+                Runnable beforeRelease,
+                long sealAfterMillis) {
+            this(preemptor, preemptorJob, reason, stillWanted, beforeRelease, sealAfterMillis, System.nanoTime());
+        }
 
         /** Its image is made at once. */
         public Request(
@@ -82,7 +100,8 @@ public final class Suspension {
     @CheckForNull
     private String preemptor;
 
-    private final long began = System.nanoTime();
+    /** From the request until the executor was free; -1 before. */
+    private long tookMillis = -1;
 
     private Suspension(LiveStage live, Request request) {
         this.live = live;
@@ -109,21 +128,22 @@ public final class Suspension {
     /**
      * Suspends the stage.
      *
-     * @return whether its executor was given away
+     * @return how many milliseconds after the request its executor was given away; empty when it was not
      */
-    public static boolean run(String stageId, Request request) {
+    public static OptionalLong run(String stageId, Request request) {
         LiveStage live = LiveStage.find(stageId);
         if (live == null || !live.operation.tryLock()) {
-            return false;
+            return OptionalLong.empty();
         }
+        Suspension suspension = new Suspension(live, request);
         try {
-            return new Suspension(live, request).suspend();
+            return suspension.suspend() ? OptionalLong.of(suspension.tookMillis) : OptionalLong.empty();
         } catch (InterruptedException x) {
             Thread.currentThread().interrupt();
-            return false;
+            return OptionalLong.empty();
         } catch (Exception x) {
             LOGGER.log(Level.WARNING, x, () -> "cannot suspend stage " + stageId);
-            return false;
+            return OptionalLong.empty();
         } finally {
             live.operation.unlock();
         }
@@ -230,7 +250,9 @@ public final class Suspension {
                         + frozen.processes() + " processes with " + StageLog.size(frozen.residentBytes())
                         + " are frozen in the agent's memory (preflight " + frozen.preflightMillis() + " ms, freeze "
                         + frozen.freezeMillis() + " ms), and " + whatFollows(frozen));
-        StageMarks.suspended(live.context(), stage, steps.external());
+        StageMarks.suspended(live, stage, steps.external());
+        EnclosingTimeouts.warn(live, steps.external());
+        tell(stage, frozen);
         if (frozen.memoryOnly()) {
             ToldInMemoryOnly.once(live, executor.getOwner().getDisplayName());
         } else {
@@ -352,8 +374,32 @@ public final class Suspension {
                         + " ms, seal " + dump.archiveMillis() + " ms): " + dump.processes() + " processes, "
                         + StageLog.size(dump.imageBytes()) + " of memory and state, sealed into "
                         + StageLog.size(dump.archiveBytes()) + ". Executor " + slot(executor) + goes() + ".");
-        StageMarks.suspended(live.context(), stage, steps.external());
+        StageMarks.suspended(live, stage, steps.external());
+        EnclosingTimeouts.warn(live, steps.external());
+        tell(stage, frozen);
+        StageListener.fire(listener -> listener.onSealed(new StageSealed(
+                stage.ref(),
+                stage.suspendedSinceMillis,
+                dump.dumpMillis(),
+                dump.archiveMillis(),
+                dump.imageBytes(),
+                dump.archiveBytes())));
         return true;
+    }
+
+    private void tell(StageRecord stage, AgentStage.Freeze frozen) {
+        StageListener.fire(listener -> listener.onSuspended(new StageSuspended(
+                stage.ref(),
+                stage.startedMillis,
+                System.currentTimeMillis(),
+                tookMillis,
+                request.reason().name(),
+                request.reason().sentence(),
+                request.preemptor(),
+                request.preemptorJob(),
+                frozen.processes(),
+                frozen.residentBytes(),
+                frozen.memoryOnly())));
     }
 
     private StageRecord suspended(StageRecord before, Event how, Consumer<StageRecord> change) {
@@ -378,6 +424,7 @@ public final class Suspension {
         request.beforeRelease().run();
         try {
             live.hold().release(stage);
+            tookMillis = sinceRequested();
             return true;
         } catch (IOException x) {
             LOGGER.log(Level.WARNING, x, () -> "cannot give the executor of " + stage + " away; it goes on at once");
@@ -401,7 +448,11 @@ public final class Suspension {
     }
 
     private String elapsed() {
-        return StageLog.time(TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - began));
+        return StageLog.time(tookMillis);
+    }
+
+    private long sinceRequested() {
+        return TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - request.requestedNanos());
     }
 
     /** A process entered at the last moment: the engine has let the tree go on, in place of killing it. */
@@ -423,6 +474,15 @@ public final class Suspension {
             live.retryAfter(BUSY_RETRY_MILLIS);
         } else {
             live.retryAfter(refusal.lasting() ? REFUSED_RETRY_MILLIS : PASSING_RETRY_MILLIS);
+            StageRecord stage = StageRegistry.get().find(live.id());
+            if (stage != null) {
+                StageListener.fire(listener -> listener.onRefused(new StageRefused(
+                        stage.ref(),
+                        System.currentTimeMillis(),
+                        StageRefused.Phase.SUSPEND,
+                        refusal.reason(),
+                        refusal.sentence())));
+            }
         }
         StageLog.refusal(
                 live.context(),

@@ -22,6 +22,7 @@ import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 import java.util.List;
+import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.logging.Level;
@@ -193,7 +194,7 @@ public final class Preemption {
                         preemptor.name(), preemptor.job(), victim.job(), action.reason().sentence())
                 + ", to be run again from its beginning: "
                 + action.reason().sentence());
-        preemptor.served();
+        preemptor.served(0);
     }
 
     /**
@@ -255,8 +256,9 @@ public final class Preemption {
             return;
         }
         preemptor.chosen(victim, action.reason());
+        long requestedNanos = System.nanoTime();
         StageThreads.submitOn(victim.node(), "suspending " + victim, () -> {
-            boolean freed = false;
+            OptionalLong freed = OptionalLong.empty();
             try {
                 freed = Suspension.run(
                         victim.id(),
@@ -266,16 +268,17 @@ public final class Preemption {
                                 action.reason(),
                                 preemptor::waits,
                                 () -> Reservations.get().open(action.forItem()),
-                                action.sealAfterMillis()));
+                                action.sealAfterMillis(),
+                                requestedNanos));
             } finally {
-                if (freed) {
-                    preemptor.served();
+                if (freed.isPresent()) {
+                    preemptor.served(freed.getAsLong());
                 } else {
                     Reservations.get().drop(action.forItem());
                     preemptor.notServed();
                 }
                 Queue.getInstance().scheduleMaintenance();
-                soon(freed ? 50 : 500);
+                soon(freed.isPresent() ? 50 : 500);
             }
         });
     }

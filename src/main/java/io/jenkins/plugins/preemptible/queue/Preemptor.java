@@ -7,6 +7,8 @@ import hudson.model.Queue;
 import hudson.model.Run;
 import io.jenkins.plugins.preemptible.engine.policy.Reason;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.event.PreemptorStarted;
+import io.jenkins.plugins.preemptible.event.StageListener;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
@@ -98,10 +100,11 @@ final class Preemptor {
         return now instanceof Queue.BuildableItem && !((Queue.BuildableItem) now).isPending();
     }
 
-    void served() {
+    /** @param tookMillis from the request until the executor was free, as the victim's log has it */
+    void served(long tookMillis) {
         PreemptorAction story = item == null ? null : item.getAction(PreemptorAction.class);
         if (story != null) {
-            story.suspended(System.currentTimeMillis());
+            story.suspended(story.getRequestedMillis() + tookMillis);
         }
     }
 
@@ -130,6 +133,8 @@ final class Preemptor {
                     live.context(),
                     LoggedName.atBeginning(name) + " has the executor, "
                             + StageLog.time(now - reservation.sinceMillis()) + " after the decision.");
+            StageListener.fire(listener -> listener.onPreemptorStarted(
+                    new PreemptorStarted(victim.ref(), now, now - reservation.sinceMillis())));
         }
         WaitingPipeline build = story == null ? null : WaitingPipeline.of(item.task);
         if (build != null) {

@@ -58,6 +58,9 @@ public final class PreemptibleStep extends Step implements Serializable {
     @CheckForNull
     private String tcp;
 
+    @CheckForNull
+    private ActiveTimeout activeTimeout;
+
     private boolean rerun;
 
     @DataBoundConstructor
@@ -118,6 +121,17 @@ public final class PreemptibleStep extends Step implements Serializable {
         String given = Util.fixEmptyAndTrim(tcp);
         // The default is left out of generated snippets.
         this.tcp = StageSettings.REFUSE.equals(given) ? null : given;
+    }
+
+    /** For how long the stage may have an executor; null = no limit. */
+    @CheckForNull
+    public ActiveTimeout getActiveTimeout() {
+        return activeTimeout;
+    }
+
+    @DataBoundSetter
+    public void setActiveTimeout(@CheckForNull ActiveTimeout activeTimeout) {
+        this.activeTimeout = activeTimeout;
     }
 
     /** Whether it may be ended and run again from its beginning, where that costs less or it cannot be dumped. */

@@ -39,6 +39,7 @@ record StageSettings(
         long timeSliceMillis,
         boolean closeConnections,
         boolean rerun,
+        long activeTimeoutMillis,
         @CheckForNull String auth)
         implements Serializable {
 
@@ -64,6 +65,11 @@ record StageSettings(
             throw new AbortException("preemptible: priority is " + own + ", expected is 1 (highest) to "
                     + priorities.lowest() + " (lowest). Correct it in the Jenkinsfile.");
         }
+        ActiveTimeout timeout = step.getActiveTimeout();
+        if (timeout != null && timeout.millis() < 1) {
+            throw new AbortException("preemptible: activeTimeout is " + timeout + ", expected is a time of 1 or more."
+                    + " Correct it in the Jenkinsfile, or leave it out for no limit.");
+        }
         String tcp = step.getTcp();
         if (tcp != null && !tcp.equals(REFUSE) && !tcp.equals(CLOSE)) {
             throw new AbortException("preemptible: tcp is '" + PlainText.of(tcp) + "', expected is '" + REFUSE + "' or '" + CLOSE
@@ -86,6 +92,7 @@ record StageSettings(
                 slice == null ? 0 : TimeUnit.MINUTES.toMillis(slice),
                 CLOSE.equals(tcp),
                 step.isRerun(),
+                timeout == null ? 0 : timeout.millis(),
                 user.equals(ACL.SYSTEM2) ? null : user.getName());
     }
 
@@ -112,6 +119,7 @@ record StageSettings(
                         placeholder, priority, timeSliceMillis)
                 .withNode(node)
                 .withRerun(rerun)
+                .withActiveTimeout(activeTimeoutMillis)
                 .withOwner(Owners.get().ofRun(run));
     }
 }

@@ -16,8 +16,11 @@ import hudson.model.Result;
 import hudson.model.queue.QueueTaskFuture;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.history.PastSuspension;
+import io.jenkins.plugins.preemptible.history.SuspensionHistoryAction;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
+import io.jenkins.plugins.preemptible.view.PreemptorAction;
 import io.jenkins.plugins.preemptible.view.RunningStagesAction;
 import io.jenkins.plugins.preemptible.view.SuspendedBadgeAction;
 import java.io.IOException;
@@ -85,7 +88,24 @@ class FrozenFirstTest extends OneHeldArchive {
         assertThat(
                 victim.getAction(RunningStagesAction.class).getSentences().toString(),
                 containsString("the image that was kept on the agent"));
+        isKept(preemptor);
         endsWell();
+    }
+
+    /** Log, pages and REST of both builds have the same figures. */
+    private void isKept(FreeStyleBuild preemptor) {
+        SuspensionHistoryAction history = SuspensionHistoryAction.of(victim);
+        assertEquals(1, history.getCount());
+        await().atMost(Rig.PATIENCE)
+                .until(() -> !history.getStages().get(0).getSuspensions().get(0).isOpen());
+        PastSuspension one = history.getStages().get(0).getSuspensions().get(0);
+        assertEquals("HIGHER_PRIORITY_WAITS", one.getReason());
+        assertEquals("LOCAL_IMAGE", one.getTier());
+        assertTrue(one.getSealedMillis() >= one.getSuspendedMillis());
+        assertTrue(one.getResumedMillis() >= one.getSealedMillis());
+        assertTrue(one.getArchiveBytes() > 0 && one.getImageBytes() > 60_000_000, "its image has the 60 MB");
+        PreemptorAction story = preemptor.getAction(PreemptorAction.class);
+        assertEquals(one.getTookMillis(), story.getSuspendedMillis() - story.getRequestedMillis());
     }
 
     /** A short preemptor: the stage goes on before its image is made, and can be suspended again when that has ended. */

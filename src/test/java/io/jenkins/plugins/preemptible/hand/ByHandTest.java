@@ -281,7 +281,7 @@ class ByHandTest {
         answers(404, "no \u201cexplode\u201d here: nothing was done. There are these: suspend, resume, again, give-up, never",
                 web.post("admin", onBuild("explode")));
         answers(404, "There are these: drain, undrain.", web.get("reader", onAgent("drain/twice")));
-        answers(404, "There are these: api/json, api/xml, switch-off, switch-on.", web.get("reader", "preemptible/state"));
+        answers(404, "There are these: suspended, running, waiting, agents, statistics,", web.get("reader", "preemptible/state"));
         answers(409, "look whether it is the right build", web.post("admin", "job/ended/1/preemptible/suspend"));
         answers(409, "nothing left to exempt", web.post("admin", "job/ended/1/preemptible/never"));
         assertEquals(404, web.post("admin", "job/job/2/preemptible/suspend").getStatusCode());

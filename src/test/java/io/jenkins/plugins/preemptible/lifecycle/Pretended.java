@@ -15,6 +15,11 @@ public final class Pretended {
         change(runId, stage -> stage.suspendedSinceMillis -= millis);
     }
 
+    /** They began that much longer ago. */
+    public static void startedEarlier(String runId, long millis) {
+        change(runId, stage -> stage.startedMillis -= millis);
+    }
+
     /** The last look has found something that cannot be dumped; the next one, seconds later, will not. */
     public static void cannotBeDumped(String runId) {
         change(runId, stage -> stage.leak = "A test says so");
@@ -52,6 +57,12 @@ public final class Pretended {
         stage.preemptor = preemptor;
         stage.preemptorJob = preemptorJob;
         stage.reason = reason;
+        return stage;
+    }
+
+    /** The same record under another id. */
+    public static StageRecord withId(StageRecord stage, String id) {
+        stage.id = id;
         return stage;
     }
 

@@ -1,4 +1,4 @@
-package io.jenkins.plugins.preemptible.hand;
+package io.jenkins.plugins.preemptible.overview;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.model.Computer;
@@ -8,6 +8,8 @@ import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.policy.Action;
 import io.jenkins.plugins.preemptible.engine.policy.Limits;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot;
+import io.jenkins.plugins.preemptible.hand.DrainedAgents;
+import io.jenkins.plugins.preemptible.hand.NeverPreemptAction;
 import io.jenkins.plugins.preemptible.lifecycle.HowSuspended;
 import io.jenkins.plugins.preemptible.lifecycle.RemovedAgent;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
@@ -86,6 +88,7 @@ final class SchedulerState {
      * A stage that has an executor.
      *
      * @param byHand somebody wants it suspended
+     * @param owner among whose equals executor time is shared; empty = nobody's
      * @param whyNotPreemptible null when it can be suspended
      */
     @ExportedBean(defaultVisibility = 2)
@@ -96,6 +99,7 @@ final class SchedulerState {
             @Exported String build,
             @Exported String state,
             @Exported int priority,
+            @Exported String owner,
             @Exported String node,
             @Exported long startedMillis,
             @Exported long runningSinceMillis,
@@ -125,6 +129,7 @@ final class SchedulerState {
             @Exported String build,
             @Exported String state,
             @Exported int priority,
+            @Exported String owner,
             @Exported String node,
             @Exported long startedMillis,
             @Exported long sinceMillis,
@@ -252,6 +257,7 @@ final class SchedulerState {
                         stage.build(),
                         stage.state().name(),
                         stage.priority(),
+                        stage.owner(),
                         stage.node(),
                         stage.startedMillis(),
                         stage.runningSinceMillis(),
@@ -271,6 +277,7 @@ final class SchedulerState {
                         stage.build(),
                         stage.state().name(),
                         stage.priority(),
+                        stage.owner(),
                         stage.node(),
                         stage.startedMillis(),
                         stage.suspendedSinceMillis(),

@@ -1,4 +1,4 @@
-package io.jenkins.plugins.preemptible.hand;
+package io.jenkins.plugins.preemptible.overview;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.util.HttpResponses;
@@ -31,24 +31,25 @@ record StatePage(int from, int count) {
         return request == null
                 ? new StatePage(0, DEFAULT)
                 : new StatePage(
-                        number("from", request.getParameter("from"), 0, Integer.MAX_VALUE),
-                        number("count", request.getParameter("count"), DEFAULT, MOST));
+                        number("from", request.getParameter("from"), 0, 0, Integer.MAX_VALUE),
+                        number("count", request.getParameter("count"), DEFAULT, 0, MOST));
     }
 
-    private static int number(String name, @CheckForNull String value, int byDefault, int most) {
+    /** @throws HttpResponses.HttpResponseException with status 400 when that is no number in range */
+    static int number(String name, @CheckForNull String value, int byDefault, int least, int most) {
         if (value == null) {
             return byDefault;
         }
         try {
             int number = Integer.parseInt(value);
-            if (number >= 0 && number <= most) {
+            if (number >= least && number <= most) {
                 return number;
             }
         } catch (NumberFormatException x) {
             // told below
         }
         throw HttpResponses.errorWithoutStack(
-                HttpServletResponse.SC_BAD_REQUEST, Messages.StatePage_NoNumber(name, String.valueOf(most)));
+                HttpServletResponse.SC_BAD_REQUEST, Messages.StatePage_NoNumber(name, String.valueOf(least), String.valueOf(most)));
     }
 
     <T> List<T> of(List<T> all) {

@@ -1,0 +1,192 @@
+package io.jenkins.plugins.preemptible.overview;
+
+import edu.umd.cs.findbugs.annotations.CheckForNull;
+import hudson.Extension;
+import hudson.model.Api;
+import hudson.model.RootAction;
+import hudson.util.HttpResponses;
+import io.jenkins.plugins.preemptible.hand.Answer;
+import io.jenkins.plugins.preemptible.hand.SwitchVerbs;
+import io.jenkins.plugins.preemptible.history.DailyStatistics;
+import io.jenkins.plugins.preemptible.history.DayCounts;
+import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import io.jenkins.plugins.preemptible.overview.SchedulerState.AgentState;
+import io.jenkins.plugins.preemptible.overview.SchedulerState.LimitsState;
+import io.jenkins.plugins.preemptible.overview.SchedulerState.RunningState;
+import io.jenkins.plugins.preemptible.overview.SchedulerState.SuspendedState;
+import io.jenkins.plugins.preemptible.overview.SchedulerState.WaitingState;
+import java.util.List;
+import jenkins.model.Jenkins;
+import org.kohsuke.accmod.Restricted;
+import org.kohsuke.accmod.restrictions.NoExternalUse;
+import org.kohsuke.stapler.HttpResponse;
+import org.kohsuke.stapler.QueryParameter;
+import org.kohsuke.stapler.StaplerProxy;
+import org.kohsuke.stapler.StaplerRequest2;
+import org.kohsuke.stapler.WebMethod;
+import org.kohsuke.stapler.export.Exported;
+import org.kohsuke.stapler.export.ExportedBean;
+import org.kohsuke.stapler.verb.POST;
+
+/**
+ * Everything that is suspended, runs or waits: pages for people below {@code preemptible/}, and the whole state for
+ * programs at {@code preemptible/api/json}, {@code api/xml}, {@code tree=} and all.
+ *
+ * <ol>
+ *   <li>{@link Lists} are the pages; the address alone shows the first of them.
+ *   <li>Needs the permission to read Jenkins; what is of a job that the user may not read is left out.
+ *   <li>Reads what is in memory; loads no build and asks no agent.
+ *   <li>Has the first {@value StatePage#DEFAULT} of each list, and the others by {@link StatePage}; the totals say how many
+ *       there are.
+ * </ol>
+ */
+@Extension
+@ExportedBean
+@Restricted(NoExternalUse.class) // for its addresses only
+public final class PreemptibleRootAction implements RootAction, StaplerProxy {
+
+    static final String URL = "preemptible";
+
+    private static final int STATISTICS_DAYS = 30;
+
+    private static final List<String> ADDRESSES = List.of(
+            "suspended",
+            "running",
+            "waiting",
+            "agents",
+            StatisticsPage.ID,
+            "confirm",
+            "carry-out",
+            "api/json",
+            "api/xml",
+            "switch-off",
+            "switch-on");
+
+    /** Jenkins' own front page has a link while there is something to see. */
+    @Override
+    public String getIconFileName() {
+        return Jenkins.get().hasPermission(Jenkins.READ) && !StageRegistry.get().isEmpty()
+                ? "symbol-suspended plugin-preemptible"
+                : null;
+    }
+
+    @Override
+    public String getDisplayName() {
+        return Messages.PreemptibleRootAction_DisplayName();
+    }
+
+    @Override
+    public String getUrlName() {
+        return URL;
+    }
+
+    /** Everything below needs this much. */
+    @Override
+    public Object getTarget() {
+        Jenkins.get().checkPermission(Jenkins.READ);
+        return this;
+    }
+
+    /** What the address alone shows. */
+    public ListPage getPage() {
+        return new ListPage(Lists.SUSPENDED);
+    }
+
+    /**
+     * The page of a list, or of what the days brought.
+     *
+     * @return null when there is no such page
+     */
+    @CheckForNull
+    public Object getDynamic(String name) {
+        return StatisticsPage.ID.equals(name)
+                ? new StatisticsPage()
+                : Lists.of(name).map(ListPage::new).orElse(null);
+    }
+
+    /** Asks whether that is meant. */
+    public HttpResponse doConfirm(@CheckForNull @QueryParameter String verb, @CheckForNull @QueryParameter String stage) {
+        return Confirmation.of(verb, stage)
+                .<HttpResponse>map(asked -> HttpResponses.forwardToView(asked, "index"))
+                .orElseGet(() -> Answer.toRequest(URL, Confirmation::gone));
+    }
+
+    /** Does what was asked for. */
+    @POST
+    @WebMethod(name = "carry-out")
+    public HttpResponse doCarryOut(@CheckForNull @QueryParameter String verb, @CheckForNull @QueryParameter String stage) {
+        return Answer.toRequest(
+                URL, () -> Confirmation.of(verb, stage).map(Confirmation::carryOut).orElseGet(Confirmation::gone));
+    }
+
+    public Api getApi() {
+        // Refuses a request that is wrong before anything is written.
+        StatePage.asked();
+        return new Api(this);
+    }
+
+    /** Has nothing suspended any more, and lets all suspended stages go on. */
+    @POST
+    @WebMethod(name = "switch-off")
+    public HttpResponse doSwitchOff() {
+        return Answer.toRequest("manage/configure", SwitchVerbs::off);
+    }
+
+    /** Undoes that. */
+    @POST
+    @WebMethod(name = "switch-on")
+    public HttpResponse doSwitchOn() {
+        return Answer.toRequest("manage/configure", SwitchVerbs::on);
+    }
+
+    /** Any other address here: does nothing, and says so. */
+    public HttpResponse doDynamic(StaplerRequest2 request) {
+        return Answer.toRequest("", () -> Answer.toOther(request, ADDRESSES));
+    }
+
+    /** What each of the last days brought, the newest first. */
+    @Exported
+    public List<DayCounts> getStatistics() {
+        return DailyStatistics.get().days(STATISTICS_DAYS);
+    }
+
+    @Exported
+    public LimitsState getLimits() {
+        return SchedulerState.limits();
+    }
+
+    @Exported
+    public List<AgentState> getAgents() {
+        return SchedulerState.agents();
+    }
+
+    @Exported
+    public List<RunningState> getRunning() {
+        return SchedulerState.running(StatePage.asked());
+    }
+
+    @Exported
+    public int getRunningTotal() {
+        return SchedulerState.count(false);
+    }
+
+    @Exported
+    public List<SuspendedState> getSuspended() {
+        return SchedulerState.suspended(StatePage.asked());
+    }
+
+    @Exported
+    public int getSuspendedTotal() {
+        return SchedulerState.count(true);
+    }
+
+    @Exported
+    public List<WaitingState> getWaiting() {
+        return SchedulerState.waiting(StatePage.asked().of(SchedulerState.buildable()));
+    }
+
+    @Exported
+    public int getWaitingTotal() {
+        return SchedulerState.buildable().size();
+    }
+}

@@ -1,0 +1,55 @@
+package io.jenkins.plugins.preemptible.overview;
+
+import hudson.Functions;
+import hudson.Util;
+import io.jenkins.plugins.preemptible.history.DailyStatistics;
+import io.jenkins.plugins.preemptible.history.DayCounts;
+import java.util.List;
+import java.util.Map;
+
+/** What the suspensions of the last days brought and cost, as a page. Made for each request. */
+public final class StatisticsPage {
+
+    static final String ID = "statistics";
+
+    private static final int WEEK = 7;
+    private static final int MONTH = 30;
+
+    /** One line: a day, or several. */
+    public record Line(
+            String period, long suspensions, String suspended, String preemptors, String waited, String cost, String images) {}
+
+    public List<ListPage.Tab> getTabs() {
+        return ListPage.tabs(ID);
+    }
+
+    /** The last week and month as one line each, then day by day. */
+    public List<Line> getLines() {
+        DailyStatistics statistics = DailyStatistics.get();
+        List<Line> lines = new java.util.ArrayList<>();
+        lines.add(line(Messages.StatisticsPage_Days(WEEK), statistics.sum(WEEK)));
+        lines.add(line(Messages.StatisticsPage_Days(MONTH), statistics.sum(MONTH)));
+        statistics.days(MONTH).forEach(day -> lines.add(line(day.getDay(), day)));
+        return lines;
+    }
+
+    private static Line line(String period, DayCounts counts) {
+        long preemptors = counts.getPreemptors();
+        return new Line(
+                period,
+                counts.getSuspensions(),
+                Util.getTimeSpanString(counts.getSuspendedMillis()),
+                String.valueOf(preemptors),
+                preemptors == 0 ? "" : Util.getTimeSpanString(counts.getPreemptorsWaitedMillis() / preemptors),
+                Util.getTimeSpanString(counts.getCostMillis()),
+                counts.getSealed() == 0
+                        ? ""
+                        : Messages.StatisticsPage_Images(
+                                counts.getSealed(), Functions.humanReadableByteSize(counts.getSealedBytes())));
+    }
+
+    /** Of the last month, by phase and reason. */
+    public Map<String, Long> getRefusals() {
+        return DailyStatistics.get().sum(MONTH).getRefusals();
+    }
+}

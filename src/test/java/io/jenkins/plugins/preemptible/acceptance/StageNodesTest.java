@@ -1,0 +1,80 @@
+package io.jenkins.plugins.preemptible.acceptance;
+
+import static org.awaitility.Awaitility.await;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import hudson.model.Result;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.view.SuspendedStageAction;
+import java.util.Set;
+import java.util.TreeSet;
+import org.jenkinsci.plugins.workflow.actions.LabelAction;
+import org.jenkinsci.plugins.workflow.graph.FlowNode;
+import org.jenkinsci.plugins.workflow.graphanalysis.DepthFirstScanner;
+import org.jenkinsci.plugins.workflow.job.WorkflowJob;
+import org.jenkinsci.plugins.workflow.job.WorkflowRun;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.jvnet.hudson.test.JenkinsRule;
+import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
+
+/** Pipeline's views draw stages, not steps: the stages around and inside of a suspended block say that it is. */
+@WithJenkins
+@Tag("acceptance")
+class StageNodesTest {
+
+    private JenkinsRule j;
+    private Rig rig;
+    private WorkflowRun victim;
+    private WorkflowRun preemptor;
+
+    @BeforeEach
+    void aStageIsSuspended(JenkinsRule jenkins) throws Exception {
+        j = jenkins;
+        rig = new Rig(j);
+        Rig.assumeSuspendable();
+        rig.agent();
+        WorkflowJob low = rig.pipeline(
+                "low",
+                5,
+                "stage('before') { echo 'x' }\nstage('outer') { parallel a: { preemptible(label: 'linux') { stage('inner') { sh '''"
+                        + Rig.endless() + "''' } } }, b: { sleep 3600 } }");
+        victim = Rig.start(low);
+        Rig.awaitLog(victim, "count-2\n");
+        preemptor = Rig.start(rig.pipeline("high", 1, "node('linux') { sh 'while [ ! -e over ]; do sleep 0.1; done' }"));
+        Rig.awaitState(StageState.SUSPENDED);
+        await().atMost(Rig.PATIENCE).untilAsserted(() -> assertEquals(Set.of("outer", "a", "inner"), marked()));
+    }
+
+    /** The names of the stages and branches that are told to be suspended. */
+    private Set<String> marked() {
+        Set<String> names = new TreeSet<>();
+        for (FlowNode node : new DepthFirstScanner().allNodes(victim.getExecution())) {
+            LabelAction label = node.getPersistentAction(LabelAction.class);
+            if (label != null && node.getPersistentAction(SuspendedStageAction.class) != null) {
+                names.add(label.getDisplayName().replace("Branch: ", ""));
+            }
+        }
+        return names;
+    }
+
+    @Test
+    void afterItsResumeNoneIs() throws Exception {
+        Rig.touch(preemptor, "over");
+        j.assertBuildStatusSuccess(j.waitForCompletion(preemptor));
+        Rig.awaitLog(victim, "Resumed on");
+        await().atMost(Rig.PATIENCE).untilAsserted(() -> assertEquals(Set.of(), marked()));
+        victim.doStop();
+        j.waitForCompletion(victim);
+    }
+
+    @Test
+    void afterItsAbortNoneIs() throws Exception {
+        victim.doStop();
+        j.assertBuildStatus(Result.ABORTED, j.waitForCompletion(victim));
+        await().atMost(Rig.PATIENCE).untilAsserted(() -> assertEquals(Set.of(), marked()));
+        Rig.touch(preemptor, "over");
+        j.waitForCompletion(preemptor);
+    }
+}
