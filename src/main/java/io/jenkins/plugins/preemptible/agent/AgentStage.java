@@ -128,6 +128,15 @@ public final class AgentStage {
                 Limited.actLong(home, Dump.class, new SuspendVerbs.DumpStage(id.value(), key, stayFrozen)));
     }
 
+    /** How far {@link #dump}, which runs meanwhile, has come. */
+    public Growth growth() throws IOException, InterruptedException {
+        long[] bytes = Limited.required(Limited.act(home, long[].class, new ImageGrowth(id.value())));
+        if (bytes.length != 2) {
+            throw Limited.notUnderstood();
+        }
+        return new Growth(bytes[0], bytes[1]);
+    }
+
     /**
      * Kills the frozen tree, once its image is safe; harmless when that was done.
      *
@@ -301,6 +310,20 @@ public final class AgentStage {
             processes = Answers.processes(processes);
             residentBytes = Answers.bytes(residentBytes);
             handOverWhy = PlainText.of(Objects.requireNonNullElse(handOverWhy, ""));
+        }
+    }
+
+    /**
+     * What {@link #growth} answers.
+     *
+     * @param imageBytes of CRIU's files
+     * @param archiveBytes of what is sealed already
+     */
+    public record Growth(long imageBytes, long archiveBytes) {
+
+        public Growth {
+            imageBytes = Answers.bytes(imageBytes);
+            archiveBytes = Answers.bytes(archiveBytes);
         }
     }
 

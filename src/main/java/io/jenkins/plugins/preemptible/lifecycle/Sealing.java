@@ -271,7 +271,10 @@ public final class Sealing {
                 uncertain = true;
                 return LOOK_MILLIS;
             }
-            AgentStage.Dump made = agent.dump(key.getPlainText(), true);
+            AgentStage.Dump made;
+            try (SealingProgress progress = SealingProgress.of(live, stage.node)) {
+                made = agent.dump(key.getPlainText(), true);
+            }
             if (made.refusal() != null && wanted() == null) {
                 // It goes on, which is why the dump was given up: whoever comes next must not wait for another look.
                 return 0;

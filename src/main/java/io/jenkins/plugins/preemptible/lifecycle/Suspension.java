@@ -281,7 +281,10 @@ public final class Suspension {
             StepsInFlight steps,
             int launchesBefore)
             throws IOException, InterruptedException {
-        AgentStage.Dump dump = agent.dump(key.getPlainText(), false);
+        AgentStage.Dump dump;
+        try (SealingProgress progress = SealingProgress.of(live, stage.node)) {
+            dump = agent.dump(key.getPlainText(), false);
+        }
         if (dump.refusal() != null) {
             refused(dump.refusal());
             return false;
