@@ -420,6 +420,12 @@ public final class StageRecord implements Cloneable {
         return preemptor;
     }
 
+    /** Full name of its job; null when it has none. */
+    @CheckForNull
+    public String preemptorJob() {
+        return preemptorJob;
+    }
+
     /** The same, for the user who looks. */
     @CheckForNull
     public String shownPreemptor() {

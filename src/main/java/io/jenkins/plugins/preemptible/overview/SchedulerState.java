@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.overview;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.model.Computer;
+import hudson.model.Item;
 import hudson.model.Node;
 import hudson.model.Queue;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
@@ -113,6 +114,7 @@ final class SchedulerState {
      *
      * @param reason why it was suspended, in one sentence
      * @param preemptor for whom; null when for nobody in particular
+     * @param preemptorUrl of its job, below Jenkins' own address; null when it has none that the looking user may read
      * @param frozen its processes are in the agent's memory, and it has no image yet
      * @param memoryOnly none will be made: a restart of the agent's host loses it
      * @param byHand it goes on only when somebody says so
@@ -136,6 +138,7 @@ final class SchedulerState {
             @Exported int suspensions,
             @Exported String reason,
             @Exported String preemptor,
+            @Exported String preemptorUrl,
             @Exported boolean frozen,
             @Exported boolean memoryOnly,
             @Exported long imageBytes,
@@ -284,6 +287,7 @@ final class SchedulerState {
                         stage.suspensions(),
                         stage.reason(),
                         stage.shownPreemptor(),
+                        url(stage.preemptorJob()),
                         stage.frozen(),
                         stage.memoryOnly(),
                         stage.archiveBytes(),
@@ -294,6 +298,12 @@ final class SchedulerState {
                         RemovedAgent.waitsUntilMillis(stage),
                         DecisionState.of(stage.id())))
                 .toList();
+    }
+
+    @CheckForNull
+    private static String url(@CheckForNull String job) {
+        Item item = job == null || !ShownName.readable(job) ? null : Jenkins.get().getItemByFullName(job);
+        return item == null ? null : item.getUrl();
     }
 
     /** Those items only that the looking user may see, the one that was queued first at the beginning. */
