@@ -230,7 +230,14 @@ class OverviewTest {
         String statistics = text("reader", "preemptible/statistics");
         assertThat(statistics, containsString("SUSPEND OTHER"));
         assertThat(statistics, not(containsString("script")));
-        assertThat(text("reader", "preemptible/api/json?tree=statistics[suspensions,sealed,resumed]"), containsString("1"));
+        JSONObject today = JSONObject.fromObject(browser("reader")
+                        .goTo("preemptible/api/json?tree=statistics[suspensions,sealed,resumed]", "application/json")
+                        .getWebResponse()
+                        .getContentAsString())
+                .getJSONArray("statistics")
+                .getJSONObject(0);
+        assertEquals(1, today.getInt("suspensions"));
+        assertEquals(1, today.getInt("sealed"));
         run.reload();
         assertEquals(1, SuspensionHistoryAction.of(run).getCount(), "it is saved with the build");
     }
