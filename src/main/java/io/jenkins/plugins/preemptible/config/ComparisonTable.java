@@ -7,6 +7,7 @@ import io.jenkins.plugins.preemptible.engine.simulation.WaitFigures;
 import io.jenkins.plugins.preemptible.lifecycle.StageLog;
 import java.util.List;
 import java.util.Locale;
+import java.util.concurrent.TimeUnit;
 
 /**
  * A comparison of disciplines, as the page shows it.
@@ -48,7 +49,7 @@ final class ComparisonTable {
                     figures.waits(),
                     List.of(
                             number(figures.utilisation() * 100) + " %",
-                            number(figures.wastedHours()) + " h",
+                            time(TimeUnit.HOURS.toSeconds(1) * figures.wastedHours()),
                             String.valueOf(figures.suspensions()),
                             String.valueOf(figures.reruns()),
                             number(figures.jobsPerHour())));

@@ -203,10 +203,11 @@ public final class Resumption {
             List<FlowNode> inFlight = StepsInFlight.of(live).external();
             StageMarks.resumed(live, inFlight);
             StageMarks.went(
-                    live.context(),
+                    live,
                     new ResumedStageAction(
                             before.name, from.name(), from.words(), before.suspendedSinceMillis, now, tookMillis,
-                            before.memoryOnly));
+                            before.memoryOnly),
+                    inFlight);
         } catch (IOException | RuntimeException x) {
             LOGGER.log(Level.WARNING, x, () -> "cannot tidy up after resuming " + before);
         }

@@ -16,8 +16,8 @@ import org.jenkinsci.plugins.workflow.support.actions.PauseAction;
  * What a suspended stage's flow nodes show in the Pipeline views.
  *
  * <ol>
- *   <li>{@link #suspended} puts our exported action on the block's node and on those of the Pipeline's stages around and
- *       inside of it, and opens a pause on the block and on every step in flight; {@link #byHandChanged} and {@link #sealed}
+ *   <li>{@link #suspended} puts our exported action on the block's node, on those of the Pipeline's stages around and
+ *       inside of it, and on every step in flight, and opens a pause on the block and on every step in flight; {@link #byHandChanged} and {@link #sealed}
  *       put a newer one there.
  *   <li>{@link #resumed} takes the action away and closes the pauses; {@link #went} leaves one that tells from what.
  *   <li>Marks are for the eye: a failure to set one is logged and changes nothing.
@@ -54,6 +54,7 @@ public final class StageMarks {
     private static void tell(LiveStage live, StageRecord stage, FlowNode block, Collection<FlowNode> inFlight) {
         SuspendedStageAction told = told(stage);
         block.addOrReplaceAction(told);
+        live.marked().addAll(inFlight);
         live.marked().addAll(StageNodes.of(block, inFlight));
         live.marked().forEach(node -> node.addOrReplaceAction(told));
     }
@@ -75,8 +76,12 @@ public final class StageMarks {
         });
     }
 
-    static void went(StepContext context, ResumedStageAction how) {
-        mark(context, block -> block.addOrReplaceAction(how));
+    static void went(LiveStage live, ResumedStageAction how, Collection<FlowNode> inFlight) {
+        mark(live.context(), block -> {
+            block.addOrReplaceAction(how);
+            inFlight.forEach(node -> node.addOrReplaceAction(how));
+            StageNodes.of(block, inFlight).forEach(node -> node.addOrReplaceAction(how));
+        });
     }
 
     private static SuspendedStageAction told(StageRecord stage) {
@@ -97,6 +102,7 @@ public final class StageMarks {
     /** @param inFlight the steps that run in the stage; none when it is over */
     static void resumed(LiveStage live, Collection<FlowNode> inFlight) {
         mark(live.context(), block -> {
+            live.marked().addAll(inFlight);
             live.marked().addAll(StageNodes.of(block, inFlight));
             live.marked().forEach(node -> node.removeActions(SuspendedStageAction.class));
             live.marked().clear();
