@@ -17,7 +17,6 @@ import java.io.Serializable;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Objects;
-import java.util.stream.Collectors;
 
 /**
  * One stage on its agent, as the controller sees it.
@@ -62,19 +61,19 @@ public final class AgentStage {
     }
 
     /**
-     * Lets the agent load what suspending and resuming need, once for each connection; nothing where it cannot suspend.
+     * Lets the agent load what suspending and resuming need, once for each connection.
      *
-     * @return why the rehearsal failed, in words, or null
+     * @return what it can, or why it cannot; null when it has said so before
      * @throws IOException when the node is offline
      */
     @CheckForNull
-    public static String rehearse(Node node) throws IOException, InterruptedException {
+    public static Rehearsed rehearse(Node node) throws IOException, InterruptedException {
         AgentStage stage = on(node, Rehearsal.ID);
-        String failure = PlainText.of(Limited.act(stage.home, String.class, new Rehearsal()));
+        Rehearsed rehearsed = Limited.act(stage.home, Rehearsed.class, new Rehearsal());
         // There is no such stage: these are refused, and load what asks and what answers.
         stage.look();
         stage.freeze(List.of(), 0);
-        return failure;
+        return rehearsed;
     }
 
     /** The folder through which the sealed image travels; it exists after {@link #dump} or {@link #prepareExchange}. */
@@ -238,6 +237,20 @@ public final class AgentStage {
         /** The stage runs, and cannot be suspended. */
         public static Sandbox refused(String why) {
             return new Sandbox(null, why, false);
+        }
+    }
+
+    /**
+     * What {@link #rehearse} answers.
+     *
+     * @param sandbox what the agent can, or why it can suspend nothing
+     * @param failure why a suspension failed on an agent that looked able, in words; null when it did not
+     */
+    public record Rehearsed(Sandbox sandbox, @CheckForNull String failure) implements Serializable {
+
+        public Rehearsed {
+            Objects.requireNonNull(sandbox, "sandbox");
+            failure = PlainText.of(failure);
         }
     }
 
@@ -408,12 +421,7 @@ public final class AgentStage {
         Sandbox act(Engine engine, StageId stage, Path exchange) {
             HostReport report = engine.check();
             if (!report.ok()) {
-                String missing = report.items().stream()
-                        .filter(item -> !item.ok())
-                        .map(item -> item.name() + ": " + item.detail()
-                                + (item.remedy().isBlank() ? "" : " (remedy: " + item.remedy() + ")"))
-                        .collect(Collectors.joining("; "));
-                return Sandbox.refused(missing);
+                return Sandbox.refused(report.missingWithRemedies());
             }
             try {
                 remove(engine, stage);

@@ -42,17 +42,21 @@ public final class DailyStatistics implements StageListener {
     private static final long SAVE_MILLIS = 10_000;
 
     private final TreeMap<String, DayCounts> days = new TreeMap<>();
+    /** Of the Jenkins that this belongs to, also when it is written late. */
+    private final XmlFile file =
+            new XmlFile(Jenkins.XSTREAM2, new File(Jenkins.get().getRootDir(), "preemptible-statistics.xml"));
+
     private boolean saving;
 
     public DailyStatistics() {
         try {
-            if (file().exists()) {
-                for (DayCounts day : ((Stored) file().read()).days) {
+            if (file.exists()) {
+                for (DayCounts day : ((Stored) file.read()).days) {
                     days.put(day.day, day);
                 }
             }
         } catch (IOException | RuntimeException x) {
-            LOGGER.log(Level.WARNING, x, () -> "cannot read " + file() + "; days are counted anew");
+            LOGGER.log(Level.WARNING, x, () -> "cannot read " + file + "; days are counted anew");
         }
     }
 
@@ -144,14 +148,10 @@ public final class DailyStatistics implements StageListener {
         Stored stored = new Stored();
         stored.days = days.values().stream().map(DayCounts::copy).toArray(DayCounts[]::new);
         try {
-            file().write(stored);
+            file.write(stored);
         } catch (IOException x) {
-            LOGGER.log(Level.WARNING, x, () -> "cannot save " + file());
+            LOGGER.log(Level.WARNING, x, () -> "cannot save " + file);
         }
-    }
-
-    private static XmlFile file() {
-        return new XmlFile(Jenkins.XSTREAM2, new File(Jenkins.get().getRootDir(), "preemptible-statistics.xml"));
     }
 
     /** The file's root element. */

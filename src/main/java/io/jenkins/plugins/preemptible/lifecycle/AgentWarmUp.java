@@ -49,18 +49,23 @@ public final class AgentWarmUp extends ComputerListener {
     private static void rehearse(Node node) throws InterruptedException {
         // The controller's own part: a data key, which loads the library for sealing.
         ImageKey.generate();
-        String failure;
+        AgentStage.Rehearsed rehearsed;
         try {
-            failure = AgentStage.rehearse(node);
+            rehearsed = AgentStage.rehearse(node);
         } catch (IOException x) {
             LOGGER.log(Level.FINE, x, () -> "no rehearsal on " + node.getDisplayName() + ", which is most likely offline");
             return;
         }
-        if (failure != null) {
+        if (rehearsed == null) {
+            return;
+        }
+        AgentStage.Sandbox can = rehearsed.sandbox();
+        HowSuspended.opened(node.getNodeName(), can.memoryOnly(), can.enterCommand(), can.refusal());
+        if (rehearsed.failure() != null) {
             LOGGER.log(
                     Level.WARNING,
                     "{0} looks able to suspend stages, but a rehearsal failed there: {1}",
-                    new Object[] {node.getDisplayName(), failure});
+                    new Object[] {node.getDisplayName(), rehearsed.failure()});
         }
     }
 }

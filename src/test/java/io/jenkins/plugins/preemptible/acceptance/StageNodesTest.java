@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import hudson.model.Result;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.view.SuspendedStageAction;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Set;
 import java.util.TreeSet;
 import org.jenkinsci.plugins.workflow.actions.LabelAction;
@@ -28,6 +30,7 @@ class StageNodesTest {
     private Rig rig;
     private WorkflowRun victim;
     private WorkflowRun preemptor;
+    private Path over;
 
     @BeforeEach
     void aStageIsSuspended(JenkinsRule jenkins) throws Exception {
@@ -35,6 +38,7 @@ class StageNodesTest {
         rig = new Rig(j);
         Rig.assumeSuspendable();
         rig.agent();
+        over = Files.createTempDirectory("preemptible-nodes").resolve("over");
         WorkflowJob low = rig.pipeline(
                 "low",
                 5,
@@ -42,7 +46,8 @@ class StageNodesTest {
                         + Rig.endless() + "''' } } }, b: { sleep 3600 } }");
         victim = Rig.start(low);
         Rig.awaitLog(victim, "count-2\n");
-        preemptor = Rig.start(rig.pipeline("high", 1, "node('linux') { sh 'while [ ! -e over ]; do sleep 0.1; done' }"));
+        preemptor = Rig.start(rig.pipeline(
+                "high", 1, "node('linux') { sh 'while [ ! -e " + over + " ]; do sleep 0.1; done' }"));
         Rig.awaitState(StageState.SUSPENDED);
         await().atMost(Rig.PATIENCE).untilAsserted(() -> assertEquals(Set.of("outer", "a", "inner"), marked()));
     }
@@ -61,7 +66,7 @@ class StageNodesTest {
 
     @Test
     void afterItsResumeNoneIs() throws Exception {
-        Rig.touch(preemptor, "over");
+        Files.createFile(over);
         j.assertBuildStatusSuccess(j.waitForCompletion(preemptor));
         Rig.awaitLog(victim, "Resumed on");
         await().atMost(Rig.PATIENCE).untilAsserted(() -> assertEquals(Set.of(), marked()));
@@ -74,7 +79,7 @@ class StageNodesTest {
         victim.doStop();
         j.assertBuildStatus(Result.ABORTED, j.waitForCompletion(victim));
         await().atMost(Rig.PATIENCE).untilAsserted(() -> assertEquals(Set.of(), marked()));
-        Rig.touch(preemptor, "over");
+        Files.createFile(over);
         j.waitForCompletion(preemptor);
     }
 }

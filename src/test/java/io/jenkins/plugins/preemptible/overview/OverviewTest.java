@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.overview;
 
+import static org.awaitility.Awaitility.await;
 import static org.hamcrest.MatcherAssert.assertThat;
 import static org.hamcrest.Matchers.containsString;
 import static org.hamcrest.Matchers.lessThan;
@@ -19,10 +20,12 @@ import io.jenkins.plugins.preemptible.event.StageSealed;
 import io.jenkins.plugins.preemptible.event.StageSuspended;
 import io.jenkins.plugins.preemptible.hand.PreemptiblePermissions;
 import io.jenkins.plugins.preemptible.history.SuspensionHistoryAction;
+import io.jenkins.plugins.preemptible.lifecycle.HowSuspended;
 import io.jenkins.plugins.preemptible.lifecycle.Pretended;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
 import java.net.URL;
+import java.time.Duration;
 import java.util.List;
 import java.util.UUID;
 import jenkins.model.Jenkins;
@@ -250,6 +253,14 @@ class OverviewTest {
         assertThat(
                 text("stranger", agent.toComputer().getUrl() + "preemptible/"),
                 not(containsString("part of job")));
+    }
+
+    /** Whatever this machine can: no stage has to begin before it is known. */
+    @Test
+    void anAgentTellsWhatItCanWhenItConnects() throws Exception {
+        String idle = j.createOnlineSlave().getNodeName();
+        await().atMost(Duration.ofMinutes(2)).until(() -> HowSuspended.on(idle).way() != HowSuspended.Way.UNKNOWN);
+        assertThat(text("reader", "preemptible/agents"), containsString(idle));
     }
 
     @Test

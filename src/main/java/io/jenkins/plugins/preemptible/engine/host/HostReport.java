@@ -29,6 +29,15 @@ public record HostReport(List<Item> items) {
                 .collect(Collectors.joining("; "));
     }
 
+    /** The same, each with the command that mends it. */
+    public String missingWithRemedies() {
+        return items.stream()
+                .filter(item -> !item.ok())
+                .map(item -> item.name() + ": " + item.detail()
+                        + (item.remedy().isBlank() ? "" : " (remedy: " + item.remedy() + ")"))
+                .collect(Collectors.joining("; "));
+    }
+
     /** Whether nothing is missing. */
     public boolean ok() {
         return items.stream().allMatch(Item::ok);
