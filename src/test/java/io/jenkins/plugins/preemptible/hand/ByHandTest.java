@@ -124,14 +124,21 @@ class ByHandTest {
         }
     }
 
+    /** What a user is told who may not suspend that build. */
+    private static String missing(String user) {
+        return user.equals("stranger")
+                ? "stranger may suspend and resume stages only of builds that they started, and somebody else started this one"
+                : "is missing the Preemptible/Suspend permission";
+    }
+
     @Test
     void eachMaySuspendWhatHeMay() throws Exception {
         for (String user : USERS) {
             boolean may = MAY_SUSPEND.contains(user);
-            answers(may ? 200 : 403, may ? "is being suspended" : "is missing the Preemptible/Suspend permission: nothing was done",
+            answers(may ? 200 : 403, may ? "is being suspended" : missing(user) + ": nothing was done",
                     web.post(user, onBuild("suspend?stage=tests")));
             assertEquals(may, stage().byHand(), user);
-            answers(may ? 200 : 403, may ? "goes on as soon as" : "is missing", web.post(user, onBuild("resume")));
+            answers(may ? 200 : 403, may ? "goes on as soon as" : missing(user), web.post(user, onBuild("resume")));
             assertFalse(stage().byHand(), user);
             assertEquals(may ? 0 : 6, web.command("suspend", user, "job", "1", "tests").returnCode(), user);
             assertEquals(may, stage().byHand(), user);
@@ -218,7 +225,7 @@ class ByHandTest {
     void whoMayDecideAboutAFailedResume() throws Exception {
         for (String user : USERS) {
             boolean may = MAY_SUSPEND.contains(user);
-            answers(may ? 409 : 403, may ? "has not failed three times" : "is missing", web.post(user, onBuild("again")));
+            answers(may ? 409 : 403, may ? "has not failed three times" : missing(user), web.post(user, onBuild("again")));
             boolean mayEnd = user.equals("admin");
             answers(mayEnd ? 409 : 403, mayEnd ? "has not failed three times" : "is missing",
                     web.post(user, onBuild("give-up")));
