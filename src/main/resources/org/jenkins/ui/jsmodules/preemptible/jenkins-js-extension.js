@@ -106,21 +106,8 @@
       return `Stage \u201c${stage.stage}\u201d, suspended since ${since}: ${stage.reason} ${kept(stage)}${expected}`;
     }
 
-    const style = {
-      background: "#fff",
-      border: "1px solid #1f3a5f",
-      borderRadius: "1em",
-      color: "#1f3a5f",
-      display: "inline-block",
-      fontSize: "12px",
-      lineHeight: "18px",
-      margin: "0 4px",
-      padding: "0 8px",
-      whiteSpace: "nowrap",
-    };
-
     function pill(stage) {
-      const content = { key: stage.id, className: "preemptible-badge", style, title: long(stage) };
+      const content = { key: stage.id, className: "preemptible-badge", title: long(stage) };
       const text = `\u23f8 ${short(stage)}`;
       return stage.preemptorUrl
         ? element("a", Object.assign({ href: `${root}/${stage.preemptorUrl}` }, content), text)
@@ -194,7 +181,14 @@
             badge.place = place || badge.place;
           },
         },
-        badge.state.stages.map(pill),
+        badge.state.stages.map((stage) =>
+          // The cell has room for a sign only.
+          element(
+            "span",
+            { key: stage.id, className: "preemptible-badge", role: "img", title: `${short(stage)}. ${long(stage)}`, "aria-label": short(stage) },
+            "\u23f8",
+          ),
+        ),
       ),
     );
 
@@ -227,13 +221,9 @@
             sign.title = component.state.stages.map(long).join("\n");
             sign.setAttribute("role", "img");
             sign.setAttribute("aria-label", sign.title);
-            Object.assign(sign.style, {
-              color: "#1f3a5f",
-              left: `${place.right - frame.left + graph.scrollLeft}px`,
-              position: "absolute",
-              top: `${place.top - frame.top}px`,
-            });
-            graph.style.position = "relative";
+            sign.style.left = `${place.right - frame.left + graph.scrollLeft}px`;
+            sign.style.top = `${place.top - frame.top}px`;
+            graph.classList.add("preemptible-graph");
             graph.appendChild(sign);
           });
         })
@@ -249,7 +239,7 @@
           "div",
           { className: "preemptible-stages", role: "status" },
           component.state.stages.map((stage) =>
-            element("div", { key: stage.id, style: { padding: "4px 16px" } }, pill(stage), ` ${long(stage)}`),
+            element("div", { key: stage.id }, pill(stage), ` ${long(stage)}`),
           ),
         ),
       mark,
