@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.Map;
 
 /** What the suspensions of the last days brought and cost, as a page. Made for each request. */
-public final class StatisticsPage {
+public final class StatisticsPage extends OverviewPage {
 
     static final String ID = "statistics";
 
@@ -19,8 +19,9 @@ public final class StatisticsPage {
     public record Line(
             String period, long suspensions, String suspended, String preemptors, String waited, String cost, String images) {}
 
-    public List<ListPage.Tab> getTabs() {
-        return ListPage.tabs(ID);
+    @Override
+    String id() {
+        return ID;
     }
 
     /** The last week and month as one line each, then day by day. */

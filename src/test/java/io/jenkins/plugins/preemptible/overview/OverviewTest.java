@@ -152,7 +152,7 @@ class OverviewTest {
                         }
                     });
         }
-        assertEquals(200, page("admin", "preemptible/statistics").getWebResponse().getStatusCode());
+        assertThat(text("admin", "preemptible/statistics"), containsString("Last 7 days"));
     }
 
     @Test
