@@ -8,6 +8,7 @@ import hudson.model.Executor;
 import hudson.model.ExecutorListener;
 import hudson.model.Item;
 import hudson.model.Node;
+import hudson.model.OneOffExecutor;
 import hudson.model.Queue;
 import io.jenkins.plugins.preemptible.event.StageEnded;
 import io.jenkins.plugins.preemptible.event.StageListener;
@@ -69,7 +70,8 @@ public final class AgentTimelines implements StageListener, ExecutorListener {
     @Override
     public void taskStarted(Executor executor, Queue.Task task) {
         Node node = executor.getOwner().getNode();
-        if (node == null) {
+        if (node == null || executor instanceof OneOffExecutor) {
+            // A Pipeline's own thread has one of these, which nobody waits for.
             return;
         }
         Queue.Task owner = task.getOwnerTask();
@@ -92,7 +94,7 @@ public final class AgentTimelines implements StageListener, ExecutorListener {
     @Override
     public void taskCompleted(Executor executor, Queue.Task task, long durationMillis) {
         Node node = executor.getOwner().getNode();
-        if (node != null) {
+        if (node != null && !(executor instanceof OneOffExecutor)) {
             History history = history(node.getNodeName());
             synchronized (history) {
                 end(history, executor.getNumber());
