@@ -108,7 +108,7 @@
 
     function pill(stage) {
       const content = { key: stage.id, className: "preemptible-badge", title: long(stage) };
-      const text = `\u23f8 ${short(stage)}`;
+      const text = short(stage);
       return stage.preemptorUrl
         ? element("a", Object.assign({ href: `${root}/${stage.preemptorUrl}` }, content), text)
         : element("span", content, text);
@@ -186,7 +186,6 @@
           element(
             "span",
             { key: stage.id, className: "preemptible-badge", role: "img", title: `${short(stage)}. ${long(stage)}`, "aria-label": short(stage) },
-            "\u23f8",
           ),
         ),
       ),
@@ -194,7 +193,7 @@
 
     // Lays a mark over the graph, beside the name of each stage that the nodes' data tells to be suspended.
     function mark(component) {
-      const graph = document.querySelector(".PipelineGraph-container");
+      const graph = document.querySelector(".PWGx-PipelineGraph-container");
       if (!graph) {
         return;
       }
@@ -210,14 +209,13 @@
             .filter((node) => (node.actions || []).some((action) => action._class === SUSPENDED))
             .map((node) => node.displayName);
           const frame = graph.getBoundingClientRect();
-          graph.querySelectorAll("[class*='-label']").forEach((label) => {
+          graph.querySelectorAll(".TruncatingLabel").forEach((label) => {
             if (!names.includes(label.textContent)) {
               return;
             }
             const place = label.getBoundingClientRect();
             const sign = document.createElement("span");
             sign.className = "preemptible-mark";
-            sign.textContent = "\u23f8";
             sign.title = component.state.stages.map(long).join("\n");
             sign.setAttribute("role", "img");
             sign.setAttribute("aria-label", sign.title);
