@@ -11,6 +11,8 @@ import hudson.slaves.DumbSlave;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.agent.DurableTasks;
 import io.jenkins.plugins.preemptible.agent.HostileAnswers;
+import io.jenkins.plugins.preemptible.agent.PresentStages;
+import io.jenkins.plugins.preemptible.agent.StageOrigin;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.policy.Reason;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
@@ -128,8 +130,9 @@ class HostileAgentTest extends OneAgent {
         AgentStage stage = AgentStage.on(evil, "fuzz-0123abcd");
         FilePath workspace = evil.getRootPath();
         List<Verb> verbs = List.of(
-                () -> stage.open(workspace, "fuzz", false),
+                () -> stage.open(workspace, "fuzz", false, new StageOrigin("fuzz", "fuzz#1", 0)),
                 () -> AgentStage.rehearse(evil),
+                () -> PresentStages.on(evil),
                 stage::look,
                 () -> stage.freeze(List.of(), 0),
                 () -> stage.dump("key", true),
@@ -175,7 +178,7 @@ class HostileAgentTest extends OneAgent {
         if (answer instanceof String text) {
             assertTrue(PlainText.is(text) && text.length() <= PlainText.LONGEST, text);
         } else if (answer instanceof List<?> list) {
-            assertTrue(list.size() <= 100);
+            assertTrue(list.size() <= 1000);
             for (Object one : list) {
                 checked(one);
             }
