@@ -254,11 +254,11 @@ public final class Sealing {
     }
 
     private long seal(StageRecord stage, AgentStage agent) throws IOException, InterruptedException {
-        ArchiveRoom.Shortage full = missingRoom();
-        if (full != null) {
-            return waitForRoom(full);
-        }
         if (dump == null) {
+            ArchiveRoom.Shortage full = missingRoom();
+            if (full != null) {
+                return waitForRoom(full);
+            }
             Secret key = stage.imageKey;
             if (key == null) {
                 // Found out anew, it gets one.
@@ -284,10 +284,15 @@ public final class Sealing {
                 return failed("The image could not be sealed. " + made.refusal().sentence(), made.refusal());
             }
             dump = made;
-            full = missingRoom();
-            if (full != null) {
-                return waitForRoom(full);
-            }
+        }
+        // Before the disk's room, which no image of such a size will ever have.
+        String tooLarge = StageImages.tooLarge(dump.archiveBytes());
+        if (tooLarge != null) {
+            return failed("No image is stored. " + tooLarge, null);
+        }
+        ArchiveRoom.Shortage full = missingRoom();
+        if (full != null) {
+            return waitForRoom(full);
         }
         if (wanted() == null) {
             return 0;

@@ -264,6 +264,11 @@ public final class Suspension {
             refused(dump.refusal());
             return false;
         }
+        String tooLarge = StageImages.tooLarge(dump.archiveBytes());
+        if (tooLarge != null) {
+            giveBack("Not suspended. " + tooLarge + " The stage runs on.", REFUSED_RETRY_MILLIS);
+            return false;
+        }
         if (withoutRoom(dump.archiveBytes())) {
             return false;
         }

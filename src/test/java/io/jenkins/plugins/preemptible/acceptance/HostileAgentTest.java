@@ -118,6 +118,7 @@ class HostileAgentTest extends OneAgent {
         HostileAnswers.end();
         Logger.getLogger("").removeHandler(handler);
         PreemptibleConfiguration.get().setImageLimitMegabytes(0);
+        PreemptibleConfiguration.get().setDiskFloorMegabytes(0);
     }
 
     @FunctionalInterface
@@ -263,6 +264,27 @@ class HostileAgentTest extends OneAgent {
         Rig.enough(victim);
         j.assertBuildStatusSuccess(j.waitForCompletion(victim));
         Rig.countedAtLeast(victim, 3);
+        Rig.assertNothingLeft(evil, low);
+    }
+
+    @Test
+    void anImageThatIsSaidToBeHugeIsToldAsTooLargeAndNotAsAFullDisk() throws Exception {
+        // Some room is to be kept, and there is more.
+        PreemptibleConfiguration.get().setDiskFloorMegabytes(1);
+        WorkflowJob low = rig.pipeline(
+                "low", 5, "preemptible(label: 'evil') { sh '''set +x\n" + Rig.endless() + "\n''' }");
+        WorkflowJob high = rig.pipeline("high", 1, "node('evil') { sh 'sleep 8' }");
+        WorkflowRun victim = Rig.start(low);
+        Rig.awaitCounting(victim);
+        HostileAnswers.overstate();
+        WorkflowRun preemptor = Rig.start(high);
+        Rig.awaitLog(victim, "No image is stored. Its image has 1125899");
+        assertFalse(Rig.log(victim).contains("The controller's disk has"), "it has room");
+        HostileAnswers.end();
+        j.assertBuildStatusSuccess(j.waitForCompletion(preemptor));
+        Rig.awaitLog(victim, "Resumed on evil");
+        Rig.enough(victim);
+        j.assertBuildStatusSuccess(j.waitForCompletion(victim));
         Rig.assertNothingLeft(evil, low);
     }
 
