@@ -307,7 +307,7 @@ public final class Sealing {
             // First: a disk that the image has filled needs the room before anything can be saved again.
             discard();
             return failed(
-                    "The image could not be archived: " + x.getMessage()
+                    "The image could not be archived: " + StageImages.why(x)
                             + ". Make room for its artifacts, or look at the controller's log.",
                     null);
         }

@@ -12,12 +12,14 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.net.URI;
 import java.nio.file.DirectoryNotEmptyException;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 import jenkins.model.ArtifactManager;
+import jenkins.model.Jenkins;
 import jenkins.model.StandardArtifactManager;
 import jenkins.util.BuildListenerAdapter;
 import jenkins.util.VirtualFile;
@@ -103,6 +105,14 @@ final class StageImages {
                         + StageLog.size(limit) + ". Have the stage use less memory, or ask an administrator to raise the"
                         + " largest image."
                 : null;
+    }
+
+    /** Why an image was not stored, for a build's log: whoever reads that need not know the controller's folders. */
+    static String why(Throwable failure) {
+        String words = failure instanceof FileSystemException file
+                ? file.getClass().getSimpleName() + (file.getReason() == null ? "" : ", " + file.getReason())
+                : String.valueOf(failure.getMessage());
+        return words.replace(Jenkins.get().getRootDir().getPath(), "…");
     }
 
     /**

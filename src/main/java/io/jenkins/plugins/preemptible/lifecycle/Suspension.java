@@ -282,7 +282,7 @@ public final class Suspension {
             }
             LOGGER.log(Level.WARNING, x, () -> "cannot archive the image of " + stage);
             giveBack(
-                    "Not suspended, the image could not be archived: " + x.getMessage()
+                    "Not suspended, the image could not be archived: " + StageImages.why(x)
                             + ". The stage runs on; make room for its artifacts, or look at the controller's log.",
                     REFUSED_RETRY_MILLIS);
             return false;
