@@ -127,7 +127,15 @@ public final class Sealing {
             StageThreads.sealOn(
                     StageThreads.agentOf(live.id()), "sealing the image of stage " + live.id(), this::run);
         } else {
-            StageThreads.schedule("sealing the image of stage " + live.id(), delayMillis, () -> again(0));
+            // In steps: a stage that goes on meanwhile may be suspended again as soon as this has ended.
+            long stepMillis = Math.min(delayMillis, LOOK_MILLIS);
+            StageThreads.schedule("sealing the image of stage " + live.id(), stepMillis, () -> {
+                if (wanted() == null) {
+                    live.endSealing();
+                } else {
+                    again(delayMillis - stepMillis);
+                }
+            });
         }
     }
 

@@ -139,6 +139,10 @@ public final class Suspension {
         if (live.sealing()) {
             // The attempt at an image of its last suspension has not come to its end yet.
             live.retryAfter(BUSY_RETRY_MILLIS);
+            if (request.preemptor() == null && live.tellWaiting()) {
+                StageLog.line(live.context(), "This stage is suspended as soon as the image of its last suspension, which is"
+                        + " not needed any more, has been given up. Until then it runs on.");
+            }
             return false;
         }
         int launchesBefore = live.launches();
