@@ -53,11 +53,15 @@ public final class AgentStage {
      * @throws IOException when the node is offline
      */
     public static AgentStage on(Node node, String id) throws IOException {
+        return new AgentStage(homeOf(node), StageId.parse(id));
+    }
+
+    static FilePath homeOf(Node node) throws IOException {
         FilePath root = node == null ? null : node.getRootPath();
         if (root == null) {
             throw new IOException("the agent" + (node == null ? "" : " " + node.getDisplayName()) + " is offline");
         }
-        return new AgentStage(root.child("preemptible"), StageId.parse(id));
+        return root.child("preemptible");
     }
 
     /**
@@ -86,11 +90,12 @@ public final class AgentStage {
      * controller has cut off, is removed first.
      *
      * @param closeConnections whether its TCP connections to the outside are cut when it is suspended
+     * @param origin noted on the agent, by which {@link PresentStages} tells whose stage it is
      */
-    public Sandbox open(FilePath workspace, String name, boolean closeConnections)
+    public Sandbox open(FilePath workspace, String name, boolean closeConnections, StageOrigin origin)
             throws IOException, InterruptedException {
-        Sandbox sandbox = Limited.required(
-                Limited.act(home, Sandbox.class, new Open(id.value(), name, workspace.getRemote(), closeConnections)));
+        Sandbox sandbox = Limited.required(Limited.act(
+                home, Sandbox.class, new Open(id.value(), name, workspace.getRemote(), closeConnections, origin)));
         requireOwn(sandbox.enterCommand());
         return sandbox;
     }
@@ -404,12 +409,14 @@ public final class AgentStage {
         private final String name;
         private final String workspace;
         private final boolean closeConnections;
+        private final StageOrigin origin;
 
-        Open(String id, String name, String workspace, boolean closeConnections) {
+        Open(String id, String name, String workspace, boolean closeConnections, StageOrigin origin) {
             super(id);
             this.name = name;
             this.workspace = workspace;
             this.closeConnections = closeConnections;
+            this.origin = origin;
         }
 
         @Override
@@ -418,13 +425,14 @@ public final class AgentStage {
         }
 
         @Override
-        Sandbox act(Engine engine, StageId stage, Path exchange) {
+        Sandbox act(Engine engine, StageId stage, Path exchange) throws IOException {
             HostReport report = engine.check();
             if (!report.ok()) {
                 return Sandbox.refused(report.missingWithRemedies());
             }
             try {
                 remove(engine, stage);
+                origin.write(homeOf(exchange), stage);
                 engine.start(new StageSpec(
                         stage,
                         name,
@@ -465,6 +473,7 @@ public final class AgentStage {
         Void act(Engine engine, StageId stage, Path exchange) throws IOException {
             PrivateFolder.remove(exchange);
             remove(engine, stage);
+            StageOrigin.remove(homeOf(exchange), stage);
             return null;
         }
     }

@@ -48,6 +48,11 @@ abstract class InEngine<T> extends MasterToSlaveFileCallable<T> {
         throw why;
     }
 
+    /** The home folder that an exchange folder is in. */
+    static Path homeOf(Path exchange) {
+        return exchange.getParent().getParent();
+    }
+
     abstract T act(Engine engine, StageId stage, Path exchange) throws IOException;
 
     /** The state of this stage alone: another one's trouble is no reason to fail here. Empty when it is unknown. */

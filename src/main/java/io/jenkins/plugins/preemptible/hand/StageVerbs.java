@@ -149,6 +149,7 @@ public final class StageVerbs {
             if (StageRegistry.get().update(stage.id(), s -> s.byHand(user())) == null) {
                 return refused(stage, Messages.StageVerbs_Ending(stage.name()));
             }
+            live.tryAtOnce();
             StageLog.line(live.context(), Messages.StageVerbs_LogSuspend(user()));
             StageMarks.byHandChanged(live);
         }

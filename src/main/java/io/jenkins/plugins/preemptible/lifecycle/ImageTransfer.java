@@ -59,7 +59,8 @@ final class ImageTransfer {
                 Files.createDirectory(folder);
             } catch (FileAlreadyExistsException x) {
                 if (!Files.isDirectory(folder, LinkOption.NOFOLLOW_LINKS)) {
-                    throw new IOException(folder + " is no folder, the build has archived something of that name", x);
+                    throw new IOException(inside.relativize(folder) + " among the build's artifacts is no folder: the build has"
+                            + " archived something of that name", x);
                 }
             }
         }

@@ -52,6 +52,8 @@ public final class LiveStage {
     /** Held by whoever makes the image of a stage whose executor is gone; see {@link Sealing}. */
     private final AtomicBoolean sealing = new AtomicBoolean();
     private volatile boolean sealingFailed;
+    /** The build log says that a suspension waits for the end of {@link #sealing}. */
+    private final AtomicBoolean waitingTold = new AtomicBoolean();
     private final AtomicInteger outages = new AtomicInteger();
     private final Set<FlowNode> marked = ConcurrentHashMap.newKeySet();
     private final StageMemory memory = new StageMemory();
@@ -177,6 +179,11 @@ public final class LiveStage {
         retryAfterMillis = millis == 0 ? 0 : System.currentTimeMillis() + millis;
     }
 
+    /** Somebody wants it suspended now: an earlier failure is no reason any more to wait with the next attempt. */
+    public void tryAtOnce() {
+        retryAfter(0);
+    }
+
     /** @return false when somebody is at it already */
     boolean beginSealing() {
         return sealing.compareAndSet(false, true);
@@ -184,6 +191,12 @@ public final class LiveStage {
 
     void endSealing() {
         sealing.set(false);
+        waitingTold.set(false);
+    }
+
+    /** @return whether it has not been told yet that a suspension waits for the end of {@link #sealing} */
+    boolean tellWaiting() {
+        return waitingTold.compareAndSet(false, true);
     }
 
     /** Whether an image of the stage is being made, or the attempt to make one has not come to its end yet. */

@@ -23,6 +23,7 @@ import org.jenkinsci.plugins.workflow.steps.FlowInterruptedException;
  *   <li>Pipeline's own listener walks executors, and a suspended stage has none.
  *   <li>After as long as Pipeline waits, five minutes, an agent that has not come back is taken for gone; an agent of a
  *       cloud, which never comes back, at once, as Pipeline does. The build log and its page say until when.
+ *   <li>A running stage's build is told that its processes run on, as under {@code node}.
  *   <li>The stage's body is cancelled with that reason; the image goes with it, since nobody else has its key.
  * </ol>
  */
@@ -61,6 +62,12 @@ public final class RemovedAgent extends NodeListener {
     @Override
     protected void onDeleted(@NonNull Node node) {
         String name = node.getNodeName();
+        // Jenkins has closed the connection before anybody is told. The host of a cloud's agent goes with it.
+        StageRegistry.get().all().stream()
+                .filter(stage -> !stage.suspended() && !stage.onCloud && stage.node.equals(name))
+                .forEach(stage -> tell(stage, "The agent '" + name + "' was removed from Jenkins. The processes of this stage"
+                        + " go on running on its host, where Jenkins cannot reach them. They are ended when an agent with the"
+                        + " same root folder connects after this build has ended."));
         List<StageRecord> suspended = suspendedOn(name);
         if (suspended.isEmpty()) {
             return;
@@ -72,12 +79,9 @@ public final class RemovedAgent extends NodeListener {
         for (StageRecord stage : suspended) {
             // Its steps, which may have missed the agent for a while, must not end before this does.
             SuspendedSteps.waitForAgent(stage);
-            LiveStage live = LiveStage.find(stage.id);
-            if (live != null && graceMillis > 0) {
-                StageThreads.soon("telling of agent " + name, () -> StageLog.line(
-                        live.context(),
-                        "The agent '" + name + "' was removed from Jenkins. This stage ends in "
-                                + Util.getTimeSpanString(graceMillis) + ", unless an agent of that name is added before."));
+            if (graceMillis > 0) {
+                tell(stage, "The agent '" + name + "' was removed from Jenkins. This stage ends in "
+                        + Util.getTimeSpanString(graceMillis) + ", unless an agent of that name is added before.");
             }
         }
         StageThreads.schedule("looking for agent " + name, graceMillis, () -> {
@@ -86,6 +90,13 @@ public final class RemovedAgent extends NodeListener {
                 suspendedOn(name).forEach(stage -> end(stage, name));
             }
         });
+    }
+
+    private static void tell(StageRecord stage, String line) {
+        LiveStage live = LiveStage.find(stage.id);
+        if (live != null) {
+            StageThreads.soon("telling of agent " + stage.node, () -> StageLog.line(live.context(), line));
+        }
     }
 
     private static List<StageRecord> suspendedOn(String node) {

@@ -133,7 +133,15 @@ public final class Sealing {
             StageThreads.sealOn(
                     StageThreads.agentOf(live.id()), "sealing the image of stage " + live.id(), this::run);
         } else {
-            StageThreads.schedule("sealing the image of stage " + live.id(), delayMillis, () -> again(0));
+            // In steps: a stage that goes on meanwhile may be suspended again as soon as this has ended.
+            long stepMillis = Math.min(delayMillis, LOOK_MILLIS);
+            StageThreads.schedule("sealing the image of stage " + live.id(), stepMillis, () -> {
+                if (wanted() == null) {
+                    live.endSealing();
+                } else {
+                    again(delayMillis - stepMillis);
+                }
+            });
         }
     }
 
@@ -260,11 +268,11 @@ public final class Sealing {
     }
 
     private long seal(StageRecord stage, AgentStage agent) throws IOException, InterruptedException {
-        ArchiveRoom.Shortage full = missingRoom();
-        if (full != null) {
-            return waitForRoom(full);
-        }
         if (dump == null) {
+            ArchiveRoom.Shortage full = missingRoom();
+            if (full != null) {
+                return waitForRoom(full);
+            }
             Secret key = stage.imageKey;
             if (key == null) {
                 // Found out anew, it gets one.
@@ -293,10 +301,15 @@ public final class Sealing {
                 return failed("The image could not be sealed. " + made.refusal().sentence(), made.refusal());
             }
             dump = made;
-            full = missingRoom();
-            if (full != null) {
-                return waitForRoom(full);
-            }
+        }
+        // Before the disk's room, which no image of such a size will ever have.
+        String tooLarge = StageImages.tooLarge(dump.archiveBytes());
+        if (tooLarge != null) {
+            return failed("No image is stored. " + tooLarge, null);
+        }
+        ArchiveRoom.Shortage full = missingRoom();
+        if (full != null) {
+            return waitForRoom(full);
         }
         if (wanted() == null) {
             return 0;
@@ -311,7 +324,7 @@ public final class Sealing {
             // First: a disk that the image has filled needs the room before anything can be saved again.
             discard();
             return failed(
-                    "The image could not be archived: " + x.getMessage()
+                    "The image could not be archived: " + StageImages.why(x)
                             + ". Make room for its artifacts, or look at the controller's log.",
                     null);
         }

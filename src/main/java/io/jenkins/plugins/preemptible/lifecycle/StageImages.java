@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.lifecycle;
 
+import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.AbortException;
 import hudson.FilePath;
 import hudson.Launcher;
@@ -11,12 +12,14 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.net.URI;
 import java.nio.file.DirectoryNotEmptyException;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 import jenkins.model.ArtifactManager;
+import jenkins.model.Jenkins;
 import jenkins.model.StandardArtifactManager;
 import jenkins.util.BuildListenerAdapter;
 import jenkins.util.VirtualFile;
@@ -60,7 +63,10 @@ final class StageImages {
         if (run == null || listener == null) {
             throw new AbortException("the build does not answer any more");
         }
-        refuseTooLarge(announcedBytes);
+        String tooLarge = tooLarge(announcedBytes);
+        if (tooLarge != null) {
+            throw new IOException(tooLarge);
+        }
         ArtifactManager manager = run.pickArtifactManager();
         if (manager.getClass() == StandardArtifactManager.class) {
             Path artifacts = Path.of(manager.root().toURI());
@@ -87,13 +93,26 @@ final class StageImages {
         return bytes -> ArchiveRoom.require(folder, bytes);
     }
 
-    /** Memory that does not compress is sealed into a little more than itself, and there are CRIU's other files. */
-    private static void refuseTooLarge(long announcedBytes) throws IOException {
+    /**
+     * Why an image is too large to be stored, a sentence for people; null when it is not. Memory that does not compress is
+     * sealed into a little more than itself, and there are CRIU's other files.
+     */
+    @CheckForNull
+    static String tooLarge(long announcedBytes) {
         long limit = PreemptibleConfiguration.get().limits().imageBytes();
-        if (limit > 0 && announcedBytes > limit + limit / 8 + OTHER_FILES_BYTES) {
-            throw new IOException("it has " + StageLog.size(announcedBytes) + ", and the limit for images is "
-                    + StageLog.size(limit));
-        }
+        return limit > 0 && announcedBytes > limit + limit / 8 + OTHER_FILES_BYTES
+                ? "Its image has " + StageLog.size(announcedBytes) + ", and the largest image that may be stored has "
+                        + StageLog.size(limit) + ". Have the stage use less memory, or ask an administrator to raise the"
+                        + " largest image."
+                : null;
+    }
+
+    /** Why an image was not stored, for a build's log: whoever reads that need not know the controller's folders. */
+    static String why(Throwable failure) {
+        String words = failure instanceof FileSystemException file
+                ? file.getClass().getSimpleName() + (file.getReason() == null ? "" : ", " + file.getReason())
+                : String.valueOf(failure.getMessage());
+        return words.replace(Jenkins.get().getRootDir().getPath(), "…");
     }
 
     /**

@@ -159,6 +159,10 @@ public final class Suspension {
         if (live.sealing()) {
             // The attempt at an image of its last suspension has not come to its end yet.
             live.retryAfter(BUSY_RETRY_MILLIS);
+            if (request.preemptor() == null && live.tellWaiting()) {
+                StageLog.line(live.context(), "This stage is suspended as soon as the image of its last suspension, which is"
+                        + " not needed any more, has been given up. Until then it runs on.");
+            }
             return false;
         }
         int launchesBefore = live.launches();
@@ -289,6 +293,11 @@ public final class Suspension {
             refused(dump.refusal());
             return false;
         }
+        String tooLarge = StageImages.tooLarge(dump.archiveBytes());
+        if (tooLarge != null) {
+            giveBack("Not suspended. " + tooLarge + " The stage runs on.", REFUSED_RETRY_MILLIS);
+            return false;
+        }
         if (withoutRoom(dump.archiveBytes())) {
             return false;
         }
@@ -302,7 +311,7 @@ public final class Suspension {
             }
             LOGGER.log(Level.WARNING, x, () -> "cannot archive the image of " + stage);
             giveBack(
-                    "Not suspended, the image could not be archived: " + x.getMessage()
+                    "Not suspended, the image could not be archived: " + StageImages.why(x)
                             + ". The stage runs on; make room for its artifacts, or look at the controller's log.",
                     REFUSED_RETRY_MILLIS);
             return false;

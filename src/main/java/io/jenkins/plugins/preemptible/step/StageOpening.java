@@ -9,6 +9,7 @@ import io.jenkins.plugins.preemptible.lifecycle.KeptAgents;
 import io.jenkins.plugins.preemptible.lifecycle.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import io.jenkins.plugins.preemptible.lifecycle.UnknownStages;
 import java.io.IOException;
 import org.jenkinsci.plugins.workflow.steps.StepContext;
 
@@ -65,7 +66,7 @@ final class StageOpening {
         try {
             workspace.mkdirs();
             AgentStage agent = AgentStage.on(node, stage.id());
-            AgentStage.Sandbox sandbox = agent.open(workspace, stage.name(), closeConnections);
+            AgentStage.Sandbox sandbox = agent.open(workspace, stage.name(), closeConnections, UnknownStages.originOf(stage));
             HowSuspended.opened(stage.node(), sandbox.memoryOnly(), sandbox.enterCommand(), sandbox.refusal());
             if (sandbox.refusal() == null) {
                 AgentWarmUp.begin(node);

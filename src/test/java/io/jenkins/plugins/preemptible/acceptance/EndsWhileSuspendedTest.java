@@ -169,6 +169,7 @@ class EndsWhileSuspendedTest extends OneAgent {
         assertEquals(4, suspend.returnCode());
         assertThat(suspend.stderr(), containsString("cannot be suspended: its agent “worker” was removed from Jenkins"));
         assertFalse(StageRegistry.get().all().iterator().next().byHand());
+        Rig.awaitLog(victim, "The agent 'worker' was removed from Jenkins. The processes of this stage go on running on its host");
     }
 
     private FreeStyleBuild suspend(String shell) throws Exception {

@@ -11,6 +11,8 @@ import hudson.slaves.DumbSlave;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.agent.DurableTasks;
 import io.jenkins.plugins.preemptible.agent.HostileAnswers;
+import io.jenkins.plugins.preemptible.agent.PresentStages;
+import io.jenkins.plugins.preemptible.agent.StageOrigin;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.policy.Reason;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
@@ -116,6 +118,7 @@ class HostileAgentTest extends OneAgent {
         HostileAnswers.end();
         Logger.getLogger("").removeHandler(handler);
         PreemptibleConfiguration.get().setImageLimitMegabytes(0);
+        PreemptibleConfiguration.get().setDiskFloorMegabytes(0);
     }
 
     @FunctionalInterface
@@ -128,8 +131,9 @@ class HostileAgentTest extends OneAgent {
         AgentStage stage = AgentStage.on(evil, "fuzz-0123abcd");
         FilePath workspace = evil.getRootPath();
         List<Verb> verbs = List.of(
-                () -> stage.open(workspace, "fuzz", false),
+                () -> stage.open(workspace, "fuzz", false, new StageOrigin("fuzz", "fuzz#1", 0)),
                 () -> AgentStage.rehearse(evil),
+                () -> PresentStages.on(evil),
                 stage::look,
                 () -> stage.freeze(List.of(), 0),
                 () -> stage.dump("key", true),
@@ -175,7 +179,7 @@ class HostileAgentTest extends OneAgent {
         if (answer instanceof String text) {
             assertTrue(PlainText.is(text) && text.length() <= PlainText.LONGEST, text);
         } else if (answer instanceof List<?> list) {
-            assertTrue(list.size() <= 100);
+            assertTrue(list.size() <= 1000);
             for (Object one : list) {
                 checked(one);
             }
@@ -260,6 +264,27 @@ class HostileAgentTest extends OneAgent {
         Rig.enough(victim);
         j.assertBuildStatusSuccess(j.waitForCompletion(victim));
         Rig.countedAtLeast(victim, 3);
+        Rig.assertNothingLeft(evil, low);
+    }
+
+    @Test
+    void anImageThatIsSaidToBeHugeIsToldAsTooLargeAndNotAsAFullDisk() throws Exception {
+        // Some room is to be kept, and there is more.
+        PreemptibleConfiguration.get().setDiskFloorMegabytes(1);
+        WorkflowJob low = rig.pipeline(
+                "low", 5, "preemptible(label: 'evil') { sh '''set +x\n" + Rig.endless() + "\n''' }");
+        WorkflowJob high = rig.pipeline("high", 1, "node('evil') { sh 'sleep 8' }");
+        WorkflowRun victim = Rig.start(low);
+        Rig.awaitCounting(victim);
+        HostileAnswers.overstate();
+        WorkflowRun preemptor = Rig.start(high);
+        Rig.awaitLog(victim, "No image is stored. Its image has 1125899");
+        assertFalse(Rig.log(victim).contains("The controller's disk has"), "it has room");
+        HostileAnswers.end();
+        j.assertBuildStatusSuccess(j.waitForCompletion(preemptor));
+        Rig.awaitLog(victim, "Resumed on evil");
+        Rig.enough(victim);
+        j.assertBuildStatusSuccess(j.waitForCompletion(victim));
         Rig.assertNothingLeft(evil, low);
     }
 

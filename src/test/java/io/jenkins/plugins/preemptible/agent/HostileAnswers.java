@@ -37,7 +37,8 @@ public final class HostileAnswers {
     private static final AtomicLong COUNT = new AtomicLong();
     private static volatile int honestPercent = 100;
     private static volatile long seed;
-    private static volatile boolean understating;
+    /** What is added to the size of each image that the agent announces. */
+    private static volatile long misstatedBytes;
 
     private HostileAnswers() {}
 
@@ -49,12 +50,17 @@ public final class HostileAnswers {
 
     public static void end() {
         honestPercent = 100;
-        understating = false;
+        misstatedBytes = 0;
     }
 
     /** The agent tells the truth, but that its images are smaller than they are. */
     public static void understate() {
-        understating = true;
+        misstatedBytes = -1000;
+    }
+
+    /** The agent tells the truth, but that each of its images has a petabyte. */
+    public static void overstate() {
+        misstatedBytes = 1L << 50;
     }
 
     /** How many calls were wrapped, to any agent. */
@@ -67,7 +73,7 @@ public final class HostileAnswers {
         @Override
         public <T> DelegatingCallable<T, IOException> wrap(DelegatingCallable<T, IOException> callable) {
             Object ours = field(callable, "callable");
-            boolean wrapped = (honestPercent < 100 || understating)
+            boolean wrapped = (honestPercent < 100 || misstatedBytes != 0)
                     && ours != null
                     && ours.getClass().getName().startsWith("io.jenkins.plugins.preemptible.agent.");
             if (!wrapped) {
@@ -79,7 +85,7 @@ public final class HostileAnswers {
                     ours.getClass().getSimpleName(),
                     seed + COUNT.incrementAndGet(),
                     honestPercent,
-                    understating,
+                    misstatedBytes,
                     most == null ? 0 : (Integer) most);
         }
 
@@ -100,7 +106,7 @@ public final class HostileAnswers {
         private final String verb;
         private final long seed;
         private final int honestPercent;
-        private final boolean understating;
+        private final long misstatedBytes;
         private final int most;
 
         Lying(
@@ -108,13 +114,13 @@ public final class HostileAnswers {
                 String verb,
                 long seed,
                 int honestPercent,
-                boolean understating,
+                long misstatedBytes,
                 int most) {
             this.real = real;
             this.verb = verb;
             this.seed = seed;
             this.honestPercent = honestPercent;
-            this.understating = understating;
+            this.misstatedBytes = misstatedBytes;
             this.most = most;
         }
 
@@ -124,15 +130,15 @@ public final class HostileAnswers {
             Random random = new Random(seed);
             if (System.getenv(VARIABLE) == null || random.nextInt(100) < honestPercent) {
                 T told = real.call();
-                return understating && told instanceof AgentStage.Dump dump ? (T) smaller(dump) : told;
+                return misstatedBytes != 0 && told instanceof AgentStage.Dump dump ? (T) misstated(dump) : told;
             }
             return (T) new Liar(random, most).answer(verb);
         }
 
-        private static AgentStage.Dump smaller(AgentStage.Dump dump) {
+        private AgentStage.Dump misstated(AgentStage.Dump dump) {
             return new AgentStage.Dump(
                     dump.refusal(), dump.dumpMillis(), dump.archiveMillis(), dump.imageBytes(),
-                    dump.archiveBytes() - 1000, dump.processes());
+                    dump.archiveBytes() + misstatedBytes, dump.processes());
         }
 
         @Override

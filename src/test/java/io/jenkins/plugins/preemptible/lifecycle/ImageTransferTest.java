@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.lifecycle;
 
 import static org.hamcrest.MatcherAssert.assertThat;
 import static org.hamcrest.Matchers.containsString;
+import static org.hamcrest.Matchers.not;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -126,7 +127,8 @@ class ImageTransferTest {
         Files.createSymbolicLink(artifacts.resolve("preemptible"), outside);
         IOException x = assertThrows(
                 IOException.class, () -> ImageTransfer.folder(artifacts, "preemptible", "stage-00000000"));
-        assertThat(x.getMessage(), containsString("is no folder"));
+        assertThat(x.getMessage(), containsString("preemptible among the build's artifacts is no folder"));
+        assertThat("a build's log is no place for the controller's paths", x.getMessage(), not(containsString(folder.toString())));
         Path own = ImageTransfer.folder(artifacts, "own", "stage-00000000");
         assertEquals(own, ImageTransfer.folder(artifacts, "own", "stage-00000000"), "also when it is there");
         Path victim = Files.writeString(outside.resolve("file"), "untouched");

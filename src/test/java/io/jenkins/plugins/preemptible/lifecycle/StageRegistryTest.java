@@ -13,6 +13,7 @@ import hudson.XmlFile;
 import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
+import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -22,6 +23,7 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.function.Consumer;
 import java.util.logging.Level;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import jenkins.model.Jenkins;
 import org.junit.jupiter.api.BeforeEach;
@@ -194,6 +196,33 @@ class StageRegistryTest {
             assertTrue(Files.exists(home.resolve("preemptible-stages.xml.taken-over")));
             assertEquals(4, files().size());
         }
+    }
+
+    /** The file's text is that of the version before there were files for each stage. */
+    @Test
+    void aFileThatAnEarlierVersionWroteIsTakenOver() throws Exception {
+        LogRecorder log = new LogRecorder().record(StageFiles.class, Level.SEVERE).capture(10);
+        try (InputStream text = StageRegistryTest.class.getResourceAsStream("earlier-stages.xml")) {
+            Files.copy(text, home.resolve("preemptible-stages.xml"));
+        }
+        for (int load = 0; load < 2; load++) {
+            StageRegistry now = new StageRegistry();
+            StageRecord sealed = now.find("sealed-0123abcd");
+            assertEquals(StageState.SUSPENDED, sealed.state());
+            assertEquals("the key", sealed.imageKey.getPlainText());
+            assertEquals("preemptible/sealed-0123abcd/image.preempt", sealed.imagePath());
+            assertEquals(List.of("/home/agent/workspace/job@tmp/durable-1"), sealed.controlFolders());
+            EnterCommand.Direct enter = (EnterCommand.Direct) sealed.enterCommand();
+            assertEquals(4711, enter.initPid(), "its facts, and not its scripts");
+            assertTrue(sealed.byHand() && sealed.byHandUser() == null, "nobody had been asked who wanted that");
+            assertFalse(sealed.memoryOnly() || sealed.notRestorable || sealed.unsealed());
+            StageRecord frozen = now.find("frozen-0123abcd");
+            assertTrue(frozen.frozen() && frozen.controlFolders().isEmpty() && frozen.owner().isEmpty());
+            assertEquals(Set.of("sealed-0123abcd", "frozen-0123abcd"),
+                    now.all().stream().map(StageRecord::id).collect(Collectors.toSet()));
+        }
+        assertThat(log.getMessages().toString(), containsString("is not understood, its build will wait for ever; abort it"));
+        assertEquals(1, log.getMessages().size(), "told once: the file is renamed");
     }
 
     @Test

@@ -381,4 +381,12 @@ class LeaksTest {
         assertTrue(OptionsChoice.of(remap, Connections.REFUSE).linkRemap());
         assertEquals(List.of(FailureReason.LINKED_ELSEWHERE), reasons(remap));
     }
+
+    /** A process chooses its own name, and a file's name is anybody's. */
+    @Test
+    void namesAreCleaned() {
+        Leak leak = new Leak(FailureReason.PERSONALITY, 7, "p\u0000\ufffe", "\u001b[2Jx");
+        assertEquals("p ?", leak.command());
+        assertEquals(" [2Jx", leak.what());
+    }
 }

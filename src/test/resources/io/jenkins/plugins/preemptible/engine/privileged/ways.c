@@ -1,5 +1,5 @@
 /*
- * What WaysToRootTest cannot do from a shell: the attacker's own program, run by ordinary users only. Compiled twice, as a
+ * What the tests of WaysToRoot cannot do from a shell: the attacker's own program, run by ordinary users only. Compiled twice, as a
  * program whose first argument is the attack, and as a library for LD_PRELOAD, whose attack is in the variable WAY.
  */
 #define _GNU_SOURCE

@@ -1,0 +1,80 @@
+package io.jenkins.plugins.preemptible.agent;
+
+import edu.umd.cs.findbugs.annotations.CheckForNull;
+import hudson.FilePath;
+import hudson.model.Node;
+import hudson.remoting.VirtualChannel;
+import io.jenkins.plugins.preemptible.engine.Engine;
+import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import io.jenkins.plugins.preemptible.engine.stage.StageStatus;
+import java.io.File;
+import java.io.IOException;
+import java.io.Serializable;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Objects;
+import jenkins.MasterToSlaveFileCallable;
+
+/**
+ * All stages below an agent's root folder, whoever has begun them.
+ *
+ * @param stages unmodifiable, at most 1000 entries
+ */
+public record PresentStages(List<Present> stages) implements Serializable {
+
+    private static final int MOST = 1000;
+
+    public PresentStages {
+        List<Present> understood = new ArrayList<>();
+        Iterator<?> told = stages == null ? Collections.emptyIterator() : stages.iterator();
+        // An agent may send a list of any size, of anything.
+        for (int read = 0; read < MOST && told.hasNext(); read++) {
+            if (told.next() instanceof Present present) {
+                understood.add(present);
+            }
+        }
+        stages = List.copyOf(understood);
+    }
+
+    /**
+     * One of them.
+     *
+     * @param id of the form of {@link StageId}
+     * @param origin null when the agent has none noted
+     */
+    public record Present(String id, @CheckForNull StageOrigin origin) implements Serializable {
+        public Present {
+            StageId.parse(Objects.requireNonNullElse(id, ""));
+        }
+    }
+
+    /**
+     * Asks the agent. Blocking, as {@link AgentStage} is.
+     *
+     * @throws IOException when the node is offline
+     */
+    public static PresentStages on(Node node) throws IOException, InterruptedException {
+        FilePath home = AgentStage.homeOf(node);
+        return Limited.required(Limited.act(home, PresentStages.class, new Listing()));
+    }
+
+    private static final class Listing extends MasterToSlaveFileCallable<PresentStages> {
+        private static final long serialVersionUID = 1L;
+
+        @Override
+        public PresentStages invoke(File folder, VirtualChannel channel) {
+            Path home = folder.toPath();
+            if (!Files.isDirectory(home.resolve("stages"))) {
+                return new PresentStages(List.of());
+            }
+            return new PresentStages(Engine.open(home).list().stream()
+                    .map(StageStatus::id)
+                    .map(id -> new Present(id.value(), StageOrigin.read(home, id).orElse(null)))
+                    .toList());
+        }
+    }
+}

@@ -1,0 +1,69 @@
+package io.jenkins.plugins.preemptible.agent;
+
+import com.fasterxml.jackson.annotation.JsonIgnoreProperties;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import io.jenkins.plugins.preemptible.engine.text.PlainText;
+import java.io.IOException;
+import java.io.Serializable;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.Objects;
+import java.util.Optional;
+
+/**
+ * Which controller has begun a stage, and for which build: kept on the agent, since agents of several controllers may
+ * share a host and even a root folder.
+ *
+ * @param controller the controller's instance id; never null
+ * @param runId {@link hudson.model.Run#getExternalizableId} at the stage's begin; never null
+ * @param beganMillis when that was by the controller's clock, in milliseconds since 1970, 0 to 2^50
+ */
+@JsonIgnoreProperties(ignoreUnknown = true)
+public record StageOrigin(String controller, String runId, long beganMillis) implements Serializable {
+
+    /** Sums of such times do not overflow. */
+    private static final long LATEST = 1L << 50;
+    private static final ObjectMapper JSON = new ObjectMapper();
+
+    public StageOrigin {
+        controller = PlainText.of(Objects.requireNonNullElse(controller, ""));
+        runId = PlainText.of(Objects.requireNonNullElse(runId, ""));
+        beganMillis = Math.max(0, Math.min(beganMillis, LATEST));
+    }
+
+    /**
+     * Notes it in the agent's home folder, before the stage is there.
+     *
+     * @throws IOException when it cannot be written
+     */
+    public void write(Path home, StageId id) throws IOException {
+        Path file = file(home, id);
+        Files.createDirectories(file.getParent());
+        Path next = Files.createTempFile(file.getParent(), id.value(), ".tmp");
+        try {
+            Files.write(next, JSON.writeValueAsBytes(this));
+            Files.move(next, file, StandardCopyOption.ATOMIC_MOVE);
+        } finally {
+            Files.deleteIfExists(next);
+        }
+    }
+
+    /** Empty when nothing is noted that can be understood: of a stage of an earlier version, for instance. */
+    static Optional<StageOrigin> read(Path home, StageId id) {
+        try {
+            return Optional.ofNullable(JSON.readValue(Files.readAllBytes(file(home, id)), StageOrigin.class));
+        } catch (IOException x) {
+            return Optional.empty();
+        }
+    }
+
+    static void remove(Path home, StageId id) throws IOException {
+        Files.deleteIfExists(file(home, id));
+    }
+
+    private static Path file(Path home, StageId id) {
+        return home.resolve("origins").resolve(id.value() + ".json");
+    }
+}

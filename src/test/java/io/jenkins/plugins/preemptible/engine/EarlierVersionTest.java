@@ -1,0 +1,53 @@
+package io.jenkins.plugins.preemptible.engine;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
+import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
+import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.time.Duration;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Stages that an earlier version has suspended: its records are the texts that it wrote, but for names and places. */
+class EarlierVersionTest {
+
+    private static final Duration SOON = Duration.ofMinutes(1);
+
+    /** The second one has only what the very first records had. */
+    @ParameterizedTest
+    @ValueSource(strings = {"earlier-stage.json", "first-stage.json"})
+    void aStageGoesOnFromItsImageWithTheRecordOfThatTime(String fixture) throws Exception {
+        try (StageBench bench = StageBench.openForArchives()) {
+            StageId id = bench.script("i=0; while [ ! -e enough ]; do i=$((i+1)); echo $i; sleep 0.05; done").id();
+            StageBench.until("it counts", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > 2);
+            bench.engine.suspend(id, bench.archive(id), bench.key);
+            StageFolder folder = new StageFolder(bench.folder.resolve("home/stages").resolve(id.value()));
+            StageRecord today = folder.read().orElseThrow();
+            String text;
+            try (InputStream in = EarlierVersionTest.class.getResourceAsStream(fixture)) {
+                text = new String(in.readAllBytes(), StandardCharsets.UTF_8);
+            }
+            Files.writeString(folder.path().resolve("stage.json"), text.replace("STAGE_ID", id.value())
+                    .replace("WORK_DIR", bench.work.toString())
+                    .replace("STAGE_FOLDER", folder.path().toString())
+                    .replace("CREATED_AT", today.image().createdAt())
+                    .replace("ARCHIVE_STAMP", today.image().archiveStamp())
+                    .replace("ARCHIVE", bench.archive(id).toString()));
+            StageRecord earlier = folder.read().orElseThrow();
+            assertEquals(today.id(), earlier.id());
+            assertEquals(State.SUSPENDED, bench.engine.status(id).state());
+            assertEquals(1, bench.engine.status(id).suspensions());
+            long before = StageBench.lines(folder.output());
+            assertEquals(Tier.ARCHIVE, bench.engine.resume(bench.archive(id), bench.key).tier());
+            StageBench.until("it counts on", SOON, () -> StageBench.lines(folder.output()) > before + 2);
+            Files.createFile(bench.work.resolve("enough"));
+            assertEquals(0, bench.engine.await(id));
+            assertEquals("1", Files.readAllLines(folder.output()).get(0), "in memory only, hence not begun anew");
+        }
+    }
+}
