@@ -54,6 +54,8 @@ final class EmbeddedQueue {
         Integer exitCode;
         Frozen suspension;
         CompletableFuture<Void> sealing;
+        /** When the image was sealed and the frozen processes ended; to be read once {@link #sealing} is done. */
+        long sealedMillis;
         ResumeReport resumption;
 
         Job(String name, int priority, StageSpec spec, long submittedMillis) {
@@ -208,6 +210,7 @@ final class EmbeddedQueue {
     private void seal(Job victim) {
         Checkpoint sealed = engine.dump(victim.id(), archive(victim), key, IfDumpFails.STAY_FROZEN);
         engine.commit(victim.id());
+        victim.sealedMillis = timeline.millis();
         timeline.say(
                 "engine",
                 victim + ": its image is sealed, its memory is free: dumped in " + sealed.dumpMillis() + ", sealed in "
