@@ -86,6 +86,7 @@ public final class Demo {
 
     private boolean showAndJudge(EmbeddedQueue queue, Timeline timeline) throws IOException, InterruptedException {
         CountedWork work = new CountedWork(Files.createDirectory(folder.resolve("work")));
+        queue.rehearse(spec("rehearsal", List.of("sleep", "60")));
         EmbeddedQueue.Job longJob = queue.submit("long", LONG_PRIORITY, spec("long", work.longCommand()));
         EmbeddedQueue.Job urgent = null;
         while (!queue.isEmpty()) {

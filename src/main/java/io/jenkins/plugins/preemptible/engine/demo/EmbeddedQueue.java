@@ -91,6 +91,19 @@ final class EmbeddedQueue {
         this.timeline = timeline;
     }
 
+    /** Suspends a small stage, as agents of Jenkins do when they connect: a first suspension waits for Java's classes. */
+    void rehearse(StageSpec sandbox) {
+        engine.start(sandbox);
+        try {
+            engine.freeze(sandbox.id(), FreezeRequest.plain());
+            engine.thaw(sandbox.id());
+        } finally {
+            engine.kill(sandbox.id());
+            engine.forget(sandbox.id());
+        }
+        timeline.say("engine", "has rehearsed a suspension, as agents do when they connect");
+    }
+
     Job submit(String name, int priority, StageSpec spec) {
         Job job = new Job(name, priority, spec, timeline.millis());
         jobs.put(spec.id().value(), job);
