@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.engine.bench;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.SerializationFeature;
+import io.jenkins.plugins.preemptible.engine.EngineException;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -92,6 +93,9 @@ final class Bench implements Callable<Integer> {
                 })
                 .setExecutionExceptionHandler((e, line, parsed) -> {
                     line.getErr().println("preempt: the benchmark could not be run: " + e + ".");
+                    if (e instanceof EngineException failed) {
+                        failed.criuLines().forEach(l -> line.getErr().println("criu: " + l));
+                    }
                     return 1;
                 })
                 .execute(args));
