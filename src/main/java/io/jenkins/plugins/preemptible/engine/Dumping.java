@@ -23,6 +23,7 @@ import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
 import io.jenkins.plugins.preemptible.engine.trial.ImageTrial;
 import io.jenkins.plugins.preemptible.engine.trial.RunningTrial;
 import io.jenkins.plugins.preemptible.engine.trial.TrialResult;
+import io.jenkins.plugins.preemptible.engine.trial.TrialVerdict;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -205,20 +206,23 @@ final class Dumping {
     private <T> T pack(Path archive, boolean idle, RunningTrial trial, Packing.Task<T> task) throws IOException {
         try {
             // What cannot be restored need not be packed.
-            return new Packing(archive, idle, () -> cancelled() || trial.failed()).run(task);
+            return new Packing(archive, idle, () -> cancelled() || trial.refuses()).run(task);
         } catch (SuspendFailedException e) {
-            throw trial.failed() ? notRestorable(trial) : e;
+            throw trial.refuses() ? refused(trial) : e;
         }
     }
 
-    /** @throws SuspendFailedException {@link FailureReason#NOT_RESTORABLE}; there is no archive then */
+    /**
+     * @throws SuspendFailedException {@link FailureReason#NOT_RESTORABLE}, {@link FailureReason#TRIAL_TIMEOUT}; there is no
+     *     archive then
+     */
     private TrialResult requireRestorable(
             StageRecord record, Path archive, RunningTrial trial, List<Proc.Stat> tree) throws IOException {
         SuspendFailedException why;
         try {
             TrialResult result = trial.result();
-            if (trial.failed()) {
-                why = notRestorable(trial);
+            if (trial.refuses()) {
+                why = refused(trial);
             } else {
                 Optional<String> change = suspension.changeSinceDump(
                         record, tree.stream().map(Proc.Stat::pid).toList());
@@ -235,10 +239,13 @@ final class Dumping {
         throw why;
     }
 
-    private static SuspendFailedException notRestorable(RunningTrial trial) {
+    private static SuspendFailedException refused(RunningTrial trial) {
         try {
             TrialResult result = trial.result();
-            return new SuspendFailedException(FailureReason.NOT_RESTORABLE, result.why(), result.criuLines(), null);
+            FailureReason reason = result.verdict() == TrialVerdict.OUT_OF_TIME
+                    ? FailureReason.TRIAL_TIMEOUT
+                    : FailureReason.NOT_RESTORABLE;
+            return new SuspendFailedException(reason, result.why(), result.criuLines(), null);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             return new SuspendFailedException(FailureReason.GOES_ON, null);

@@ -69,7 +69,7 @@ record Ending(Stages stages, StageId id) {
             Stages.killWhole(freezer.get(), record.init());
         }
         Conclusion.clear(stages, folder, record);
-        stages.sweepIncoming();
+        stages.incoming().sweep();
         boolean known = told;
         try {
             folder.change(r -> known && r.state() != State.KILLED
@@ -109,7 +109,7 @@ record Ending(Stages stages, StageId id) {
             }
             ImageTrial.clear(folder.trial());
             StageFolder.delete(folder.path());
-            stages.sweepIncoming();
+            stages.incoming().sweep();
         } catch (IOException e) {
             throw new UncheckedIOException("the folder of " + id + " cannot be removed", e);
         }

@@ -341,7 +341,8 @@ public class Engine {
      * @param ifFails what becomes of the stage then; no file is left in either case
      * @throws SuspendFailedException with the reason; {@link FailureReason#GOES_ON} when it was thawed meanwhile,
      *     {@link FailureReason#NO_CHECKPOINT} when it is not frozen, {@link FailureReason#MEMORY_ONLY} when this engine
-     *     makes no images, {@link FailureReason#NOT_RESTORABLE} when the trial of the image failed
+     *     makes no images, {@link FailureReason#NOT_RESTORABLE} when the trial of the image failed, {@link
+     *     FailureReason#TRIAL_TIMEOUT} when it was not through in time
      * @throws EngineException {@link FailureReason#UNKNOWN_STAGE}
      */
     public Checkpoint dump(StageId id, Path archive, ImageKey key, IfDumpFails ifFails) {

@@ -29,6 +29,8 @@ import java.util.Set;
 record FrozenTree(StageId id, Freezer freezer, HostProcess init) {
 
     private static final Duration FREEZE_LIMIT = Duration.ofSeconds(5);
+    /** Sleeping, stopped, traced, zombie. Whoever waits in vfork(2) is in none of these states, but in D. */
+    private static final Set<Character> AT_REST = Set.of('S', 'T', 't', 'Z');
     private static final Duration ENTRY_LIMIT = Duration.ofSeconds(3);
 
     /**
@@ -49,7 +51,9 @@ record FrozenTree(StageId id, Freezer freezer, HostProcess init) {
             }
             List<Long> strangers = strangers(tree.stream().map(Proc.Stat::pid).toList());
             // CRIU would wait for the parent, which waits for the child, which is frozen.
-            Optional<Proc.Stat> vfork = tree.stream().filter(s -> Proc.inVfork(s.pid())).findFirst();
+            Optional<Proc.Stat> vfork = tree.stream()
+                    .filter(s -> !AT_REST.contains(s.state()) && Proc.inVfork(s.pid()))
+                    .findFirst();
             if (strangers.isEmpty() && vfork.isEmpty()) {
                 return tree;
             }

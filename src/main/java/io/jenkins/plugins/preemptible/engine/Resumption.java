@@ -47,11 +47,12 @@ final class Resumption {
         Criu criu = Restoration.usableCriu(stages);
         Path unpacked = null;
         try {
-            Optional<ResumeReport> near = near();
+            ImageManifest manifest = ImageArchive.manifestOf(archive, key);
+            Optional<ResumeReport> near = near(manifest);
             if (near.isPresent()) {
                 return near.get();
             }
-            unpacked = stages.unpackingFolder();
+            unpacked = stages.incoming().folder(manifest.allBytes());
             long begun = System.nanoTime();
             ImageArchive.Unpacked image = ImageArchive.read(ReadRequest.of(archive, key), unpacked);
             long unpackMillis = Suspension.millis(begun, System.nanoTime());
@@ -70,8 +71,7 @@ final class Resumption {
         }
     }
 
-    private Optional<ResumeReport> near() throws ImageException {
-        ImageManifest manifest = ImageArchive.manifestOf(archive, key);
+    private Optional<ResumeReport> near(ImageManifest manifest) {
         StageId id = StageId.parse(manifest.stageId());
         boolean same = stages.folder(id)
                 .read()

@@ -18,13 +18,10 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.attribute.PosixFilePermission;
-import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
 import java.util.Optional;
-import java.util.Set;
 import java.util.function.UnaryOperator;
 import java.util.logging.Level;
 import java.util.logging.Logger;
@@ -54,46 +51,10 @@ record Stages(
         return new StageFolder(home.resolve("stages").resolve(id.value()));
     }
 
-    /** Where archives are unpacked; for its owner only, since they hold the memory of stages. */
-    Path incoming() throws IOException {
-        Path incoming = home.resolve("incoming");
-        Set<PosixFilePermission> owner = PosixFilePermissions.fromString("rwx------");
-        Files.createDirectories(incoming, PosixFilePermissions.asFileAttribute(owner));
-        Files.setPosixFilePermissions(incoming, owner);
-        return incoming;
-    }
-
-    /** A new folder in there; those of processes that died are removed first. */
-    Path unpackingFolder() throws IOException {
-        HostProcess self = HostProcess.of(ProcessHandle.current().pid()).orElseThrow();
-        incoming();
-        sweepIncoming();
-        return Files.createTempDirectory(incoming(), "image-" + self.pid() + "-" + self.startTicks() + "-");
-    }
-
-    /** Removes what resumes left there whose processes died: it is the plain memory of stages. */
-    void sweepIncoming() {
-        Path incoming = home.resolve("incoming");
-        if (!Files.isDirectory(incoming)) {
-            return;
-        }
-        try (var entries = Files.list(incoming)) {
-            for (Path entry : entries.toList()) {
-                if (isOfTheDead(entry.getFileName().toString())) {
-                    StageFolder.delete(entry);
-                }
-            }
-        } catch (IOException | UncheckedIOException e) {
-            LOG.log(Level.WARNING, e, () -> "what is left in " + incoming + " cannot be removed");
-        }
-    }
-
-    private static boolean isOfTheDead(String name) {
-        String[] parts = name.split("-");
-        return parts.length == 4
-                && parts[1].matches("\\d{1,10}")
-                && parts[2].matches("\\d{1,18}")
-                && !new HostProcess(Long.parseLong(parts[1]), Long.parseLong(parts[2]), Proc.bootId()).alive();
+    /** Where archives are unpacked. */
+    Incoming incoming() {
+        // What the privileged part restores has to lie where its user may read it.
+        return new Incoming(home, freezers != FreezerKind.HELPER);
     }
 
     /** The ids of all stages, in the order of their names. */
@@ -271,7 +232,7 @@ record Stages(
             TaskTraits.giveBackTaken(folder.path(), init.get().pid());
             freezer.thaw(init.get());
             StageFolder.delete(folder.images());
-            sweepIncoming();
+            incoming().sweep();
             return note(folder, now, r -> r.state() != State.RESUMING ? r : r
                     .withState(State.RUNNING)
                     .withInit(init.get())

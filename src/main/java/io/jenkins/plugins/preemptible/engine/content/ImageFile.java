@@ -93,6 +93,17 @@ public record ImageFile(String name, List<Integer> head, List<UnknownFieldSet> e
         return entries.stream().map(e -> new Message(name, e)).toList();
     }
 
+    /** The number in a field of an entry, its last value as protobuf has it; 0 when there is none. */
+    public static long number(UnknownFieldSet entry, int field) {
+        List<Long> values = entry.getField(field).getVarintList();
+        return values.isEmpty() ? 0 : values.get(values.size() - 1);
+    }
+
+    /** A field that holds one number. */
+    public static UnknownFieldSet.Field field(long value) {
+        return UnknownFieldSet.Field.newBuilder().addVarint(value).build();
+    }
+
     /** The same file with other entries. */
     public ImageFile withEntries(List<UnknownFieldSet> changed) {
         return new ImageFile(name, head, changed);

@@ -60,13 +60,7 @@ public class Criu {
 
     /** The version as the program tells it, such as {@code 4.2.1}, or {@code unknown}. */
     public String version() {
-        return HostTool.run(10, List.of(program.toString(), "--version"))
-                .text()
-                .lines()
-                .filter(l -> l.startsWith("Version:"))
-                .map(l -> l.substring("Version:".length()).trim())
-                .findFirst()
-                .orElse("unknown");
+        return CriuVersion.of(program);
     }
 
     /** What {@code criu check} says: whether this program works on this kernel. */
@@ -208,7 +202,7 @@ public class Criu {
                     throw new CriuException(FailureReason.CRIU_FAILED, List.of("no end in time"));
                 }
                 if (!restored) {
-                    Thread.sleep(3);
+                    Thread.sleep(1);
                 }
             }
             return Long.parseLong(Files.readString(folder.logs().resolve("restore.pid")).trim());

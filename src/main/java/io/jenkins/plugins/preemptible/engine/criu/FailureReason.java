@@ -148,7 +148,12 @@ public enum FailureReason {
             "Free some memory, or lower the floor"),
     NOT_RESTORABLE("The image of the stage was tried beside its frozen processes and cannot be restored, so they were not killed",
             "Nothing of the stage is lost: it goes on from memory. Until it does, do not restart its host; the line of CRIU says"
-                    + " what to avoid");
+                    + " what to avoid"),
+    TRIAL_TIMEOUT("The image of the stage was tried beside its frozen processes, and CRIU was not through in time, so they were not"
+                    + " killed",
+            "Nothing of the stage is lost: it goes on from memory, or is tried again. Until it does, do not restart its host. A host"
+                    + " with less to do may be in time; where it never is, PREEMPTIBLE_TRIAL=off in the agent's environment switches"
+                    + " trials off");
 
     private final String sentence;
     private final String remedy;

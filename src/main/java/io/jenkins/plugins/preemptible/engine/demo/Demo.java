@@ -19,7 +19,8 @@ import java.util.stream.Stream;
  * <ol>
  *   <li>The host is checked; where something is missing, that is printed and nothing is started.
  *   <li>The long stage runs; in its mid-work the urgent one arrives; the queue does the rest.
- *   <li>The counters and the memory of the long stage are examined, and the verdict is the last line.
+ *   <li>The counters and the memory of the long stage are examined, and the verdict is the last line. In it the preemptor
+ *       waits from its arrival until the executor is free, which is at the freeze; the seal takes its time from there on.
  * </ol>
  *
  * Everything is in a new folder that is removed at the end.
@@ -85,6 +86,7 @@ public final class Demo {
 
     private boolean showAndJudge(EmbeddedQueue queue, Timeline timeline) throws IOException, InterruptedException {
         CountedWork work = new CountedWork(Files.createDirectory(folder.resolve("work")));
+        queue.rehearse(spec("rehearsal", List.of("sleep", "60")));
         EmbeddedQueue.Job longJob = queue.submit("long", LONG_PRIORITY, spec("long", work.longCommand()));
         EmbeddedQueue.Job urgent = null;
         while (!queue.isEmpty()) {
@@ -141,8 +143,11 @@ public final class Demo {
         if (lost != 0) {
             return notOk(lost + " steps of the long stage were lost or done twice");
         }
-        out.println("demo: ok preemptor_waited_ms=" + (urgent.startedMillis - urgent.submittedMillis)
-                + " suspended_ms=" + longJob.suspension.freezeMillis() + " resumed_ms="
+        String sealed = longJob.sealing == null
+                ? ""
+                : " sealed_ms=" + (longJob.sealedMillis - longJob.suspendedMillis);
+        out.println("demo: ok preemptor_waited_ms=" + (longJob.suspendedMillis - urgent.submittedMillis)
+                + " suspended_ms=" + longJob.suspension.freezeMillis() + sealed + " resumed_ms="
                 + (longJob.resumption.unpackMillis() + longJob.resumption.restoreMillis()) + " work_lost=" + lost);
         return true;
     }

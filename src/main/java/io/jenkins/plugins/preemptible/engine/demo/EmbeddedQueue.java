@@ -54,6 +54,8 @@ final class EmbeddedQueue {
         Integer exitCode;
         Frozen suspension;
         CompletableFuture<Void> sealing;
+        /** When the image was sealed and the frozen processes ended; to be read once {@link #sealing} is done. */
+        long sealedMillis;
         ResumeReport resumption;
 
         Job(String name, int priority, StageSpec spec, long submittedMillis) {
@@ -87,6 +89,19 @@ final class EmbeddedQueue {
         this.engine = engine;
         this.archives = archives;
         this.timeline = timeline;
+    }
+
+    /** Suspends a small stage, as agents of Jenkins do when they connect: a first suspension waits for Java's classes. */
+    void rehearse(StageSpec sandbox) {
+        engine.start(sandbox);
+        try {
+            engine.freeze(sandbox.id(), FreezeRequest.plain());
+            engine.thaw(sandbox.id());
+        } finally {
+            engine.kill(sandbox.id());
+            engine.forget(sandbox.id());
+        }
+        timeline.say("engine", "has rehearsed a suspension, as agents do when they connect");
     }
 
     Job submit(String name, int priority, StageSpec spec) {
@@ -208,6 +223,7 @@ final class EmbeddedQueue {
     private void seal(Job victim) {
         Checkpoint sealed = engine.dump(victim.id(), archive(victim), key, IfDumpFails.STAY_FROZEN);
         engine.commit(victim.id());
+        victim.sealedMillis = timeline.millis();
         timeline.say(
                 "engine",
                 victim + ": its image is sealed, its memory is free: dumped in " + sealed.dumpMillis() + ", sealed in "

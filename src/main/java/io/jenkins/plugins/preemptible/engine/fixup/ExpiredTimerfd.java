@@ -4,6 +4,7 @@ import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.UnknownFieldSet;
 import com.google.protobuf.UnknownFieldSet.Field;
+import io.jenkins.plugins.preemptible.engine.content.ImageFile;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -54,26 +55,19 @@ final class ExpiredTimerfd implements ImageFixup {
         }
         ByteString entry = file.getField(TIMERFD_OF_FILE).getLengthDelimitedList().get(0);
         UnknownFieldSet timer = UnknownFieldSet.parseFrom(entry);
-        boolean running = number(timer, VALUE_SECONDS) != 0 || number(timer, VALUE_NANOS) != 0;
-        boolean periodic = number(timer, INTERVAL_SECONDS) != 0 || number(timer, INTERVAL_NANOS) != 0;
-        if (running || !periodic || number(timer, TICKS) == 0) {
+        boolean running =
+                ImageFile.number(timer, VALUE_SECONDS) != 0 || ImageFile.number(timer, VALUE_NANOS) != 0;
+        boolean periodic =
+                ImageFile.number(timer, INTERVAL_SECONDS) != 0 || ImageFile.number(timer, INTERVAL_NANOS) != 0;
+        if (running || !periodic || ImageFile.number(timer, TICKS) == 0) {
             return file;
         }
         UnknownFieldSet armed = timer.toBuilder()
-                .addField(VALUE_SECONDS, number(number(timer, INTERVAL_SECONDS)))
-                .addField(VALUE_NANOS, number(number(timer, INTERVAL_NANOS)))
+                .addField(VALUE_SECONDS, ImageFile.field(ImageFile.number(timer, INTERVAL_SECONDS)))
+                .addField(VALUE_NANOS, ImageFile.field(ImageFile.number(timer, INTERVAL_NANOS)))
                 .build();
         return file.toBuilder()
                 .addField(TIMERFD_OF_FILE, Field.newBuilder().addLengthDelimited(armed.toByteString()).build())
                 .build();
-    }
-
-    private static long number(UnknownFieldSet message, int field) {
-        var values = message.getField(field).getVarintList();
-        return values.isEmpty() ? 0 : values.get(values.size() - 1);
-    }
-
-    private static Field number(long value) {
-        return Field.newBuilder().addVarint(value).build();
     }
 }

@@ -58,8 +58,8 @@ final class HugeReservation implements ImageFixup {
         long all = 0;
         for (ByteString each : mm.getField(Mm.VMAS).getLengthDelimitedList()) {
             UnknownFieldSet vma = UnknownFieldSet.parseFrom(each);
-            if ((number(vma, Vma.STATUS) & (VmaStatus.ANON_PRIVATE | VmaStatus.FILE_PRIVATE)) != 0) {
-                all += number(vma, Vma.END) - number(vma, Vma.START);
+            if ((ImageFile.number(vma, Vma.STATUS) & (VmaStatus.ANON_PRIVATE | VmaStatus.FILE_PRIVATE)) != 0) {
+                all += ImageFile.number(vma, Vma.END) - ImageFile.number(vma, Vma.START);
             }
         }
         return all;
@@ -69,9 +69,9 @@ final class HugeReservation implements ImageFixup {
         UnknownFieldSet.Field.Builder kept = UnknownFieldSet.Field.newBuilder();
         for (ByteString each : mm.getField(Mm.VMAS).getLengthDelimitedList()) {
             UnknownFieldSet vma = UnknownFieldSet.parseFrom(each);
-            Range range = new Range(number(vma, Vma.START), number(vma, Vma.END));
-            boolean reservation = number(vma, Vma.PROTECTION) == 0
-                    && (number(vma, Vma.STATUS) & VmaStatus.ANON_PRIVATE) != 0
+            Range range = new Range(ImageFile.number(vma, Vma.START), ImageFile.number(vma, Vma.END));
+            boolean reservation = ImageFile.number(vma, Vma.PROTECTION) == 0
+                    && (ImageFile.number(vma, Vma.STATUS) & VmaStatus.ANON_PRIVATE) != 0
                     && range.end() - range.start() >= TIB
                     && pages.stream().noneMatch(range::overlaps);
             if (!reservation) {
@@ -94,15 +94,10 @@ final class HugeReservation implements ImageFixup {
                 ImageFile.parse(file.getFileName().toString(), Files.readAllBytes(file)).entries();
         // The first entry only names the file of the pages.
         for (UnknownFieldSet entry : entries.subList(Math.min(1, entries.size()), entries.size())) {
-            long start = number(entry, Pagemap.ADDRESS);
-            long count = entry.hasField(Pagemap.PAGES) ? number(entry, Pagemap.PAGES) : number(entry, Pagemap.PAGES_32);
+            long start = ImageFile.number(entry, Pagemap.ADDRESS);
+            long count = ImageFile.number(entry, entry.hasField(Pagemap.PAGES) ? Pagemap.PAGES : Pagemap.PAGES_32);
             pages.add(new Range(start, start + count * PAGE));
         }
         return pages;
-    }
-
-    private static long number(UnknownFieldSet message, int field) {
-        List<Long> values = message.getField(field).getVarintList();
-        return values.isEmpty() ? 0 : values.get(values.size() - 1);
     }
 }

@@ -2,11 +2,13 @@ package io.jenkins.plugins.preemptible.engine.host;
 
 import java.io.FileInputStream;
 import java.io.IOException;
+import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -168,10 +170,12 @@ public final class Proc {
     }
 
     private static Optional<String> status(long pid, String field) {
-        return read(ROOT.resolve(Long.toString(pid)).resolve("status")).flatMap(text -> text.lines()
-                .filter(l -> l.startsWith(field + ":"))
-                .map(l -> l.substring(field.length() + 1))
-                .findFirst());
+        return read(ROOT.resolve(Long.toString(pid)).resolve("status")).flatMap(text -> {
+            // Not the first line, which is the name and the process's own to choose: the kernel escapes line feeds in it.
+            int at = text.indexOf("\n" + field + ":");
+            int end = text.indexOf('\n', at + 1);
+            return at < 0 || end < 0 ? Optional.empty() : Optional.of(text.substring(at + field.length() + 2, end));
+        });
     }
 
     /** The words of one field of {@code /proc/PID/status}, such as {@code Uid}; empty when the process is gone. */
@@ -245,10 +249,26 @@ public final class Proc {
                 read(ROOT.resolve("sys/kernel/random/boot_id")).map(String::trim).orElse("unknown");
     }
 
-    private static Optional<String> read(Path file) {
-        // Not by a channel: for a thread that was interrupted every process would be gone.
+    /** All of a file of the kernel's, whose size is told by nothing but its end. */
+    public static String text(Path file, Charset charset) throws IOException {
+        // Not by a channel: for a thread that was interrupted every process would be gone. Beyond 8 KiB Java copies twice.
+        byte[] bytes = new byte[8192];
+        int length = 0;
         try (FileInputStream in = new FileInputStream(file.toFile())) {
-            return Optional.of(new String(in.readAllBytes(), StandardCharsets.UTF_8));
+            int read;
+            while ((read = in.read(bytes, length, Math.min(8192, bytes.length - length))) > 0) {
+                length += read;
+                if (length == bytes.length) {
+                    bytes = Arrays.copyOf(bytes, 2 * length);
+                }
+            }
+        }
+        return new String(bytes, 0, length, charset);
+    }
+
+    private static Optional<String> read(Path file) {
+        try {
+            return Optional.of(text(file, StandardCharsets.UTF_8));
         } catch (IOException e) {
             // A process that ended meanwhile: proc(5) answers ENOENT or ESRCH.
             return Optional.empty();

@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.engine.preflight;
 
+import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.preflight.InsideReader.Look;
 import java.io.File;
 import java.io.IOException;
@@ -42,7 +43,7 @@ final class ProcView {
 
     String text(Path file) {
         try {
-            return new String(Files.readAllBytes(file), StandardCharsets.ISO_8859_1);
+            return Proc.text(file, StandardCharsets.ISO_8859_1);
         } catch (IOException e) {
             return ask(Look.TEXT, file).orElse("");
         }

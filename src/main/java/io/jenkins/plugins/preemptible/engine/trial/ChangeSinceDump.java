@@ -28,7 +28,7 @@ import java.util.stream.Collectors;
  *   <li>A terminal of the stage has been opened by a process outside: its number would stay taken.
  * </ol>
  *
- * Reads only. The frozen tree has to be there.
+ * Reads only. Of a tree that somebody has killed meanwhile nothing is told: it has its image alone.
  */
 public final class ChangeSinceDump {
 
@@ -46,6 +46,10 @@ public final class ChangeSinceDump {
      * @param preserved paths whose content is put back before a restore
      */
     public static Optional<String> find(Path images, List<Long> pids, List<Path> preserved) throws IOException {
+        // Else every file would look as if it were gone.
+        if (!Files.exists(rootOf(pids.get(0)))) {
+            return Optional.empty();
+        }
         ImageContent content = ContentReader.ofFolderWithoutPages(images);
         Optional<String> file = file(content, pids.get(0), preserved);
         if (file.isPresent()) {
@@ -53,6 +57,11 @@ public final class ChangeSinceDump {
         }
         Optional<String> port = port(content);
         return port.isPresent() ? port : terminal(content, pids);
+    }
+
+    // As a process sees it; not there once it has ended.
+    private static Path rootOf(long pid) {
+        return Path.of("/proc/" + pid + "/root");
     }
 
     private static Optional<String> file(ImageContent content, long init, List<Path> preserved) {
@@ -64,11 +73,11 @@ public final class ChangeSinceDump {
             }
             try {
                 // As the stage sees it; what is preserved is put back before a restore.
-                Path path = Path.of("/proc/" + init + "/root" + file.name());
+                Path path = Path.of(rootOf(init) + file.name());
                 if (preserved.stream().anyMatch(Path.of(file.name())::startsWith)) {
                     continue;
                 }
-                if (!Files.exists(path, LinkOption.NOFOLLOW_LINKS)) {
+                if (!Files.exists(path, LinkOption.NOFOLLOW_LINKS) && Files.exists(rootOf(init))) {
                     return Optional.of(file.name() + ", which the stage has open, is gone");
                 }
                 // CRIU tells no size of folders and devices, nor of files that are only appended to.

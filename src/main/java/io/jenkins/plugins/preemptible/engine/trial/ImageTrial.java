@@ -28,7 +28,8 @@ import java.util.logging.Logger;
  * <ol>
  *   <li>The image is restored without its pages. Passed: it comes back.
  *   <li>Failed: it is restored once more with its pages, which some need (Valgrind), and only that verdict counts.
- *   <li>What cannot be tried here, and a trial that somebody killed, is no failure: {@link TrialVerdict#NOT_TRIED}.
+ *   <li>What cannot be tried here, and a trial that somebody killed, is no failure: {@link TrialVerdict#NOT_TRIED}. Nor is one
+ *       that is not through in time, {@link TrialVerdict#OUT_OF_TIME}; but CRIU may hang there as the real restore would.
  * </ol>
  *
  * Changes nothing but its own folder, which is gone afterwards. Memory is not compared: the image's seal covers it.
@@ -126,7 +127,7 @@ public final class ImageTrial {
             throw new UntriableException("a packet socket needs the host's own interfaces");
         }
         Path stripped = Files.createDirectory(subject.folder().resolve("image"));
-        Set<Long> sharedFiles = StrippedImage.make(subject.images(), stripped, "../full");
+        Set<Long> sharedFiles = StrippedImage.make(subject.images(), stripped);
         ScratchNetwork network = ScratchNetwork.of(subject.images());
         long bytes = content.parts().stream().mapToLong(ImageContent.Part::bytes).sum();
         Duration limit = LIMIT.plusSeconds(bytes / BYTES_PER_SECOND);

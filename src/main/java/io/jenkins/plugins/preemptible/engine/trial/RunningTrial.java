@@ -45,9 +45,9 @@ public final class RunningTrial implements AutoCloseable {
         return running;
     }
 
-    /** Whether it has failed already. */
-    public boolean failed() {
-        return trial.isDone() && now().verdict() == TrialVerdict.FAILED;
+    /** Whether it has ended already, so that the image must not be counted on; see {@link TrialResult#refuses}. */
+    public boolean refuses() {
+        return trial.isDone() && now().refuses();
     }
 
     /** Waits for its end. */

@@ -2,7 +2,6 @@ package io.jenkins.plugins.preemptible.engine.trial;
 
 import com.google.protobuf.ByteString;
 import com.google.protobuf.UnknownFieldSet;
-import com.google.protobuf.UnknownFieldSet.Field;
 import io.jenkins.plugins.preemptible.engine.content.CriuFields.Ghost;
 import io.jenkins.plugins.preemptible.engine.content.CriuFields.Mm;
 import io.jenkins.plugins.preemptible.engine.content.CriuFields.Pagemap;
@@ -25,7 +24,7 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * An image without its memory, which a trial restores in constant time.
+ * What of an image is other in a trial, so that it is restored in constant time: it has no memory.
  *
  * <ol>
  *   <li>Of the pages only those of the vDSO are left: CRIU reads its symbols. All other memory is mapped and stays empty.
@@ -33,8 +32,7 @@ import java.util.Set;
  *       ({@link HollowTar}).
  *   <li>TCP connections have empty queues: what a trial sent would meet an end that is not there yet, and nothing keeps
  *       the scratch network silent.
- *   <li>Everything else is a symbolic link to the image itself: a hard link would change its time of change. A relative
- *       one: CRIU also opens files after it has changed its root.
+ *   <li>Everything else is not in it: a trial lays it over the image itself.
  * </ol>
  *
  * Source: CRIU 4.2.1, {@code criu/pagemap.c}, {@code criu/files-reg.c}.
@@ -61,43 +59,36 @@ final class StrippedImage {
      *
      * @param images a dumped image, which is only read
      * @param target an empty folder
-     * @param seenAt where the trial sees {@code images}, from where it sees {@code target}
      * @return the ids of the files that are mapped as shared memory, which CRIU opens for writing
      */
-    static Set<Long> make(Path images, Path target, String seenAt) throws IOException {
+    static Set<Long> make(Path images, Path target) throws IOException {
         StrippedImage stripped = new StrippedImage(images, target);
         List<Path> files;
         try (var all = Files.list(images)) {
             files = all.filter(Files::isRegularFile).toList();
         }
         for (Path file : files) {
-            String name = file.getFileName().toString();
-            if (!stripped.strip(name)) {
-                Files.createSymbolicLink(target.resolve(name), Path.of(seenAt, name));
-            }
+            stripped.strip(file.getFileName().toString());
         }
         return Set.copyOf(stripped.sharedFiles);
     }
 
-    private boolean strip(String name) throws IOException {
-        if (name.startsWith("pages-")) {
-            // Made with its pagemap.
-            return true;
-        }
+    // The pages are made with their pagemap.
+    private void strip(String name) throws IOException {
         if (name.startsWith("pagemap-")) {
             Path mm = images.resolve(name.replaceFirst("^pagemap-", "mm-"));
             stripPages(name, Files.exists(mm) ? vdso(mm) : List.of());
-            return true;
+        } else if (name.startsWith("tcp-stream-")) {
+            stripQueues(name);
+        } else if (name.startsWith("ghost-file-") && isLarge(name)) {
+            stripGhost(name);
+        } else if (name.matches("tmpfs-.*\\.tar\\.gz\\.img") && isLarge(name)) {
+            HollowTar.make(images.resolve(name), target.resolve(name));
         }
-        if (name.startsWith("tcp-stream-")) {
-            return stripQueues(name);
-        }
-        boolean large = Files.size(images.resolve(name)) > SMALL;
-        if (large && name.startsWith("ghost-file-")) {
-            return stripGhost(name);
-        }
-        return large && name.matches("tmpfs-.*\\.tar\\.gz\\.img")
-                && HollowTar.make(images.resolve(name), target.resolve(name));
+    }
+
+    private boolean isLarge(String name) throws IOException {
+        return Files.size(images.resolve(name)) > SMALL;
     }
 
     private List<Range> vdso(Path mm) throws IOException {
@@ -105,12 +96,12 @@ final class StrippedImage {
         for (UnknownFieldSet entry : ImageFile.parse(mm.getFileName().toString(), Files.readAllBytes(mm)).entries()) {
             for (ByteString each : entry.getField(Mm.VMAS).getLengthDelimitedList()) {
                 UnknownFieldSet vma = UnknownFieldSet.parseFrom(each);
-                long status = number(vma, Vma.STATUS);
+                long status = ImageFile.number(vma, Vma.STATUS);
                 if ((status & VmaStatus.VDSO) != 0) {
-                    vdso.add(new Range(number(vma, Vma.START), number(vma, Vma.END)));
+                    vdso.add(new Range(ImageFile.number(vma, Vma.START), ImageFile.number(vma, Vma.END)));
                 }
                 if ((status & VmaStatus.FILE_SHARED) != 0) {
-                    sharedFiles.add(number(vma, Vma.SHARED_ID));
+                    sharedFiles.add(ImageFile.number(vma, Vma.SHARED_ID));
                 }
             }
         }
@@ -123,7 +114,7 @@ final class StrippedImage {
             throw new IOException(name + " has no head");
         }
         UnknownFieldSet head = pagemap.entries().get(0);
-        String pages = "pages-" + number(head, PagemapHead.PAGES_ID) + ".img";
+        String pages = "pages-" + ImageFile.number(head, PagemapHead.PAGES_ID) + ".img";
         List<UnknownFieldSet> entries = new ArrayList<>(List.of(head));
         long offset = 0;
         try (FileChannel from = FileChannel.open(images.resolve(pages));
@@ -131,8 +122,8 @@ final class StrippedImage {
                         target.resolve(pages), StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
             for (UnknownFieldSet entry : pagemap.entries().subList(1, pagemap.entries().size())) {
                 int count = entry.hasField(Pagemap.PAGES) ? Pagemap.PAGES : Pagemap.PAGES_32;
-                long start = number(entry, Pagemap.ADDRESS);
-                long end = start + number(entry, count) * PAGE;
+                long start = ImageFile.number(entry, Pagemap.ADDRESS);
+                long end = start + ImageFile.number(entry, count) * PAGE;
                 if (!present(entry)) {
                     continue;
                 }
@@ -142,8 +133,8 @@ final class StrippedImage {
                     if (first < last) {
                         from.transferTo(offset + first - start, last - first, to);
                         entries.add(entry.toBuilder()
-                                .addField(Pagemap.ADDRESS, field(first))
-                                .addField(count, field((last - first) / PAGE))
+                                .addField(Pagemap.ADDRESS, ImageFile.field(first))
+                                .addField(count, ImageFile.field((last - first) / PAGE))
                                 .build());
                     }
                 }
@@ -155,12 +146,12 @@ final class StrippedImage {
 
     private static boolean present(UnknownFieldSet entry) {
         return entry.hasField(Pagemap.FLAGS)
-                ? (number(entry, Pagemap.FLAGS) & Pagemap.PRESENT) != 0
-                : number(entry, Pagemap.IN_PARENT) == 0;
+                ? (ImageFile.number(entry, Pagemap.FLAGS) & Pagemap.PRESENT) != 0
+                : ImageFile.number(entry, Pagemap.IN_PARENT) == 0;
     }
 
     // In chunks, of which there is none: CRIU makes a file of that size without content.
-    private boolean stripGhost(String name) throws IOException {
+    private void stripGhost(String name) throws IOException {
         byte[] start;
         try (InputStream in = Files.newInputStream(images.resolve(name))) {
             start = in.readNBytes((int) SMALL);
@@ -168,35 +159,24 @@ final class StrippedImage {
         ByteBuffer buffer = ByteBuffer.wrap(start).order(ByteOrder.LITTLE_ENDIAN);
         int entryEnd = 3 * Integer.BYTES + buffer.getInt(2 * Integer.BYTES);
         if (entryEnd < 0 || entryEnd > start.length) {
-            return false;
+            return;
         }
         ImageFile ghost = ImageFile.parse(name, java.util.Arrays.copyOf(start, entryEnd));
         UnknownFieldSet entry = ghost.entries().get(0);
         if (!entry.hasField(Ghost.SIZE)) {
-            return false;
+            return;
         }
-        UnknownFieldSet hollow = entry.toBuilder().addField(Ghost.CHUNKS, field(1)).build();
+        UnknownFieldSet hollow = entry.toBuilder().addField(Ghost.CHUNKS, ImageFile.field(1)).build();
         Files.write(target.resolve(name), ghost.withEntries(List.of(hollow)).bytes());
-        return true;
     }
 
     // The last value of a field counts, and what follows the entry is the queues' content.
-    private boolean stripQueues(String name) throws IOException {
+    private void stripQueues(String name) throws IOException {
         ImageFile stream = ImageFile.first(name, Files.readAllBytes(images.resolve(name)));
         UnknownFieldSet.Builder empty = stream.entries().get(0).toBuilder();
         for (int queue : new int[] {TcpStream.UNREAD, TcpStream.UNACKNOWLEDGED, TcpStream.UNSENT}) {
-            empty.addField(queue, field(0));
+            empty.addField(queue, ImageFile.field(0));
         }
         Files.write(target.resolve(name), stream.withEntries(List.of(empty.build())).bytes());
-        return true;
-    }
-
-    private static Field field(long value) {
-        return Field.newBuilder().addVarint(value).build();
-    }
-
-    private static long number(UnknownFieldSet message, int field) {
-        List<Long> values = message.getField(field).getVarintList();
-        return values.isEmpty() ? 0 : values.get(values.size() - 1);
     }
 }

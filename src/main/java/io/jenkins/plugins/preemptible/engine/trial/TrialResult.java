@@ -8,7 +8,7 @@ import java.util.List;
  * @param withPages whether it took the whole image, since it failed without the pages
  * @param millis from its begin to the last process gone, at least 0
  * @param why a failure or a trial that was not made, for people, without the final stop; null when it passed
- * @param criuLines CRIU's decisive lines; empty unless it failed
+ * @param criuLines CRIU's decisive lines; empty where it passed or was not tried
  */
 public record TrialResult(
         TrialVerdict verdict, boolean withPages, long millis, String why, List<String> criuLines) {
@@ -17,12 +17,21 @@ public record TrialResult(
         criuLines = List.copyOf(criuLines);
     }
 
+    /** Whether the frozen tree has to stay: the image cannot be restored, or may hang CRIU. */
+    public boolean refuses() {
+        return verdict == TrialVerdict.FAILED || verdict == TrialVerdict.OUT_OF_TIME;
+    }
+
     static TrialResult passed() {
         return new TrialResult(TrialVerdict.PASSED, false, 0, null, List.of());
     }
 
     static TrialResult failed(String why, List<String> criuLines) {
         return new TrialResult(TrialVerdict.FAILED, false, 0, why, criuLines);
+    }
+
+    static TrialResult outOfTime(String why, List<String> criuLines) {
+        return new TrialResult(TrialVerdict.OUT_OF_TIME, false, 0, why, criuLines);
     }
 
     static TrialResult notTried(String why) {

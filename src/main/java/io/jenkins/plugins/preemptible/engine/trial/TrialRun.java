@@ -87,7 +87,9 @@ record TrialRun(ImageTrial.Subject subject, Path folder, Path image, TrialMounts
                 throw new UntriableException("it was given up");
             }
             if (System.nanoTime() - end > 0) {
-                return TrialResult.failed("CRIU did not come to its end within " + limit.toSeconds() + " s", log(words));
+                return TrialResult.outOfTime(
+                        "CRIU did not come to its end within " + limit.toSeconds() + " s",
+                        CriuLog.of(log(words)).decisive());
             }
         }
         List<String> log = log(words);
@@ -153,7 +155,7 @@ record TrialRun(ImageTrial.Subject subject, Path folder, Path image, TrialMounts
                 "preemptible-trial",
                 group.joinFile().orElseThrow().toString(),
                 subject.images().toString(),
-                image.toString(),
+                image.equals(subject.images()) ? "" : image.toString(),
                 subject.logs().toString(),
                 subject.tools().toString(),
                 subject.criu().toString(),

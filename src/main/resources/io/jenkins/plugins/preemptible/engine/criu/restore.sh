@@ -10,4 +10,6 @@ code=$?
 read -r init < "$pidfile"
 exec > /dev/null 2>&1
 PATH="$PATH:/usr/bin:/bin"
-exec env -i /bin/sh -c "$restored" preemptible-restored "$running" "$init"
+# Removed, not written: that needs no room on a full disk. Whoever waits for it goes on from here.
+rm "$running" || exit 1
+exec env -i /bin/sh -c "$restored" preemptible-restored "$init"

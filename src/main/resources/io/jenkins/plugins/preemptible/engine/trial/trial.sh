@@ -1,12 +1,12 @@
 # Restores an image for a trial, in mount and network namespaces of its own, which vanish with it. Exit code 125: it cannot be made.
 # All of it is on /tmp at last, where criu makes folders that an aborted restore leaves; built on a folder that is everywhere
 # and not needed meanwhile, since what it is built from may lie below /tmp.
-# Arguments: cgroup.procs file, image folder, folder of the image to restore, log folder, tools folder, criu, size of what is written,
+# Arguments: cgroup.procs file, image folder, folder that is laid over it or '', log folder, tools folder, criu, size of what is written,
 #   lines for ip that have to work, lines that may fail, 'pts' or '',
 #   number of overlays, their mount points, number of bound mounts, their mount points,
 #   number of mount points to make, their paths, number of stand-ins, for each: path, size;
 #   /tmp/criu, which is that criu, and its arguments
-join=$1 full=$2 image=$3 logs=$4 tools=$5 criu=$6 size=$7 needed=$8 wanted=$9 pts=${10}
+join=$1 full=$2 over=$3 logs=$4 tools=$5 criu=$6 size=$7 needed=$8 wanted=$9 pts=${10}
 shift 10
 fail() { echo "preemptible: $1" >&2; exit 125; }
 tool() { PATH="$PATH:/usr/sbin:/usr/bin:/sbin:/bin" "$@"; }
@@ -20,10 +20,16 @@ overlay() {
 echo 0 > "$join" || fail "cannot join the control group $join"
 { echo 1000 > /proc/self/oom_score_adj; } 2>/dev/null
 tool mount -t tmpfs -o "mode=700,size=$size" preemptible /sys || fail "cannot mount a tmpfs"
-tool mkdir /sys/full /sys/image /sys/logs /sys/tools /sys/empty /sys/overlay /sys/bound || fail "cannot write to a tmpfs"
-tool mount --bind "$full" /sys/full && tool mount -o remount,bind,ro /sys/full && tool mount --bind "$image" /sys/image \
-  && tool mount -o remount,bind,ro /sys/image && tool mount --bind "$logs" /sys/logs && tool mount --bind "$tools" /sys/tools \
-  || fail "cannot bind the image"
+tool mkdir /sys/full /sys/over /sys/image /sys/logs /sys/tools /sys/empty /sys/overlay /sys/bound || fail "cannot write to a tmpfs"
+if [ -z "$over" ]; then
+  tool mount --bind -o ro "$full" /sys/image || fail "cannot bind the image"
+else
+  # Bound first: an option of an overlay cannot say every name.
+  tool mount --bind "$full" /sys/full && tool mount --bind "$over" /sys/over || fail "cannot bind the image"
+  tool mount -t overlay -o "lowerdir=/sys/over:/sys/full,index=off,metacopy=off,redirect_dir=off" preemptible /sys/image \
+    || fail "no overlay can be mounted over the image"
+fi
+tool mount --bind "$logs" /sys/logs && tool mount --bind "$tools" /sys/tools || fail "cannot bind the image"
 : > /sys/criu && tool mount --bind "$criu" /sys/criu || fail "cannot bind $criu"
 overlay / /sys/overlay/root
 number=0 count=$1

@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.engine.bench;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.SerializationFeature;
+import io.jenkins.plugins.preemptible.engine.EngineException;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -68,6 +69,11 @@ final class Bench implements Callable<Integer> {
             description = "Only this one of latency, seal, resume, trial, repeat, processes, cost, life, decide; may be repeated.")
     private List<String> only = List.of();
 
+    @Option(
+            names = "--goals",
+            description = "Only what has a goal, all of it repeated as often as --runs says: about 10 minutes on a quiet machine.")
+    private boolean goals;
+
     @Option(names = "--runs", paramLabel = "N", description = "Runs of each, 1 to 100; ${DEFAULT-VALUE} by default.")
     private int runs = 5;
 
@@ -87,6 +93,9 @@ final class Bench implements Callable<Integer> {
                 })
                 .setExecutionExceptionHandler((e, line, parsed) -> {
                     line.getErr().println("preempt: the benchmark could not be run: " + e + ".");
+                    if (e instanceof EngineException failed) {
+                        failed.criuLines().forEach(l -> line.getErr().println("criu: " + l));
+                    }
                     return 1;
                 })
                 .execute(args));
@@ -105,7 +114,7 @@ final class Bench implements Callable<Integer> {
         System.out.println(machine.sentence());
         List<Result> results = new ArrayList<>();
         for (Benchmark each : chosen) {
-            try (BenchRig rig = new BenchRig(runs, Duration.ofSeconds(life))) {
+            try (BenchRig rig = new BenchRig(runs, Duration.ofSeconds(life), goals)) {
                 Result result = each.run(rig);
                 Text.print(result, System.out);
                 results.add(result);
@@ -138,6 +147,8 @@ final class Bench implements Callable<Integer> {
                 throw new ParameterException(spec.commandLine(), "there is no benchmark '" + name + "'");
             }
         }
-        return ALL.stream().filter(b -> only.isEmpty() || only.contains(b.name())).toList();
+        return ALL.stream()
+                .filter(b -> only.isEmpty() ? !goals || b.hasGoals() : only.contains(b.name()))
+                .toList();
     }
 }

@@ -1,6 +1,10 @@
 package io.jenkins.plugins.preemptible.engine.bench;
 
+import io.jenkins.plugins.preemptible.engine.Checkpoint;
+import io.jenkins.plugins.preemptible.engine.DumpGuard;
 import io.jenkins.plugins.preemptible.engine.Engine;
+import io.jenkins.plugins.preemptible.engine.FreezeRequest;
+import io.jenkins.plugins.preemptible.engine.IfDumpFails;
 import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
@@ -37,11 +41,14 @@ final class BenchRig implements AutoCloseable {
     final RawCriu raw;
     final int runs;
     final Duration life;
+    /** Whether rows without a goal are left out. */
+    final boolean goalsOnly;
     private Path program;
 
-    BenchRig(int runs, Duration life) throws IOException {
+    BenchRig(int runs, Duration life, boolean goalsOnly) throws IOException {
         this.runs = runs;
         this.life = life;
+        this.goalsOnly = goalsOnly;
         folder = Files.createTempDirectory(Path.of("/var/tmp"), "preemptible-bench-");
         work = Files.createDirectory(folder.resolve("work"));
         engine = Engine.open(folder.resolve("home"));
@@ -61,9 +68,9 @@ final class BenchRig implements AutoCloseable {
         }
     }
 
-    /** Fewer runs where each takes long. */
+    /** Fewer runs where each takes long, unless only what has a goal is measured. */
     int runsFor(long megabytes) {
-        return megabytes >= 1024 ? Math.max(1, (runs + 1) / 2) : runs;
+        return megabytes >= 1024 && !goalsOnly ? Math.max(1, (runs + 1) / 2) : runs;
     }
 
     /** The argument vector of a program that holds memory in a number of processes, and tells {@code ready} when it does. */
@@ -112,12 +119,37 @@ final class BenchRig implements AutoCloseable {
         return id;
     }
 
+    /** What {@link #seal} made, and the milliseconds from frozen to there. */
+    record Sealed(double millis, Checkpoint checkpoint) {}
+
     /**
-     * Starts a plain process, dumps it away, and restores it: the milliseconds of both.
+     * Freezes, dumps and seals, at normal priority: no host has as much free memory as is asked for, so the caller counts
+     * as one that waits. An idle dump would wait for whatever else the machine does. The stage stays frozen.
+     */
+    Sealed seal(StageId id, Path archive) throws Exception {
+        Files.deleteIfExists(archive);
+        engine.freeze(id, new FreezeRequest(DumpGuard.NONE, Long.MAX_VALUE));
+        Checkpoint[] made = new Checkpoint[1];
+        double millis = millis(() -> made[0] = engine.dump(id, archive, key, IfDumpFails.THAW));
+        return new Sealed(millis, made[0]);
+    }
+
+    /** The same, and ends the frozen tree. */
+    Checkpoint suspend(StageId id, Path archive) throws Exception {
+        Sealed sealed = seal(id, archive);
+        engine.commit(id);
+        return sealed.checkpoint();
+    }
+
+    /**
+     * Starts a plain process, dumps it away, and restores it.
      *
      * <p>A new one each time: it starts with nothing that a restore has left.
+     *
+     * @param packed whether what was dumped is packed and unpacked in between
+     * @return the milliseconds of the dump, of the restore, and of the unpacking (0 without)
      */
-    double[] rawDumpAndRestore(List<String> hold) throws Exception {
+    double[] rawDumpAndRestore(List<String> hold, boolean packed) throws Exception {
         Path ready = Path.of(hold.get(hold.size() - 1));
         Process process = raw.start(hold);
         List<Long> below = List.of();
@@ -129,7 +161,14 @@ final class BenchRig implements AutoCloseable {
                 double dumped = millis(() -> raw.dump(process.pid(), false));
                 process.waitFor();
                 orphans.reap(below);
-                return new double[] {dumped, millis(raw::restore)};
+                double unpacked = 0;
+                if (packed) {
+                    Path file = raw.pack();
+                    raw.clear();
+                    unpacked = millis(() -> raw.unpack(file));
+                    Files.delete(file);
+                }
+                return new double[] {dumped, millis(raw::restore), unpacked};
             } finally {
                 ProcessHandle.of(process.pid()).ifPresent(p -> {
                     p.descendants().forEach(ProcessHandle::destroyForcibly);

@@ -14,5 +14,10 @@ interface Benchmark {
     /** For {@code --only}: lower case, one word. */
     String name();
 
+    /** Whether any of its rows has a goal. */
+    default boolean hasGoals() {
+        return true;
+    }
+
     Result run(BenchRig rig) throws Exception;
 }

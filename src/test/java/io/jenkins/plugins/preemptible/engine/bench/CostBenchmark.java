@@ -20,6 +20,11 @@ final class CostBenchmark implements Benchmark {
     }
 
     @Override
+    public boolean hasGoals() {
+        return false;
+    }
+
+    @Override
     public Result run(BenchRig rig) throws Exception {
         List<Double> peak = new ArrayList<>();
         List<Double> idle = new ArrayList<>();

@@ -21,6 +21,11 @@ final class LifeBenchmark implements Benchmark {
     }
 
     @Override
+    public boolean hasGoals() {
+        return false;
+    }
+
+    @Override
     public Result run(BenchRig rig) throws Exception {
         List<Row> rows = new ArrayList<>();
         List<Plot> plots = new ArrayList<>();

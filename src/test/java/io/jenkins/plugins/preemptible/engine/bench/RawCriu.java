@@ -3,9 +3,11 @@ package io.jenkins.plugins.preemptible.engine.bench;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import java.io.File;
 import java.io.IOException;
+import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -79,6 +81,22 @@ final class RawCriu {
                 "/bin/sh", "-c", "tar -C \"$1\" -cf - . | zstd -q -1 -T2 -o \"$2\"", "pack", images().toString(),
                 packed.toString()));
         return packed;
+    }
+
+    /** Unpacks what {@link #pack} made, into the folder of images. */
+    void unpack(Path packed) throws Exception {
+        run(List.of(
+                "/bin/sh", "-c", "zstd -q -d -c \"$2\" | tar -C \"$1\" -xf -", "unpack", images().toString(),
+                packed.toString()));
+    }
+
+    /** Forces a file and its name to disk. */
+    static void sync(Path file) throws IOException {
+        for (Path each : List.of(file, file.getParent())) {
+            try (FileChannel channel = FileChannel.open(each, StandardOpenOption.READ)) {
+                channel.force(true);
+            }
+        }
     }
 
     static void run(List<String> command) throws Exception {

@@ -26,11 +26,14 @@ final class ResumeBenchmark implements Benchmark {
         List<List<Double>> medians = List.of(new ArrayList<>(), new ArrayList<>(), new ArrayList<>(), new ArrayList<>());
         List<Double> sizes = new ArrayList<>();
         for (long size : MEGABYTES) {
+            if (rig.goalsOnly && size == 256) {
+                continue;
+            }
             List<Samples> each = measure(rig, size);
             boolean goal = size == 1400;
             rows.add(new Row(size + " MB, frozen", each.get(0), each.get(3), goal ? 1 / 20.0 : null));
-            rows.add(new Row(size + " MB, local image", each.get(1), each.get(3), goal ? 1.15 : null));
-            rows.add(new Row(size + " MB, archive", each.get(2), each.get(3), null));
+            rows.add(new Row(size + " MB, local image", each.get(1), each.get(3), goal ? 1.15 : size == 16 ? 1.4 : null));
+            rows.add(new Row(size + " MB, archive, to unpacked and restored", each.get(2), each.get(4), goal ? 1.0 : null));
             sizes.add((double) size);
             for (int i = 0; i < 4; i++) {
                 medians.get(i).add(each.get(i).median());
@@ -45,7 +48,10 @@ final class ResumeBenchmark implements Benchmark {
                 "How long until the stage runs again, from each tier, against `criu restore`?",
                 rows,
                 List.of(new Plot("resume", "Resume", "memory (MB)", "ms", true, true, curves)),
-                List.of("Not measured: fetching the image from the artifacts, a cold page cache, going on "
+                List.of(
+                        "*Unpacked and restored*: `zstd -d | tar x` of what `tar | zstd -1 -T2` packed, then `criu restore`. It checks "
+                                + "nothing that it unpacks; ours is authenticated and compared with its digests.",
+                        "Not measured: fetching the image from the artifacts, a cold page cache, going on "
                         + "from an image that is a difference, other programs on the machine."));
     }
 
@@ -53,21 +59,23 @@ final class ResumeBenchmark implements Benchmark {
         StageId id = rig.holding(1, megabytes);
         try {
             List<List<Double>> times =
-                    List.of(new ArrayList<>(), new ArrayList<>(), new ArrayList<>(), new ArrayList<>());
+                    List.of(new ArrayList<>(), new ArrayList<>(), new ArrayList<>(), new ArrayList<>(), new ArrayList<>());
             for (int i = 0; i <= rig.runsFor(megabytes); i++) {
-                double[] now = new double[4];
+                double[] now = new double[5];
                 rig.engine.freeze(id, new FreezeRequest(DumpGuard.NONE, 0));
                 now[0] = BenchRig.millis(() -> require(Tier.FROZEN, rig.engine.resumeHere(id).orElseThrow().tier()));
                 Path archive = rig.archive("resume");
-                rig.engine.suspend(id, archive, rig.key);
+                rig.suspend(id, archive);
                 now[1] = BenchRig.millis(
                         () -> require(Tier.LOCAL_IMAGE, rig.engine.resumeHere(id).orElseThrow().tier()));
-                rig.engine.suspend(id, archive, rig.key);
+                rig.suspend(id, archive);
                 StageFolder.delete(rig.folder.resolve("home/stages/" + id + "/images"));
                 now[2] = BenchRig.millis(() -> require(Tier.ARCHIVE, rig.engine.resume(archive, rig.key).tier()));
-                now[3] = rig.rawDumpAndRestore(rig.hold(1, megabytes, rig.folder.resolve("raw-ready")))[1];
+                double[] raw = rig.rawDumpAndRestore(rig.hold(1, megabytes, rig.folder.resolve("raw-ready")), true);
+                now[3] = raw[1];
+                now[4] = raw[1] + raw[2];
                 if (i > 0) {
-                    for (int k = 0; k < 4; k++) {
+                    for (int k = 0; k < now.length; k++) {
                         times.get(k).add(now[k]);
                     }
                 }

@@ -358,6 +358,7 @@ class PreemptLiveTest {
         String last = out.toString().lines().reduce((first, second) -> second).orElse("");
         assertTrue(ok, out.toString());
         assertTrue(
-                last.matches("demo: ok preemptor_waited_ms=\\d+ suspended_ms=\\d+ resumed_ms=\\d+ work_lost=0"), last);
+                last.matches("demo: ok preemptor_waited_ms=\\d+ suspended_ms=\\d+ sealed_ms=\\d+ resumed_ms=\\d+ work_lost=0"),
+                last);
     }
 }

@@ -1,0 +1,47 @@
+package io.jenkins.plugins.preemptible.engine.criu;
+
+import io.jenkins.plugins.preemptible.engine.host.HostTool;
+import java.io.File;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * What a criu program says of its version, asked once for each program: that takes a start of criu, and every dump wants to
+ * know. Safe for any thread.
+ */
+final class CriuVersion {
+
+    private static final String UNKNOWN = "unknown";
+    private static final String LABEL = "Version:";
+    /** By program, its time of change and its size. */
+    private static final Map<List<Object>, String> KNOWN = new ConcurrentHashMap<>();
+
+    private CriuVersion() {}
+
+    /** Such as {@code 4.2.1}, or {@code unknown}. */
+    static String of(Path program) {
+        File file = program.toFile();
+        List<Object> key = List.of(program, file.lastModified(), file.length());
+        String known = KNOWN.get(key);
+        if (known == null) {
+            known = ask(program);
+            // One that did not answer may do so the next time.
+            if (!known.equals(UNKNOWN)) {
+                KNOWN.put(key, known);
+            }
+        }
+        return known;
+    }
+
+    private static String ask(Path program) {
+        return HostTool.run(10, List.of(program.toString(), "--version"))
+                .text()
+                .lines()
+                .filter(l -> l.startsWith(LABEL))
+                .map(l -> l.substring(LABEL.length()).trim())
+                .findFirst()
+                .orElse(UNKNOWN);
+    }
+}
