@@ -11,7 +11,7 @@ enum Fault {
     CONTROLLER_DISK_FULL("the controller's disk is full"),
     CLOCK_AHEAD("the controller's clock is set ahead by an hour, and back"),
     CLOCK_BACK("the controller's clock is set back by an hour, and ahead"),
-    CRIU_KILLED("the next criu that restores the stage is killed (SIGKILL)");
+    CRIU_KILLED("the next criu that dumps or restores the stage is killed (SIGKILL)");
 
     private final String words;
 

@@ -19,15 +19,14 @@ import java.util.Optional;
 import java.util.regex.Pattern;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
-import org.awaitility.core.ConditionTimeoutException;
 
 /**
  * One round: a stage on each agent counts, somebody more urgent wants its executor, and something goes wrong.
  *
  * <ol>
  *   <li>The stages count into a file of their workspace and on the console, from memory alone.
- *   <li>The fault comes a while after the moment that was drawn; a moment that does not come within two minutes is passed
- *       over, and the fault comes all the same.
+ *   <li>The fault comes a while after the moment that was drawn; a moment that does not come is passed over, and the fault comes all
+ *       the same.
  *   <li>Afterwards both stages have to count on, end with SUCCESS, have counted 1..N, and leave nothing on the host.
  * </ol>
  */
@@ -53,29 +52,31 @@ final class RoundRun {
     record Seen(String stateAtFault, boolean met, int lines, int repeatedLines, int missingLines) {}
 
     Seen run() throws Exception {
-        for (int i = 0; i < FaultRig.AGENTS.size(); i++) {
-            begin(i);
-        }
+        begin();
         Victim watched = victims.get(round.agent());
         if (round.moment() != Moment.RUNNING) {
             preempt();
         }
+        if (round.moment() == Moment.ENDED) {
+            goOnAndEnd();
+        }
         boolean met = awaitMoment(watched);
         Thread.sleep(round.delayMillis());
-        String state = rig.stage(watched.job, watched.number).map(RecordedStage::shownState).orElse("ended");
-        CriuKiller killer = new CriuKiller(watched.agent.folder());
+        String state = shownState(watched);
+        CriuKiller killer = new CriuKiller(watched.agent.folder(), () -> shownState(watched));
         fault(killer);
         if (round.moment() == Moment.RUNNING) {
             rig.awaitOnline();
             preempt();
         }
         rig.awaitOnline();
+        if (round.moment() != Moment.ENDED) {
+            goOnAndEnd();
+        }
         int lines = 0;
         int repeated = 0;
         int missing = 0;
         for (Victim victim : victims) {
-            goesOn(victim);
-            Files.createFile(victim.workspace.resolve("enough"));
             awaitSuccess(victim);
             List<Integer> counted = Files.readAllLines(victim.workspace.resolve("counted")).stream()
                     .map(Integer::valueOf)
@@ -91,37 +92,70 @@ final class RoundRun {
         for (Victim victim : victims) {
             nothingLeft(victim);
         }
-        return new Seen(state, met && (round.fault() != Fault.CRIU_KILLED || killer.hasKilled()), lines, repeated, missing);
+        boolean struck = round.fault() != Fault.CRIU_KILLED || killer.stateAtKill().isPresent();
+        return new Seen(killer.stateAtKill().orElse(state), met && struck, lines, repeated, missing);
     }
 
-    private void begin(int which) {
-        AgentProcess agent = rig.agents.get(which);
-        String job = FaultJobs.victim(round.form(which), agent.name);
-        int number = rig.schedule(job, "");
-        Path workspace = agent.folder().resolve("workspace").resolve(job);
-        await(job + " counts").atMost(BACK).until(() -> console(job, number).size() >= 3);
-        String id = rig.stage(job, number).orElseThrow().id();
-        victims.add(new Victim(job, number, agent, workspace, id));
+    private void begin() {
+        List<Integer> numbers = new ArrayList<>();
+        for (int i = 0; i < FaultRig.AGENTS.size(); i++) {
+            numbers.add(rig.schedule(job(i), ""));
+        }
+        for (int i = 0; i < FaultRig.AGENTS.size(); i++) {
+            String job = job(i);
+            int number = numbers.get(i);
+            AgentProcess agent = rig.agents.get(i);
+            await(job + " counts").atMost(BACK).until(() -> console(job, number).size() >= 3);
+            String id = rig.stage(job, number).orElseThrow().id();
+            victims.add(new Victim(job, number, agent, agent.folder().resolve("workspace").resolve(job), id));
+        }
+    }
+
+    private String job(int which) {
+        return FaultJobs.victim(round.form(which), FaultRig.AGENTS.get(which));
+    }
+
+    private String shownState(Victim victim) {
+        return rig.stage(victim.stageId).map(RecordedStage::shownState).orElse("none: it has ended");
+    }
+
+    private void goOnAndEnd() throws IOException {
+        for (Victim victim : victims) {
+            goesOn(victim);
+        }
+        for (Victim victim : victims) {
+            Files.createFile(victim.workspace.resolve("enough"));
+        }
     }
 
     private void preempt() {
         for (Victim victim : victims) {
             preemptors.put(
                     victim,
-                    rig.schedule(FaultJobs.preemptor(victim.agent.name), Integer.toString(round.preemptorSeconds())));
+                    rig.schedule(preemptor(victim), Integer.toString(round.preemptorSeconds())));
         }
     }
 
-    private boolean awaitMoment(Victim victim) {
-        try {
-            await().atMost(MOMENT).pollDelay(Duration.ZERO).pollInterval(Duration.ofMillis(2)).until(() -> rig.stage(
-                            victim.job, victim.number)
-                    .filter(stage -> stage.at(round.moment()))
-                    .isPresent());
-            return true;
-        } catch (ConditionTimeoutException x) {
-            return false;
+    private String preemptor(Victim victim) {
+        return FaultJobs.preemptor(victim.agent.name, round.preemptorSeconds());
+    }
+
+    private boolean awaitMoment(Victim victim) throws InterruptedException {
+        long until = System.nanoTime() + MOMENT.toNanos();
+        while (System.nanoTime() < until) {
+            Optional<RecordedStage> stage = rig.stage(victim.stageId);
+            if (stage.filter(s -> s.at(round.moment())).isPresent()) {
+                return true;
+            }
+            boolean isOver = round.moment() == Moment.ENDED
+                    ? stage.isEmpty()
+                    : stage.filter(s -> s.at(Moment.RESUMED)).isPresent();
+            if (isOver) {
+                return false;
+            }
+            Thread.sleep(1);
         }
+        return false;
     }
 
     private void fault(CriuKiller killer) throws Exception {
@@ -181,7 +215,7 @@ final class RoundRun {
     /** With an executor of its own again, and counting. */
     private void goesOn(Victim victim) throws IOException {
         await(victim.job + " #" + victim.number + " goes on").atMost(BACK).pollInterval(Duration.ofMillis(100)).until(() -> {
-            Optional<RecordedStage> stage = rig.stage(victim.job, victim.number);
+            Optional<RecordedStage> stage = rig.stage(victim.stageId);
             if (stage.isEmpty()) {
                 String result = rig.ask(FaultJobs::result, victim.job, victim.number);
                 assertEquals("running", result, victim.job + " #" + victim.number + " ended by itself");
@@ -194,8 +228,7 @@ final class RoundRun {
 
     /** The preemptor has had its turn. */
     private boolean preempted(Victim victim) {
-        String preemptor = FaultJobs.preemptor(victim.agent.name);
-        return !rig.ask(FaultJobs::result, preemptor, preemptors.get(victim)).equals("running");
+        return !rig.ask(FaultJobs::result, preemptor(victim), preemptors.get(victim)).equals("running");
     }
 
     private static int size(Victim victim) throws IOException {
@@ -237,6 +270,7 @@ final class RoundRun {
         await("nothing of " + victim + " is left").atMost(Duration.ofMinutes(2)).pollInterval(Duration.ofMillis(300)).untilAsserted(() -> {
             assertEquals(List.of(), HostProcesses.controlGroups(victim.stageId), "control groups");
             assertEquals(List.of(), HostProcesses.mentioning(victim.stageId), "processes");
+            assertEquals(List.of(), HostProcesses.mentioning(victim.workspace.toString()), "processes in the workspace");
             assertEquals(
                     List.of(),
                     Engine.open(victim.agent.folder().resolve("preemptible")).list().stream()
@@ -246,7 +280,7 @@ final class RoundRun {
             try (Stream<String> mounts = Files.lines(Path.of("/proc/self/mountinfo"))) {
                 assertEquals(List.of(), mounts.filter(line -> line.contains(victim.stageId)).toList(), "mounts");
             }
-            assertTrue(rig.stage(victim.job, victim.number).isEmpty(), "the controller's record");
+            assertTrue(rig.stage(victim.stageId).isEmpty(), "the controller's record");
             assertEquals("[]", rig.ask(FaultJobs::artifacts, victim.job, victim.number), "artifacts");
         });
     }
