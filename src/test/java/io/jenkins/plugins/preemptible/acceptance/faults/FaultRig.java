@@ -41,7 +41,7 @@ final class FaultRig implements AutoCloseable {
         jenkins.javaOptions(
                 "-Xmx768m", "-XX:+UseSerialGC",
                 // For a short start.
-                "-XX:TieredStopAtLevel=1", "-XX:-BytecodeVerificationRemote",
+                "-XX:TieredStopAtLevel=1",
                 // A cut may last longer than the five minutes that Pipeline waits for an agent.
                 "-Dorg.jenkinsci.plugins.workflow.support.pickles.ExecutorPickle.timeoutForNodeMillis="
                         + TimeUnit.MINUTES.toMillis(20));
