@@ -10,6 +10,7 @@ import hudson.model.StringParameterValue;
 import hudson.slaves.DumbSlave;
 import hudson.slaves.JNLPLauncher;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
+import java.util.ArrayList;
 import java.util.List;
 import jenkins.advancedqueue.JobGroup;
 import jenkins.advancedqueue.PriorityConfiguration;
@@ -25,13 +26,16 @@ import org.jvnet.hudson.test.JenkinsRule;
 /** What runs inside of the controller's process. */
 final class FaultJobs {
 
-    private static final String COUNTER =
-            "rm -f enough counted; i=0; while [ ! -e enough ]; do i=$((i+1)); echo $i >> counted; echo count-$i; sleep 0.1; done";
+    private static String counter(boolean silent) {
+        return "i=0; while [ ! -e enough ]; do i=$((i+1)); echo $i >> counted; "
+                + (silent ? "" : "echo count-$i; ") + "sleep 0.1; done";
+    }
 
     private FaultJobs() {}
 
-    static String victim(String form, String agent) {
-        return "victim-" + form + "-" + agent;
+    /** @param silent prints nothing */
+    static String victim(String form, boolean silent, String agent) {
+        return (silent ? "silent-" : "victim-") + form + "-" + agent;
     }
 
     /** Two jobs, since the time that a build is expected to take decides whether an image is made. */
@@ -55,9 +59,11 @@ final class FaultJobs {
         node.setNumExecutors(1);
         node.setMode(Node.Mode.EXCLUSIVE);
         jenkins.addNode(node);
-        String shell = "sh '''set +x\n" + COUNTER + "\n'''";
-        make(victim("own", agent), 5, "preemptible(label: '" + agent + "') { " + shell + " }");
-        make(victim("nested", agent), 5, "node('" + agent + "') { preemptible { " + shell + " } }");
+        for (boolean silent : new boolean[] {false, true}) {
+            String shell = "sh '''set +x\n" + counter(silent) + "\n'''";
+            make(victim("own", silent, agent), 5, "preemptible(label: '" + agent + "') { " + shell + " }");
+            make(victim("nested", silent, agent), 5, "node('" + agent + "') { preemptible { " + shell + " } }");
+        }
         for (int seconds : new int[] {1, 30}) {
             WorkflowJob preemptor = make(
                     preemptor(agent, seconds), 1, "node('" + agent + "') { sh \"sleep ${params.SECONDS}\" }");
@@ -70,8 +76,10 @@ final class FaultJobs {
         group.setJobGroupStrategy(new AllJobsJobInclusionStrategy());
         group.setPriority(3);
         group.setUsePriorityStrategies(true);
-        group.setPriorityStrategies(List.of(new JobGroup.PriorityStrategyHolder(0, new JobPropertyStrategy())));
-        PriorityConfiguration.get().setJobGroups(new java.util.ArrayList<>(List.of(group)));
+        // A list that is read again from its file.
+        group.setPriorityStrategies(
+                new ArrayList<>(List.of(new JobGroup.PriorityStrategyHolder(0, new JobPropertyStrategy()))));
+        PriorityConfiguration.get().setJobGroups(new ArrayList<>(List.of(group)));
         PriorityConfiguration.get().save();
     }
 

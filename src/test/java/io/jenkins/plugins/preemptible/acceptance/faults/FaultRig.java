@@ -104,7 +104,7 @@ final class FaultRig implements AutoCloseable {
 
     void awaitOnline() {
         for (String agent : AGENTS) {
-            await(agent + " is online").atMost(START).pollInterval(Duration.ofMillis(300)).until(() -> ask(FaultJobs::online, agent));
+            await(agent + " is online").atMost(START).pollInterval(Duration.ofMillis(600)).until(() -> ask(FaultJobs::online, agent));
         }
     }
 

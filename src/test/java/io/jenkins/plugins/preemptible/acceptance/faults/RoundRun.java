@@ -85,7 +85,9 @@ final class RoundRun {
             List<Integer> console = console(victim);
             lines += console.size();
             repeated += console.size() - (int) console.stream().distinct().count();
-            missing += counted.get(counted.size() - 1) - (int) console.stream().distinct().count();
+            if (!console.isEmpty()) {
+                missing += counted.get(counted.size() - 1) - (int) console.stream().distinct().count();
+            }
         }
         killer.stop();
         await("preemptors end").atMost(BACK).pollInterval(Duration.ofMillis(500)).until(rig::quiet);
@@ -96,23 +98,34 @@ final class RoundRun {
         return new Seen(killer.stateAtKill().orElse(state), met && struck, lines, repeated, missing);
     }
 
-    private void begin() {
+    private void begin() throws IOException {
         List<Integer> numbers = new ArrayList<>();
         for (int i = 0; i < FaultRig.AGENTS.size(); i++) {
+            // Of an earlier round.
+            Files.deleteIfExists(workspace(i).resolve("counted"));
+            Files.deleteIfExists(workspace(i).resolve("enough"));
             numbers.add(rig.schedule(job(i), ""));
         }
         for (int i = 0; i < FaultRig.AGENTS.size(); i++) {
             String job = job(i);
             int number = numbers.get(i);
             AgentProcess agent = rig.agents.get(i);
-            await(job + " counts").atMost(BACK).until(() -> console(job, number).size() >= 3);
+            await(job + " runs").atMost(BACK).until(() -> rig.stage(job, number).isPresent());
             String id = rig.stage(job, number).orElseThrow().id();
-            victims.add(new Victim(job, number, agent, agent.folder().resolve("workspace").resolve(job), id));
+            Victim victim = new Victim(job, number, agent, workspace(i), id);
+            victims.add(victim);
+            await(job + " counts").atMost(BACK).until(() -> size(victim) >= 3);
         }
     }
 
     private String job(int which) {
-        return FaultJobs.victim(round.form(which), FaultRig.AGENTS.get(which));
+        // Pipeline itself fails an sh step whose output it cannot write.
+        return FaultJobs.victim(
+                round.form(which), round.fault() == Fault.CONTROLLER_DISK_FULL, FaultRig.AGENTS.get(which));
+    }
+
+    private Path workspace(int which) {
+        return rig.agents.get(which).folder().resolve("workspace").resolve(job(which));
     }
 
     private String shownState(Victim victim) {
@@ -214,7 +227,7 @@ final class RoundRun {
 
     /** With an executor of its own again, and counting. */
     private void goesOn(Victim victim) throws IOException {
-        await(victim.job + " #" + victim.number + " goes on").atMost(BACK).pollInterval(Duration.ofMillis(100)).until(() -> {
+        await(victim.job + " #" + victim.number + " goes on").atMost(BACK).pollInterval(Duration.ofMillis(400)).until(() -> {
             Optional<RecordedStage> stage = rig.stage(victim.stageId);
             if (stage.isEmpty()) {
                 String result = rig.ask(FaultJobs::result, victim.job, victim.number);
@@ -232,11 +245,12 @@ final class RoundRun {
     }
 
     private static int size(Victim victim) throws IOException {
-        return Files.readAllLines(victim.workspace.resolve("counted")).size();
+        Path counted = victim.workspace.resolve("counted");
+        return Files.exists(counted) ? Files.readAllLines(counted).size() : 0;
     }
 
     private void awaitSuccess(Victim victim) {
-        await(victim.job + " #" + victim.number + " ends").atMost(BACK).pollInterval(Duration.ofMillis(200)).until(() ->
+        await(victim.job + " #" + victim.number + " ends").atMost(BACK).pollInterval(Duration.ofMillis(500)).until(() ->
                 !rig.ask(FaultJobs::result, victim.job, victim.number).equals("running"));
         assertEquals("SUCCESS", rig.ask(FaultJobs::result, victim.job, victim.number), victim.job + " #" + victim.number);
     }
@@ -267,7 +281,7 @@ final class RoundRun {
     }
 
     private void nothingLeft(Victim victim) throws IOException {
-        await("nothing of " + victim + " is left").atMost(Duration.ofMinutes(2)).pollInterval(Duration.ofMillis(300)).untilAsserted(() -> {
+        await("nothing of " + victim + " is left").atMost(Duration.ofMinutes(2)).pollInterval(Duration.ofMillis(500)).untilAsserted(() -> {
             assertEquals(List.of(), HostProcesses.controlGroups(victim.stageId), "control groups");
             assertEquals(List.of(), HostProcesses.mentioning(victim.stageId), "processes");
             assertEquals(List.of(), HostProcesses.mentioning(victim.workspace.toString()), "processes in the workspace");
