@@ -160,6 +160,13 @@ public final class Suspension {
             StageRecord now = StageRegistry.get().find(stage.id);
             if (now != null && now.state == StageState.SUSPENDING) {
                 LOGGER.log(Level.WARNING, x, () -> "cannot suspend " + stage);
+                if (x instanceof IOException) {
+                    // The connection was lost, or the agent did not answer: nothing is known against the stage.
+                    giveBack("Not suspended, since the agent could not be asked: " + x.getMessage()
+                                    + ". The stage keeps running, and is suspended later if that is still needed.",
+                            PASSING_RETRY_MILLIS);
+                    return false;
+                }
                 giveBack("Not suspended: " + x + ". The stage runs on; the controller's log has more.",
                         REFUSED_RETRY_MILLIS);
                 return false;

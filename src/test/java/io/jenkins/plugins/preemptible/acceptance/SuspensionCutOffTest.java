@@ -37,7 +37,7 @@ class SuspensionCutOffTest extends Restarts {
             high.scheduleBuild2(0);
             Rig.awaitState(StageState.SUSPENDING);
             j.jenkins.getComputer("worker").getChannel().close();
-            Rig.awaitLog(victim, "Not suspended: ");
+            Rig.awaitLog(victim, "Not suspended, since the agent could not be asked");
             HostTool.run(10, List.of("kill", "-KILL", agent));
             agents.stop("worker");
             agents.start(j, Rig.inbound("worker"));
