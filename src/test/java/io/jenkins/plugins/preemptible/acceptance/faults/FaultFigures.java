@@ -37,7 +37,7 @@ final class FaultFigures {
 
     FaultFigures(long seed) {
         this.seed = seed;
-        HostTool.Answer described = HostTool.run(10, List.of("git", "describe", "--always", "--dirty"));
+        HostTool.Answer described = HostTool.run(10, List.of("git", "rev-parse", "--short", "HEAD"));
         commit = described.ok() ? described.text().strip() : "unknown";
     }
 
