@@ -24,12 +24,11 @@ enum Fault {
         return words;
     }
 
-    boolean changesClock() {
-        return this == CLOCK_AHEAD || this == CLOCK_BACK;
+    boolean killsController() {
+        return this == CONTROLLER_KILLED || this == BOTH_KILLED;
     }
 
-    /** Lines of a build's log may be missing: the disk that they are written to is full. They never repeat. */
-    boolean losesOutput() {
-        return this == AGENT_DISK_FULL || this == CONTROLLER_DISK_FULL;
+    boolean changesClock() {
+        return this == CLOCK_AHEAD || this == CLOCK_BACK;
     }
 }

@@ -28,7 +28,7 @@ final class FaultFigures {
 
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final Path ROUNDS = Path.of("docs", "reliability-rounds.jsonl");
-    private static final Path PAGE = Path.of("docs", "reliability.md");
+    static final Path PAGE = Path.of("docs", "reliability.md");
     private static final String BEGIN = "<!-- figures -->";
     private static final String END = "<!-- end of figures -->";
 
@@ -54,7 +54,8 @@ final class FaultFigures {
             String commit, long seed, int round, long ended, long millis, String fault, String moment, String state,
             boolean met, int lines, int repeated, int missing, String loss, String mended) {}
 
-    void add(FaultRound round, RoundRun.Seen seen, String loss, Duration took) throws IOException {
+    /** @param seen null for a lost round */
+    void add(FaultRound round, String state, RoundRun.Seen seen, String loss, Duration took) throws IOException {
         Line line = new Line(
                 commit,
                 seed,
@@ -63,7 +64,7 @@ final class FaultFigures {
                 took.toMillis(),
                 round.fault().name(),
                 round.moment().name(),
-                seen == null ? "" : seen.stateAtFault(),
+                state,
                 seen != null && seen.met(),
                 seen == null ? 0 : seen.lines(),
                 seen == null ? 0 : seen.repeatedLines(),
@@ -74,12 +75,12 @@ final class FaultFigures {
         Files.writeString(
                 ROUNDS, JSON.writeValueAsString(line) + "\n", StandardOpenOption.CREATE, StandardOpenOption.APPEND);
         if (Files.exists(PAGE)) {
-            write(read());
+            Files.writeString(PAGE, withFigures(Files.readString(PAGE), read()));
         }
     }
 
-    /** By the time they ended. */
-    private static List<Line> read() throws IOException {
+    /** All rounds that are kept, by the time they ended. */
+    static List<Line> read() throws IOException {
         List<Line> lines = new ArrayList<>();
         for (String text : Files.readAllLines(ROUNDS)) {
             lines.add(JSON.readValue(text, Line.class));
@@ -88,12 +89,12 @@ final class FaultFigures {
         return lines;
     }
 
-    private static void write(List<Line> rounds) throws IOException {
-        String page = Files.readString(PAGE);
+    /** The page with the figures of these rounds between its two comments; as it is when it has none. */
+    static String withFigures(String page, List<Line> rounds) {
         int begin = page.indexOf(BEGIN);
         int end = page.indexOf(END);
         if (begin < 0 || end < begin) {
-            return;
+            return page;
         }
         StringBuilder tables = new StringBuilder(BEGIN).append("\n\n");
         long lost = rounds.stream().filter(line -> line.loss != null).count();
@@ -119,12 +120,12 @@ final class FaultFigures {
         tables.append("\nOf ").append(console).append(" lines in build logs, ")
                 .append(rounds.stream().mapToInt(Line::repeated).sum()).append(" stood there twice and ")
                 .append(rounds.stream().mapToInt(Line::missing).sum()).append(" were missing.\n\n");
-        Files.writeString(PAGE, page.substring(0, begin) + tables + page.substring(end));
+        return page.substring(0, begin) + tables + page.substring(end);
     }
 
     private static void table(StringBuilder tables, String title, List<Line> rounds, Function<Line, String> key) {
         Map<String, Long> counts = new TreeMap<>();
-        rounds.forEach(line -> counts.merge(key.apply(line).isEmpty() ? "unknown" : key.apply(line), 1L, Long::sum));
+        rounds.forEach(line -> counts.merge(key.apply(line).isEmpty() ? "lost before the fault came, or not known" : key.apply(line), 1L, Long::sum));
         tables.append("\n| ").append(title).append(" | Rounds |\n| --- | --- |\n");
         counts.forEach((name, count) -> tables.append("| ").append(name).append(" | ").append(count).append(" |\n"));
     }

@@ -1,8 +1,10 @@
 package io.jenkins.plugins.preemptible.acceptance.faults;
 
+import hudson.model.Executor;
 import hudson.model.Node;
 import hudson.model.ParametersAction;
 import hudson.model.ParametersDefinitionProperty;
+import hudson.model.Queue;
 import hudson.model.Result;
 import hudson.model.Run;
 import hudson.model.StringParameterDefinition;
@@ -12,6 +14,8 @@ import hudson.slaves.JNLPLauncher;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
+import java.util.stream.Stream;
 import jenkins.advancedqueue.JobGroup;
 import jenkins.advancedqueue.PriorityConfiguration;
 import jenkins.advancedqueue.jobinclusion.strategy.AllJobsJobInclusionStrategy;
@@ -115,6 +119,30 @@ final class FaultJobs {
         }
         Result result = run.getResult();
         return run.isBuilding() || result == null ? "running" : result.toString();
+    }
+
+    /**
+     * Ends a build whose {@code node} step is neither in the queue nor on an executor. Jenkins saves its queue up to a minute
+     * late: what was queued shortly before a kill of the controller is not there afterwards, and its build waits for ever.
+     *
+     * @return whether it was such a build
+     */
+    static Boolean endForgotten(JenkinsRule j, String job, Integer number) {
+        WorkflowRun run = Jenkins.get().getItemByFullName(job, WorkflowJob.class).getBuildByNumber(number);
+        if (run == null || !run.isBuilding()) {
+            return false;
+        }
+        Stream<Queue.Task> queued = Stream.of(Jenkins.get().getQueue().getItems()).map(item -> item.task);
+        Stream<Queue.Task> running = Stream.of(Jenkins.get().getComputers())
+                .flatMap(computer -> computer.getExecutors().stream())
+                .map(Executor::getCurrentWorkUnit)
+                .filter(Objects::nonNull)
+                .map(unit -> unit.work.getOwnerTask());
+        boolean known = Stream.concat(queued, running).anyMatch(task -> task.getOwnerTask().getName().equals(job));
+        if (!known) {
+            run.doKill();
+        }
+        return !known;
     }
 
     static String artifacts(JenkinsRule j, String job, Integer number) {

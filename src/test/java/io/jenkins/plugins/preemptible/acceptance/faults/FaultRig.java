@@ -113,7 +113,8 @@ final class FaultRig implements AutoCloseable {
         return answered(() -> jenkins.runRemotely(step, argument));
     }
 
-    String ask(RealJenkinsFixture.StepWithReturnAndTwoArgs<String, String, Integer> step, String job, int number) {
+    <R extends java.io.Serializable> R ask(
+            RealJenkinsFixture.StepWithReturnAndTwoArgs<R, String, Integer> step, String job, int number) {
         return answered(() -> jenkins.runRemotely(step, job, number));
     }
 

@@ -24,6 +24,8 @@ record FaultRound(
                     Stream.of(Moment.SUSPENDING, Moment.SUSPENDING, Moment.FROZEN, Moment.RESUMING, Moment.RESUMING))
             .toList();
 
+    private static final List<Moment> BEFORE_CRIU = List.of(Moment.SUSPENDING, Moment.FROZEN, Moment.SEALED);
+
     /** The same for the same seed and number. */
     static FaultRound of(long seed, int number) {
         Random random = new Random(seed * 1_000_003 + number);
@@ -31,7 +33,8 @@ record FaultRound(
         Fault fault = Fault.values()[random.nextInt(Fault.values().length)];
         boolean cut = fault == Fault.NETWORK_CUT || fault == Fault.CONNECTION_CLOSED;
         boolean isLong = cut && random.nextInt(10) == 0;
-        Moment moment = MOMENTS.get(random.nextInt(MOMENTS.size()));
+        List<Moment> moments = fault == Fault.CRIU_KILLED ? BEFORE_CRIU : MOMENTS;
+        Moment moment = moments.get(random.nextInt(moments.size()));
         return new FaultRound(
                 number,
                 fault,
@@ -40,7 +43,7 @@ record FaultRound(
                 random.nextInt(2),
                 logarithmic(random, 1, moment.passesSoon() ? 100 : 3000) - 1,
                 isLong ? logarithmic(random, 20_000, 400_000) : logarithmic(random, 1000, 20_000),
-                (int) logarithmic(random, moment == Moment.SEALED ? 8 : 1, 30));
+                (int) logarithmic(random, moment == Moment.SEALED || fault == Fault.CRIU_KILLED ? 8 : 1, 30));
     }
 
     private static long logarithmic(Random random, long least, long most) {

@@ -44,11 +44,12 @@ class RandomFaultsTest {
                     rig = new FaultRig(Files.createDirectory(folder.resolve("rig-" + i)));
                 }
                 long began = System.nanoTime();
+                RoundRun run = new RoundRun(rig, round);
                 try {
-                    RoundRun.Seen seen = new RoundRun(rig, round).run();
-                    figures.add(round, seen, null, Duration.ofNanos(System.nanoTime() - began));
+                    RoundRun.Seen seen = run.run();
+                    figures.add(round, run.stateAtFault(), seen, null, Duration.ofNanos(System.nanoTime() - began));
                 } catch (Exception | AssertionError x) {
-                    figures.add(round, null, x.toString(), Duration.ofNanos(System.nanoTime() - began));
+                    figures.add(round, run.stateAtFault(), null, x.toString(), Duration.ofNanos(System.nanoTime() - began));
                     lost.add(round + ": " + x);
                     keepLogs(round);
                     close();

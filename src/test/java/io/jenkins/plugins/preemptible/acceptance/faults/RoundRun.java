@@ -40,6 +40,7 @@ final class RoundRun {
     private final FaultRound round;
     private final List<Victim> victims = new ArrayList<>();
     private final Map<Victim, Integer> preemptors = new HashMap<>();
+    private String state = "";
 
     private record Victim(String job, int number, AgentProcess agent, Path workspace, String stageId) {}
 
@@ -49,7 +50,12 @@ final class RoundRun {
     }
 
     /** What was seen. {@code repeatedLines} of the build's log: what Jenkins copied twice after a kill. */
-    record Seen(String stateAtFault, boolean met, int lines, int repeatedLines, int missingLines) {}
+    record Seen(boolean met, int lines, int repeatedLines, int missingLines) {}
+
+    /** The state of the watched stage when the fault came; empty before. */
+    String stateAtFault() {
+        return state;
+    }
 
     Seen run() throws Exception {
         begin();
@@ -62,7 +68,7 @@ final class RoundRun {
         }
         boolean met = awaitMoment(watched);
         Thread.sleep(round.delayMillis());
-        String state = shownState(watched);
+        state = shownState(watched);
         CriuKiller killer = new CriuKiller(watched.agent.folder(), () -> shownState(watched));
         fault(killer);
         if (round.moment() == Moment.RUNNING) {
@@ -95,7 +101,8 @@ final class RoundRun {
             nothingLeft(victim);
         }
         boolean struck = round.fault() != Fault.CRIU_KILLED || killer.stateAtKill().isPresent();
-        return new Seen(killer.stateAtKill().orElse(state), met && struck, lines, repeated, missing);
+        state = killer.stateAtKill().orElse(state);
+        return new Seen(met && struck, lines, repeated, missing);
     }
 
     private void begin() throws IOException {
@@ -142,11 +149,11 @@ final class RoundRun {
     }
 
     private void preempt() {
-        for (Victim victim : victims) {
-            preemptors.put(
-                    victim,
-                    rig.schedule(preemptor(victim), Integer.toString(round.preemptorSeconds())));
-        }
+        victims.forEach(this::preempt);
+    }
+
+    private void preempt(Victim victim) {
+        preemptors.put(victim, rig.schedule(preemptor(victim), Integer.toString(round.preemptorSeconds())));
     }
 
     private String preemptor(Victim victim) {
@@ -241,7 +248,13 @@ final class RoundRun {
 
     /** The preemptor has had its turn. */
     private boolean preempted(Victim victim) {
-        return !rig.ask(FaultJobs::result, preemptor(victim), preemptors.get(victim)).equals("running");
+        if (!rig.ask(FaultJobs::result, preemptor(victim), preemptors.get(victim)).equals("running")) {
+            return true;
+        }
+        if (round.fault().killsController() && rig.ask(FaultJobs::endForgotten, preemptor(victim), preemptors.get(victim))) {
+            preempt(victim);
+        }
+        return false;
     }
 
     private static int size(Victim victim) throws IOException {
