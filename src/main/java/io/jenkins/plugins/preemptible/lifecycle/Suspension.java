@@ -13,6 +13,7 @@ import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.Event;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.view.LoggedName;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
@@ -167,8 +168,9 @@ public final class Suspension {
                             PASSING_RETRY_MILLIS);
                     return false;
                 }
+                // A record that could not be saved says nothing against the stage either.
                 giveBack("Not suspended: " + x + ". The stage runs on; the controller's log has more.",
-                        REFUSED_RETRY_MILLIS);
+                        x instanceof UncheckedIOException ? PASSING_RETRY_MILLIS : REFUSED_RETRY_MILLIS);
                 return false;
             }
             throw x;

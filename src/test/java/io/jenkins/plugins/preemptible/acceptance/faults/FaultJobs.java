@@ -32,7 +32,7 @@ final class FaultJobs {
 
     private static String counter(boolean silent) {
         return "i=0; while [ ! -e enough ]; do i=$((i+1)); echo $i >> counted; "
-                + (silent ? "" : "echo count-$i; ") + "sleep 0.1; done";
+                + (silent ? "" : "echo count-$i; ") + "sleep 0.3; done";
     }
 
     private FaultJobs() {}
