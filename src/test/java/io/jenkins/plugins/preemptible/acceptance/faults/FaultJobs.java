@@ -42,9 +42,14 @@ final class FaultJobs {
         return (silent ? "silent-" : "victim-") + form + "-" + agent;
     }
 
-    /** Two jobs, since the time that a build is expected to take decides whether an image is made. */
-    static String preemptor(String agent, int seconds) {
-        return (seconds < 8 ? "preemptor-brief-" : "preemptor-") + agent;
+    /** Its builds are expected to be brief: the stage may stay in memory, without an image. */
+    static String preemptor(String agent) {
+        return "preemptor-" + agent;
+    }
+
+    /** One of which nobody knows how long its builds take: an image is made at once. */
+    static String unknownPreemptor(int round, String agent) {
+        return "preemptor-" + round + "-" + agent;
     }
 
     /** Agents of one executor, and their jobs. */
@@ -68,11 +73,6 @@ final class FaultJobs {
             make(victim("own", silent, agent), 5, "preemptible(label: '" + agent + "') { " + shell + " }");
             make(victim("nested", silent, agent), 5, "node('" + agent + "') { preemptible { " + shell + " } }");
         }
-        for (int seconds : new int[] {1, 30}) {
-            WorkflowJob preemptor = make(
-                    preemptor(agent, seconds), 1, "node('" + agent + "') { sh \"sleep ${params.SECONDS}\" }");
-            preemptor.addProperty(new ParametersDefinitionProperty(new StringParameterDefinition("SECONDS", "1")));
-        }
     }
 
     private static void usePriorities() {
@@ -85,6 +85,14 @@ final class FaultJobs {
                 new ArrayList<>(List.of(new JobGroup.PriorityStrategyHolder(0, new JobPropertyStrategy()))));
         PriorityConfiguration.get().setJobGroups(new ArrayList<>(List.of(group)));
         PriorityConfiguration.get().save();
+    }
+
+    /** Without effect when there is such a job. */
+    static void makePreemptor(JenkinsRule j, String job, String agent) throws Exception {
+        if (Jenkins.get().getItem(job) == null) {
+            WorkflowJob preemptor = make(job, 1, "node('" + agent + "') { sh \"sleep ${params.SECONDS}\" }");
+            preemptor.addProperty(new ParametersDefinitionProperty(new StringParameterDefinition("SECONDS", "1")));
+        }
     }
 
     private static WorkflowJob make(String name, int priority, String script) throws Exception {

@@ -122,6 +122,13 @@ final class FaultRig implements AutoCloseable {
         return answered(() -> jenkins.runRemotely(FaultJobs::quiet));
     }
 
+    void makePreemptor(String job, String agent) {
+        answered(() -> {
+            jenkins.runRemotely(FaultJobs::makePreemptor, job, agent);
+            return true;
+        });
+    }
+
     int schedule(String job, String seconds) {
         return answered(() -> jenkins.runRemotely(FaultJobs::schedule, job, seconds));
     }

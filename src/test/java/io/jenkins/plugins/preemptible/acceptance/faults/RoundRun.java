@@ -153,11 +153,15 @@ final class RoundRun {
     }
 
     private void preempt(Victim victim) {
+        rig.makePreemptor(preemptor(victim), victim.agent.name);
         preemptors.put(victim, rig.schedule(preemptor(victim), Integer.toString(round.preemptorSeconds())));
     }
 
     private String preemptor(Victim victim) {
-        return FaultJobs.preemptor(victim.agent.name, round.preemptorSeconds());
+        boolean needsImage = round.moment() == Moment.SEALED || round.fault() == Fault.CRIU_KILLED;
+        return needsImage
+                ? FaultJobs.unknownPreemptor(round.number(), victim.agent.name)
+                : FaultJobs.preemptor(victim.agent.name);
     }
 
     private boolean awaitMoment(Victim victim) throws InterruptedException {
