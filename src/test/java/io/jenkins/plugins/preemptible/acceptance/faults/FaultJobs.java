@@ -75,6 +75,10 @@ final class FaultJobs {
         }
     }
 
+    static void memoryFloor(JenkinsRule j, Integer megabytes) {
+        PreemptibleConfiguration.get().setMemoryFloorMegabytes(megabytes);
+    }
+
     private static void usePriorities() {
         JobGroup group = new JobGroup();
         group.setJobGroupStrategy(new AllJobsJobInclusionStrategy());

@@ -122,6 +122,14 @@ final class FaultRig implements AutoCloseable {
         return answered(() -> jenkins.runRemotely(FaultJobs::quiet));
     }
 
+    /** @param isShort whether the agents count as short of memory, from now on */
+    void memory(boolean isShort) {
+        answered(() -> {
+            jenkins.runRemotely(FaultJobs::memoryFloor, isShort ? 1_048_576 : 0);
+            return true;
+        });
+    }
+
     void makePreemptor(String job, String agent) {
         answered(() -> {
             jenkins.runRemotely(FaultJobs::makePreemptor, job, agent);

@@ -14,9 +14,12 @@ import java.util.stream.Stream;
  *     second, else 0 to 3000
  * @param lastsMillis how long the fault stays: 1 to 20 s, and of one network's fault in ten 20 to 400 s
  * @param preemptorSeconds 1 to 30, from 8 where an image has to be made before the moment
+ * @param imageFirst the agents count as short of memory: a stage keeps its executor until its image is safe. In one round of
+ *     four
  */
 record FaultRound(
-        int number, Fault fault, Moment moment, boolean[] nested, int agent, long delayMillis, long lastsMillis, int preemptorSeconds) {
+        int number, Fault fault, Moment moment, boolean[] nested, int agent, long delayMillis, long lastsMillis, int preemptorSeconds,
+        boolean imageFirst) {
 
     /** What passes within a second is drawn more often, since it is missed more often. */
     private static final List<Moment> MOMENTS = Stream.concat(
@@ -43,7 +46,8 @@ record FaultRound(
                 random.nextInt(2),
                 logarithmic(random, 1, moment.passesSoon() ? 100 : 3000) - 1,
                 isLong ? logarithmic(random, 20_000, 400_000) : logarithmic(random, 1000, 20_000),
-                (int) logarithmic(random, moment == Moment.SEALED || fault == Fault.CRIU_KILLED ? 8 : 1, 30));
+                (int) logarithmic(random, moment == Moment.SEALED || fault == Fault.CRIU_KILLED ? 8 : 1, 30),
+                random.nextInt(4) == 0);
     }
 
     private static long logarithmic(Random random, long least, long most) {
@@ -54,7 +58,7 @@ record FaultRound(
     public String toString() {
         return "round " + number + ": " + fault + " for " + lastsMillis + " ms, " + delayMillis + " ms after " + moment + " on "
                 + FaultRig.AGENTS.get(agent) + ", forms " + form(0) + " and " + form(1) + ", preemptors of "
-                + preemptorSeconds + " s";
+                + preemptorSeconds + " s" + (imageFirst ? ", image first" : "");
     }
 
     String form(int which) {

@@ -4,10 +4,7 @@ import static org.awaitility.Awaitility.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.jenkins.plugins.preemptible.acceptance.HostProcesses;
-import io.jenkins.plugins.preemptible.engine.Engine;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -16,9 +13,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.regex.Pattern;
 import java.util.stream.IntStream;
-import java.util.stream.Stream;
 
 /**
  * One round: a stage on each agent counts, somebody more urgent wants its executor, and something goes wrong.
@@ -34,15 +29,12 @@ final class RoundRun {
 
     private static final Duration BACK = Duration.ofMinutes(12);
     private static final Duration MOMENT = Duration.ofMinutes(2);
-    private static final Pattern COUNT = Pattern.compile("^(?:\\[\\w+] )?count-(\\d+)$", Pattern.MULTILINE);
 
     private final FaultRig rig;
     private final FaultRound round;
-    private final List<Victim> victims = new ArrayList<>();
-    private final Map<Victim, Integer> preemptors = new HashMap<>();
+    private final List<CountingStage> victims = new ArrayList<>();
+    private final Map<CountingStage, Integer> preemptors = new HashMap<>();
     private String state = "";
-
-    private record Victim(String job, int number, AgentProcess agent, Path workspace, String stageId) {}
 
     RoundRun(FaultRig rig, FaultRound round) {
         this.rig = rig;
@@ -58,8 +50,9 @@ final class RoundRun {
     }
 
     Seen run() throws Exception {
+        rig.memory(round.imageFirst());
         begin();
-        Victim watched = victims.get(round.agent());
+        CountingStage watched = victims.get(round.agent());
         if (round.moment() != Moment.RUNNING) {
             preempt();
         }
@@ -69,7 +62,7 @@ final class RoundRun {
         boolean met = awaitMoment(watched);
         Thread.sleep(round.delayMillis());
         state = shownState(watched);
-        CriuKiller killer = new CriuKiller(watched.agent.folder(), () -> shownState(watched));
+        CriuKiller killer = new CriuKiller(watched.agent().folder(), () -> shownState(watched));
         fault(killer);
         if (round.moment() == Moment.RUNNING) {
             rig.awaitOnline();
@@ -82,13 +75,11 @@ final class RoundRun {
         int lines = 0;
         int repeated = 0;
         int missing = 0;
-        for (Victim victim : victims) {
+        for (CountingStage victim : victims) {
             awaitSuccess(victim);
-            List<Integer> counted = Files.readAllLines(victim.workspace.resolve("counted")).stream()
-                    .map(Integer::valueOf)
-                    .toList();
+            List<Integer> counted = victim.counted();
             requireIncreasing(victim, counted);
-            List<Integer> console = console(victim);
+            List<Integer> console = victim.console();
             lines += console.size();
             repeated += console.size() - (int) console.stream().distinct().count();
             if (!console.isEmpty()) {
@@ -97,8 +88,8 @@ final class RoundRun {
         }
         killer.stop();
         await("preemptors end").atMost(BACK).pollInterval(Duration.ofMillis(500)).until(rig::quiet);
-        for (Victim victim : victims) {
-            nothingLeft(victim);
+        for (CountingStage victim : victims) {
+            victim.awaitNothingLeft();
         }
         boolean struck = round.fault() != Fault.CRIU_KILLED || killer.stateAtKill().isPresent();
         state = killer.stateAtKill().orElse(state);
@@ -119,9 +110,9 @@ final class RoundRun {
             AgentProcess agent = rig.agents.get(i);
             await(job + " runs").atMost(BACK).until(() -> rig.stage(job, number).isPresent());
             String id = rig.stage(job, number).orElseThrow().id();
-            Victim victim = new Victim(job, number, agent, workspace(i), id);
+            CountingStage victim = new CountingStage(rig, job, number, agent, workspace(i), id);
             victims.add(victim);
-            await(job + " counts").atMost(BACK).until(() -> size(victim) >= 3);
+            await(job + " counts").atMost(BACK).until(() -> victim.counted().size() >= 3);
         }
     }
 
@@ -135,16 +126,17 @@ final class RoundRun {
         return rig.agents.get(which).folder().resolve("workspace").resolve(job(which));
     }
 
-    private String shownState(Victim victim) {
-        return rig.stage(victim.stageId).map(RecordedStage::shownState).orElse("none: it has ended");
+    private String shownState(CountingStage victim) {
+        String shown = rig.stage(victim.stageId()).map(RecordedStage::shownState).orElse("none: it has ended");
+        return shown.equals("SUSPENDING") && round.imageFirst() ? shown + ", image first" : shown;
     }
 
     private void goOnAndEnd() throws IOException {
-        for (Victim victim : victims) {
+        for (CountingStage victim : victims) {
             goesOn(victim);
         }
-        for (Victim victim : victims) {
-            Files.createFile(victim.workspace.resolve("enough"));
+        for (CountingStage victim : victims) {
+            Files.createFile(victim.workspace().resolve("enough"));
         }
     }
 
@@ -152,22 +144,22 @@ final class RoundRun {
         victims.forEach(this::preempt);
     }
 
-    private void preempt(Victim victim) {
-        rig.makePreemptor(preemptor(victim), victim.agent.name);
+    private void preempt(CountingStage victim) {
+        rig.makePreemptor(preemptor(victim), victim.agent().name);
         preemptors.put(victim, rig.schedule(preemptor(victim), Integer.toString(round.preemptorSeconds())));
     }
 
-    private String preemptor(Victim victim) {
+    private String preemptor(CountingStage victim) {
         boolean needsImage = round.moment() == Moment.SEALED || round.fault() == Fault.CRIU_KILLED;
         return needsImage
-                ? FaultJobs.unknownPreemptor(round.number(), victim.agent.name)
-                : FaultJobs.preemptor(victim.agent.name);
+                ? FaultJobs.unknownPreemptor(round.number(), victim.agent().name)
+                : FaultJobs.preemptor(victim.agent().name);
     }
 
-    private boolean awaitMoment(Victim victim) throws InterruptedException {
+    private boolean awaitMoment(CountingStage victim) throws InterruptedException {
         long until = System.nanoTime() + MOMENT.toNanos();
         while (System.nanoTime() < until) {
-            Optional<RecordedStage> stage = rig.stage(victim.stageId);
+            Optional<RecordedStage> stage = rig.stage(victim.stageId());
             if (stage.filter(s -> s.at(round.moment())).isPresent()) {
                 return true;
             }
@@ -237,21 +229,21 @@ final class RoundRun {
     }
 
     /** With an executor of its own again, and counting. */
-    private void goesOn(Victim victim) throws IOException {
-        await(victim.job + " #" + victim.number + " goes on").atMost(BACK).pollInterval(Duration.ofMillis(400)).until(() -> {
-            Optional<RecordedStage> stage = rig.stage(victim.stageId);
+    private void goesOn(CountingStage victim) throws IOException {
+        await(victim.job() + " #" + victim.number() + " goes on").atMost(BACK).pollInterval(Duration.ofMillis(400)).until(() -> {
+            Optional<RecordedStage> stage = rig.stage(victim.stageId());
             if (stage.isEmpty()) {
-                String result = rig.ask(FaultJobs::result, victim.job, victim.number);
-                assertEquals("running", result, victim.job + " #" + victim.number + " ended by itself");
+                String result = rig.ask(FaultJobs::result, victim.job(), victim.number());
+                assertEquals("running", result, victim.job() + " #" + victim.number() + " ended by itself");
             }
             return stage.filter(s -> s.at(Moment.RUNNING)).isPresent() && preempted(victim);
         });
-        int before = size(victim);
-        await(victim.job + " #" + victim.number + " counts on").atMost(BACK).until(() -> size(victim) > before);
+        int before = victim.counted().size();
+        await(victim.job() + " #" + victim.number() + " counts on").atMost(BACK).until(() -> victim.counted().size() > before);
     }
 
     /** The preemptor has had its turn. */
-    private boolean preempted(Victim victim) {
+    private boolean preempted(CountingStage victim) {
         if (!rig.ask(FaultJobs::result, preemptor(victim), preemptors.get(victim)).equals("running")) {
             return true;
         }
@@ -261,18 +253,13 @@ final class RoundRun {
         return false;
     }
 
-    private static int size(Victim victim) throws IOException {
-        Path counted = victim.workspace.resolve("counted");
-        return Files.exists(counted) ? Files.readAllLines(counted).size() : 0;
+    private void awaitSuccess(CountingStage victim) {
+        await(victim.job() + " #" + victim.number() + " ends").atMost(BACK).pollInterval(Duration.ofMillis(500)).until(() ->
+                !rig.ask(FaultJobs::result, victim.job(), victim.number()).equals("running"));
+        assertEquals("SUCCESS", rig.ask(FaultJobs::result, victim.job(), victim.number()), victim.job() + " #" + victim.number());
     }
 
-    private void awaitSuccess(Victim victim) {
-        await(victim.job + " #" + victim.number + " ends").atMost(BACK).pollInterval(Duration.ofMillis(500)).until(() ->
-                !rig.ask(FaultJobs::result, victim.job, victim.number).equals("running"));
-        assertEquals("SUCCESS", rig.ask(FaultJobs::result, victim.job, victim.number), victim.job + " #" + victim.number);
-    }
-
-    private void requireIncreasing(Victim victim, List<Integer> counted) {
+    private void requireIncreasing(CountingStage victim, List<Integer> counted) {
         if (round.fault() == Fault.AGENT_DISK_FULL) {
             for (int i = 1; i < counted.size(); i++) {
                 assertTrue(counted.get(i) > counted.get(i - 1), victim + " counted anew: " + counted.subList(i - 1, i + 1));
@@ -280,39 +267,5 @@ final class RoundRun {
         } else {
             assertEquals(IntStream.rangeClosed(1, counted.size()).boxed().toList(), counted, victim::toString);
         }
-    }
-
-    private List<Integer> console(Victim victim) throws IOException {
-        return console(victim.job, victim.number);
-    }
-
-    private List<Integer> console(String job, int number) throws IOException {
-        Path log = rig.jenkinsHome().resolve("jobs").resolve(job).resolve("builds").resolve(Integer.toString(number)).resolve("log");
-        if (!Files.exists(log)) {
-            return List.of();
-        }
-        return COUNT.matcher(Files.readString(log, StandardCharsets.UTF_8))
-                .results()
-                .map(line -> Integer.valueOf(line.group(1)))
-                .toList();
-    }
-
-    private void nothingLeft(Victim victim) throws IOException {
-        await("nothing of " + victim + " is left").atMost(Duration.ofMinutes(2)).pollInterval(Duration.ofMillis(500)).untilAsserted(() -> {
-            assertEquals(List.of(), HostProcesses.controlGroups(victim.stageId), "control groups");
-            assertEquals(List.of(), HostProcesses.mentioning(victim.stageId), "processes");
-            assertEquals(List.of(), HostProcesses.mentioning(victim.workspace.toString()), "processes in the workspace");
-            assertEquals(
-                    List.of(),
-                    Engine.open(victim.agent.folder().resolve("preemptible")).list().stream()
-                            .filter(id -> id.toString().contains(victim.stageId))
-                            .toList(),
-                    "the engine's stages");
-            try (Stream<String> mounts = Files.lines(Path.of("/proc/self/mountinfo"))) {
-                assertEquals(List.of(), mounts.filter(line -> line.contains(victim.stageId)).toList(), "mounts");
-            }
-            assertTrue(rig.stage(victim.stageId).isEmpty(), "the controller's record");
-            assertEquals("[]", rig.ask(FaultJobs::artifacts, victim.job, victim.number), "artifacts");
-        });
     }
 }
