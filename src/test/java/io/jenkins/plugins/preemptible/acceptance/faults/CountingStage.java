@@ -39,7 +39,11 @@ record CountingStage(FaultRig rig, String job, int number, AgentProcess agent, P
 
     void awaitNothingLeft() {
         await("nothing of " + this + " is left").atMost(Duration.ofMinutes(2)).pollInterval(Duration.ofMillis(500)).untilAsserted(() -> {
-            assertEquals(List.of(), HostProcesses.controlGroups(stageId), "control groups");
+            // CRIU's own tests, where they run beside, copy all groups of the host there.
+            List<String> groups = HostProcesses.controlGroups(stageId).stream()
+                    .filter(group -> !group.contains("/newroot/"))
+                    .toList();
+            assertEquals(List.of(), groups, "control groups");
             assertEquals(List.of(), HostProcesses.mentioning(stageId), "processes");
             assertEquals(List.of(), HostProcesses.mentioning(workspace.toString()), "processes in the workspace");
             assertEquals(

@@ -105,9 +105,9 @@ final class FaultFigures {
         tables.append(rounds.size()).append(" rounds with two stages each: ").append(lost).append(" lost, 0 of the last ")
                 .append(rounds.size() - last).append(".\n");
         if (lost > 0) {
-            table(tables, "Lost before this was changed",
+            table(tables, "Why rounds were lost, and what was changed since",
                     rounds.stream().filter(line -> line.loss != null).toList(),
-                    line -> line.mended == null ? "nothing yet" : line.mended);
+                    line -> line.mended == null ? "not known, nothing yet" : line.mended);
         }
         tables.append("\n| Fault | Rounds | Lost |\n| --- | --- | --- |\n");
         for (Fault fault : Fault.values()) {

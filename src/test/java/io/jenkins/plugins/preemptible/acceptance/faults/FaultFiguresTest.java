@@ -38,7 +38,7 @@ class FaultFiguresTest {
         assertTrue(page.endsWith("<!-- end of figures -->\nafter\n"), page);
         assertTrue(page.contains("4 rounds with two stages each: 2 lost, 0 of the last 1."), page);
         assertTrue(page.contains("| Mend it | 1 |"), page);
-        assertTrue(page.contains("| nothing yet | 1 |"), page);
+        assertTrue(page.contains("| not known, nothing yet | 1 |"), page);
         assertTrue(page.contains("| " + Fault.NETWORK_CUT.words() + " | 4 | 2 |"), page);
         assertTrue(page.contains("| SUSPENDING | 4 |"), page);
         assertTrue(page.contains("Of 40 lines in build logs, 8 stood there twice and 4 were missing."), page);
