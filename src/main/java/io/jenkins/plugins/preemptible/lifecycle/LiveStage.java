@@ -10,6 +10,7 @@ import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.ReentrantLock;
@@ -48,7 +49,8 @@ public final class LiveStage {
     /** The ordinary kills that were asked for while no process of the stage could take them; see {@link AbortedStage}. */
     private final Queue<StageThreads.Work> pendingKills = new ConcurrentLinkedQueue<>();
     /** A suspension failed or came at the wrong moment: not tried again before, in milliseconds since 1970. */
-    private volatile long retryAfterMillis;
+    /** Of {@link System#nanoTime}, which a change of the system clock leaves alone; null for no such moment. */
+    private volatile Long retryAfterNanos;
     /** Held by whoever makes the image of a stage whose executor is gone; see {@link Sealing}. */
     private final AtomicBoolean sealing = new AtomicBoolean();
     private volatile boolean sealingFailed;
@@ -171,12 +173,15 @@ public final class LiveStage {
         }
     }
 
+    /** By the system clock as it is now; 0 when nothing has to be waited for. */
     public long retryAfterMillis() {
-        return retryAfterMillis;
+        Long after = retryAfterNanos;
+        long left = after == null ? 0 : TimeUnit.NANOSECONDS.toMillis(after - System.nanoTime());
+        return left <= 0 ? 0 : System.currentTimeMillis() + left;
     }
 
     void retryAfter(long millis) {
-        retryAfterMillis = millis == 0 ? 0 : System.currentTimeMillis() + millis;
+        retryAfterNanos = millis == 0 ? null : Long.valueOf(System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis));
     }
 
     /** Somebody wants it suspended now: an earlier failure is no reason any more to wait with the next attempt. */

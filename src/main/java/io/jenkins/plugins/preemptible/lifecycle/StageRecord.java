@@ -14,6 +14,7 @@ import io.jenkins.plugins.preemptible.view.LoggedName;
 import io.jenkins.plugins.preemptible.view.ShownName;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import org.jenkinsci.plugins.workflow.steps.StepContext;
 
 /**
@@ -38,6 +39,9 @@ public final class StageRecord implements Cloneable {
 
     /** The environment variable by which the processes of an own-executor stage are known. */
     public static final String COOKIE = "JENKINS_NODE_COOKIE";
+
+    /** No failed restore is tried again later than this. */
+    private static final long LONGEST_PAUSE_MILLIS = TimeUnit.MINUTES.toMillis(15);
 
     String id;
     Form form;
@@ -505,8 +509,14 @@ public final class StageRecord implements Cloneable {
         return frozen || imageKey == null ? null : StageImages.path(id);
     }
 
+    /**
+     * Not resumed before this moment, by the system clock; {@code Long.MAX_VALUE} when somebody has to decide. In the past
+     * for one that is further away than any pause: the clock has been set back since.
+     */
     public long retryAfterMillis() {
-        return retryAfterMillis;
+        boolean clockWasSetBack = retryAfterMillis != Long.MAX_VALUE
+                && retryAfterMillis - System.currentTimeMillis() > LONGEST_PAUSE_MILLIS;
+        return clockWasSetBack ? 0 : retryAfterMillis;
     }
 
     /** Why it cannot be suspended at this moment, and not by waiting either, in words; null when it can. */

@@ -17,6 +17,7 @@ import io.jenkins.plugins.preemptible.event.StageSealed;
 import io.jenkins.plugins.preemptible.event.StageSuspended;
 import io.jenkins.plugins.preemptible.view.LoggedName;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
@@ -184,8 +185,16 @@ public final class Suspension {
             StageRecord now = StageRegistry.get().find(stage.id);
             if (now != null && now.state == StageState.SUSPENDING) {
                 LOGGER.log(Level.WARNING, x, () -> "cannot suspend " + stage);
+                if (x instanceof IOException) {
+                    // The connection was lost, or the agent did not answer: nothing is known against the stage.
+                    giveBack("Not suspended, since the agent could not be asked: " + x.getMessage()
+                                    + ". The stage keeps running, and is suspended later if that is still needed.",
+                            PASSING_RETRY_MILLIS);
+                    return false;
+                }
+                // A record that could not be saved says nothing against the stage either.
                 giveBack("Not suspended: " + x + ". The stage runs on; the controller's log has more.",
-                        REFUSED_RETRY_MILLIS);
+                        x instanceof UncheckedIOException ? PASSING_RETRY_MILLIS : REFUSED_RETRY_MILLIS);
                 return false;
             }
             throw x;

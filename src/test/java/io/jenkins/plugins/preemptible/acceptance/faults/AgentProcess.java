@@ -1,5 +1,7 @@
 package io.jenkins.plugins.preemptible.acceptance.faults;
 
+import io.jenkins.plugins.preemptible.engine.Engine;
+import io.jenkins.plugins.preemptible.engine.stage.StageStatus;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
@@ -51,12 +53,19 @@ final class AgentProcess implements AutoCloseable {
         process.destroyForcibly().waitFor(30, TimeUnit.SECONDS);
     }
 
+    /** A stage that a lost round left behind is ended too. */
     @Override
     public void close() throws IOException, InterruptedException {
         if (process != null) {
             kill();
         }
         link.close();
+        for (String home : List.of("preemptible", "preemptible/rehearsal")) {
+            Engine engine = Engine.open(folder().resolve(home));
+            for (StageStatus left : engine.list()) {
+                engine.kill(left.id());
+            }
+        }
         disk.close();
     }
 }

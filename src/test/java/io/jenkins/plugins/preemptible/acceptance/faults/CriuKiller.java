@@ -3,16 +3,21 @@ package io.jenkins.plugins.preemptible.acceptance.faults;
 import io.jenkins.plugins.preemptible.acceptance.HostProcesses;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.Optional;
+import java.util.function.Supplier;
 
-/** Kills the first criu that restores something of one agent's. */
+/** Kills the first criu that dumps or restores something of one agent's. */
 final class CriuKiller {
 
     private final Path agent;
-    private volatile boolean killed;
+    private final Supplier<String> state;
+    private volatile String stateAtKill;
     private volatile Thread thread;
 
-    CriuKiller(Path agent) {
+    /** @param state asked just before the kill */
+    CriuKiller(Path agent, Supplier<String> state) {
         this.agent = agent;
+        this.state = state;
     }
 
     void start() {
@@ -29,20 +34,24 @@ final class CriuKiller {
         }
     }
 
-    boolean hasKilled() {
-        return killed;
+    /** Empty as long as none was killed. */
+    Optional<String> stateAtKill() {
+        return Optional.ofNullable(stateAtKill);
     }
 
     private void watch() {
-        while (!killed && !Thread.currentThread().isInterrupted()) {
+        while (stateAtKill == null && !Thread.currentThread().isInterrupted()) {
             try {
                 for (String process : HostProcesses.mentioning(agent.toString())) {
-                    if (process.contains("criu") && process.contains(" restore ")) {
+                    if (process.contains("criu") && (process.contains(" restore ") || process.contains(" dump "))) {
                         long pid = Long.parseLong(process.substring(0, process.indexOf(' ')));
-                        killed = ProcessHandle.of(pid).map(ProcessHandle::destroyForcibly).orElse(false);
+                        String now = state.get();
+                        if (ProcessHandle.of(pid).map(ProcessHandle::destroyForcibly).orElse(false)) {
+                            stateAtKill = now;
+                        }
                     }
                 }
-                Thread.sleep(1);
+                Thread.sleep(5);
             } catch (IOException | InterruptedException x) {
                 return;
             }

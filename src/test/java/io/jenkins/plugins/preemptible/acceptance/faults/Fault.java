@@ -11,7 +11,7 @@ enum Fault {
     CONTROLLER_DISK_FULL("the controller's disk is full"),
     CLOCK_AHEAD("the controller's clock is set ahead by an hour, and back"),
     CLOCK_BACK("the controller's clock is set back by an hour, and ahead"),
-    CRIU_KILLED("the next criu that restores the stage is killed (SIGKILL)");
+    CRIU_KILLED("the next criu that dumps or restores the stage is killed (SIGKILL)");
 
     private final String words;
 
@@ -24,12 +24,11 @@ enum Fault {
         return words;
     }
 
-    boolean changesClock() {
-        return this == CLOCK_AHEAD || this == CLOCK_BACK;
+    boolean killsController() {
+        return this == CONTROLLER_KILLED || this == BOTH_KILLED;
     }
 
-    /** Lines of a build's log may be missing: the disk that they are written to is full. They never repeat. */
-    boolean losesOutput() {
-        return this == AGENT_DISK_FULL || this == CONTROLLER_DISK_FULL;
+    boolean changesClock() {
+        return this == CLOCK_AHEAD || this == CLOCK_BACK;
     }
 }

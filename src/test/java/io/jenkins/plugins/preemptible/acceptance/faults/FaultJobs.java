@@ -1,9 +1,10 @@
 package io.jenkins.plugins.preemptible.acceptance.faults;
 
-import hudson.model.ComputerSet;
+import hudson.model.Executor;
 import hudson.model.Node;
 import hudson.model.ParametersAction;
 import hudson.model.ParametersDefinitionProperty;
+import hudson.model.Queue;
 import hudson.model.Result;
 import hudson.model.Run;
 import hudson.model.StringParameterDefinition;
@@ -11,7 +12,10 @@ import hudson.model.StringParameterValue;
 import hudson.slaves.DumbSlave;
 import hudson.slaves.JNLPLauncher;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
+import java.util.stream.Stream;
 import jenkins.advancedqueue.JobGroup;
 import jenkins.advancedqueue.PriorityConfiguration;
 import jenkins.advancedqueue.jobinclusion.strategy.AllJobsJobInclusionStrategy;
@@ -26,17 +30,26 @@ import org.jvnet.hudson.test.JenkinsRule;
 /** What runs inside of the controller's process. */
 final class FaultJobs {
 
-    private static final String COUNTER =
-            "rm -f enough counted; i=0; while [ ! -e enough ]; do i=$((i+1)); echo $i >> counted; echo count-$i; sleep 0.1; done";
+    private static String counter(boolean silent) {
+        return "i=0; while [ ! -e enough ]; do i=$((i+1)); echo $i >> counted; "
+                + (silent ? "" : "echo count-$i; ") + "sleep 0.3; done";
+    }
 
     private FaultJobs() {}
 
-    static String victim(String form, String agent) {
-        return "victim-" + form + "-" + agent;
+    /** @param silent prints nothing */
+    static String victim(String form, boolean silent, String agent) {
+        return (silent ? "silent-" : "victim-") + form + "-" + agent;
     }
 
+    /** Its builds are expected to be brief: the stage may stay in memory, without an image. */
     static String preemptor(String agent) {
         return "preemptor-" + agent;
+    }
+
+    /** One of which nobody knows how long its builds take: an image is made at once. */
+    static String unknownPreemptor(int round, String agent) {
+        return "preemptor-" + round + "-" + agent;
     }
 
     /** Agents of one executor, and their jobs. */
@@ -48,8 +61,6 @@ final class FaultJobs {
         configuration.setDiskFloorPercent(0);
         jenkins.setNumExecutors(0);
         usePriorities();
-        // They would take agents with small or full disks offline.
-        ComputerSet.getMonitors().forEach(monitor -> monitor.setIgnored(true));
         JNLPLauncher launcher = new JNLPLauncher();
         launcher.setWebSocket(true);
         DumbSlave node = new DumbSlave(agent, folder, launcher);
@@ -57,12 +68,15 @@ final class FaultJobs {
         node.setNumExecutors(1);
         node.setMode(Node.Mode.EXCLUSIVE);
         jenkins.addNode(node);
-        String shell = "sh '''set +x\n" + COUNTER + "\n'''";
-        make(victim("own", agent), 5, "preemptible(label: '" + agent + "') { " + shell + " }");
-        make(victim("nested", agent), 5, "node('" + agent + "') { preemptible { " + shell + " } }");
-        WorkflowJob preemptor =
-                make(preemptor(agent), 1, "node('" + agent + "') { sh \"sleep ${params.SECONDS}\" }");
-        preemptor.addProperty(new ParametersDefinitionProperty(new StringParameterDefinition("SECONDS", "1")));
+        for (boolean silent : new boolean[] {false, true}) {
+            String shell = "sh '''set +x\n" + counter(silent) + "\n'''";
+            make(victim("own", silent, agent), 5, "preemptible(label: '" + agent + "') { " + shell + " }");
+            make(victim("nested", silent, agent), 5, "node('" + agent + "') { preemptible { " + shell + " } }");
+        }
+    }
+
+    static void memoryFloor(JenkinsRule j, Integer megabytes) {
+        PreemptibleConfiguration.get().setMemoryFloorMegabytes(megabytes);
     }
 
     private static void usePriorities() {
@@ -70,9 +84,19 @@ final class FaultJobs {
         group.setJobGroupStrategy(new AllJobsJobInclusionStrategy());
         group.setPriority(3);
         group.setUsePriorityStrategies(true);
-        group.setPriorityStrategies(List.of(new JobGroup.PriorityStrategyHolder(0, new JobPropertyStrategy())));
-        PriorityConfiguration.get().setJobGroups(new java.util.ArrayList<>(List.of(group)));
+        // A list that is read again from its file.
+        group.setPriorityStrategies(
+                new ArrayList<>(List.of(new JobGroup.PriorityStrategyHolder(0, new JobPropertyStrategy()))));
+        PriorityConfiguration.get().setJobGroups(new ArrayList<>(List.of(group)));
         PriorityConfiguration.get().save();
+    }
+
+    /** Without effect when there is such a job. */
+    static void makePreemptor(JenkinsRule j, String job, String agent) throws Exception {
+        if (Jenkins.get().getItem(job) == null) {
+            WorkflowJob preemptor = make(job, 1, "node('" + agent + "') { sh \"sleep ${params.SECONDS}\" }");
+            preemptor.addProperty(new ParametersDefinitionProperty(new StringParameterDefinition("SECONDS", "1")));
+        }
     }
 
     private static WorkflowJob make(String name, int priority, String script) throws Exception {
@@ -109,6 +133,30 @@ final class FaultJobs {
         return run.isBuilding() || result == null ? "running" : result.toString();
     }
 
+    /**
+     * Ends a build whose {@code node} step is neither in the queue nor on an executor. Jenkins saves its queue up to a minute
+     * late: what was queued shortly before a kill of the controller is not there afterwards, and its build waits for ever.
+     *
+     * @return whether it was such a build
+     */
+    static Boolean endForgotten(JenkinsRule j, String job, Integer number) {
+        WorkflowRun run = Jenkins.get().getItemByFullName(job, WorkflowJob.class).getBuildByNumber(number);
+        if (run == null || !run.isBuilding()) {
+            return false;
+        }
+        Stream<Queue.Task> queued = Stream.of(Jenkins.get().getQueue().getItems()).map(item -> item.task);
+        Stream<Queue.Task> running = Stream.of(Jenkins.get().getComputers())
+                .flatMap(computer -> computer.getExecutors().stream())
+                .map(Executor::getCurrentWorkUnit)
+                .filter(Objects::nonNull)
+                .map(unit -> unit.work.getOwnerTask());
+        boolean known = Stream.concat(queued, running).anyMatch(task -> task.getOwnerTask().getName().equals(job));
+        if (!known) {
+            run.doKill();
+        }
+        return !known;
+    }
+
     static String artifacts(JenkinsRule j, String job, Integer number) {
         return Jenkins.get()
                 .getItemByFullName(job, WorkflowJob.class)
@@ -120,24 +168,11 @@ final class FaultJobs {
                 .toString();
     }
 
-    /** Ends what is left of a round, as a person would. */
-    static void end(JenkinsRule j) {
-        Jenkins jenkins = Jenkins.get();
-        jenkins.getQueue().clear();
-        for (WorkflowJob job : jenkins.getAllItems(WorkflowJob.class)) {
-            for (Run<?, ?> run : job.getBuilds()) {
-                if (run.isBuilding()) {
-                    run.getExecutor().interrupt();
-                }
-            }
-        }
-    }
-
     /** Whether no build runs and nothing waits. */
     static Boolean quiet(JenkinsRule j) {
         Jenkins jenkins = Jenkins.get();
         return jenkins.getQueue().isEmpty()
                 && jenkins.getAllItems(WorkflowJob.class).stream()
-                        .allMatch(job -> job.getBuilds().stream().noneMatch(Run::isBuilding));
+                        .allMatch(job -> job.getBuilds().limit(3).stream().noneMatch(Run::isBuilding));
     }
 }

@@ -24,33 +24,34 @@ final class FaultRig implements AutoCloseable {
 
     private final RealJenkinsFixture jenkins = new RealJenkinsFixture();
     private final Path clock;
-    final boolean fakesClock;
     final Path folder;
     final FullDisk home;
     final List<AgentProcess> agents = new ArrayList<>();
 
-    /**
-     * @param folder for everything, not below /tmp, where a stage would not see it
-     * @param fakesClock whether {@link #setClock} can be called: the controller is several times slower then
-     */
-    FaultRig(Path folder, boolean fakesClock) throws Throwable {
+    /** @param folder for everything, not below /tmp, where a stage would not see it */
+    FaultRig(Path folder) throws Throwable {
         this.folder = folder;
-        this.fakesClock = fakesClock;
         home = new FullDisk(folder.resolve("controller"), "1500m");
         clock = Files.writeString(folder.resolve("clock"), "+0");
         jenkins.withTimeout(0).withName("controller").prepareHomeLazily(true);
         jenkins.setHome(Files.createDirectory(home.folder().resolve("home")).toFile());
+        Path scripts = Files.createDirectory(jenkinsHome().resolve("init.groovy.d"));
+        // They would take agents with small or full disks offline. Jenkins forgets this at each start.
+        Files.writeString(scripts.resolve("monitors.groovy"), "hudson.model.ComputerSet.monitors.each { it.ignored = true }");
         jenkins.javaOptions(
                 "-Xmx768m", "-XX:+UseSerialGC",
+                // For a short start.
+                "-XX:TieredStopAtLevel=1",
                 // A cut may last longer than the five minutes that Pipeline waits for an agent.
                 "-Dorg.jenkinsci.plugins.workflow.support.pickles.ExecutorPickle.timeoutForNodeMillis="
                         + TimeUnit.MINUTES.toMillis(20));
-        if (fakesClock) {
+        if (canSetClock()) {
             jenkins.extraEnv("LD_PRELOAD", FAKE_CLOCK.toString())
                     .extraEnv("FAKETIME_TIMESTAMP_FILE", clock.toString())
                     .extraEnv("FAKETIME_CACHE_DURATION", "1")
                     .extraEnv("FAKETIME_DONT_FAKE_MONOTONIC", "1")
-                    .extraEnv("DONT_FAKE_MONOTONIC", "1")
+                    // Without this waits of Java end at once, and each thread that waits takes a processor.
+                    .extraEnv("FAKETIME_FORCE_MONOTONIC_FIX", "0")
                     .extraEnv("NO_FAKE_STAT", "1");
         }
         jenkins.setUp(FaultRig.class.getName(), "controller");
@@ -103,7 +104,7 @@ final class FaultRig implements AutoCloseable {
 
     void awaitOnline() {
         for (String agent : AGENTS) {
-            await(agent + " is online").atMost(START).pollInterval(Duration.ofMillis(300)).until(() -> ask(FaultJobs::online, agent));
+            await(agent + " is online").atMost(START).pollInterval(Duration.ofMillis(600)).until(() -> ask(FaultJobs::online, agent));
         }
     }
 
@@ -112,7 +113,8 @@ final class FaultRig implements AutoCloseable {
         return answered(() -> jenkins.runRemotely(step, argument));
     }
 
-    String ask(RealJenkinsFixture.StepWithReturnAndTwoArgs<String, String, Integer> step, String job, int number) {
+    <R extends java.io.Serializable> R ask(
+            RealJenkinsFixture.StepWithReturnAndTwoArgs<R, String, Integer> step, String job, int number) {
         return answered(() -> jenkins.runRemotely(step, job, number));
     }
 
@@ -120,9 +122,17 @@ final class FaultRig implements AutoCloseable {
         return answered(() -> jenkins.runRemotely(FaultJobs::quiet));
     }
 
-    void endAll() {
+    /** @param isShort whether the agents count as short of memory, from now on */
+    void memory(boolean isShort) {
         answered(() -> {
-            jenkins.runRemotely(FaultJobs::end);
+            jenkins.runRemotely(FaultJobs::memoryFloor, isShort ? 1_048_576 : 0);
+            return true;
+        });
+    }
+
+    void makePreemptor(String job, String agent) {
+        answered(() -> {
+            jenkins.runRemotely(FaultJobs::makePreemptor, job, agent);
             return true;
         });
     }
@@ -151,6 +161,11 @@ final class FaultRig implements AutoCloseable {
         @SuppressWarnings("unchecked")
         T typed = (T) answer[0];
         return typed;
+    }
+
+    /** A stage's record, as its file has it now. */
+    Optional<RecordedStage> stage(String id) {
+        return RecordedStage.read(jenkinsHome().resolve("preemptible-stages").resolve(id + ".xml"));
     }
 
     /** The controller's record of a build's stage, as its file has it now. */

@@ -27,7 +27,8 @@ class FaultRoundTest {
     void everyFaultMeetsEveryMoment() {
         List<FaultRound> rounds = IntStream.rangeClosed(1, 2000).mapToObj(i -> FaultRound.of(1, i)).toList();
         Set<String> pairs = rounds.stream().map(r -> r.fault() + " " + r.moment()).collect(Collectors.toSet());
-        assertEquals(Fault.values().length * Moment.values().length, pairs.size());
+        // A criu is killed while it dumps or restores, so only what comes before that is waited for.
+        assertEquals((Fault.values().length - 1) * Moment.values().length + 3, pairs.size());
         assertEquals(
                 EnumSet.allOf(Moment.class), rounds.stream().map(FaultRound::moment).collect(Collectors.toSet()));
     }

@@ -11,5 +11,11 @@ enum Moment {
     SEALED,
     RESUMING,
     /** It runs again. */
-    RESUMED
+    RESUMED,
+    /** Its body is over, and what is left of it is being removed. */
+    ENDED;
+
+    boolean passesSoon() {
+        return this == SUSPENDING || this == RESUMING || this == ENDED;
+    }
 }

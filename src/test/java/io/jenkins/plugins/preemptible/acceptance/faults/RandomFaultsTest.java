@@ -22,7 +22,7 @@ class RandomFaultsTest {
 
     private static final int ROUNDS = Integer.getInteger("preemptible.faults", 0);
     private static final long SEED = Long.getLong("preemptible.seed", 1);
-    /** A round that failed may have left anything, and a faked clock makes slow: such rounds begin with a new controller. */
+    /** Null after a lost round, which may have left anything. */
     private FaultRig rig;
 
     @Test
@@ -40,18 +40,16 @@ class RandomFaultsTest {
                     System.out.println("not run: " + round + ": libfaketime is not installed (Debian package libfaketime)");
                     continue;
                 }
-                if (rig != null && rig.fakesClock != round.fault().changesClock()) {
-                    close();
-                }
                 if (rig == null) {
-                    rig = new FaultRig(Files.createDirectory(folder.resolve("rig-" + i)), round.fault().changesClock());
+                    rig = new FaultRig(Files.createDirectory(folder.resolve("rig-" + i)));
                 }
                 long began = System.nanoTime();
+                RoundRun run = new RoundRun(rig, round);
                 try {
-                    RoundRun.Seen seen = new RoundRun(rig, round).run();
-                    figures.add(round, seen, null, Duration.ofNanos(System.nanoTime() - began));
+                    RoundRun.Seen seen = run.run();
+                    figures.add(round, run.stateAtFault(), seen, null, Duration.ofNanos(System.nanoTime() - began));
                 } catch (Exception | AssertionError x) {
-                    figures.add(round, null, x.toString(), Duration.ofNanos(System.nanoTime() - began));
+                    figures.add(round, run.stateAtFault(), null, x.toString(), Duration.ofNanos(System.nanoTime() - began));
                     lost.add(round + ": " + x);
                     keepLogs(round);
                     close();
@@ -81,6 +79,11 @@ class RandomFaultsTest {
                         log,
                         kept.resolve(jobs.relativize(log).toString().replace('/', '_')),
                         java.nio.file.StandardCopyOption.REPLACE_EXISTING);
+            }
+        }
+        try (Stream<Path> records = Files.list(rig.jenkinsHome().resolve("preemptible-stages"))) {
+            for (Path record : records.toList()) {
+                Files.copy(record, kept.resolve(record.getFileName()), java.nio.file.StandardCopyOption.REPLACE_EXISTING);
             }
         }
         for (String agent : FaultRig.AGENTS) {

@@ -38,6 +38,7 @@ record RecordedStage(String id, String runId, String state, boolean frozen, int 
             case SEALED -> state.equals("SUSPENDED") && !frozen;
             case RESUMING -> state.equals("RESUMING");
             case RESUMED -> state.equals("RUNNING") && suspensions > 0;
+            case ENDED -> state.equals("ENDED") || state.equals("FAILED");
         };
     }
 

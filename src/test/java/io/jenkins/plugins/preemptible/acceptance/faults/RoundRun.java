@@ -4,10 +4,7 @@ import static org.awaitility.Awaitility.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.jenkins.plugins.preemptible.acceptance.HostProcesses;
-import io.jenkins.plugins.preemptible.engine.Engine;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -16,18 +13,15 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.regex.Pattern;
 import java.util.stream.IntStream;
-import java.util.stream.Stream;
-import org.awaitility.core.ConditionTimeoutException;
 
 /**
  * One round: a stage on each agent counts, somebody more urgent wants its executor, and something goes wrong.
  *
  * <ol>
  *   <li>The stages count into a file of their workspace and on the console, from memory alone.
- *   <li>The fault comes a while after the moment that was drawn; a moment that does not come within two minutes is passed
- *       over, and the fault comes all the same.
+ *   <li>The fault comes a while after the moment that was drawn; a moment that does not come is passed over, and the fault comes all
+ *       the same.
  *   <li>Afterwards both stages have to count on, end with SUCCESS, have counted 1..N, and leave nothing on the host.
  * </ol>
  */
@@ -35,14 +29,12 @@ final class RoundRun {
 
     private static final Duration BACK = Duration.ofMinutes(12);
     private static final Duration MOMENT = Duration.ofMinutes(2);
-    private static final Pattern COUNT = Pattern.compile("^(?:\\[\\w+] )?count-(\\d+)$", Pattern.MULTILINE);
 
     private final FaultRig rig;
     private final FaultRound round;
-    private final List<Victim> victims = new ArrayList<>();
-    private final Map<Victim, Integer> preemptors = new HashMap<>();
-
-    private record Victim(String job, int number, AgentProcess agent, Path workspace, String stageId) {}
+    private final List<CountingStage> victims = new ArrayList<>();
+    private final Map<CountingStage, Integer> preemptors = new HashMap<>();
+    private String state = "";
 
     RoundRun(FaultRig rig, FaultRound round) {
         this.rig = rig;
@@ -50,78 +42,136 @@ final class RoundRun {
     }
 
     /** What was seen. {@code repeatedLines} of the build's log: what Jenkins copied twice after a kill. */
-    record Seen(String stateAtFault, boolean met, int lines, int repeatedLines, int missingLines) {}
+    record Seen(boolean met, int lines, int repeatedLines, int missingLines) {}
+
+    /** The state of the watched stage when the fault came; empty before. */
+    String stateAtFault() {
+        return state;
+    }
 
     Seen run() throws Exception {
-        for (int i = 0; i < FaultRig.AGENTS.size(); i++) {
-            begin(i);
-        }
-        Victim watched = victims.get(round.agent());
+        rig.memory(round.imageFirst());
+        begin();
+        CountingStage watched = victims.get(round.agent());
         if (round.moment() != Moment.RUNNING) {
             preempt();
         }
+        if (round.moment() == Moment.ENDED) {
+            goOnAndEnd();
+        }
         boolean met = awaitMoment(watched);
         Thread.sleep(round.delayMillis());
-        String state = rig.stage(watched.job, watched.number).map(RecordedStage::shownState).orElse("ended");
-        CriuKiller killer = new CriuKiller(watched.agent.folder());
+        state = shownState(watched);
+        CriuKiller killer = new CriuKiller(watched.agent().folder(), () -> shownState(watched));
         fault(killer);
         if (round.moment() == Moment.RUNNING) {
             rig.awaitOnline();
             preempt();
         }
         rig.awaitOnline();
+        if (round.moment() != Moment.ENDED) {
+            goOnAndEnd();
+        }
         int lines = 0;
         int repeated = 0;
         int missing = 0;
-        for (Victim victim : victims) {
-            goesOn(victim);
-            Files.createFile(victim.workspace.resolve("enough"));
+        for (CountingStage victim : victims) {
             awaitSuccess(victim);
-            List<Integer> counted = Files.readAllLines(victim.workspace.resolve("counted")).stream()
-                    .map(Integer::valueOf)
-                    .toList();
+            List<Integer> counted = victim.counted();
             requireIncreasing(victim, counted);
-            List<Integer> console = console(victim);
+            List<Integer> console = victim.console();
             lines += console.size();
             repeated += console.size() - (int) console.stream().distinct().count();
-            missing += counted.get(counted.size() - 1) - (int) console.stream().distinct().count();
+            if (!console.isEmpty()) {
+                missing += counted.get(counted.size() - 1) - (int) console.stream().distinct().count();
+            }
         }
         killer.stop();
         await("preemptors end").atMost(BACK).pollInterval(Duration.ofMillis(500)).until(rig::quiet);
-        for (Victim victim : victims) {
-            nothingLeft(victim);
+        for (CountingStage victim : victims) {
+            victim.awaitNothingLeft();
         }
-        return new Seen(state, met && (round.fault() != Fault.CRIU_KILLED || killer.hasKilled()), lines, repeated, missing);
+        boolean struck = round.fault() != Fault.CRIU_KILLED || killer.stateAtKill().isPresent();
+        state = killer.stateAtKill().orElse(state);
+        return new Seen(met && struck, lines, repeated, missing);
     }
 
-    private void begin(int which) {
-        AgentProcess agent = rig.agents.get(which);
-        String job = FaultJobs.victim(round.form(which), agent.name);
-        int number = rig.schedule(job, "");
-        Path workspace = agent.folder().resolve("workspace").resolve(job);
-        await(job + " counts").atMost(BACK).until(() -> console(job, number).size() >= 3);
-        String id = rig.stage(job, number).orElseThrow().id();
-        victims.add(new Victim(job, number, agent, workspace, id));
+    private void begin() throws IOException {
+        List<Integer> numbers = new ArrayList<>();
+        for (int i = 0; i < FaultRig.AGENTS.size(); i++) {
+            // Of an earlier round.
+            Files.deleteIfExists(workspace(i).resolve("counted"));
+            Files.deleteIfExists(workspace(i).resolve("enough"));
+            numbers.add(rig.schedule(job(i), ""));
+        }
+        for (int i = 0; i < FaultRig.AGENTS.size(); i++) {
+            String job = job(i);
+            int number = numbers.get(i);
+            AgentProcess agent = rig.agents.get(i);
+            await(job + " runs").atMost(BACK).until(() -> rig.stage(job, number).isPresent());
+            String id = rig.stage(job, number).orElseThrow().id();
+            CountingStage victim = new CountingStage(rig, job, number, agent, workspace(i), id);
+            victims.add(victim);
+            await(job + " counts").atMost(BACK).until(() -> victim.counted().size() >= 3);
+        }
+    }
+
+    private String job(int which) {
+        // Pipeline itself fails an sh step whose output it cannot write.
+        return FaultJobs.victim(
+                round.form(which), round.fault() == Fault.CONTROLLER_DISK_FULL, FaultRig.AGENTS.get(which));
+    }
+
+    private Path workspace(int which) {
+        return rig.agents.get(which).folder().resolve("workspace").resolve(job(which));
+    }
+
+    private String shownState(CountingStage victim) {
+        String shown = rig.stage(victim.stageId()).map(RecordedStage::shownState).orElse("none: it has ended");
+        return shown.equals("SUSPENDING") && round.imageFirst() ? shown + ", image first" : shown;
+    }
+
+    private void goOnAndEnd() throws IOException {
+        for (CountingStage victim : victims) {
+            goesOn(victim);
+        }
+        for (CountingStage victim : victims) {
+            Files.createFile(victim.workspace().resolve("enough"));
+        }
     }
 
     private void preempt() {
-        for (Victim victim : victims) {
-            preemptors.put(
-                    victim,
-                    rig.schedule(FaultJobs.preemptor(victim.agent.name), Integer.toString(round.preemptorSeconds())));
-        }
+        victims.forEach(this::preempt);
     }
 
-    private boolean awaitMoment(Victim victim) {
-        try {
-            await().atMost(MOMENT).pollDelay(Duration.ZERO).pollInterval(Duration.ofMillis(2)).until(() -> rig.stage(
-                            victim.job, victim.number)
-                    .filter(stage -> stage.at(round.moment()))
-                    .isPresent());
-            return true;
-        } catch (ConditionTimeoutException x) {
-            return false;
+    private void preempt(CountingStage victim) {
+        rig.makePreemptor(preemptor(victim), victim.agent().name);
+        preemptors.put(victim, rig.schedule(preemptor(victim), Integer.toString(round.preemptorSeconds())));
+    }
+
+    private String preemptor(CountingStage victim) {
+        boolean needsImage = round.moment() == Moment.SEALED || round.fault() == Fault.CRIU_KILLED;
+        return needsImage
+                ? FaultJobs.unknownPreemptor(round.number(), victim.agent().name)
+                : FaultJobs.preemptor(victim.agent().name);
+    }
+
+    private boolean awaitMoment(CountingStage victim) throws InterruptedException {
+        long until = System.nanoTime() + MOMENT.toNanos();
+        while (System.nanoTime() < until) {
+            Optional<RecordedStage> stage = rig.stage(victim.stageId());
+            if (stage.filter(s -> s.at(round.moment())).isPresent()) {
+                return true;
+            }
+            boolean isOver = round.moment() == Moment.ENDED
+                    ? stage.isEmpty()
+                    : stage.filter(s -> s.at(Moment.RESUMED)).isPresent();
+            if (isOver) {
+                return false;
+            }
+            Thread.sleep(1);
         }
+        return false;
     }
 
     private void fault(CriuKiller killer) throws Exception {
@@ -179,36 +229,37 @@ final class RoundRun {
     }
 
     /** With an executor of its own again, and counting. */
-    private void goesOn(Victim victim) throws IOException {
-        await(victim.job + " #" + victim.number + " goes on").atMost(BACK).pollInterval(Duration.ofMillis(100)).until(() -> {
-            Optional<RecordedStage> stage = rig.stage(victim.job, victim.number);
+    private void goesOn(CountingStage victim) throws IOException {
+        await(victim.job() + " #" + victim.number() + " goes on").atMost(BACK).pollInterval(Duration.ofMillis(400)).until(() -> {
+            Optional<RecordedStage> stage = rig.stage(victim.stageId());
             if (stage.isEmpty()) {
-                String result = rig.ask(FaultJobs::result, victim.job, victim.number);
-                assertEquals("running", result, victim.job + " #" + victim.number + " ended by itself");
+                String result = rig.ask(FaultJobs::result, victim.job(), victim.number());
+                assertEquals("running", result, victim.job() + " #" + victim.number() + " ended by itself");
             }
             return stage.filter(s -> s.at(Moment.RUNNING)).isPresent() && preempted(victim);
         });
-        int before = size(victim);
-        await(victim.job + " #" + victim.number + " counts on").atMost(BACK).until(() -> size(victim) > before);
+        int before = victim.counted().size();
+        await(victim.job() + " #" + victim.number() + " counts on").atMost(BACK).until(() -> victim.counted().size() > before);
     }
 
     /** The preemptor has had its turn. */
-    private boolean preempted(Victim victim) {
-        String preemptor = FaultJobs.preemptor(victim.agent.name);
-        return !rig.ask(FaultJobs::result, preemptor, preemptors.get(victim)).equals("running");
+    private boolean preempted(CountingStage victim) {
+        if (!rig.ask(FaultJobs::result, preemptor(victim), preemptors.get(victim)).equals("running")) {
+            return true;
+        }
+        if (round.fault().killsController() && rig.ask(FaultJobs::endForgotten, preemptor(victim), preemptors.get(victim))) {
+            preempt(victim);
+        }
+        return false;
     }
 
-    private static int size(Victim victim) throws IOException {
-        return Files.readAllLines(victim.workspace.resolve("counted")).size();
+    private void awaitSuccess(CountingStage victim) {
+        await(victim.job() + " #" + victim.number() + " ends").atMost(BACK).pollInterval(Duration.ofMillis(500)).until(() ->
+                !rig.ask(FaultJobs::result, victim.job(), victim.number()).equals("running"));
+        assertEquals("SUCCESS", rig.ask(FaultJobs::result, victim.job(), victim.number()), victim.job() + " #" + victim.number());
     }
 
-    private void awaitSuccess(Victim victim) {
-        await(victim.job + " #" + victim.number + " ends").atMost(BACK).pollInterval(Duration.ofMillis(200)).until(() ->
-                !rig.ask(FaultJobs::result, victim.job, victim.number).equals("running"));
-        assertEquals("SUCCESS", rig.ask(FaultJobs::result, victim.job, victim.number), victim.job + " #" + victim.number);
-    }
-
-    private void requireIncreasing(Victim victim, List<Integer> counted) {
+    private void requireIncreasing(CountingStage victim, List<Integer> counted) {
         if (round.fault() == Fault.AGENT_DISK_FULL) {
             for (int i = 1; i < counted.size(); i++) {
                 assertTrue(counted.get(i) > counted.get(i - 1), victim + " counted anew: " + counted.subList(i - 1, i + 1));
@@ -216,38 +267,5 @@ final class RoundRun {
         } else {
             assertEquals(IntStream.rangeClosed(1, counted.size()).boxed().toList(), counted, victim::toString);
         }
-    }
-
-    private List<Integer> console(Victim victim) throws IOException {
-        return console(victim.job, victim.number);
-    }
-
-    private List<Integer> console(String job, int number) throws IOException {
-        Path log = rig.jenkinsHome().resolve("jobs").resolve(job).resolve("builds").resolve(Integer.toString(number)).resolve("log");
-        if (!Files.exists(log)) {
-            return List.of();
-        }
-        return COUNT.matcher(Files.readString(log, StandardCharsets.UTF_8))
-                .results()
-                .map(line -> Integer.valueOf(line.group(1)))
-                .toList();
-    }
-
-    private void nothingLeft(Victim victim) throws IOException {
-        await("nothing of " + victim + " is left").atMost(Duration.ofMinutes(2)).pollInterval(Duration.ofMillis(300)).untilAsserted(() -> {
-            assertEquals(List.of(), HostProcesses.controlGroups(victim.stageId), "control groups");
-            assertEquals(List.of(), HostProcesses.mentioning(victim.stageId), "processes");
-            assertEquals(
-                    List.of(),
-                    Engine.open(victim.agent.folder().resolve("preemptible")).list().stream()
-                            .filter(id -> id.toString().contains(victim.stageId))
-                            .toList(),
-                    "the engine's stages");
-            try (Stream<String> mounts = Files.lines(Path.of("/proc/self/mountinfo"))) {
-                assertEquals(List.of(), mounts.filter(line -> line.contains(victim.stageId)).toList(), "mounts");
-            }
-            assertTrue(rig.stage(victim.job, victim.number).isEmpty(), "the controller's record");
-            assertEquals("[]", rig.ask(FaultJobs::artifacts, victim.job, victim.number), "artifacts");
-        });
     }
 }
