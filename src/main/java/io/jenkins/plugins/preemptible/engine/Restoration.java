@@ -14,8 +14,10 @@ import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
 import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
+import io.jenkins.plugins.preemptible.engine.stage.TraceMounts;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
@@ -63,7 +65,10 @@ record Restoration(Stages stages, StageId id, Criu criu) {
                 pid = criu.restore(images, folder, freezer, sealed.mounts(), sealed.options());
             }
             init = HostProcess.of(pid);
-            List<String> warnings = TaskTraits.giveBack(folder.path(), pid);
+            List<String> warnings = new ArrayList<>(TaskTraits.giveBack(folder.path(), pid));
+            if (!(freezer instanceof HelperFreezer)) {
+                TraceMounts.giveBack(pid, sealed.mounts()).forEach(p -> warnings.add("the mount of " + p + " is missing"));
+            }
             if (freezer.cgroup().isEmpty()) {
                 freezer.thaw(init.orElse(null));
             }

@@ -165,6 +165,7 @@ int main(int argc, char **argv) {
     } else if (IS("pending-data")) {
         int s = listen_at(arg, SOCK_STREAM), c = unix_to(arg, SOCK_STREAM);
         (void)s; must(write(c, "early", 5), "write");
+    } else if (IS("given-up")) { listen_at(arg, SOCK_STREAM); close(unix_to(arg, SOCK_STREAM));
     } else if (IS("pending")) { listen_at(arg, SOCK_STREAM); unix_to(arg, SOCK_STREAM);
     } else if (IS("half-pipe")) { int p[2]; must(pipe(p), "pipe"); close(p[1]);
     } else if (IS("pid-ns")) { in_child(CLONE_NEWPID);
@@ -214,6 +215,7 @@ int main(int argc, char **argv) {
     } else if (IS("fsopen")) { must(syscall(SYS_fsopen, "tmpfs", 0), "fsopen");
     } else if (IS("open-tree")) { must(syscall(SYS_open_tree, AT_FDCWD, "/", 1 /* clone */), "open_tree");
     } else if (IS("mount")) { mkdir(arg, 0700); must(mount("pf", arg, "tmpfs", 0, 0), "mount"); char p[300]; snprintf(p, 300, "%s/x", arg); must(open(p, O_RDWR | O_CREAT, 0600), "file");
+    } else if (IS("formats")) { mkdir(arg, 0700); must(mount("none", arg, "binfmt_misc", 0, 0), "mount");
     } else if (IS("bind")) { mkdir(arg, 0700); must(mount(argv[3], arg, 0, MS_BIND, 0), "mount");
     } else if (IS("chroot")) { if (fork() == 0) { must(chroot(arg), "chroot"); must(chdir("/"), "chdir"); rest(); }
     } else if (IS("unlinked-cwd")) { must(mkdir(arg, 0700), "mkdir"); must(chdir(arg), "chdir"); must(rmdir(arg), "rmdir");
@@ -238,6 +240,21 @@ int main(int argc, char **argv) {
         must(mkdir(arg, 0700), "mkdir"); must(mount("first", arg, "tmpfs", 0, 0), "mount");
         char f[300]; snprintf(f, sizeof f, "%s/file", arg); must(open(f, O_CREAT | O_RDWR, 0600), f);
         must(mount("second", arg, "tmpfs", 0, 0), "mount");
+    } else if (IS("mount-ns-file")) {
+        char f[300]; snprintf(f, sizeof f, "%s/inside", arg); must(mkdir(arg, 0700), "mkdir"); must(unshare(CLONE_NEWNS), "unshare");
+        must(mount("own", arg, "tmpfs", 0, 0), "mount"); must(open(f, O_CREAT | O_RDWR, 0600), f);
+    } else if (IS("covered-mount")) {
+        char f[300]; snprintf(f, sizeof f, "%s/file", arg); must(mkdir(arg, 0700), "mkdir");
+        must(mount("first", arg, "tmpfs", 0, 0), "mount"); must(mount(arg, arg, 0, MS_BIND, 0), "bind");
+        must(open(f, O_CREAT | O_RDWR, 0600), f); must(mount(arg, arg, 0, MS_BIND, 0), "bind");
+    } else if (IS("covered-folder")) {
+        char f[300]; snprintf(f, sizeof f, "%s/first", arg); must(mkdir(arg, 0700), "mkdir"); must(mkdir(f, 0700), f);
+        must(open(f, O_RDONLY), f); must(mount("second", arg, "tmpfs", 0, 0), "mount");
+    } else if (IS("uncovered")) {
+        char f[300], t[300]; snprintf(f, sizeof f, "%s/file", arg); snprintf(t, sizeof t, "%s/two words é", arg);
+        must(mkdir(arg, 0700), "mkdir"); must(mount("first", arg, "tmpfs", 0, 0), "mount");
+        must(open(f, O_CREAT | O_RDWR, 0600), f); must(rename(f, t), "rename"); must(open(arg, O_RDONLY), arg);
+        must(open("/proc/self/status", O_RDONLY), "status"); must(open("/dev/null", O_RDWR), "null");
     } else if (IS("shared-anonymous-file")) {
         char f[100]; void *m = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         snprintf(f, sizeof f, "/proc/self/map_files/%lx-%lx", (long)m, (long)m + 4096);

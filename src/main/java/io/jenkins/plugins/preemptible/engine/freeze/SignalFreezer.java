@@ -6,8 +6,11 @@ import io.jenkins.plugins.preemptible.engine.host.Proc;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
+import java.util.stream.Stream;
 
 /**
  * A freezer without control groups: SIGSTOP to every process of the tree.
@@ -15,6 +18,8 @@ import java.util.Optional;
  * <ol>
  *   <li>The tree is everything below the stage's init, which takes every orphan in.
  *   <li>Signals go round until a round finds every process stopped: a running one may fork in between.
+ *   <li>Each is sent one SIGSTOP: a second one waits in a stopped process, and CRIU, which lets a stopped process run on under
+ *       ptrace, is stopped by it in the middle of its work when another signal (SIGCHLD) waits as well.
  *   <li>Thawing continues every process, those too that had stopped themselves: a signal cannot tell them apart.
  * </ol>
  */
@@ -49,8 +54,10 @@ public final class SignalFreezer implements Freezer {
     @Override
     public void freeze(HostProcess init, Duration limit) throws IOException {
         long end = System.nanoTime() + limit.toNanos();
-        long again = System.nanoTime() + ROUND.toNanos();
-        while (!stopped(init)) {
+        Duration round = ROUND;
+        long again = System.nanoTime() + round.toNanos();
+        Set<HostProcess> asked = new HashSet<>();
+        while (!stopped(init, asked)) {
             long now = System.nanoTime();
             if (now - end > 0) {
                 thaw(init);
@@ -60,7 +67,10 @@ public final class SignalFreezer implements Freezer {
             boolean stuck = now - again > 0;
             if (stuck) {
                 thaw(init);
-                again = now + ROUND.toNanos();
+                asked.clear();
+                // On a busy host a tree needs longer than that to stop.
+                round = round.multipliedBy(2);
+                again = now + round.toNanos();
             }
             try {
                 Thread.sleep(stuck ? 5 : 1);
@@ -72,15 +82,39 @@ public final class SignalFreezer implements Freezer {
         }
     }
 
-    private static boolean stopped(HostProcess init) {
+    /** @param asked those that were sent a SIGSTOP which they have not taken yet, as far as is known */
+    private static boolean stopped(HostProcess init, Set<HostProcess> asked) {
+        List<Proc.Stat> alive =
+                Proc.tree(init.pid()).stream().filter(s -> !s.zombie()).toList();
         boolean all = true;
-        for (Proc.Stat s : Proc.tree(init.pid())) {
-            if (!s.zombie() && s.state() != 'T') {
+        for (Proc.Stat s : alive) {
+            if (s.state() != 'T') {
                 all = false;
-                LibC.kill(s.pid(), LibC.SIGSTOP);
+                if (asked.add(process(s))) {
+                    LibC.kill(s.pid(), LibC.SIGSTOP);
+                }
+            }
+        }
+        for (Proc.Stat s : all ? alive : List.<Proc.Stat>of()) {
+            if (stopWaits(s.pid())) {
+                all = false;
+                // It takes back every stop that waits.
+                LibC.kill(s.pid(), LibC.SIGCONT);
+                asked.remove(process(s));
             }
         }
         return all;
+    }
+
+    private static HostProcess process(Proc.Stat stat) {
+        return new HostProcess(stat.pid(), stat.startTicks(), "");
+    }
+
+    /** Whether a process was sent a SIGSTOP when it had one already: by its stage, or while its state was being read. */
+    private static boolean stopWaits(long pid) {
+        return Stream.of("SigPnd", "ShdPnd")
+                .flatMap(set -> Proc.statusWords(pid, set).stream())
+                .anyMatch(mask -> (Long.parseUnsignedLong(mask, 16) >> (LibC.SIGSTOP - 1) & 1) == 1);
     }
 
     @Override

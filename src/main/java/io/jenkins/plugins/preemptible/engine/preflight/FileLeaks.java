@@ -80,6 +80,9 @@ final class FileLeaks {
     private static Optional<FailureReason> reason(
             OpenFile file, TreeSnapshot tree, Set<Long> inside, Set<String> masters) {
         boolean held = tree.holders().containsKey(file.identity());
+        if (file.detail().equals(OpenFile.COVERED)) {
+            return Optional.of(FailureReason.COVERED_FILE);
+        }
         return switch (file.kind()) {
             case PIPE -> when(held, FailureReason.PIPE_OUTSIDE)
                     .or(() -> when(file.detail().equals(TreeSnapshot.PACKETS), FailureReason.UNSUPPORTED));

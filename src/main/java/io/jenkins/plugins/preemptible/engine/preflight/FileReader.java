@@ -66,15 +66,20 @@ final class FileReader {
     Optional<OpenFile> file(long pid, long number) {
         Path path = ProcFiles.of(pid).resolve("fd").resolve(Long.toString(number));
         return proc.link(path).map(link -> link.startsWith("socket:")
-                ? socket(path, (int) number, link)
+                ? socket(pid, path, (int) number, link)
                 : other(pid, path, (int) number, link));
     }
 
-    private OpenFile socket(Path path, int number, String link) {
+    private OpenFile socket(long pid, Path path, int number, String link) {
         String protocol = known.computeIfAbsent(link, l -> new Facts(
-                        Kind.SOCKET, l, "", 1, 0, proc.protocol(path)))
+                        Kind.SOCKET, l, "", 1, 0, protocol(pid, path, number)))
                 .detail();
         return new OpenFile(number, link, Kind.SOCKET, Mode.BOTH, -1, link, "", 1, 0, -1, protocol);
+    }
+
+    private String protocol(long pid, Path path, int number) {
+        String protocol = proc.protocol(path);
+        return protocol.startsWith("UDP") && proc.corked(pid, number) ? TreeSnapshot.CORKED : protocol;
     }
 
     private OpenFile other(long pid, Path path, int number, String link) {
@@ -183,7 +188,7 @@ final class FileReader {
         boolean ghost = kind == Kind.REGULAR && link.endsWith(" (deleted)");
         return new Facts(
                 kind,
-                status.device() + " " + status.inode(),
+                ProcView.identity(status.device(), status.inode()),
                 device ? status.special() : "",
                 status.links(),
                 ghost ? status.allocated() : status.size(),

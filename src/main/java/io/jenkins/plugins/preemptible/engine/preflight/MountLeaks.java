@@ -8,10 +8,14 @@ import java.nio.file.Path;
 import java.util.List;
 
 /**
- * Finds the host's mounts in a stage whose mount point this process cannot reach: a CRIU with the rights of this user could
- * not mount them again.
+ * Finds mounts that CRIU could not make again.
  *
- * <p>What is mounted there is not asked: it may not answer.
+ * <ol>
+ *   <li>The host's, whose mount point this process cannot reach: a CRIU with its rights could not mount them. What is mounted
+ *       there is not asked: it may not answer.
+ *   <li>The stage's own one of the kernel's binary formats: what was registered there is in no image of CRIU 4.2.1, and a new
+ *       mount is empty when nobody else holds it.
+ * </ol>
  */
 final class MountLeaks {
 
@@ -23,6 +27,24 @@ final class MountLeaks {
                 .filter(p -> !isReached(Path.of(p), mounted.contains(p)))
                 .map(p -> new Leak(FailureReason.MOUNT_UNREACHABLE, 0, "", p))
                 .toList();
+    }
+
+    /**
+     * @param own the lines of the init's mountinfo
+     * @param host those of this process's
+     */
+    static List<Leak> ofFormats(List<String> own, List<String> host) {
+        return host.stream().anyMatch(MountLeaks::isFormats)
+                ? List.of()
+                : own.stream()
+                        .filter(MountLeaks::isFormats)
+                        .map(l -> new Leak(
+                                FailureReason.UNSUPPORTED, 0, "", "binary formats, binfmt_misc at " + RoomReader.mountPoint(l)))
+                        .toList();
+    }
+
+    private static boolean isFormats(String line) {
+        return line.contains(" - binfmt_misc ");
     }
 
     private static boolean isReached(Path point, boolean mounted) {

@@ -3,6 +3,7 @@ package io.jenkins.plugins.preemptible.engine.preflight;
 import io.jenkins.plugins.preemptible.engine.criu.Connections;
 import io.jenkins.plugins.preemptible.engine.criu.CriuOptions;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
+import io.jenkins.plugins.preemptible.engine.host.Proc;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -67,6 +68,7 @@ public final class Preflight {
         TreeSnapshot tree = TreeReader.read(subject);
         CriuOptions options = OptionsChoice.of(tree, subject.connections());
         List<Leak> leaks = new ArrayList<>(Leaks.of(tree, subject.connections()));
+        leaks.addAll(MountLeaks.ofFormats(Proc.mountInfo(subject.init().pid()), Proc.self("mountinfo")));
         if (subject.inside() != InsideReader.NONE) {
             leaks.addAll(MountLeaks.of(subject.hostMounts()));
             if (options.tcpEstablished()) {

@@ -6,6 +6,7 @@ import java.io.File;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
@@ -96,6 +97,23 @@ final class ProcView {
         }
     }
 
+    /** Whether a path certainly leads to another file than this one, or to none; links are followed. */
+    boolean isElsewhere(Path file, String identity) {
+        try {
+            Map<String, Object> seen = Files.readAttributes(file, "unix:dev,ino");
+            return !identity.equals(identity(device((Long) seen.get("dev")), (Long) seen.get("ino")));
+        } catch (NoSuchFileException e) {
+            return true;
+        } catch (IOException e) {
+            return false;
+        }
+    }
+
+    /** What two paths of one file have in common. */
+    static String identity(String device, long inode) {
+        return device + " " + inode;
+    }
+
     private static String device(long number) {
         long major = (number >>> 8 & 0xfff) | (number >>> 32 & ~0xfffL);
         long minor = (number & 0xff) | (number >>> 12 & ~0xffL);
@@ -106,6 +124,11 @@ final class ProcView {
     String protocol(Path descriptor) {
         String own = SystemCalls.protocol(descriptor.toString());
         return own.isEmpty() ? ask(Look.PROTOCOL, descriptor).orElse("").replace("\0", "").trim() : own;
+    }
+
+    /** Whether a process's UDP socket collects a datagram; false where this process may not ask. */
+    boolean corked(long pid, long descriptor) {
+        return SystemCalls.corked(pid, descriptor);
     }
 
     /** Whether a descriptor is a POSIX message queue. */

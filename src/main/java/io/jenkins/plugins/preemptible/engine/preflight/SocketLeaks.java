@@ -138,6 +138,10 @@ final class SocketLeaks {
             TreeSnapshot tree, Member member, OpenFile file, Ends ends, Connections connections, List<Leak> leaks) {
         String name = "descriptor " + file.number() + ": ";
         String protocol = file.detail();
+        if (protocol.equals(TreeSnapshot.CORKED)) {
+            leaks.add(leak(FailureReason.CORKED_SOCKET, member, name + "UDP socket"));
+            return;
+        }
         if (!protocol.isEmpty() && !KNOWN.matcher(protocol).matches()) {
             boolean multipath = protocol.startsWith("MPTCP");
             leaks.add(leak(
@@ -155,6 +159,12 @@ final class SocketLeaks {
         Unix unix = tree.sockets().unix().get(inode);
         if (unix != null && unix.stuck()) {
             leaks.add(leak(FailureReason.PENDING_CONNECTION, member, name + "unix socket with data sent already"));
+        }
+        if (unix != null && unix.givenUp()) {
+            leaks.add(leak(
+                    FailureReason.PENDING_CONNECTION,
+                    member,
+                    name + "unix socket with a connection that was closed before it was accepted"));
         }
         if (unix != null && unix.peer() != 0 && !ends.sockets().contains(unix.peer())) {
             Unix peer = tree.sockets().unix().get(unix.peer());

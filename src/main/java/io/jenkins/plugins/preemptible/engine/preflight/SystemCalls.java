@@ -11,12 +11,13 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.stream.Stream;
 import jnr.ffi.LibraryLoader;
 import jnr.ffi.types.size_t;
 import jnr.ffi.types.ssize_t;
 
 /**
- * What only system calls tell: the peers of unix sockets, the protocol of a socket, the type of a file system.
+ * What only system calls tell: the peers of unix sockets, protocol and options of a socket, the type of a file system.
  *
  * <ol>
  *   <li>Peers come from the kernel's socket diagnosis (sock_diag(7)), as {@code ss -xp} has them.
@@ -47,11 +48,22 @@ final class SystemCalls {
     private static final int CURRENT_FOLDER = -100;
     private static final int BLOCKS = 0x400;
     private static final int BLOCKS_AT = 48;
+    // The same for STATX_MNT_ID of Linux 5.8; AT_NO_AUTOMOUNT and AT_STATX_DONT_SYNC: no server is asked.
+    private static final int MOUNT = 0x1000;
+    private static final int MOUNT_AT = 144;
+    private static final int AS_IT_IS = 0x800 | 0x4000;
 
     /** kcmp(2) has no function in the C library; by Java's name of the architecture. */
     private static final Map<String, Long> KCMP = Map.of("amd64", 312L, "aarch64", 272L, "riscv64", 272L);
 
     private static final long KCMP_FS = 3;
+
+    /** pidfd_open(2) and pidfd_getfd(2), of the same numbers on every architecture. */
+    private static final long PIDFD_OPEN = 434;
+    private static final long PIDFD_GETFD = 438;
+    // udp(7)
+    private static final int SOL_UDP = 17;
+    private static final int UDP_CORK = 1;
 
     /** The functions as the library names them. */
     public interface Functions {
@@ -64,6 +76,8 @@ final class SystemCalls {
         long recv(int socket, byte[] bytes, @size_t long length, int flags);
 
         int setsockopt(int socket, int level, int name, byte[] value, int length);
+
+        int getsockopt(int socket, int level, int name, byte[] value, int[] length);
 
         int close(int descriptor);
 
@@ -90,6 +104,29 @@ final class SystemCalls {
         return length <= 0
                 ? ""
                 : new String(value, 0, (int) length, StandardCharsets.US_ASCII).replace("\0", "").trim();
+    }
+
+    /** The id of the mount to which a path leads, as {@code mountinfo} has it; empty where that is not told. */
+    static Optional<Long> mountId(String path) {
+        try {
+            byte[] buffer = new byte[256];
+            int code = Bound.C.statx(CURRENT_FOLDER, path, AS_IT_IS, MOUNT, buffer);
+            ByteBuffer told = ByteBuffer.wrap(buffer).order(ByteOrder.nativeOrder());
+            return code == 0 && (told.getInt(0) & MOUNT) != 0 ? Optional.of(told.getLong(MOUNT_AT)) : Optional.empty();
+        } catch (UnsatisfiedLinkError e) {
+            return Optional.empty();
+        }
+    }
+
+    /** Whether a process's UDP socket collects a datagram (UDP_CORK); false where the kernel does not tell. */
+    static boolean corked(long pid, long descriptor) {
+        int process = (int) Bound.C.syscall(PIDFD_OPEN, pid, 0, 0);
+        int socket = process < 0 ? -1 : (int) Bound.C.syscall(PIDFD_GETFD, process, descriptor, 0);
+        byte[] value = new byte[Integer.BYTES];
+        boolean told = socket >= 0
+                && Bound.C.getsockopt(socket, SOL_UDP, UDP_CORK, value, new int[] {value.length}) == 0;
+        Stream.of(socket, process).filter(d -> d >= 0).forEach(Bound.C::close);
+        return told && ByteBuffer.wrap(value).order(ByteOrder.nativeOrder()).getInt() != 0;
     }
 
     /** Whether two processes share root, working folder and umask (CLONE_FS); false where the kernel does not tell. */
@@ -222,18 +259,20 @@ final class SystemCalls {
             }
             at += aligned(length);
         }
-        Unix itself = new Unix(inode, type, peer, name, false, unsent);
+        // Who closed it before it was accepted has no inode any more.
+        boolean givenUp = waiting.removeIf(client -> client == 0);
+        Unix itself = new Unix(inode, type, peer, name, false, unsent, givenUp);
         into.merge(inode, itself, (expected, now) -> accepted(now, expected.peer()));
         // One that waits to be accepted has no peer of its own yet: the listening socket will give it one.
         for (long client : waiting) {
-            Unix expected = new Unix(client, type, inode, "", true, 0);
+            Unix expected = new Unix(client, type, inode, "", true, 0, false);
             into.merge(client, expected, (known, none) -> accepted(known, inode));
         }
     }
 
     private static Unix accepted(Unix client, long listening) {
         long peer = client.peer() == 0 ? listening : client.peer();
-        return new Unix(client.inode(), client.type(), peer, client.name(), true, client.unsent());
+        return new Unix(client.inode(), client.type(), peer, client.name(), true, client.unsent(), client.givenUp());
     }
 
     private static String name(ByteBuffer in, int at, int length) {

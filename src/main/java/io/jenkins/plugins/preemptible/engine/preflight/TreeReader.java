@@ -66,7 +66,8 @@ final class TreeReader {
         Set<Long> group = Set.copyOf(subject.pids());
         List<Member> read = tree.parallelStream().map(s -> member(s, group)).toList();
         Set<Integer> mounts = mounts(read);
-        List<Member> members = read.stream().map(m -> withQueues(m, mounts)).toList();
+        CoveredFiles covered = CoveredFiles.of(subject, proc);
+        List<Member> members = read.stream().map(m -> withQueues(m, mounts)).map(covered::mark).toList();
         OutsideReader outside = new OutsideReader(inside);
         return new TreeSnapshot(
                 members,
@@ -155,7 +156,7 @@ final class TreeReader {
         Path folder = ProcFiles.of(member.pid()).resolve("fd");
         return member.withFiles(member.files().stream()
                 .map(f -> onNoMount(f, mounts) && proc.messageQueue(folder.resolve(Integer.toString(f.number())))
-                        ? f.asQueue()
+                        ? f.as(OpenFile.QUEUE)
                         : f)
                 .toList());
     }

@@ -79,6 +79,9 @@ record TreeSnapshot(
     /** What the detail of a pipe in packet mode says, pipe(2). */
     static final String PACKETS = "packets";
 
+    /** What the detail of a UDP socket says that collects a datagram, udp(7). */
+    static final String CORKED = "UDP_CORK";
+
     /** What the detail of an eventfd says that was made with EFD_SEMAPHORE, eventfd(2). */
     static final String SEMAPHORE = "semaphore";
 
@@ -98,7 +101,8 @@ record TreeSnapshot(
      * @param links how many names a file has
      * @param bytes a file's blocks on disk or in memory
      * @param target the process of a pidfd or the index of a pseudo terminal's master; -1 when it is neither
-     * @param detail a socket's protocol as the kernel names it, {@link #QUEUE} of a message queue,
+     * @param detail a socket's protocol as the kernel names it, {@link #CORKED} of a UDP socket that collects a datagram,
+     *     {@link #QUEUE} of a message queue, {@link #COVERED} of a file to which its path does not lead,
      *     {@link #PACKETS} of a pipe in packet mode, {@link #SEMAPHORE} of an eventfd, {@link #WATCHES} and more of
      *     an inotify descriptor, {@link #TERMINAL} and more of both sides of a pseudo terminal; otherwise empty
      */
@@ -116,9 +120,10 @@ record TreeSnapshot(
             String detail) {
 
         static final String QUEUE = "mqueue";
+        static final String COVERED = "covered";
 
-        OpenFile asQueue() {
-            return new OpenFile(number, link, kind, mode, mount, identity, device, links, bytes, target, QUEUE);
+        OpenFile as(String found) {
+            return new OpenFile(number, link, kind, mode, mount, identity, device, links, bytes, target, found);
         }
 
         boolean deleted() {
@@ -186,12 +191,13 @@ record TreeSnapshot(
      * @param name its path, {@code @} before an abstract name, empty for none
      * @param waiting whether it waits to be accepted by its peer
      * @param unsent bytes that it sent and nobody read yet
+     * @param givenUp whether a connection to it was closed before it accepted that
      */
-    record Unix(long inode, int type, long peer, String name, boolean waiting, long unsent) {
+    record Unix(long inode, int type, long peer, String name, boolean waiting, long unsent, boolean givenUp) {
         static final int DATAGRAM = 2;
 
         Unix(long inode, int type, long peer, String name) {
-            this(inode, type, peer, name, false, 0);
+            this(inode, type, peer, name, false, 0, false);
         }
 
         /** Whether CRIU could not make the connection again: it cannot read what was sent on it. */

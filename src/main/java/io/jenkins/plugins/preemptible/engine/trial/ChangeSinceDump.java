@@ -11,8 +11,11 @@ import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.regex.Pattern;
@@ -51,7 +54,7 @@ public final class ChangeSinceDump {
             return Optional.empty();
         }
         ImageContent content = ContentReader.ofFolderWithoutPages(images);
-        Optional<String> file = file(content, pids.get(0), preserved);
+        Optional<String> file = file(content, roots(pids), preserved);
         if (file.isPresent()) {
             return file;
         }
@@ -64,7 +67,22 @@ public final class ChangeSinceDump {
         return Path.of("/proc/" + pid + "/root");
     }
 
-    private static Optional<String> file(ImageContent content, long init, List<Path> preserved) {
+    /** The root of one process for each of the tree's mount namespaces, that of the init first. */
+    private static List<Path> roots(List<Long> pids) {
+        Map<String, Path> roots = new LinkedHashMap<>();
+        for (long pid : pids) {
+            try {
+                roots.putIfAbsent(
+                        Files.readSymbolicLink(Path.of("/proc/" + pid + "/ns/mnt")).toString(),
+                        rootOf(pid));
+            } catch (IOException e) {
+                // A zombie has none.
+            }
+        }
+        return List.copyOf(roots.values());
+    }
+
+    private static Optional<String> file(ImageContent content, List<Path> roots, List<Path> preserved) {
         Set<Long> deleted =
                 content.deletedFiles().stream().map(ImageContent.DeletedFile::fileId).collect(Collectors.toSet());
         for (FileContent file : content.files()) {
@@ -72,24 +90,37 @@ public final class ChangeSinceDump {
                 continue;
             }
             try {
-                // As the stage sees it; what is preserved is put back before a restore.
-                Path path = Path.of(rootOf(init) + file.name());
+                // What is preserved is put back before a restore.
                 if (preserved.stream().anyMatch(Path.of(file.name())::startsWith)) {
                     continue;
                 }
-                if (!Files.exists(path, LinkOption.NOFOLLOW_LINKS) && Files.exists(rootOf(init))) {
-                    return Optional.of(file.name() + ", which the stage has open, is gone");
+                // As the stage sees it: the image does not tell in which of its mount namespaces.
+                List<Optional<String>> seen = new ArrayList<>();
+                for (Path root : roots) {
+                    seen.add(change(file, Path.of(root + file.name())));
                 }
-                // CRIU tells no size of folders and devices, nor of files that are only appended to.
-                if (file.size() != null && Files.size(path) != file.size()) {
-                    return Optional.of("the size of " + file.name() + ", which the stage has open, has changed from "
-                            + file.size() + " to " + Files.size(path) + " bytes");
+                Optional<String> change = seen.isEmpty() || seen.contains(Optional.<String>empty())
+                        ? Optional.empty()
+                        : seen.get(0);
+                if (change.isPresent() && Files.exists(roots.get(0))) {
+                    return change;
                 }
             } catch (IOException | InvalidPathException e) {
                 // What cannot be told is left to the restore.
             }
         }
         return Optional.empty();
+    }
+
+    private static Optional<String> change(FileContent file, Path path) throws IOException {
+        if (!Files.exists(path, LinkOption.NOFOLLOW_LINKS)) {
+            return Optional.of(file.name() + ", which the stage has open, is gone");
+        }
+        // CRIU tells no size of folders and devices, nor of files that are only appended to.
+        return file.size() == null || Files.size(path) == file.size()
+                ? Optional.empty()
+                : Optional.of("the size of " + file.name() + ", which the stage has open, has changed from "
+                        + file.size() + " to " + Files.size(path) + " bytes");
     }
 
     private static Optional<String> port(ImageContent content) throws IOException {

@@ -167,7 +167,7 @@ class LeaksTest {
                 3, "/a/file", Kind.REGULAR, Mode.READ, MOUNT + 1, "8:1 5", "", 1, 0, -1, "");
         assertEquals(List.of(FailureReason.OUTSIDE_FILE), reasons(tree(Sockets.NONE, member(1, List.of(foreign)))));
         assertEquals(List.of(FailureReason.MESSAGE_QUEUE),
-                reasons(tree(Sockets.NONE, member(1, List.of(foreign.asQueue())))));
+                reasons(tree(Sockets.NONE, member(1, List.of(foreign.as(OpenFile.QUEUE))))));
     }
 
     private static Sockets inet(Inet... sockets) {
@@ -228,7 +228,7 @@ class LeaksTest {
                 3L, new Unix(3, 1, 4, ""), 4L, new Unix(4, 1, 3, "/run/docker.sock"),
                 5L, new Unix(5, 2, 0, ""));
         Sockets sockets = new Sockets(Map.of(), all, Map.of(), true);
-        Unix stuck = new Unix(7, 1, 8, "", true, 5);
+        Unix stuck = new Unix(7, 1, 8, "", true, 5, false);
         Unix listening = new Unix(8, 1, 0, "/x");
         assertEquals(List.of(FailureReason.PENDING_CONNECTION), reasons(tree(
                 new Sockets(Map.of(), Map.of(7L, stuck, 8L, listening), Map.of(), true),
@@ -252,7 +252,7 @@ class LeaksTest {
         assertTrue(SystemCalls.parse(bytes, read));
         assertEquals(Map.of(
                 100L, new Unix(100, 1, 0, "ab"),
-                200L, new Unix(200, 1, 100, "", true, 0),
+                200L, new Unix(200, 1, 100, "", true, 0, false),
                 300L, new Unix(300, 2, 400, "")), read);
         ByteBuffer refusal = ByteBuffer.allocate(36).order(ByteOrder.nativeOrder());
         refusal.putInt(36).putShort((short) 2).position(36).flip();

@@ -29,6 +29,7 @@ record PlainCriu(ZdtmSuite suite, Path program) {
     static ZdtmResult run(ZdtmSuite suite, String test) throws IOException {
         Path criu = new CriuSearch().usable().map(Criu::program).orElseThrow(() -> new IOException("no usable criu"));
         PlainCriu plain = new PlainCriu(suite, criu);
+        ZdtmHook.of(suite, test, suite.folder()).clean();
         ZdtmRun.clean(suite, test);
         long begun = System.nanoTime();
         ZdtmResult result = suite.find(test).flavor().equals("h") ? plain.alone(test) : plain.bySuite(test);
@@ -38,13 +39,15 @@ record PlainCriu(ZdtmSuite suite, Path program) {
 
     private ZdtmResult alone(String test) throws IOException {
         Path images = Files.createTempDirectory(Path.of("/var/tmp"), "preemptible-zdtm-");
+        ZdtmHook hook = ZdtmHook.of(suite, test, images);
         try {
             String options = suite.words(test, "opts") + " ";
             HostTool.Answer answer = inFolder(suite.workDir(test), List.of(
                     "unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c",
                     Script.text(PlainCriu.class, "plain.sh"), "zdtm-plain",
                     Path.of(test).getFileName().toString(), images.toString(), program.toString(),
-                    options + suite.words(test, "dopts"), options + suite.words(test, "ropts")));
+                    options + suite.words(test, "dopts"), options + suite.words(test, "ropts"),
+                    hook.takesPart() ? hook.file().toString() : "true"));
             Verdict verdict = switch (answer.code()) {
                 case 0 -> Verdict.PASS;
                 case 3 -> Verdict.NOT_STARTED;
@@ -58,24 +61,35 @@ record PlainCriu(ZdtmSuite suite, Path program) {
             };
             return result(test, verdict, what, answer);
         } finally {
+            hook.clean();
             StageFolder.delete(images);
         }
     }
 
     private ZdtmResult bySuite(String test) {
-        HostTool.Answer answer = inFolder(suite.folder().resolve("test"), List.of(
+        return judged(test, inFolder(suite.folder().resolve("test"), List.of(
                 "python3", "zdtm.py", "run", "--ignore-taint", "--criu-bin", program.toString(),
-                "-t", "zdtm/" + test, "-f", "ns"));
+                "-t", "zdtm/" + test, "-f", "ns")));
+    }
+
+    /** What the suite's own runner said of a test; a run that says nothing of criu is none. */
+    static ZdtmResult judged(String test, HostTool.Answer answer) {
         Optional<String> lacking =
                 answer.text().lines().filter(l -> l.startsWith("ModuleNotFoundError")).findFirst();
         if (lacking.isPresent()) {
-            return new ZdtmResult(
-                    test, Way.PLAIN, Verdict.SKIPPED, "the suite's runner needs modules: make -C DIR lib; " + lacking.get(), 0);
+            return skipped(test, "the suite's runner needs modules: make -C DIR lib; " + lacking.get());
+        }
+        if (answer.text().contains("Can't get rlimit")) {
+            return skipped(test, "the suite runs it as another user, whom CRIU cannot dump without CAP_SYS_RESOURCE");
         }
         Verdict verdict = answer.text().contains("Skipping zdtm") && !answer.text().contains(" PASS ")
                 ? Verdict.SKIPPED
                 : answer.ok() ? Verdict.PASS : Verdict.FAIL;
         return result(test, verdict, "", answer);
+    }
+
+    private static ZdtmResult skipped(String test, String why) {
+        return new ZdtmResult(test, Way.PLAIN, Verdict.SKIPPED, why, 0);
     }
 
     private static ZdtmResult result(String test, Verdict verdict, String what, HostTool.Answer answer) {

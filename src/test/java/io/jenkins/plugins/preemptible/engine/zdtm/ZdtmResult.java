@@ -6,7 +6,7 @@ package io.jenkins.plugins.preemptible.engine.zdtm;
  * @param test with its folder, such as {@code static/zombie00}
  * @param way how it was run
  * @param verdict what became of it
- * @param reason why, in one line; empty for a pass
+ * @param reason why, in one line; empty for a pass at the first try
  * @param millis from its start to its verdict
  */
 record ZdtmResult(String test, Way way, Verdict verdict, String reason, long millis) {
@@ -35,8 +35,10 @@ record ZdtmResult(String test, Way way, Verdict verdict, String reason, long mil
     enum Verdict {
         /** It says PASS after its resume. */
         PASS("PASS"),
-        /** The suspension was refused, it ran on and says PASS. */
+        /** The suspension was refused before anything was stopped; it ran on and says PASS. */
         REFUSED("REFUSED"),
+        /** It was frozen, then CRIU or the trial of its image refused; it ran on and says PASS. */
+        REFUSED_LATE("REFUSED when frozen"),
         /** It runs, and does not say PASS. */
         FAIL("FAIL"),
         /** It was suspended and cannot be resumed. */
@@ -51,6 +53,22 @@ record ZdtmResult(String test, Way way, Verdict verdict, String reason, long mil
         Verdict(String title) {
             this.title = title;
         }
+    }
+
+    /** Whether a machine that others use, too, may have caused it. */
+    boolean worthAnotherTry() {
+        return switch (verdict) {
+            case FAIL, ERROR, NOT_STARTED, REFUSED_LATE -> true;
+            case PASS, REFUSED, SKIPPED -> false;
+        };
+    }
+
+    /** What counts when this is the second try: its verdict, and what became of the first one. */
+    ZdtmResult after(ZdtmResult first) {
+        String why = first.verdict() == verdict
+                ? reason
+                : reason + " (at first " + first.verdict().title + ": " + first.reason() + ")";
+        return new ZdtmResult(test, way, verdict, why, millis);
     }
 
     ZdtmResult {

@@ -1,7 +1,10 @@
 package io.jenkins.plugins.preemptible.engine.zdtm;
 
+import io.jenkins.plugins.preemptible.engine.DumpGuard;
 import io.jenkins.plugins.preemptible.engine.Engine;
 import io.jenkins.plugins.preemptible.engine.EngineException;
+import io.jenkins.plugins.preemptible.engine.FreezeRequest;
+import io.jenkins.plugins.preemptible.engine.IfDumpFails;
 import io.jenkins.plugins.preemptible.engine.ResumeFailedException;
 import io.jenkins.plugins.preemptible.engine.SuspendFailedException;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
@@ -9,6 +12,7 @@ import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.stage.StageSpec;
+import io.jenkins.plugins.preemptible.engine.stage.StageStatus;
 import io.jenkins.plugins.preemptible.engine.zdtm.ZdtmResult.Verdict;
 import io.jenkins.plugins.preemptible.engine.zdtm.ZdtmResult.Way;
 import java.io.IOException;
@@ -21,6 +25,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.function.BooleanSupplier;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
@@ -44,6 +49,10 @@ record ZdtmRun(ZdtmSuite suite, Path home, Engine engine, ImageKey key) {
     private static final Pattern PASSED = Pattern.compile("\\bPASS$");
     /** What a test of the folder {@code transition} gets to be in the middle of something. */
     private static final long TRANSITION_MILLIS = 300;
+    /** With less memory than that the executor would be free after the dump, which is then not made at idle priority. */
+    private static final FreezeRequest NOT_IDLE = new FreezeRequest(DumpGuard.NONE, 1L << 60);
+    /** About as long as a suspension and a resume take: what time alone changes must show without them. */
+    private static final long UNDISTURBED_MILLIS = 3000;
 
     ZdtmResult run(String test, Way way) throws IOException, InterruptedException {
         long begun = System.nanoTime();
@@ -62,6 +71,8 @@ record ZdtmRun(ZdtmSuite suite, Path home, Engine engine, ImageKey key) {
                 return new Outcome(Verdict.SKIPPED, "its own check says so");
             }
         }
+        ZdtmHook hook = ZdtmHook.of(suite, test, home);
+        hook.clean();
         clean(suite, test);
         String name = Path.of(test).getFileName().toString();
         Map<String, String> environment = new HashMap<>(Map.of("TMPDIR", "/tmp", "PATH", System.getenv("PATH")));
@@ -69,14 +80,18 @@ record ZdtmRun(ZdtmSuite suite, Path home, Engine engine, ImageKey key) {
         try {
             engine.start(new StageSpec(
                     id, test, suite.workDir(test), List.of("make", "--no-print-directory", name + ".pid"), environment));
+            boolean hooked = hook.call(ZdtmHook.STARTED, 0);
             Path pid = suite.beside(test, ".pid");
             if (!until(() -> size(pid) > 0 || exited(id)) || size(pid) == 0) {
                 return new Outcome(Verdict.NOT_STARTED, lastWords(id, test));
             }
+            if (!hooked) {
+                return new Outcome(Verdict.NOT_STARTED, "its hook fails " + ZdtmHook.STARTED);
+            }
             if (test.startsWith("transition/")) {
                 Thread.sleep(TRANSITION_MILLIS);
             }
-            return cycled(id, test, way);
+            return cycled(id, test, way, hook);
         } catch (EngineException e) {
             return new Outcome(Verdict.NOT_STARTED, e.getMessage());
         } finally {
@@ -84,34 +99,73 @@ record ZdtmRun(ZdtmSuite suite, Path home, Engine engine, ImageKey key) {
                 engine.kill(id);
                 engine.forget(id);
             }
+            hook.clean();
             Files.deleteIfExists(archive());
         }
     }
 
-    private Outcome cycled(StageId id, String test, Way way) throws IOException, InterruptedException {
-        String refused = "";
+    private Outcome cycled(StageId id, String test, Way way, ZdtmHook hook) throws IOException, InterruptedException {
+        Optional<Outcome> refused = Optional.empty();
+        boolean hooked = true;
         try {
-            for (int i = 0; i < (way == Way.UNDISTURBED ? 0 : way == Way.TWICE ? 2 : 1); i++) {
-                engine.suspend(id, archive(), key);
-                if (way == Way.ARCHIVE) {
+            // A hook is called also where nothing is suspended: the test waits for what it sends.
+            for (int i = 0; i < (way == Way.TWICE ? 2 : 1) && refused.isEmpty(); i++) {
+                hooked &= hook.call(ZdtmHook.BEFORE_DUMP, outerPid(id, test));
+                if (way == Way.UNDISTURBED) {
+                    Thread.sleep(UNDISTURBED_MILLIS);
+                } else {
+                    refused = suspended(id);
+                }
+                if (way == Way.ARCHIVE && refused.isEmpty()) {
                     StageFolder.delete(new StageFolder(home.resolve("stages").resolve(id.value())).images());
                 }
-                engine.resume(archive(), key);
+                hooked &= hook.call(ZdtmHook.BEFORE_RESTORE, 0);
+                if (way != Way.UNDISTURBED && refused.isEmpty()) {
+                    engine.resume(archive(), key);
+                }
+                hooked &= hook.call(ZdtmHook.RESTORED, outerPid(id, test));
             }
-        } catch (SuspendFailedException e) {
-            refused = e.reason() + criuLine(e);
         } catch (ResumeFailedException e) {
-            return new Outcome(Verdict.ERROR, e.reason() + criuLine(e));
+            return new Outcome(Verdict.ERROR, told(e, id, suite));
         }
         String verdict = verdict(id, test);
-        if (!verdict.isEmpty()) {
-            return new Outcome(Verdict.FAIL, refused.isEmpty() ? verdict : refused + ", and then: " + verdict);
+        if (verdict.isEmpty() && !hooked) {
+            verdict = "its hook found something wrong";
         }
-        return refused.isEmpty() ? new Outcome(Verdict.PASS, "") : new Outcome(Verdict.REFUSED, refused);
+        if (!verdict.isEmpty()) {
+            return new Outcome(Verdict.FAIL, refused.map(r -> r.reason() + ", and then: ").orElse("") + verdict);
+        }
+        return refused.orElse(new Outcome(Verdict.PASS, ""));
     }
 
-    private static String criuLine(EngineException e) {
-        return e.criuLines().isEmpty() ? "" : ": " + e.criuLines().get(0);
+    /** The steps of {@link Engine#suspend} one by one, since the first alone refuses before anything is stopped. */
+    private Optional<Outcome> suspended(StageId id) {
+        Verdict refused = Verdict.REFUSED;
+        try {
+            engine.freeze(id, NOT_IDLE);
+            refused = Verdict.REFUSED_LATE;
+            engine.dump(id, archive(), key, IfDumpFails.THAW);
+            engine.commit(id);
+            return Optional.empty();
+        } catch (SuspendFailedException e) {
+            if (engine.status(id).state() == StageStatus.State.SUSPENDING) {
+                engine.thaw(id);
+            }
+            return Optional.of(new Outcome(refused, told(e, id, suite)));
+        }
+    }
+
+    private long outerPid(StageId id, String test) throws IOException {
+        Path pid = suite.beside(test, ".pid");
+        return Files.exists(pid) ? ZdtmHook.outerPid(engine.status(id).initPid(), Files.readString(pid).trim()) : 0;
+    }
+
+    /** Without what differs from run to run: the suite's folder and process ids. */
+    static String told(EngineException e, StageId id, ZdtmSuite suite) {
+        String detail = e.detail() == null || e.detail().equals(id.value()) ? "" : ": " + e.detail();
+        return (e.reason() + (e.criuLines().isEmpty() ? detail : ": " + e.criuLines().get(0)))
+                .replace(suite.zdtm() + "/", "")
+                .replaceAll("process \\d+ ", "process ");
     }
 
     /** Returns why the test did not pass; empty when it did. */

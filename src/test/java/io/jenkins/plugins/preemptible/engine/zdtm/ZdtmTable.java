@@ -3,8 +3,9 @@ package io.jenkins.plugins.preemptible.engine.zdtm;
 import io.jenkins.plugins.preemptible.engine.zdtm.ZdtmResult.Verdict;
 import io.jenkins.plugins.preemptible.engine.zdtm.ZdtmResult.Way;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Collection;
+import java.util.Comparator;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -26,9 +27,12 @@ record ZdtmTable(Collection<ZdtmResult> results) {
                 "",
                 "Written by `./preempt compat --zdtm`. Each test is a stage as root, in a network namespace without a way"
                         + " out; it is suspended,",
-                "resumed, and looks then whether all is as it was. *Plain criu* is the same machine without the engine, with"
-                        + " the options that",
-                "the suite asks for. Tests that pass everywhere are only counted."));
+                "resumed, and looks then whether all is as it was. *REFUSED*: before anything was stopped; *when frozen*: by"
+                        + " CRIU, or by the trial",
+                "of the image; either way it ran on and passed. What fails is run again, without a suspension and by *plain"
+                        + " criu*: the same",
+                "machine without the engine, with the options that the suite asks for. Tests that pass everywhere are only"
+                        + " counted."));
         for (Way way : List.of(Way.ARCHIVE, Way.TWICE)) {
             if (results.stream().anyMatch(r -> r.way() == way)) {
                 lines.add((way == Way.ARCHIVE ? "Of those that pass, from the sealed archive: " : "Suspended twice in a row: ")
@@ -37,16 +41,42 @@ record ZdtmTable(Collection<ZdtmResult> results) {
         }
         lines.addAll(List.of("", "| test | class | reason | not suspended | plain criu |", "| --- | --- | --- | --- | --- |"));
         tests.forEach((test, ways) -> ways.values().stream()
-                .filter(r -> r.way() != Way.UNDISTURBED && r.way() != Way.PLAIN && r.verdict() != Verdict.PASS)
+                .filter(r -> isStage(r.way()) && !(r.verdict() == Verdict.PASS && r.reason().isEmpty()))
                 .findFirst()
-                .ifPresent(bad -> lines.add(row(test, bad, ways))));
+                .ifPresent(told -> lines.add(row(test, told, ways))));
         return lines;
     }
 
-    private static String row(String test, ZdtmResult bad, Map<Way, ZdtmResult> ways) {
-        String title = bad.verdict().title + (bad.way() == Way.LOCAL ? "" : ", " + bad.way().title);
-        return "| " + String.join(" | ", test, title, cell(bad.reason()), outcome(ways.get(Way.UNDISTURBED)),
+    private static boolean isStage(Way way) {
+        return way != Way.UNDISTURBED && way != Way.PLAIN;
+    }
+
+    private String row(String test, ZdtmResult told, Map<Way, ZdtmResult> ways) {
+        String title = classOf(told) + (told.way() == Way.LOCAL ? "" : ", " + told.way().title);
+        return "| " + String.join(" | ", test, title, cell(told.reason()), outcome(ways.get(Way.UNDISTURBED)),
                 outcome(ways.get(Way.PLAIN))) + " |";
+    }
+
+    /** The verdict; of a failure also whose fault it is. */
+    private String classOf(ZdtmResult result) {
+        if (result.verdict() != Verdict.FAIL) {
+            return result.verdict().title;
+        }
+        if (isVerdict(result.test(), Way.UNDISTURBED, Verdict.FAIL, Verdict.NOT_STARTED)) {
+            return "FAIL without a suspension, too";
+        }
+        return isVerdict(result.test(), Way.PLAIN, Verdict.FAIL) ? "FAIL with plain criu, too" : Verdict.FAIL.title;
+    }
+
+    private boolean isVerdict(String test, Way way, Verdict... verdicts) {
+        return results.stream().anyMatch(r -> r.test().equals(test) && r.way() == way
+                && List.of(verdicts).contains(r.verdict()));
+    }
+
+    /** Whether nothing was lost, and nothing failed that passes by plain criu and without a suspension. */
+    boolean asItShouldBe() {
+        return results.stream().filter(r -> isStage(r.way())).noneMatch(r ->
+                r.verdict() == Verdict.ERROR || classOf(r).equals(Verdict.FAIL.title));
     }
 
     private static String outcome(ZdtmResult result) {
@@ -62,9 +92,12 @@ record ZdtmTable(Collection<ZdtmResult> results) {
     /** Such as {@code 391 tests: 340 PASS, 27 REFUSED}. */
     String counts(Way way) {
         List<ZdtmResult> own = results.stream().filter(r -> r.way() == way).toList();
-        return own.size() + " tests: " + Arrays.stream(Verdict.values())
-                .filter(v -> own.stream().anyMatch(r -> r.verdict() == v))
-                .map(v -> own.stream().filter(r -> r.verdict() == v).count() + " " + v.title)
+        Map<String, Long> classes = new LinkedHashMap<>();
+        own.stream()
+                .sorted(Comparator.comparing(ZdtmResult::verdict).thenComparing(this::classOf))
+                .forEach(r -> classes.merge(classOf(r), 1L, Long::sum));
+        return own.size() + " tests: " + classes.entrySet().stream()
+                .map(e -> e.getValue() + " " + e.getKey())
                 .collect(Collectors.joining(", "));
     }
 }
