@@ -112,9 +112,9 @@ class BadInputTest extends OneAgent {
                 "preemptible { node('linux') { echo 'not reached' } }",
                 "node { } inside preemptible { }", "preemptible(label: …) { } in place of node");
         refused(
-                "pipeline { agent none\n options { preemptible() }\n stages { stage('s') { agent { label 'linux' }\n"
+                "pipeline { agent { preemptible { priority 4 } }\n stages { stage('s') { agent { label 'linux' }\n"
                         + " steps { echo 'not reached' } } } }",
-                "node { } inside preemptible { }", "in a Declarative Pipeline in steps { }, not in options { }");
+                "node { } inside preemptible { }", "in a Declarative Pipeline give agent { preemptible { } } a label");
     }
 
     @Test
