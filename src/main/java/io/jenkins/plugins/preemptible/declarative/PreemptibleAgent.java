@@ -3,14 +3,17 @@ package io.jenkins.plugins.preemptible.declarative;
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import edu.umd.cs.findbugs.annotations.NonNull;
 import hudson.Extension;
+import io.jenkins.plugins.preemptible.config.StageDefaults;
 import io.jenkins.plugins.preemptible.step.PreemptibleStep;
 import java.util.HashMap;
 import java.util.Map;
+import net.sf.json.JSONObject;
 import org.jenkinsci.Symbol;
 import org.jenkinsci.plugins.pipeline.modeldefinition.agent.DeclarativeAgent;
 import org.jenkinsci.plugins.pipeline.modeldefinition.agent.DeclarativeAgentDescriptor;
 import org.kohsuke.stapler.DataBoundConstructor;
 import org.kohsuke.stapler.DataBoundSetter;
+import org.kohsuke.stapler.StaplerRequest2;
 
 /**
  * {@code agent { preemptible { label 'linux' } }} of a Declarative Pipeline: the {@code preemptible} step around the
@@ -79,12 +82,13 @@ public final class PreemptibleAgent extends DeclarativeAgent<PreemptibleAgent> {
         step.setTcp(tcp);
     }
 
-    public boolean isRerun() {
-        return step.isRerun();
+    @CheckForNull
+    public Boolean getRerun() {
+        return step.getRerun();
     }
 
     @DataBoundSetter
-    public void setRerun(boolean rerun) {
+    public void setRerun(@CheckForNull Boolean rerun) {
         step.setRerun(rerun);
     }
 
@@ -102,6 +106,12 @@ public final class PreemptibleAgent extends DeclarativeAgent<PreemptibleAgent> {
         @Override
         public String getDisplayName() {
             return Messages.PreemptibleAgent_DisplayName();
+        }
+
+        @Override
+        public PreemptibleAgent newInstance(@CheckForNull StaplerRequest2 req, @NonNull JSONObject form)
+                throws FormException {
+            return super.newInstance(req, StageDefaults.filledIn(form));
         }
     }
 }

@@ -72,7 +72,7 @@ class BadInputTest extends OneAgent {
         for (int minutes : new int[] {-1, 0, 10_081}) {
             refused(
                     "preemptible(label: 'linux', timeSliceMinutes: " + minutes + ") { echo 'not reached' }",
-                    "timeSliceMinutes is " + minutes, "1 to 10080", "Leave it out");
+                    "timeSliceMinutes is " + minutes, "1 to 10080", "leave it out");
         }
     }
 
