@@ -186,7 +186,6 @@ class StageDefaultsTest {
         JobDefaults set = job.getProperty(JobDefaults.class);
         assertEquals(List.of(4, false, "close"), List.of(set.getPriority(), set.getRerun(), set.getTcp()));
         assertNull(set.getTimeSliceMinutes());
-        assertNull(set.getName());
 
         form = page(job.getUrl() + "configure");
         assertEquals("4", form.getInputByName("_.priority").getValue());
@@ -194,8 +193,7 @@ class StageDefaultsTest {
         j.submit(form);
         set = job.getProperty(JobDefaults.class);
         assertNull(set.getPriority());
-        assertEquals(false, set.getRerun(), "what is not touched stays");
-        assertEquals("close", set.getTcp(), "what is not touched stays");
+        assertEquals(List.of(false, "close"), List.of(set.getRerun(), set.getTcp()), "what is not touched stays");
 
         refused(job.getUrl() + "configure", "Default priority of preemptible stages is 1001, but must be a whole number from 1 to 1000.");
     }
@@ -209,7 +207,6 @@ class StageDefaultsTest {
         FolderDefaults set = team.getProperties().get(FolderDefaults.class);
         assertEquals(List.of(30, true), List.of(set.getTimeSliceMinutes(), set.getRerun()));
         assertNull(set.getPriority());
-        assertNull(set.getTcp());
 
         refused(team.getUrl() + "configure", "Default priority of preemptible stages is 1001, but must be a whole number from 1 to 1000.");
 
@@ -250,7 +247,6 @@ class StageDefaultsTest {
         StageDefaults set = PreemptibleConfiguration.get().getStageDefaults();
         assertEquals("close", set.getTcp());
         assertNull(set.getRerun());
-        assertNull(set.getPriority());
         form = page("configure");
         assertEquals("close", form.getSelectByName("_.tcp").getSelectedOptions().get(0).getValueAttribute());
         form.getInputByName("_.stageDefaults").setChecked(false);
@@ -271,13 +267,9 @@ class StageDefaultsTest {
         client.addCrumb(sent);
         String snippet = client.getPage(sent).getWebResponse().getContentAsString();
         assertEquals("properties([preemptibleDefaults(priority: 4)])", snippet.trim());
-    }
-
-    @Test
-    void onlyPipelinesHaveThem() {
         JobDefaults.DescriptorImpl jobs = j.jenkins.getDescriptorByType(JobDefaults.DescriptorImpl.class);
         assertTrue(jobs.isApplicable(WorkflowJob.class));
-        assertFalse(jobs.isApplicable(FreeStyleProject.class));
+        assertFalse(jobs.isApplicable(FreeStyleProject.class), "only Pipelines have such stages");
     }
 
     @Test
@@ -299,13 +291,11 @@ class StageDefaultsTest {
         for (String field : List.of("priority", "timeSliceMinutes", "tcp", "rerun")) {
             assertHelp(page.getDescriptorUrl() + "/help/" + field);
         }
-        String jobs = j.jenkins.getDescriptorOrDie(JobDefaults.class).getDescriptorUrl();
-        assertHelp(jobs + "/help/name");
-        assertHelp(jobs + "/help");
+        assertHelp(j.jenkins.getDescriptorOrDie(JobDefaults.class).getDescriptorUrl() + "/help/name");
+        assertHelp(j.jenkins.getDescriptorOrDie(JobDefaults.class).getDescriptorUrl() + "/help");
     }
 
     private static void assertHelp(String path) throws Exception {
-        String help = j.createWebClient().goTo(path).getWebResponse().getContentAsString();
-        assertTrue(help.contains("<p>"), path + ": " + help);
+        assertTrue(j.createWebClient().goTo(path).getWebResponse().getContentAsString().contains("<p>"), path);
     }
 }
