@@ -8,6 +8,7 @@ import io.jenkins.plugins.casc.ConfigurationContext;
 import io.jenkins.plugins.casc.ConfiguratorException;
 import io.jenkins.plugins.casc.model.CNode;
 import io.jenkins.plugins.casc.model.Mapping;
+import java.util.List;
 
 /**
  * Takes the settings from Configuration as Code.
@@ -15,7 +16,7 @@ import io.jenkins.plugins.casc.model.Mapping;
  * <ol>
  *   <li>The section of a file says all: a setting that it leaves out goes back to its default.
  *   <li>All of it is taken over, or none where a value is refused; what is said then ends with the setting's own sentence.
- *   <li>Undisturbed hours that are there and empty are none.
+ *   <li>Undisturbed hours and defaults of stages that are there and empty are none.
  *   <li>A file without the section changes nothing.
  * </ol>
  *
@@ -24,7 +25,7 @@ import io.jenkins.plugins.casc.model.Mapping;
 @Extension(optional = true)
 public final class AsCode extends BaseConfigurator<PreemptibleConfiguration> {
 
-    private static final String HOURS = "undisturbedHours";
+    private static final List<String> NONE_WHEN_EMPTY = List.of("undisturbedHours", "stageDefaults");
 
     @NonNull
     @Override
@@ -44,8 +45,10 @@ public final class AsCode extends BaseConfigurator<PreemptibleConfiguration> {
         if (!dryRun) {
             configuration.reset();
         }
-        if (isEmpty(section.get(HOURS))) {
-            section.remove(HOURS);
+        for (String part : NONE_WHEN_EMPTY) {
+            if (isEmpty(section.get(part))) {
+                section.remove(part);
+            }
         }
         try {
             super.configure(section, configuration, dryRun, context);

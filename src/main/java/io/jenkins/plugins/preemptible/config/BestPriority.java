@@ -5,7 +5,10 @@ import hudson.ExtensionList;
 import hudson.ExtensionPoint;
 import hudson.model.Item;
 import hudson.model.ItemGroup;
+import hudson.security.AccessControlled;
+import hudson.util.FormValidation;
 import io.jenkins.plugins.preemptible.queue.Priorities;
+import jenkins.model.Jenkins;
 
 /**
  * The best priority that the steps of some jobs may ask for, and who has set it.
@@ -63,9 +66,41 @@ public record BestPriority(int priority, @CheckForNull String folder) {
         return folder == null ? "the global configuration" : "the folder '" + folder + "'";
     }
 
+    /**
+     * What a page says to a stage's priority while it is typed; for those who may see the item.
+     *
+     * @param item the job or folder whose page it is; null = Jenkins itself
+     */
+    public static FormValidation check(@CheckForNull Item item, String typed) {
+        checkRead(item);
+        if (typed.isBlank()) {
+            return FormValidation.ok();
+        }
+        int lowest = Priorities.get().lowest();
+        int asked;
+        try {
+            asked = Integer.parseInt(typed.trim());
+        } catch (NumberFormatException e) {
+            asked = 0;
+        }
+        if (asked < 1 || asked > lowest) {
+            return FormValidation.error(Messages.BestPriority_Outside(typed.trim(), lowest));
+        }
+        ItemGroup<?> jobs = item instanceof ItemGroup<?> folder
+                ? folder
+                : item == null ? Jenkins.get() : item.getParent();
+        String warning = in(jobs).warning(asked);
+        return warning == null ? FormValidation.ok() : FormValidation.warning(warning);
+    }
+
+    static void checkRead(@CheckForNull Item item) {
+        AccessControlled seen = item == null ? Jenkins.get() : item;
+        seen.checkPermission(item == null ? Jenkins.READ : Item.READ);
+    }
+
     /** What the step's page says to a number that steps get only in builds that have it themselves; null to others. */
     @CheckForNull
-    public String warning(int asked) {
+    private String warning(int asked) {
         return asked < priority ? Messages.BestPriority_Better(asked, priority, who()) : null;
     }
 }

@@ -69,6 +69,9 @@ public final class PreemptibleConfiguration extends CheckedOnPage implements Per
     @CheckForNull
     private volatile UndisturbedHours undisturbedHours;
 
+    @CheckForNull
+    private volatile StageDefaults stageDefaults;
+
     /** Not the one that Jenkins holds: its values are never saved. */
     private final transient boolean copy;
     /** What the calling thread's change that is under way has set. */
@@ -305,6 +308,17 @@ public final class PreemptibleConfiguration extends CheckedOnPage implements Per
         change(target -> target.undisturbedHours = undisturbedHours);
     }
 
+    /** What stages have where neither they nor their job nor a folder says it; null = nothing. */
+    @CheckForNull
+    public StageDefaults getStageDefaults() {
+        return stageDefaults;
+    }
+
+    @DataBoundSetter
+    public void setStageDefaults(@CheckForNull StageDefaults stageDefaults) {
+        change(target -> target.stageDefaults = stageDefaults);
+    }
+
     /** The settings as the policy takes them. */
     public Limits limits() {
         UndisturbedHours hours = undisturbedHours;
@@ -357,6 +371,7 @@ public final class PreemptibleConfiguration extends CheckedOnPage implements Per
      */
     PreemptibleConfiguration with(StaplerRequest2 req, JSONObject json) throws FormException {
         PreemptibleConfiguration asked = new PreemptibleConfiguration(this);
+        StageDefaults.filledIn(json.optJSONObject("stageDefaults"));
         try {
             req.bindJSON(asked, json);
         } catch (RuntimeException refused) {
@@ -365,6 +380,7 @@ public final class PreemptibleConfiguration extends CheckedOnPage implements Per
         // The page leaves an empty list and a part that is switched off out of what it sends.
         asked.sliceRules = json.has("sliceRules") ? asked.sliceRules : new ArrayList<>();
         asked.undisturbedHours = json.has("undisturbedHours") ? asked.undisturbedHours : null;
+        asked.stageDefaults = json.has("stageDefaults") ? asked.stageDefaults : null;
         return asked;
     }
 
@@ -423,10 +439,11 @@ public final class PreemptibleConfiguration extends CheckedOnPage implements Per
         undumpable = other.undumpable;
         ownerBy = other.ownerBy;
         undisturbedHours = other.undisturbedHours;
+        stageDefaults = other.stageDefaults;
     }
 
     /** Stapler wraps what a setter throws; the sentence for people is the innermost. */
-    private static String sentenceOf(Throwable refused) {
+    static String sentenceOf(Throwable refused) {
         Throwable innermost = refused;
         while (innermost.getCause() != null) {
             innermost = innermost.getCause();

@@ -34,6 +34,8 @@ enum Range {
     HIGHEST_PRIORITY(Messages::SliceRule_HighestPriority, 1, Range.LOWEST_PRIORITY_OF_ALL),
     LOWEST_PRIORITY(Messages::SliceRule_LowestPriority, 1, Range.LOWEST_PRIORITY_OF_ALL),
     LONG_STAGE(Messages::UndisturbedHours_LongMinutes, 0, Range.WEEK_IN_MINUTES),
+    DEFAULT_PRIORITY(Messages::StageDefaults_Priority, 1, Range.LOWEST_PRIORITY_OF_ALL),
+    DEFAULT_TIME_SLICE(Messages::StageDefaults_TimeSlice, 1, Range.WEEK_IN_MINUTES),
     TRIAL_DAYS(Messages::Trial_Days, 1, 365);
 
     static final int LOWEST_PRIORITY_OF_ALL = 1_000;
@@ -100,6 +102,11 @@ enum Range {
     /** The same for those with another permission. */
     FormValidation check(String typed, Permission needed) {
         Jenkins.get().checkPermission(needed);
+        return said(typed);
+    }
+
+    /** The same for those who were let in already. */
+    FormValidation said(String typed) {
         try {
             parsed(typed);
             return FormValidation.ok();

@@ -7,17 +7,15 @@ import hudson.Util;
 import hudson.model.Computer;
 import hudson.model.Executor;
 import hudson.model.Item;
-import hudson.model.ItemGroup;
 import hudson.model.Run;
 import hudson.model.TaskListener;
-import hudson.security.AccessControlled;
 import hudson.util.FormValidation;
 import hudson.util.ListBoxModel;
 import io.jenkins.plugins.preemptible.config.BestPriority;
-import io.jenkins.plugins.preemptible.queue.Priorities;
+import io.jenkins.plugins.preemptible.config.StageDefaults;
 import java.io.Serializable;
 import java.util.Set;
-import jenkins.model.Jenkins;
+import net.sf.json.JSONObject;
 import org.jenkinsci.plugins.workflow.flow.FlowExecution;
 import org.jenkinsci.plugins.workflow.graph.FlowNode;
 import org.jenkinsci.plugins.workflow.steps.Step;
@@ -28,6 +26,7 @@ import org.kohsuke.stapler.AncestorInPath;
 import org.kohsuke.stapler.DataBoundConstructor;
 import org.kohsuke.stapler.DataBoundSetter;
 import org.kohsuke.stapler.QueryParameter;
+import org.kohsuke.stapler.StaplerRequest2;
 import org.kohsuke.stapler.verb.POST;
 
 /**
@@ -36,6 +35,7 @@ import org.kohsuke.stapler.verb.POST;
  * <ol>
  *   <li>With a label, or outside of any {@code node}, it acquires an executor itself, in place of {@code node}.
  *   <li>Without a label inside a {@code node}, it gives that block's executor away and takes it again.
+ *   <li>What it does not say is taken from the defaults of its job, its folders and the system configuration.
  *   <li>In both forms the steps inside see what they would see under {@code node}.
  * </ol>
  */
@@ -61,7 +61,7 @@ public final class PreemptibleStep extends Step implements Serializable {
     @CheckForNull
     private ActiveTimeout activeTimeout;
 
-    private boolean rerun;
+    private Boolean rerun;
 
     @DataBoundConstructor
     public PreemptibleStep() {}
@@ -77,7 +77,7 @@ public final class PreemptibleStep extends Step implements Serializable {
         this.label = Util.fixEmptyAndTrim(label);
     }
 
-    /** The stage's name for people; null = that of the enclosing {@code stage}. */
+    /** The stage's name for people; null = the job's default, or that of the enclosing {@code stage}. */
     @CheckForNull
     public String getName() {
         return name;
@@ -88,7 +88,7 @@ public final class PreemptibleStep extends Step implements Serializable {
         this.name = Util.fixEmptyAndTrim(name);
     }
 
-    /** 1 is the highest; null = that of the build where Priority Sorter is installed, else the lowest. */
+    /** 1 is the highest; null = the default. */
     @CheckForNull
     public Integer getPriority() {
         return priority;
@@ -99,7 +99,7 @@ public final class PreemptibleStep extends Step implements Serializable {
         this.priority = priority;
     }
 
-    /** A time slice shorter than the one that the page allows, in minutes; null = that one. */
+    /** A time slice shorter than the one that the page allows, in minutes; null = the default. */
     @CheckForNull
     public Integer getTimeSliceMinutes() {
         return timeSliceMinutes;
@@ -110,7 +110,7 @@ public final class PreemptibleStep extends Step implements Serializable {
         this.timeSliceMinutes = timeSliceMinutes;
     }
 
-    /** What a suspension does about TCP connections to the outside: {@code refuse} or {@code close}; null = refuse. */
+    /** What a suspension does about TCP connections to the outside: {@code refuse} or {@code close}; null = the default. */
     @CheckForNull
     public String getTcp() {
         return tcp;
@@ -118,9 +118,7 @@ public final class PreemptibleStep extends Step implements Serializable {
 
     @DataBoundSetter
     public void setTcp(@CheckForNull String tcp) {
-        String given = Util.fixEmptyAndTrim(tcp);
-        // The default is left out of generated snippets.
-        this.tcp = StageSettings.REFUSE.equals(given) ? null : given;
+        this.tcp = Util.fixEmptyAndTrim(tcp);
     }
 
     /** For how long the stage may have an executor; null = no limit. */
@@ -134,13 +132,14 @@ public final class PreemptibleStep extends Step implements Serializable {
         this.activeTimeout = activeTimeout;
     }
 
-    /** Whether it may be ended and run again from its beginning, where that costs less or it cannot be dumped. */
-    public boolean isRerun() {
+    /** Whether it may be ended and run again from its beginning; null = the default. */
+    @CheckForNull
+    public Boolean getRerun() {
         return rerun;
     }
 
     @DataBoundSetter
-    public void setRerun(boolean rerun) {
+    public void setRerun(@CheckForNull Boolean rerun) {
         this.rerun = rerun;
     }
 
@@ -167,32 +166,16 @@ public final class PreemptibleStep extends Step implements Serializable {
         /** What the snippet's page says to a priority while it is typed. */
         @POST
         public FormValidation doCheckPriority(@AncestorInPath Item item, @QueryParameter String value) {
-            AccessControlled seen = item == null ? Jenkins.get() : item;
-            seen.checkPermission(item == null ? Jenkins.READ : Item.READ);
-            if (value.isBlank()) {
-                return FormValidation.ok();
-            }
-            int lowest = Priorities.get().lowest();
-            int asked;
-            try {
-                asked = Integer.parseInt(value.trim());
-            } catch (NumberFormatException e) {
-                asked = 0;
-            }
-            if (asked < 1 || asked > lowest) {
-                return FormValidation.error(Messages.PreemptibleStep_priorityOutside(value.trim(), lowest));
-            }
-            ItemGroup<?> jobs = item instanceof ItemGroup<?> folder
-                    ? folder
-                    : item == null ? Jenkins.get() : item.getParent();
-            String warning = BestPriority.in(jobs).warning(asked);
-            return warning == null ? FormValidation.ok() : FormValidation.warning(warning);
+            return BestPriority.check(item, value);
+        }
+
+        @Override
+        public Step newInstance(@CheckForNull StaplerRequest2 req, @NonNull JSONObject form) throws FormException {
+            return super.newInstance(req, StageDefaults.filledIn(form));
         }
 
         public ListBoxModel doFillTcpItems() {
-            return new ListBoxModel(
-                    new ListBoxModel.Option(Messages.PreemptibleStep_refuse(), StageSettings.REFUSE),
-                    new ListBoxModel.Option(Messages.PreemptibleStep_close(), StageSettings.CLOSE));
+            return StageDefaults.connections();
         }
 
         @Override

@@ -7,13 +7,17 @@ import hudson.model.Node;
 import hudson.model.Run;
 import hudson.security.ACL;
 import io.jenkins.plugins.preemptible.config.BestPriority;
+import io.jenkins.plugins.preemptible.config.DefaultsInOrder;
+import io.jenkins.plugins.preemptible.config.DefaultsInOrder.Asked;
 import io.jenkins.plugins.preemptible.config.Owners;
+import io.jenkins.plugins.preemptible.config.StageDefaults;
 import io.jenkins.plugins.preemptible.engine.text.PlainText;
 import io.jenkins.plugins.preemptible.lifecycle.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.queue.Priorities;
 import java.io.IOException;
 import java.io.Serializable;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 import jenkins.model.Jenkins;
 import org.jenkinsci.plugins.workflow.actions.LabelAction;
@@ -25,7 +29,8 @@ import org.springframework.security.core.Authentication;
  * A stage's settings, checked once when its step starts.
  *
  * <ol>
- *   <li>What the Jenkinsfile gave is checked against what Jenkins allows; the first wrong value fails the step.
+ *   <li>What the Jenkinsfile leaves out is taken from the {@linkplain DefaultsInOrder defaults}.
+ *   <li>What the Jenkinsfile or they gave is checked against what Jenkins allows; the first wrong value fails the step.
  *   <li>The priority is settled here: what the step asks for, as far as it is allowed to; the build log says when it gets
  *       less.
  *   <li>The login of the build's user is kept for the queue. The build's name and its owner are not: its job may be
@@ -43,9 +48,6 @@ record StageSettings(
         @CheckForNull String auth)
         implements Serializable {
 
-    static final String REFUSE = "refuse";
-    static final String CLOSE = "close";
-
     private static final int LONGEST_SLICE_MINUTES = 7 * 24 * 60;
 
     static StageSettings of(PreemptibleStep step, StepContext context) throws IOException, InterruptedException {
@@ -54,46 +56,57 @@ record StageSettings(
         if (run == null || block == null) {
             throw new AbortException("preemptible { } works inside a Pipeline build only");
         }
-        Integer slice = step.getTimeSliceMinutes();
-        if (slice != null && (slice < 1 || slice > LONGEST_SLICE_MINUTES)) {
-            throw new AbortException("preemptible: timeSliceMinutes is " + slice + ", expected is 1 to "
-                    + LONGEST_SLICE_MINUTES + ". Leave it out for the global time slice.");
+        DefaultsInOrder defaults = DefaultsInOrder.of(run.getParent());
+        Asked<Integer> slice = defaults.asked(step.getTimeSliceMinutes(), StageDefaults::getTimeSliceMinutes);
+        if (slice.value() != null && (slice.value() < 1 || slice.value() > LONGEST_SLICE_MINUTES)) {
+            throw refused("timeSliceMinutes is " + slice.value() + ", expected is 1 to " + LONGEST_SLICE_MINUTES, slice,
+                    "the global time slice");
         }
         Priorities priorities = Priorities.get();
-        Integer own = step.getPriority();
-        if (own != null && (own < 1 || own > priorities.lowest())) {
-            throw new AbortException("preemptible: priority is " + own + ", expected is 1 (highest) to "
-                    + priorities.lowest() + " (lowest). Correct it in the Jenkinsfile.");
+        Asked<Integer> own = defaults.asked(step.getPriority(), StageDefaults::getPriority);
+        if (own.value() != null && (own.value() < 1 || own.value() > priorities.lowest())) {
+            throw refused("priority is " + own.value() + ", expected is 1 (highest) to " + priorities.lowest() + " (lowest)",
+                    own, null);
         }
         ActiveTimeout timeout = step.getActiveTimeout();
         if (timeout != null && timeout.millis() < 1) {
             throw new AbortException("preemptible: activeTimeout is " + timeout + ", expected is a time of 1 or more."
                     + " Correct it in the Jenkinsfile, or leave it out for no limit.");
         }
-        String tcp = step.getTcp();
-        if (tcp != null && !tcp.equals(REFUSE) && !tcp.equals(CLOSE)) {
-            throw new AbortException("preemptible: tcp is '" + PlainText.of(tcp) + "', expected is '" + REFUSE + "' or '" + CLOSE
-                    + "'. Correct it in the Jenkinsfile, or leave it out for '" + REFUSE + "'.");
+        Asked<String> tcp = defaults.asked(step.getTcp(), StageDefaults::getTcp);
+        if (tcp.value() != null && !List.of(StageDefaults.REFUSE, StageDefaults.CLOSE).contains(tcp.value())) {
+            throw refused("tcp is '" + PlainText.of(tcp.value()) + "', expected is '" + StageDefaults.REFUSE + "' or '"
+                    + StageDefaults.CLOSE + "'", tcp, "'" + StageDefaults.REFUSE + "'");
         }
         if (step.getLabel() != null && !PlainText.is(step.getLabel())) {
             // It would be saved with the queue, which could not be read again.
             throw new AbortException("preemptible: the label '" + PlainText.of(step.getLabel())
                     + "' has a control character, or one that is none. Correct it in the Jenkinsfile.");
         }
-        int priority = priorities.ofStage(run, own);
-        if (own != null && own != priority) {
-            StageLog.line(context, BestPriority.in(run.getParent().getParent()).sentence(own, priority));
+        int priority = priorities.ofStage(run, own.value());
+        if (own.value() != null && own.value() != priority) {
+            StageLog.line(
+                    context,
+                    BestPriority.in(run.getParent().getParent()).sentence(own.value(), priority)
+                            + (own.byDefault() ? " It asks by " + own.where() + "." : ""));
         }
+        String name = step.getName() != null ? step.getName() : defaults.name();
         Authentication user = Jenkins.getAuthentication2();
         return new StageSettings(
                 step.getLabel(),
-                PlainText.of(step.getName() != null ? step.getName() : stageName(block)),
+                PlainText.of(name != null ? name : stageName(block)),
                 priority,
-                slice == null ? 0 : TimeUnit.MINUTES.toMillis(slice),
-                CLOSE.equals(tcp),
-                step.isRerun(),
+                slice.value() == null ? 0 : TimeUnit.MINUTES.toMillis(slice.value()),
+                StageDefaults.CLOSE.equals(tcp.value()),
+                Boolean.TRUE.equals(defaults.asked(step.getRerun(), StageDefaults::getRerun).value()),
                 timeout == null ? 0 : timeout.millis(),
                 user.equals(ACL.SYSTEM2) ? null : user.getName());
+    }
+
+    /** @param leftOut what counts when nobody says it; null = nothing is said of that */
+    private static AbortException refused(String wrong, Asked<?> asked, @CheckForNull String leftOut) {
+        return new AbortException("preemptible: " + wrong + ". Correct it in " + asked.where()
+                + (leftOut == null ? "." : ", or leave it out for " + leftOut + "."));
     }
 
     private static String stageName(FlowNode block) {

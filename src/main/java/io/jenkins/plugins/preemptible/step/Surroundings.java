@@ -85,7 +85,7 @@ final class Surroundings {
                 ? "node { } inside preemptible { } is not possible where neither a label nor another node { } says which"
                         + " executor the stage uses: a suspension would not free that of the inner block. Write"
                         + " preemptible(label: …) { } in place of node, or preemptible { } inside of node { }; in a"
-                        + " Declarative Pipeline in steps { }, not in options { }."
+                        + " Declarative Pipeline give agent { preemptible { } } a label."
                 : null;
     }
 

@@ -72,7 +72,7 @@ class BadInputTest extends OneAgent {
         for (int minutes : new int[] {-1, 0, 10_081}) {
             refused(
                     "preemptible(label: 'linux', timeSliceMinutes: " + minutes + ") { echo 'not reached' }",
-                    "timeSliceMinutes is " + minutes, "1 to 10080", "Leave it out");
+                    "timeSliceMinutes is " + minutes, "1 to 10080", "leave it out");
         }
     }
 
@@ -112,9 +112,9 @@ class BadInputTest extends OneAgent {
                 "preemptible { node('linux') { echo 'not reached' } }",
                 "node { } inside preemptible { }", "preemptible(label: …) { } in place of node");
         refused(
-                "pipeline { agent none\n options { preemptible() }\n stages { stage('s') { agent { label 'linux' }\n"
+                "pipeline { agent { preemptible { priority 4 } }\n stages { stage('s') { agent { label 'linux' }\n"
                         + " steps { echo 'not reached' } } } }",
-                "node { } inside preemptible { }", "in a Declarative Pipeline in steps { }, not in options { }");
+                "node { } inside preemptible { }", "in a Declarative Pipeline give agent { preemptible { } } a label");
     }
 
     @Test

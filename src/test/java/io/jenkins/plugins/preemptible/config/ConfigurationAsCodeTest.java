@@ -73,10 +73,16 @@ class ConfigurationAsCodeTest {
                 assertNotEquals(value, set.get(name), name + " is at its default in this test's file"));
         ConfigurationAsCode.get().configure(Files.writeString(folder.resolve("other.yaml"), OTHER).toString());
         assertNotEquals(LIMITS, configuration.limits());
+        assertNull(configuration.getStageDefaults(), "what a file leaves out goes back to its default");
 
         ConfigurationAsCode.get().configure(exported.toString());
 
         assertEquals(LIMITS, configuration.limits(), () -> "after importing " + exported);
+        StageDefaults defaults = configuration.getStageDefaults();
+        assertEquals(4, defaults.getPriority());
+        assertEquals(20, defaults.getTimeSliceMinutes());
+        assertEquals("close", defaults.getTcp());
+        assertEquals(true, defaults.getRerun());
         assertEquals(OwnerBy.FOLDER, configuration.ownerBy());
     }
 
@@ -136,6 +142,7 @@ class ConfigurationAsCodeTest {
                         "Begin of the undisturbed hours is \u201c24:00\u201d, but must be a time of day",
                 "undisturbedHours: {from: '22:00', to: '6:00', zone: Mars}",
                         "Time zone of the undisturbed hours is \u201cMars\u201d"));
+        sentences.put("stageDefaults: {tcp: keep}", "\u201ckeep\u201d, but must be one of these words: refuse, close.");
         for (Map.Entry<String, String> bad : sentences.entrySet()) {
             Path file = Files.writeString(
                     folder.resolve("jenkins.yaml"), WITH_GOOD_ONES + "    " + bad.getKey() + "\n");

@@ -339,7 +339,7 @@ class PreemptibleConfigurationTest {
     @Test
     void eachFieldHasHelp() throws Exception {
         List<String> fields = new ArrayList<>(NUMBERS);
-        fields.addAll(List.of("enabled", "sliceRules", "ownerBy", "undumpable", "undisturbedHours"));
+        fields.addAll(List.of("enabled", "sliceRules", "ownerBy", "undumpable", "undisturbedHours", "stageDefaults"));
         fields.replaceAll(field -> configuration.getDescriptorUrl() + "/help/" + field);
         String rule = jenkins.jenkins.getDescriptorOrDie(SliceRule.class).getDescriptorUrl();
         for (String field : List.of("label", "highestPriority", "lowestPriority", "minutes")) {

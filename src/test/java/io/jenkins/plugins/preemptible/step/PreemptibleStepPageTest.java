@@ -10,6 +10,7 @@ import hudson.model.CauseAction;
 import hudson.util.FormValidation;
 import io.jenkins.plugins.preemptible.config.FolderBestPriority;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
+import io.jenkins.plugins.preemptible.declarative.PreemptibleAgent;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
 import java.net.URL;
 import java.nio.file.Files;
@@ -19,6 +20,7 @@ import jenkins.advancedqueue.sorter.SorterStrategy;
 import jenkins.advancedqueue.sorter.strategy.AbsoluteStrategy;
 import org.htmlunit.HttpMethod;
 import org.htmlunit.WebRequest;
+import org.htmlunit.html.HtmlInput;
 import org.htmlunit.html.HtmlOption;
 import org.htmlunit.html.HtmlPage;
 import org.htmlunit.html.HtmlSelect;
@@ -67,20 +69,94 @@ class PreemptibleStepPageTest {
         for (String field : FIELDS) {
             assertFalse(page.getElementsByName("_." + field).isEmpty(), field + " in " + page.asNormalizedText());
         }
+        type((HtmlInput) page.getElementsByName("_.priority").get(0), "9");
+        client.waitForBackgroundJavaScript(10_000);
+        assertTrue(page.asNormalizedText().contains(LOWEST_IS_5), page.asNormalizedText());
+    }
+
+    private static final String LOWEST_IS_5 =
+            "Priority is \u201c9\u201d, but must be a whole number from 1, the highest, to 5, the lowest.";
+
+    private static void type(HtmlInput field, String text) throws Exception {
+        field.setValue(text);
+        field.fireEvent("input");
+        field.fireEvent("change");
+        field.blur();
+    }
+
+    @Test
+    void theDirectiveGeneratorHasTheAgentWithItsFieldsChecksAndHelp() throws Exception {
+        jenkins.createProject(WorkflowJob.class, "directives");
+        JenkinsRule.WebClient client = jenkins.createWebClient();
+        HtmlPage page = client.goTo("job/directives/directive-generator/");
+        HtmlOption directive = option(page, "agent: ");
+        ((HtmlSelect) directive.getEnclosingSelect()).setSelectedAttribute(directive, true);
+        client.waitForBackgroundJavaScript(10_000);
+        HtmlOption ours = option(page, "preemptible: ");
+        ((HtmlSelect) ours.getEnclosingSelect()).setSelectedAttribute(ours, true);
+        client.waitForBackgroundJavaScript(10_000);
+
+        for (String field : FIELDS) {
+            assertFalse(page.getElementsByName("_." + field).isEmpty(), field + " in " + page.asNormalizedText());
+        }
+        type((HtmlInput) page.getElementsByName("_.priority").get(0), "9");
+        client.waitForBackgroundJavaScript(10_000);
+        assertTrue(page.asNormalizedText().contains(LOWEST_IS_5), page.asNormalizedText());
+        String agent = jenkins.jenkins.getDescriptorOrDie(PreemptibleAgent.class).getDescriptorUrl();
+        assertTrue(help(agent + "/help").contains("preemptible {"));
+    }
+
+    private static HtmlOption option(HtmlPage page, String begin) {
+        return page.getElementsByTagName("option").stream()
+                .map(HtmlOption.class::cast)
+                .filter(option -> option.getText().startsWith(begin))
+                .findFirst()
+                .orElseThrow(() -> new AssertionError("no option " + begin + " in " + page.asNormalizedText()));
+    }
+
+    @Test
+    void theDirectiveGeneratorWritesTheAgent() throws Exception {
+        assertEquals(
+                "agent { preemptible { label 'linux' priority 4 rerun false } }",
+                directive("'label':'linux','priority':'4','timeSliceMinutes':'','tcp':'','rerun':'false','name':''"));
+        assertEquals(
+                "agent { preemptible true }",
+                directive("'label':'','priority':'','timeSliceMinutes':'','tcp':'','rerun':'','name':''"));
+    }
+
+    private static String directive(String fields) throws Exception {
+        WorkflowJob job = jenkins.jenkins.getItemByFullName("writes", WorkflowJob.class);
+        if (job == null) {
+            jenkins.createProject(WorkflowJob.class, "writes");
+        }
+        String agent = PreemptibleAgent.class.getName();
+        String directive = "org.jenkinsci.plugins.pipeline.modeldefinition.generator.AgentDirective";
+        return generated(
+                "job/writes/directive-generator/generateDirective",
+                "{'stapler-class':'" + directive + "','$class':'" + directive + "','agent':{'stapler-class':'" + agent
+                        + "','$class':'" + agent + "'," + fields + "}}");
     }
 
     @Test
     void fieldsLeftEmptyAreLeftOut() throws Exception {
         assertEquals(
                 "preemptible { // some block }",
-                snippet("'label':'','priority':'','timeSliceMinutes':'','tcp':'refuse','rerun':false,'name':''"));
+                snippet("'label':'','priority':'','timeSliceMinutes':'','tcp':'','rerun':'','name':''"));
+    }
+
+    /** They say something where a default says otherwise. */
+    @Test
+    void whatWouldCountWithoutDefaultsIsGivenToo() throws Exception {
+        assertEquals(
+                "preemptible(rerun: false, tcp: 'refuse') { // some block }",
+                snippet("'label':'','priority':'','timeSliceMinutes':'','tcp':'refuse','rerun':'false','name':''"));
     }
 
     @Test
     void fieldsFilledInAreGiven() throws Exception {
         assertEquals(
                 "preemptible(label: 'linux && criu', name: 'fuzz', priority: 4, rerun: true, tcp: 'close', timeSliceMinutes: 30) { // some block }",
-                snippet("'label':'linux && criu','priority':'4','timeSliceMinutes':'30','tcp':'close','rerun':true,"
+                snippet("'label':'linux && criu','priority':'4','timeSliceMinutes':'30','tcp':'close','rerun':'true',"
                         + "'name':'fuzz'"));
     }
 
@@ -159,12 +235,16 @@ class PreemptibleStepPageTest {
 
     /** What the generator writes for these fields, on one line. */
     private static String snippet(String fields) throws Exception {
-        JenkinsRule.WebClient client = jenkins.createWebClient();
-        WebRequest request =
-                new WebRequest(new URL(jenkins.getURL(), "pipeline-syntax/generateSnippet"), HttpMethod.POST);
         String step = PreemptibleStep.class.getName();
-        request.setRequestParameters(List.of(new NameValuePair(
-                "json", "{'stapler-class':'" + step + "','$class':'" + step + "'," + fields + "}")));
+        return generated(
+                "pipeline-syntax/generateSnippet",
+                "{'stapler-class':'" + step + "','$class':'" + step + "'," + fields + "}");
+    }
+
+    private static String generated(String path, String json) throws Exception {
+        JenkinsRule.WebClient client = jenkins.createWebClient();
+        WebRequest request = new WebRequest(new URL(jenkins.getURL(), path), HttpMethod.POST);
+        request.setRequestParameters(List.of(new NameValuePair("json", json)));
         client.addCrumb(request);
         return client.getPage(request)
                 .getWebResponse()
