@@ -24,7 +24,7 @@ import jenkins.MasterToSlaveFileCallable;
  *   <li>An agent gets every class from the controller at its first use: hundreds for the dump, the seal and the
  *       restore. Without a rehearsal the first preemptor would wait for them, seconds on a busy machine.
  *   <li>It happens in a home folder of its own, beside the stages, and leaves nothing behind; what an agent that died
- *       in the middle left is removed by the next one.
+ *       in the middle left is removed by the next one. What could not be removed is, when the next stage begins.
  *   <li>A host that passes the check and fails here is told to the administrator, and stages are still tried: it is
  *       their own dump that decides. One that does not pass is left alone.
  * </ol>
@@ -45,22 +45,32 @@ final class Rehearsal extends MasterToSlaveFileCallable<String> {
         if (!DONE.compareAndSet(false, true)) {
             return null;
         }
-        Path stage = home.toPath().resolve(ID);
-        Engine engine = Engine.open(stage);
-        if (!engine.check().ok()) {
-            DONE.set(false);
-            return null;
+        boolean done = false;
+        try {
+            Path stage = home.toPath().resolve(ID);
+            Engine engine = Engine.open(stage);
+            if (!engine.check().ok()) {
+                return null;
+            }
+            Path image = stage.resolve(AgentStage.IMAGE_FILE);
+            String failure = failure(engine, stage, image);
+            clear(engine);
+            Files.deleteIfExists(image);
+            done = true;
+            return failure;
+        } finally {
+            // Else nobody would clear before the next connection.
+            DONE.set(done);
         }
-        Path image = stage.resolve(AgentStage.IMAGE_FILE);
+    }
+
+    private static String failure(Engine engine, Path stage, Path image) {
         try {
             clear(engine);
             rehearse(engine, stage, image);
             return null;
         } catch (EngineException x) {
             return x.getMessage() + (x.criuLines().isEmpty() ? "" : " " + x.criuLines());
-        } finally {
-            clear(engine);
-            Files.deleteIfExists(image);
         }
     }
 
