@@ -1,0 +1,43 @@
+package io.jenkins.plugins.preemptible.agent;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.jenkins.plugins.preemptible.engine.Engine;
+import io.jenkins.plugins.preemptible.engine.host.HostTool;
+import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import io.jenkins.plugins.preemptible.engine.stage.StageSpec;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** What a rehearsal leaves when it cannot clear up after itself. */
+class RehearsalTest {
+
+    @Test
+    void whatCouldNotBeClearedIsWhenTheNextStageBegins() throws Exception {
+        // A disk: not every file system has files that nobody can remove.
+        Path home = Files.createTempDirectory(Path.of("/var/tmp"), "preemptible-rehearsal");
+        Path stages = home.resolve(Rehearsal.ID);
+        Engine engine = Engine.open(stages);
+        assumeTrue(engine.check().ok(), "this machine cannot suspend stages");
+        StageId left = StageId.create("left");
+        engine.start(new StageSpec(left, "left", home, List.of(), InEngine.sandboxEnvironment()));
+        // The name is the last one, which is removed first: the record is still there then.
+        Path kept = Files.createFile(stages.resolve("stages").resolve(left.value()).resolve("withstands"));
+        assumeTrue(HostTool.run(10, List.of("chattr", "+i", kept.toString())).ok(), "no file can be made immutable here");
+        try {
+            assertThrows(UncheckedIOException.class, () -> new Rehearsal().invoke(home.toFile(), null));
+            assertEquals(1, engine.list().size());
+        } finally {
+            assertTrue(HostTool.run(10, List.of("chattr", "-i", kept.toString())).ok());
+        }
+        assertEquals(null, new Rehearsal().invoke(home.toFile(), null));
+        assertEquals(List.of(), engine.list());
+        HostTool.run(10, List.of("rm", "-rf", home.toString()));
+    }
+}
