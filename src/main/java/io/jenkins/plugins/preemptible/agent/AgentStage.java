@@ -70,11 +70,14 @@ public final class AgentStage {
     @CheckForNull
     public static String rehearse(Node node) throws IOException, InterruptedException {
         AgentStage stage = on(node, Rehearsal.ID);
-        String failure = PlainText.of(Limited.act(stage.home, String.class, new Rehearsal()));
+        String failure = Limited.act(stage.home, String.class, new Rehearsal(Rehearsal.Part.FREEZE));
         // There is no such stage: these are refused, and load what asks and what answers.
         stage.look();
         stage.freeze(List.of(), 0);
-        return failure;
+        if (failure == null) {
+            failure = Limited.act(stage.home, String.class, new Rehearsal(Rehearsal.Part.DUMP));
+        }
+        return PlainText.of(failure);
     }
 
     /** The folder through which the sealed image travels; it exists after {@link #dump} or {@link #prepareExchange}. */

@@ -1,10 +1,12 @@
 package io.jenkins.plugins.preemptible.agent;
 
+import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.remoting.VirtualChannel;
 import io.jenkins.plugins.preemptible.engine.DumpGuard;
 import io.jenkins.plugins.preemptible.engine.Engine;
 import io.jenkins.plugins.preemptible.engine.EngineException;
 import io.jenkins.plugins.preemptible.engine.FreezeRequest;
+import io.jenkins.plugins.preemptible.engine.IfDumpFails;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.stage.StageSpec;
@@ -23,59 +25,113 @@ import jenkins.MasterToSlaveFileCallable;
  * <ol>
  *   <li>An agent gets every class from the controller at its first use: hundreds for the dump, the seal and the
  *       restore. Without a rehearsal the first preemptor would wait for them, seconds on a busy machine.
+ *   <li>In two parts: {@link Part#FREEZE} is what a preemptor waits for, by the verbs that a stage is suspended by;
+ *       {@link Part#DUMP} comes afterwards, since an image is made when the executor has gone already.
  *   <li>It happens in a home folder of its own, beside the stages, and leaves nothing behind; what an agent that died
  *       in the middle left is removed by the next one.
  *   <li>A host that passes the check and fails here is told to the administrator, and stages are still tried: it is
  *       their own dump that decides. One that does not pass is left alone.
  * </ol>
  *
- * Blocking, about a second of work: never on a Pipeline's thread.
+ * Blocking, about a second of work in all: never on a Pipeline's thread.
  */
 final class Rehearsal extends MasterToSlaveFileCallable<String> {
 
     private static final long serialVersionUID = 1L;
     /** Of its stage, which is not among those of {@link AgentStage}. */
     static final String ID = "rehearsal";
-    /** A class loader is made for each connection, and this flag with it. */
-    private static final AtomicBoolean DONE = new AtomicBoolean();
+    /** A class loader is made for each connection, and these flags with it. */
+    private static final AtomicBoolean BEGUN = new AtomicBoolean();
+    /** Set while there is a stage for the second part. */
+    private static final AtomicBoolean TO_BE_DUMPED = new AtomicBoolean();
+
+    /** So that the dump is not made at idle priority: on a busy host that was still under way after two minutes. */
+    private static final FreezeRequest WAITED_FOR = new FreezeRequest(DumpGuard.NONE, Long.MAX_VALUE);
+
+    /** In this order. */
+    enum Part {
+        /** Starts the stage, looks at it, freezes and thaws it. */
+        FREEZE,
+        /** Dumps, seals and restores that one; nothing where there is none, since no images are made for instance. */
+        DUMP
+    }
+
+    private final Part part;
+
+    Rehearsal(Part part) {
+        this.part = part;
+    }
 
     /** @return why it failed, in words; null when it did not, or when there had been one */
     @Override
     public String invoke(File home, VirtualChannel channel) throws IOException {
-        if (!DONE.compareAndSet(false, true)) {
+        boolean due = part == Part.FREEZE ? BEGUN.compareAndSet(false, true) : TO_BE_DUMPED.compareAndSet(true, false);
+        if (!due) {
             return null;
         }
-        Path stage = home.toPath().resolve(ID);
-        Engine engine = Engine.open(stage);
-        if (!engine.check().ok()) {
-            DONE.set(false);
+        Path own = home.toPath().resolve(ID);
+        Engine engine = Engine.open(own);
+        if (part == Part.FREEZE && !engine.check().ok()) {
+            BEGUN.set(false);
             return null;
         }
-        Path image = stage.resolve(AgentStage.IMAGE_FILE);
+        boolean goesOn = false;
         try {
+            if (part == Part.DUMP) {
+                return dump(engine, own);
+            }
             clear(engine);
-            rehearse(engine, stage, image);
-            return null;
+            String failure = freeze(engine, own);
+            goesOn = failure == null && engine.checkpoints();
+            return failure;
         } catch (EngineException x) {
-            return x.getMessage() + (x.criuLines().isEmpty() ? "" : " " + x.criuLines());
+            return words(x.getMessage(), x.criuLines());
         } finally {
-            clear(engine);
+            if (!goesOn) {
+                clear(engine);
+            }
+            TO_BE_DUMPED.set(goesOn);
+        }
+    }
+
+    @CheckForNull
+    private static String freeze(Engine engine, Path own) throws IOException {
+        StageId id = StageId.create(ID);
+        Path exchange = own.resolve("exchange");
+        engine.start(new StageSpec(id, ID, own, List.of(), InEngine.sandboxEnvironment()));
+        engine.enterCommand(id);
+        new SuspendVerbs.Look(id.value()).act(engine, id, exchange);
+        AgentStage.Freeze frozen = new SuspendVerbs.FreezeStage(
+                        id.value(), List.of(own.resolve("durable-0000").toString()), 0)
+                .act(engine, id, exchange);
+        if (frozen.refusal() != null) {
+            return words(frozen.refusal().sentence(), frozen.refusal().criuLines());
+        }
+        AgentStage.Restore thawed = new ResumeVerbs.ResumeHere(id.value()).act(engine, id, exchange);
+        return thawed == null || thawed.refusal() == null
+                ? null
+                : words(thawed.refusal().sentence(), thawed.refusal().criuLines());
+    }
+
+    @CheckForNull
+    private static String dump(Engine engine, Path own) throws IOException {
+        Path image = own.resolve(AgentStage.IMAGE_FILE);
+        try {
+            ImageKey key = ImageKey.parse(ImageKey.generate().export());
+            for (StageStatus started : engine.list()) {
+                engine.freeze(started.id(), WAITED_FOR);
+                engine.dump(started.id(), image, key, IfDumpFails.THAW);
+                engine.commit(started.id());
+                engine.resume(image, key);
+            }
+            return null;
+        } finally {
             Files.deleteIfExists(image);
         }
     }
 
-    private static void rehearse(Engine engine, Path workDir, Path image) {
-        StageId id = StageId.create(ID);
-        engine.start(new StageSpec(id, ID, workDir, List.of(), InEngine.sandboxEnvironment()));
-        engine.enterCommand(id);
-        if (!engine.checkpoints()) {
-            engine.freeze(id, new FreezeRequest(DumpGuard.NONE, 0));
-            engine.resumeHere(id);
-            return;
-        }
-        ImageKey key = ImageKey.parse(ImageKey.generate().export());
-        engine.suspend(id, image, key);
-        engine.resume(image, key);
+    private static String words(String sentence, List<String> criuLines) {
+        return sentence + (criuLines.isEmpty() ? "" : " " + criuLines);
     }
 
     private static void clear(Engine engine) {
