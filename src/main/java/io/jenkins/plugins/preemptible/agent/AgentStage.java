@@ -73,11 +73,15 @@ public final class AgentStage {
     @CheckForNull
     public static Rehearsed rehearse(Node node) throws IOException, InterruptedException {
         AgentStage stage = on(node, Rehearsal.ID);
-        Rehearsed rehearsed = Limited.act(stage.home, Rehearsed.class, new Rehearsal());
+        Rehearsed freeze = Limited.act(stage.home, Rehearsed.class, new Rehearsal(Rehearsal.Part.FREEZE));
         // There is no such stage: these are refused, and load what asks and what answers.
         stage.look();
         stage.freeze(List.of(), 0);
-        return rehearsed;
+        if (freeze == null || freeze.sandbox().refusal() != null) {
+            return freeze;
+        }
+        Rehearsed dump = Limited.act(stage.home, Rehearsed.class, new Rehearsal(Rehearsal.Part.DUMP));
+        return dump == null ? freeze : dump;
     }
 
     /** The folder through which the sealed image travels; it exists after {@link #dump} or {@link #prepareExchange}. */

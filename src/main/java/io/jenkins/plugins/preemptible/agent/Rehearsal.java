@@ -5,6 +5,7 @@ import io.jenkins.plugins.preemptible.engine.DumpGuard;
 import io.jenkins.plugins.preemptible.engine.Engine;
 import io.jenkins.plugins.preemptible.engine.EngineException;
 import io.jenkins.plugins.preemptible.engine.FreezeRequest;
+import io.jenkins.plugins.preemptible.engine.IfDumpFails;
 import io.jenkins.plugins.preemptible.engine.host.HostReport;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
@@ -25,65 +26,122 @@ import jenkins.MasterToSlaveFileCallable;
  * <ol>
  *   <li>An agent gets every class from the controller at its first use: hundreds for the dump, the seal and the
  *       restore. Without a rehearsal the first preemptor would wait for them, seconds on a busy machine.
+ *   <li>In two parts: {@link Part#FREEZE} is what a preemptor waits for, by the verbs that a stage is suspended by;
+ *       {@link Part#DUMP} comes afterwards, since an image is made when the executor has gone already.
  *   <li>It happens in a home folder of its own, beside the stages, and leaves nothing behind; what an agent that died
- *       in the middle left is removed by the next one.
+ *       in the middle left is removed by the next one. What could not be removed is, when the next stage begins.
  *   <li>What the agent can is told by the way, before any stage begins there.
  *   <li>A host that passes the check and fails here is told to the administrator, and stages are still tried: it is
  *       their own dump that decides. One that does not pass is left alone.
  * </ol>
  *
- * Blocking, about a second of work: never on a Pipeline's thread.
+ * Blocking, about a second of work in all: never on a Pipeline's thread.
  */
 final class Rehearsal extends MasterToSlaveFileCallable<AgentStage.Rehearsed> {
 
     private static final long serialVersionUID = 1L;
     /** Of its stage, which is not among those of {@link AgentStage}. */
     static final String ID = "rehearsal";
-    /** A class loader is made for each connection, and this flag with it. */
-    private static final AtomicBoolean DONE = new AtomicBoolean();
+    /** A class loader is made for each connection, and these flags with it. */
+    private static final AtomicBoolean BEGUN = new AtomicBoolean();
+    /** Set while there is a stage for the second part. */
+    private static final AtomicBoolean TO_BE_DUMPED = new AtomicBoolean();
 
-    /** @return null when there had been one */
+    /** So that the dump is not made at idle priority: on a busy host that was still under way after two minutes. */
+    private static final FreezeRequest WAITED_FOR = new FreezeRequest(DumpGuard.NONE, Long.MAX_VALUE);
+
+    /** In this order. */
+    enum Part {
+        /** Starts the stage, looks at it, freezes and thaws it. */
+        FREEZE,
+        /** Dumps, seals and restores that one; nothing where there is none, since no images are made for instance. */
+        DUMP
+    }
+
+    private final Part part;
+
+    Rehearsal(Part part) {
+        this.part = part;
+    }
+
+    /** @return null when there had been one, or there is nothing to be dumped */
     @Override
     public AgentStage.Rehearsed invoke(File home, VirtualChannel channel) throws IOException {
-        if (!DONE.compareAndSet(false, true)) {
+        boolean due = part == Part.FREEZE ? BEGUN.compareAndSet(false, true) : TO_BE_DUMPED.compareAndSet(true, false);
+        if (!due) {
             return null;
         }
-        Path stage = home.toPath().resolve(ID);
-        Engine engine = Engine.open(stage);
-        HostReport report = engine.check();
-        if (!report.ok()) {
-            DONE.set(false);
-            return new AgentStage.Rehearsed(AgentStage.Sandbox.refused(report.missingWithRemedies()), null);
-        }
-        Path image = stage.resolve(AgentStage.IMAGE_FILE);
+        boolean done = false;
         try {
-            clear(engine);
-            EnterCommand enter = rehearse(engine, stage, image);
-            return new AgentStage.Rehearsed(new AgentStage.Sandbox(enter, null, !engine.checkpoints()), null);
-        } catch (EngineException x) {
-            // Stages are still tried: it is their own suspension that decides.
-            return new AgentStage.Rehearsed(
-                    AgentStage.Sandbox.refused(x.getMessage()),
-                    x.getMessage() + (x.criuLines().isEmpty() ? "" : " " + x.criuLines()));
+            Path own = home.toPath().resolve(ID);
+            Engine engine = Engine.open(own);
+            HostReport report = part == Part.FREEZE ? engine.check() : new HostReport(List.of());
+            if (!report.ok()) {
+                return new AgentStage.Rehearsed(AgentStage.Sandbox.refused(report.missingWithRemedies()), null);
+            }
+            AgentStage.Rehearsed rehearsed = rehearsed(engine, own);
+            boolean goesOn =
+                    part == Part.FREEZE && rehearsed.sandbox().refusal() == null && engine.checkpoints();
+            if (!goesOn) {
+                clear(engine);
+                Files.deleteIfExists(own.resolve(AgentStage.IMAGE_FILE));
+            }
+            TO_BE_DUMPED.set(goesOn);
+            done = true;
+            return rehearsed;
         } finally {
-            clear(engine);
-            Files.deleteIfExists(image);
+            // Else nobody would clear before the next connection.
+            BEGUN.set(done);
         }
     }
 
-    private static EnterCommand rehearse(Engine engine, Path workDir, Path image) {
-        StageId id = StageId.create(ID);
-        engine.start(new StageSpec(id, ID, workDir, List.of(), InEngine.sandboxEnvironment()));
-        EnterCommand enter = engine.enterCommand(id);
-        if (!engine.checkpoints()) {
-            engine.freeze(id, new FreezeRequest(DumpGuard.NONE, 0));
-            engine.resumeHere(id);
-            return enter;
+    private AgentStage.Rehearsed rehearsed(Engine engine, Path own) throws IOException {
+        try {
+            return part == Part.FREEZE ? freeze(engine, own) : dump(engine, own);
+        } catch (EngineException x) {
+            return failed(x.getMessage(), x.criuLines());
         }
+    }
+
+    private static AgentStage.Rehearsed freeze(Engine engine, Path own) throws IOException {
+        clear(engine);
+        StageId id = StageId.create(ID);
+        Path exchange = own.resolve("exchange");
+        engine.start(new StageSpec(id, ID, own, List.of(), InEngine.sandboxEnvironment()));
+        EnterCommand enter = engine.enterCommand(id);
+        new SuspendVerbs.Look(id.value()).act(engine, id, exchange);
+        AgentStage.Freeze frozen = new SuspendVerbs.FreezeStage(
+                        id.value(), List.of(own.resolve("durable-0000").toString()), 0)
+                .act(engine, id, exchange);
+        if (frozen.refusal() != null) {
+            return failed(frozen.refusal().sentence(), frozen.refusal().criuLines());
+        }
+        AgentStage.Restore thawed = new ResumeVerbs.ResumeHere(id.value()).act(engine, id, exchange);
+        return thawed == null || thawed.refusal() == null
+                ? new AgentStage.Rehearsed(new AgentStage.Sandbox(enter, null, !engine.checkpoints()), null)
+                : failed(thawed.refusal().sentence(), thawed.refusal().criuLines());
+    }
+
+    private static AgentStage.Rehearsed dump(Engine engine, Path own) {
+        Path image = own.resolve(AgentStage.IMAGE_FILE);
         ImageKey key = ImageKey.parse(ImageKey.generate().export());
-        engine.suspend(id, image, key);
-        engine.resume(image, key);
-        return enter;
+        EnterCommand enter = null;
+        for (StageStatus started : engine.list()) {
+            engine.freeze(started.id(), WAITED_FOR);
+            engine.dump(started.id(), image, key, IfDumpFails.THAW);
+            engine.commit(started.id());
+            engine.resume(image, key);
+            enter = engine.enterCommand(started.id());
+        }
+        return enter == null
+                ? failed("The stage of the rehearsal is gone.", List.of())
+                : new AgentStage.Rehearsed(new AgentStage.Sandbox(enter, null, false), null);
+    }
+
+    /** Stages are still tried: it is their own suspension that decides. */
+    private static AgentStage.Rehearsed failed(String sentence, List<String> criuLines) {
+        String words = sentence + (criuLines.isEmpty() ? "" : " " + criuLines);
+        return new AgentStage.Rehearsed(AgentStage.Sandbox.refused(words), words);
     }
 
     private static void clear(Engine engine) {

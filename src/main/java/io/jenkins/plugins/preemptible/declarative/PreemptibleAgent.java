@@ -4,6 +4,7 @@ import edu.umd.cs.findbugs.annotations.CheckForNull;
 import edu.umd.cs.findbugs.annotations.NonNull;
 import hudson.Extension;
 import io.jenkins.plugins.preemptible.config.StageDefaults;
+import io.jenkins.plugins.preemptible.step.ActiveTimeout;
 import io.jenkins.plugins.preemptible.step.PreemptibleStep;
 import java.util.HashMap;
 import java.util.Map;
@@ -80,6 +81,16 @@ public final class PreemptibleAgent extends DeclarativeAgent<PreemptibleAgent> {
     @DataBoundSetter
     public void setTcp(@CheckForNull String tcp) {
         step.setTcp(tcp);
+    }
+
+    @CheckForNull
+    public ActiveTimeout getActiveTimeout() {
+        return step.getActiveTimeout();
+    }
+
+    @DataBoundSetter
+    public void setActiveTimeout(@CheckForNull ActiveTimeout activeTimeout) {
+        step.setActiveTimeout(activeTimeout);
     }
 
     @CheckForNull

@@ -44,8 +44,8 @@ public final class LiveStage {
     private volatile WorkspaceList.Lease lease;
     /** Set once, when the body has ended: nothing may be started for the stage any more. */
     private volatile boolean ending;
-    /** Set when an abort reached a stage that has no running process. */
-    private volatile boolean aborting;
+    /** Set when an abort, or a cancel of its queue item, reached a stage that has no running process. */
+    private final AtomicBoolean aborting = new AtomicBoolean();
     /** The ordinary kills that were asked for while no process of the stage could take them; see {@link AbortedStage}. */
     private final Queue<StageThreads.Work> pendingKills = new ConcurrentLinkedQueue<>();
     /** A suspension failed or came at the wrong moment: not tried again before, in milliseconds since 1970. */
@@ -152,11 +152,12 @@ public final class LiveStage {
     }
 
     public boolean aborting() {
-        return aborting;
+        return aborting.get();
     }
 
-    void markAborting() {
-        aborting = true;
+    /** @return false when it was marked before */
+    public boolean markAborting() {
+        return aborting.compareAndSet(false, true);
     }
 
     void pendingKill(StageThreads.Work kill) {
@@ -167,7 +168,7 @@ public final class LiveStage {
     void carryOutKill() {
         StageThreads.Work kill = pendingKills.poll();
         while (kill != null && !ending) {
-            aborting = false;
+            aborting.set(false);
             StageThreads.soonFor(StageThreads.agentOf(id), "killing a step of stage " + id, kill);
             kill = pendingKills.poll();
         }

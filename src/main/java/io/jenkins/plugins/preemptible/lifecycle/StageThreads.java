@@ -48,6 +48,9 @@ public final class StageThreads {
 
     private static final ExecutorService QUEUE = pool(1, "preemptible stages, looks at the queue");
 
+    /** Of its own, since Jenkins holds its queue's lock for long where many items wait. */
+    private static final ExecutorService ENQUEUEING = pool(1, "preemptible stages, into the queue");
+
     /** Of its own, so that lines are written in the order in which they were handed over. */
     private static final ExecutorService TELLING = pool(1, "preemptible stages, lines in build logs");
 
@@ -118,6 +121,11 @@ public final class StageThreads {
     /** The same for what waits for an agent. */
     public static void scheduleFor(String agent, String what, long delayMillis, Work work) {
         Timer.get().schedule(() -> soonFor(agent, what, work), delayMillis, TimeUnit.MILLISECONDS);
+    }
+
+    /** Puts something into Jenkins' queue, one work after the other: nobody else waits for the queue's lock. */
+    public static void enqueue(String what, Work work) {
+        run(ENQUEUEING, what, work);
     }
 
     /** Writes to build logs, one work after the other. */

@@ -24,6 +24,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
 import jenkins.model.Jenkins;
+import org.kohsuke.stapler.Stapler;
+import org.kohsuke.stapler.StaplerRequest2;
 import org.kohsuke.stapler.export.Exported;
 import org.kohsuke.stapler.export.ExportedBean;
 
@@ -306,13 +308,28 @@ final class SchedulerState {
         return item == null ? null : item.getUrl();
     }
 
-    /** Those items only that the looking user may see, the one that was queued first at the beginning. */
+    /** Of one request, which asks for the items and for how many there are. */
+    private record Buildable(List<Queue.BuildableItem> items) {}
+
+    /**
+     * Those items only that the looking user may see, the one that was queued first at the beginning. Found once a request:
+     * permissions are checked for each item.
+     */
     static List<Queue.BuildableItem> buildable() {
-        return Stream.of(Queue.getInstance().getItems())
+        StaplerRequest2 request = Stapler.getCurrentRequest2();
+        String key = Buildable.class.getName();
+        if (request != null && request.getAttribute(key) instanceof Buildable known) {
+            return known.items;
+        }
+        Buildable found = new Buildable(Stream.of(Queue.getInstance().getItems())
                 .filter(Queue.BuildableItem.class::isInstance)
                 .map(Queue.BuildableItem.class::cast)
                 .sorted(Comparator.comparingLong(Queue.Item::getId))
-                .toList();
+                .toList());
+        if (request != null) {
+            request.setAttribute(key, found);
+        }
+        return found.items;
     }
 
     static List<WaitingState> waiting(List<Queue.BuildableItem> items) {

@@ -4,7 +4,6 @@ import hudson.Extension;
 import hudson.XmlFile;
 import hudson.model.Descriptor;
 import hudson.model.Item;
-import hudson.model.Node;
 import hudson.model.Queue;
 import hudson.model.Saveable;
 import hudson.model.listeners.SaveableListener;
@@ -23,8 +22,8 @@ import org.springframework.security.core.Authentication;
  *
  * <ol>
  *   <li>Found once an item, and again after 30 to 60 s: the causes of an item may grow while it waits.
- *   <li>Found again at once for all items when a setting of Jenkins, a plugin or an agent is saved, and for the items of a
- *       job when that is saved.
+ *   <li>Found again at once for all items when a setting of Jenkins or of a plugin is saved, and for the items of a job when
+ *       that is saved. Nothing of it depends on an agent: clouds save one after the other.
  *   <li>What left the queue is forgotten.
  * </ol>
  *
@@ -109,7 +108,7 @@ final class ItemFacts {
     public static final class Watch extends SaveableListener {
         @Override
         public void onChange(Saveable saveable, XmlFile file) {
-            if (saveable instanceof Descriptor || saveable instanceof Jenkins || saveable instanceof Node) {
+            if (saveable instanceof Descriptor || saveable instanceof Jenkins) {
                 SETTINGS.incrementAndGet();
             } else if (saveable instanceof Item) {
                 SAVED.add(saveable);

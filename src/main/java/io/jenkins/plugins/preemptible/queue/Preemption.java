@@ -18,7 +18,6 @@ import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
 import io.jenkins.plugins.preemptible.lifecycle.StageThreads;
 import io.jenkins.plugins.preemptible.lifecycle.Suspension;
 import io.jenkins.plugins.preemptible.view.LoggedName;
-import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 import java.util.List;
@@ -267,7 +266,11 @@ public final class Preemption {
                                 preemptor.job(),
                                 action.reason(),
                                 preemptor::waits,
-                                () -> Reservations.get().open(action.forItem()),
+                                () -> {
+                                    // Before the executor is free: the item may have it in the next moment.
+                                    preemptor.served(TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - requestedNanos));
+                                    Reservations.get().open(action.forItem());
+                                },
                                 action.sealAfterMillis(),
                                 requestedNanos));
             } finally {
@@ -289,10 +292,11 @@ public final class Preemption {
         if (stage == null || live == null || live.ending()) {
             return;
         }
-        try {
-            live.hold().request(stage);
-        } catch (IOException x) {
-            LOGGER.log(Level.WARNING, x, () -> "cannot queue " + stage + " again; tried again soon");
-        }
+        StageThreads.enqueue("queueing " + stage + " again", () -> {
+            StageRecord now = StageRegistry.get().find(action.stageId());
+            if (now != null && now.state() == StageState.SUSPENDED && !held(now)) {
+                live.hold().request(now);
+            }
+        });
     }
 }

@@ -341,11 +341,16 @@ final class OwnExecutorExecution extends StepExecution {
             if (((OwnExecutorHold) live.hold()).withdrawing()) {
                 return;
             }
-            StageThreads.submit("cancelling " + item.task, () -> cancelled(live));
+            StageRecord stage = StageRegistry.get().find(live.id());
+            boolean suspended = stage != null && stage.suspended();
+            // Under the queue's lock: before the body has ended, an evaluation would queue the stage again.
+            if (!suspended || live.markAborting()) {
+                StageThreads.submit("cancelling " + item.task, () -> cancelled(live, suspended));
+            }
         }
 
-        private static void cancelled(LiveStage live) throws IOException, InterruptedException {
-            if (live.ending() || live.aborting()) {
+        private static void cancelled(LiveStage live, boolean marked) throws IOException, InterruptedException {
+            if (live.ending() || !marked && live.aborting()) {
                 return;
             }
             FlowInterruptedException cause =

@@ -162,8 +162,13 @@ final class OwnExecutorHold implements ExecutorHold {
 
     @Override
     public void request(StageRecord stage) throws IOException {
+        LiveStage live = LiveStage.find(stageId);
         try (ACLContext system = ACL.as2(ACL.SYSTEM2)) {
-            if (Queue.getInstance().schedule2(execution.task(stage, false), 0).getItem() == null) {
+            // Under the queue's lock, as cancels of the item are: the decision may be older than an abort.
+            boolean taken = Queue.callWithLock(() -> live == null
+                    || live.aborting()
+                    || Queue.getInstance().schedule2(execution.task(stage, false), 0).getItem() != null);
+            if (!taken) {
                 throw new IOException("the queue does not take the stage");
             }
         } finally {

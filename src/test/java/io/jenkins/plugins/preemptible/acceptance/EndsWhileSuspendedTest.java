@@ -16,12 +16,15 @@ import hudson.model.Result;
 import hudson.slaves.WorkspaceList;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import io.jenkins.plugins.preemptible.lifecycle.StageThreads;
+import io.jenkins.plugins.preemptible.queue.Preemption;
 import io.jenkins.plugins.preemptible.step.StageTask;
 import io.jenkins.plugins.preemptible.view.SuspendedBadgeAction;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
 import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.jenkinsci.plugins.workflow.support.steps.ExecutorStepExecution;
@@ -49,17 +52,46 @@ class EndsWhileSuspendedTest extends OneAgent {
         j.jenkins.doQuietDown();
         Rig.enough(preemptor);
         j.assertBuildStatusSuccess(j.waitForCompletion(preemptor));
-        Queue.Item item = await().atMost(Rig.PATIENCE)
-                .until(
-                        () -> Arrays.stream(Queue.getInstance().getItems())
-                                .filter(i -> i.task instanceof StageTask)
-                                .findFirst()
-                                .orElse(null),
-                        i -> i != null);
+        Queue.Item item = await().atMost(Rig.PATIENCE).until(EndsWhileSuspendedTest::itemOfStage, i -> i != null);
         assertTrue(Queue.getInstance().cancel(item));
         j.jenkins.doCancelQuietDown();
         ended(Result.ABORTED);
         assertThat(Rig.log(victim), not(containsString("Resumed on")));
+    }
+
+    /** Whoever ends the stage comes late: meanwhile an evaluation must not queue it again. */
+    @Test
+    void cancelledItemIsNotQueuedAgain() throws Exception {
+        low = rig.pipeline("low", 5, Rig.own(Rig.counter(1000)));
+        FreeStyleBuild preemptor = suspend(Rig.untilEnough());
+        j.jenkins.doQuietDown();
+        Rig.enough(preemptor);
+        j.assertBuildStatusSuccess(j.waitForCompletion(preemptor));
+        Queue.Item item = await().atMost(Rig.PATIENCE).until(EndsWhileSuspendedTest::itemOfStage, i -> i != null);
+        CountDownLatch late = new CountDownLatch(1);
+        for (int i = 0; i < 64; i++) {
+            StageThreads.submit("keeping the thread that ends the stage", late::await);
+        }
+        try {
+            assertTrue(Queue.getInstance().cancel(item));
+            j.jenkins.doCancelQuietDown();
+            Preemption.soon(0);
+            await("no item of the cancelled stage")
+                    .during(Duration.ofSeconds(2))
+                    .atMost(Rig.PATIENCE)
+                    .until(() -> itemOfStage() == null && agent.toComputer().countIdle() == 1);
+        } finally {
+            late.countDown();
+        }
+        ended(Result.ABORTED);
+        assertThat(Rig.log(victim), not(containsString("Resumed on")));
+    }
+
+    private static Queue.Item itemOfStage() {
+        return Arrays.stream(Queue.getInstance().getItems())
+                .filter(item -> item.task instanceof StageTask)
+                .findFirst()
+                .orElse(null);
     }
 
     @Test

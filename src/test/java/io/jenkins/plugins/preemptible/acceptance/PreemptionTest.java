@@ -77,6 +77,11 @@ class PreemptionTest extends OneAgent {
         PreemptorAction story = preemptor.getAction(PreemptorAction.class);
         assertNotNull(story, "the queue item has handed the story on to the build");
         assertEquals(victim.getFullDisplayName(), story.getVictim());
+        await("the story is told").atMost(Rig.PATIENCE).until(() -> story.getStartedMillis() > 0);
+        assertTrue(
+                story.getRequestedMillis() <= story.getSuspendedMillis()
+                        && story.getSuspendedMillis() <= story.getStartedMillis(),
+                "it started before the executor was free: " + story.getSentence());
         assertShownAsSuspended(victim, true);
         Rig.enough(preemptor);
         j.assertBuildStatusSuccess(j.waitForCompletion(preemptor));

@@ -24,6 +24,7 @@ import org.jenkinsci.plugins.workflow.support.steps.ExecutorStepExecution.Placeh
 final class QueueTimes {
 
     private final Map<String, Long> buildable = new ConcurrentHashMap<>();
+    private final Map<String, Long> buildableSince = new ConcurrentHashMap<>();
     private final Map<String, Long> running = new ConcurrentHashMap<>();
 
     private QueueTimes() {}
@@ -33,20 +34,20 @@ final class QueueTimes {
         ExtensionList.lookup(QueueListener.class).add(new QueueListener() {
             @Override
             public void onEnterBuildable(Queue.BuildableItem item) {
-                note(times.buildable, item.task);
+                note(times.buildable, item.task, System.nanoTime());
+                note(times.buildableSince, item.task, System.currentTimeMillis());
             }
         });
         ExtensionList.lookup(ExecutorListener.class).add(new ExecutorListener() {
             @Override
             public void taskStarted(Executor executor, Queue.Task task) {
-                note(times.running, task);
+                note(times.running, task, System.nanoTime());
             }
         });
         return times;
     }
 
-    private static void note(Map<String, Long> moments, Queue.Task task) {
-        long now = System.nanoTime();
+    private static void note(Map<String, Long> moments, Queue.Task task, long now) {
         if (task instanceof PlaceholderTask && task.getOwnerExecutable() instanceof Run) {
             moments.putIfAbsent(((Run<?, ?>) task.getOwnerExecutable()).getExternalizableId(), now);
         }
@@ -56,6 +57,11 @@ final class QueueTimes {
     long waitedMillis(String runId) {
         await(runId + " on an executor").atMost(Rig.PATIENCE).until(() -> running.containsKey(runId));
         return (running.get(runId) - buildable.get(runId)) / 1_000_000;
+    }
+
+    /** When the build's first block was buildable, in milliseconds since 1970. */
+    long buildableMillis(String runId) {
+        return buildableSince.get(runId);
     }
 
     boolean runs(String runId) {

@@ -16,6 +16,8 @@ import hudson.model.Queue;
 import hudson.model.Slave;
 import hudson.model.StringParameterDefinition;
 import hudson.model.StringParameterValue;
+import hudson.model.queue.CauseOfBlockage;
+import hudson.model.queue.QueueTaskDispatcher;
 import hudson.slaves.JNLPLauncher;
 import hudson.slaves.RetentionStrategy;
 import hudson.slaves.SlaveComputer;
@@ -86,6 +88,13 @@ public final class BusyController {
         return node;
     }
 
+    /** Has another plugin's dispatcher refuse everything on the agent, until it is removed from the list. */
+    static QueueTaskDispatcher keepEverybodyOff(String agent) {
+        Closed closed = new Closed(agent);
+        QueueTaskDispatcher.all().add(closed);
+        return closed;
+    }
+
     /** Running stages of a priority that no item has a better one than, and as many suspended ones. */
     void stages(int running, int suspended, int agents) throws Exception {
         PreemptibleConfiguration.get().setExemptSeconds(0);
@@ -154,6 +163,25 @@ public final class BusyController {
                 jobs.get(number % JOBS), 0,
                 new ParametersAction(new StringParameterValue("N", String.valueOf(number))),
                 new CauseAction(new Cause.UserIdCause("user-" + random.nextInt(USERS))));
+    }
+
+    /** Keeps everybody off one agent. */
+    static final class Closed extends QueueTaskDispatcher {
+        private final String agent;
+
+        Closed(String agent) {
+            this.agent = agent;
+        }
+
+        @Override
+        public CauseOfBlockage canTake(Node node, Queue.BuildableItem item) {
+            return node.getNodeName().equals(agent) ? new CauseOfBlockage() {
+                @Override
+                public String getShortDescription() {
+                    return "closed";
+                }
+            } : null;
+        }
     }
 
     /** An agent that is online and has no process. */

@@ -4,22 +4,20 @@ import hudson.ExtensionList;
 import hudson.ExtensionPoint;
 import hudson.model.Node;
 import hudson.model.Queue;
-import hudson.model.queue.CauseOfBlockage;
 import hudson.model.queue.QueueListener;
 import hudson.model.queue.QueueTaskDispatcher;
-import io.jenkins.plugins.preemptible.engine.bench.Machine;
-import io.jenkins.plugins.preemptible.engine.bench.Page;
-import io.jenkins.plugins.preemptible.engine.bench.Result;
 import io.jenkins.plugins.preemptible.engine.bench.Row;
 import io.jenkins.plugins.preemptible.engine.bench.Samples;
-import io.jenkins.plugins.preemptible.engine.bench.Text;
+import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadInfo;
 import java.lang.management.ThreadMXBean;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Predicate;
+import java.util.function.ToDoubleFunction;
 import jenkins.security.QueueItemAuthenticatorProvider;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -50,10 +48,27 @@ class QueueBenchmark {
     private static final int RUNS = 15;
     private static final int ARRIVALS_A_SECOND = 100;
     private static final int STORM_SECONDS = 20;
+    private static final int REQUESTS = 5;
     private static final String OURS = "io.jenkins.plugins.preemptible.";
+
+    private static final List<String> NOTES = List.of(
+            "Times are processor time of the thread that does it, unless *on the clock* is said. *Waiting for a processor*: "
+                    + "other programs had both; a part of what passed on the clock. *First*: the evaluation in which nothing "
+                    + "is known of the items yet.",
+            "Real Jenkins with Priority Sorter and Throttle Concurrent Builds; agents and stages without processes; " + BLOCKS
+                    + " of the items are `node` blocks of Pipelines, the others builds of 50 jobs of 50 users. An evaluation "
+                    + "is snapshot, decision, effects and reasons; none of the stages may give way, so nothing is "
+                    + "suspended. Growth: allowed is n log n from the time of " + ITEMS[0] + " items.",
+            "*Without the plugin*: turns in which its extensions are out of Jenkins' lists. One agent is idle and another "
+                    + "plugin keeps everybody off it, so that all items that fit are asked about.");
 
     private final ThreadMXBean threads = ManagementFactory.getThreadMXBean();
     private final List<Row> rows = new ArrayList<>();
+    private final BenchReport report = new BenchReport(
+            "queue",
+            "What does a busy controller notice, with " + AGENTS + " agents, " + STAGES + " running and " + STAGES
+                    + " suspended stages?",
+            RUNS);
     private JenkinsRule j;
     private BusyController busy;
 
@@ -76,38 +91,13 @@ class QueueBenchmark {
             }
             if (items == 10_000) {
                 state();
+                heap(items);
             }
             if (items == 3_000 || items == 10_000) {
                 storm(items);
             }
             System.out.println("through with " + items);
-            report();
-        }
-    }
-
-    private void report() throws Exception {
-        Result result = new Result(
-                "queue",
-                "What does a busy controller notice, with " + AGENTS + " agents, " + STAGES + " running and " + STAGES
-                        + " suspended stages?",
-                rows,
-                List.of(),
-                List.of(
-                        "Written by `./preempt bench --queue`. Times are processor time of the thread that does it, unless "
-                                + "*on the clock* is said. Other programs on the machine: "
-                                + Text.number(ManagementFactory.getOperatingSystemMXBean().getSystemLoadAverage())
-                                + " wanted a processor at the end.",
-                        "Real Jenkins with Priority Sorter and Throttle Concurrent Builds; agents and stages without "
-                                + "processes; " + BLOCKS + " of the items are `node` blocks of Pipelines, the others builds "
-                                + "of 50 jobs of 50 users. An evaluation is snapshot, decision, effects and reasons; none of "
-                                + "the stages may give way, so nothing is suspended.",
-                        "*Without the plugin*: turns in which its extensions are out of Jenkins' lists. One agent is idle and "
-                                + "another plugin keeps everybody off it, so that all items that fit are asked about.",
-                        "*First*: the evaluation in which nothing is known of the items yet."));
-        Text.print(result, System.out);
-        String docs = System.getProperty("preemptible.bench.docs", "");
-        if (!docs.isEmpty()) {
-            new Page(Path.of(docs), RUNS).update(Machine.here(), List.of(result));
+            report.tell(rows, NOTES);
         }
     }
 
@@ -115,39 +105,54 @@ class QueueBenchmark {
         void run() throws Exception;
     }
 
-    private double cpuMillis(Work work) throws Exception {
-        long before = threads.getCurrentThreadCpuTime();
+    /** What a piece of work took, in milliseconds: of a processor, on the clock, and waiting for a processor that others had. */
+    private record Took(double cpu, double clock, double waited) {
+        static Samples of(List<Took> all, ToDoubleFunction<Took> which) {
+            return new Samples(
+                    "ms", all.stream().map(one -> which.applyAsDouble(one)).toList());
+        }
+    }
+
+    private Took took(Work work) throws Exception {
+        long cpu = threads.getCurrentThreadCpuTime();
+        long waited = waitedNanos();
+        long begun = System.nanoTime();
         work.run();
-        return (threads.getCurrentThreadCpuTime() - before) / 1e6;
+        return new Took(
+                (threads.getCurrentThreadCpuTime() - cpu) / 1e6,
+                (System.nanoTime() - begun) / 1e6,
+                (waitedNanos() - waited) / 1e6);
+    }
+
+    /** How long this thread was ready to run and did not; Linux tells it as the second number. */
+    private static long waitedNanos() throws IOException {
+        return Long.parseLong(
+                Files.readString(Path.of("/proc/thread-self/schedstat")).split(" ")[1]);
     }
 
     private void evaluation(int items, List<Samples> before) throws Exception {
         Preemption.forget();
-        double first = cpuMillis(Preemption::look);
-        List<Double> cpu = new ArrayList<>();
-        List<Double> clock = new ArrayList<>();
+        Took first = took(Preemption::look);
+        List<Took> all = new ArrayList<>();
         for (int i = -WARM_UP; i < RUNS; i++) {
-            long begun = System.nanoTime();
-            double took = cpuMillis(Preemption::look);
+            Took took = took(Preemption::look);
             if (i >= 0) {
-                cpu.add(took);
-                clock.add((System.nanoTime() - begun) / 1e6);
+                all.add(took);
             }
         }
-        Samples now = new Samples("ms", cpu);
+        String what = "evaluation, " + items + " items";
+        Samples now = Took.of(all, Took::cpu);
         before.add(now);
-        int place = before.size() - 1;
-        if (items == 10_000) {
-            rows.add(new Row("evaluation, " + items + " items", now, Samples.of("ms", 100), 1.0));
-            rows.add(new Row(
-                    "evaluation, " + items + " items, on the clock", new Samples("ms", clock), Samples.of("ms", 100), null));
-            rows.add(new Row("first evaluation, " + items + " items", Samples.of("ms", first), null, null));
-        }
-        if (place > 0) {
+        boolean goal = items == 10_000;
+        rows.add(new Row(
+                what + ", on the clock", Took.of(all, Took::clock), goal ? Samples.of("ms", 100) : null, goal ? 1.0 : null));
+        rows.add(new Row("– waiting for a processor", Took.of(all, Took::waited), null, null));
+        rows.add(new Row("– the first one", Samples.of("ms", first.clock), null, null));
+        if (before.size() > 1) {
             double allowed = before.get(0).median() * nLogN(items) / nLogN(ITEMS[0]);
-            rows.add(new Row("growth: evaluation, " + items + " items", now, Samples.of("ms", allowed), 1.0));
+            rows.add(new Row(what + ", growth", now, Samples.of("ms", allowed), 1.0));
         } else {
-            rows.add(new Row("evaluation, " + items + " items", now, null, null));
+            rows.add(new Row(what, now, null, null));
         }
     }
 
@@ -155,22 +160,8 @@ class QueueBenchmark {
         return n * Math.log(n);
     }
 
-    /** Keeps everybody off one agent. */
-    private static final class Closed extends QueueTaskDispatcher {
-        @Override
-        public CauseOfBlockage canTake(Node node, Queue.BuildableItem item) {
-            return node.getNodeName().equals("idle") ? new CauseOfBlockage() {
-                @Override
-                public String getShortDescription() {
-                    return "closed";
-                }
-            } : null;
-        }
-    }
-
     private void maintenance(int items) throws Exception {
-        Closed closed = new Closed();
-        QueueTaskDispatcher.all().add(closed);
+        QueueTaskDispatcher closed = BusyController.keepEverybodyOff("idle");
         Node idle = busy.idleAgent("idle", "l0 l1 l2 l3");
         List<Double> with = new ArrayList<>();
         List<Double> without = new ArrayList<>();
@@ -179,9 +170,9 @@ class QueueBenchmark {
             try (Absent<?> dispatchers = new Absent<>(QueueTaskDispatcher.class);
                     Absent<?> listeners = new Absent<>(QueueListener.class);
                     Absent<?> authenticators = new Absent<>(QueueItemAuthenticatorProvider.class)) {
-                plain = cpuMillis(Queue.getInstance()::maintain);
+                plain = took(Queue.getInstance()::maintain).cpu;
             }
-            double ours = cpuMillis(Queue.getInstance()::maintain);
+            double ours = took(Queue.getInstance()::maintain).cpu;
             if (i >= 0) {
                 without.add(plain);
                 with.add(ours);
@@ -201,7 +192,7 @@ class QueueBenchmark {
 
         Absent(Class<T> kind) {
             list = ExtensionList.lookup(kind);
-            Predicate<T> ours = one -> one.getClass().getName().startsWith(OURS) && !(one instanceof Closed);
+            Predicate<T> ours = one -> one.getClass().getName().startsWith(OURS) && !(one instanceof BusyController.Closed);
             taken = list.stream().filter(ours).toList();
             list.removeAll(taken);
         }
@@ -216,17 +207,42 @@ class QueueBenchmark {
         JenkinsRule.WebClient client = j.createWebClient();
         client.goTo("preemptible/api/json?count=0", "application/json");
         for (String query : new String[] {"", "?count=2000"}) {
-            long begun = System.nanoTime();
-            String answer = client
-                    .goTo("preemptible/api/json" + query, "application/json")
-                    .getWebResponse()
-                    .getContentAsString();
-            rows.add(new Row(
-                    "GET preemptible/api/json" + query, Samples.of("kB", answer.length() / 1e3), null, null));
-            rows.add(new Row(
-                    "GET preemptible/api/json" + query + ", on the clock",
-                    Samples.of("ms", (System.nanoTime() - begun) / 1e6), null, null));
+            List<Double> clock = new ArrayList<>();
+            int size = 0;
+            for (int i = 0; i < REQUESTS; i++) {
+                long begun = System.nanoTime();
+                size = client.goTo("preemptible/api/json" + query, "application/json")
+                        .getWebResponse()
+                        .getContentAsString()
+                        .length();
+                clock.add((System.nanoTime() - begun) / 1e6);
+            }
+            rows.add(new Row("GET preemptible/api/json" + query, Samples.of("kB", size / 1e3), null, null));
+            rows.add(new Row("– on the clock", new Samples("ms", clock), null, null));
         }
+    }
+
+    /** What is kept from one evaluation to the next, and what one uses for a moment. */
+    private void heap(int items) throws Exception {
+        Preemption.look();
+        com.sun.management.ThreadMXBean allocations = (com.sun.management.ThreadMXBean) threads;
+        long before = allocations.getCurrentThreadAllocatedBytes();
+        Preemption.look();
+        long allocated = allocations.getCurrentThreadAllocatedBytes() - before;
+        long with = usedBytes();
+        Preemption.forget();
+        long without = usedBytes();
+        rows.add(new Row(
+                "heap kept for " + items + " items", Samples.of("MB", Math.max(0, with - without) / 1e6), null, null));
+        rows.add(new Row("– used by one evaluation for a moment", Samples.of("MB", allocated / 1e6), null, null));
+    }
+
+    private static long usedBytes() throws InterruptedException {
+        for (int i = 0; i < 3; i++) {
+            System.gc();
+            Thread.sleep(100);
+        }
+        return ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed();
     }
 
     private void storm(int items) throws Exception {

@@ -18,7 +18,9 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.atomic.AtomicInteger;
 import jenkins.model.Jenkins;
+import jenkins.security.QueueItemAuthenticator;
 import jenkins.security.QueueItemAuthenticatorConfiguration;
+import jenkins.security.QueueItemAuthenticatorProvider;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -26,6 +28,7 @@ import org.jvnet.hudson.test.JenkinsRule;
 import org.jvnet.hudson.test.MockAuthorizationStrategy;
 import org.jvnet.hudson.test.MockQueueItemAuthenticator;
 import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
+import org.springframework.security.core.Authentication;
 
 /** What is found once for many items, and that no change of an agent, a job or another plugin is missed. */
 @WithJenkins
@@ -184,5 +187,40 @@ class WaitingItemsTest {
             read();
         }
         assertTrue(throttling.asked.get() - before <= 4, "asked " + (throttling.asked.get() - before) + " times");
+    }
+
+    /** Counts who asks as whom an item runs: our look at each item, and Jenkins for an agent and items that are alike. */
+    private static final class Asked extends QueueItemAuthenticatorProvider {
+        final AtomicInteger times = new AtomicInteger();
+
+        @Override
+        public List<QueueItemAuthenticator> getAuthenticators() {
+            return List.of(new QueueItemAuthenticator() {
+                @Override
+                public Authentication authenticate2(Queue.Item item) {
+                    times.incrementAndGet();
+                    return null;
+                }
+            });
+        }
+    }
+
+    @Test
+    void agentsThatAreAddedDoNotMakeAllItemsUnknown() throws Exception {
+        int many = 20;
+        for (int i = 0; i < many; i++) {
+            waiting("job-" + i);
+        }
+        Asked asked = new Asked();
+        ExtensionList.lookup(QueueItemAuthenticatorProvider.class).add(asked);
+        try {
+            read();
+            assertTrue(asked.times.getAndSet(0) >= many, "all are new");
+            j.jenkins.addNode(new BusyController.Processless("three", "linux", 0));
+            read();
+            assertTrue(asked.times.get() < many, asked.times + " times");
+        } finally {
+            ExtensionList.lookup(QueueItemAuthenticatorProvider.class).remove(asked);
+        }
     }
 }

@@ -10,6 +10,7 @@ import io.jenkins.plugins.preemptible.lifecycle.Pretended;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
 import java.io.IOException;
+import java.time.Duration;
 import java.util.Objects;
 import org.jenkinsci.plugins.workflow.steps.StepContext;
 
@@ -31,7 +32,9 @@ public final class ManyStages {
 
     /** Waits until the only step there is has put itself into the queue. */
     public static ManyStages ofWaitingStep() throws IOException, InterruptedException {
-        await().until(() -> LiveStage.all().size() == 1);
+        await("a step that waits")
+                .atMost(Duration.ofMinutes(1))
+                .until(() -> LiveStage.all().size() == 1);
         return new ManyStages(LiveStage.all().iterator().next());
     }
 
