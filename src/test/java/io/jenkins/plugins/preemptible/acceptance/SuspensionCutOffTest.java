@@ -3,6 +3,7 @@ package io.jenkins.plugins.preemptible.acceptance;
 import static org.awaitility.Awaitility.await;
 
 import hudson.model.FreeStyleProject;
+import hudson.model.Slave;
 import hudson.util.RemotingDiagnostics;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
@@ -38,6 +39,11 @@ class SuspensionCutOffTest extends Restarts {
             hasRun(j, high);
             goneOn(j, victim, "worker");
             nothingLeft(j, victim, "worker");
+            // The killed process may have been in the middle of one.
+            String rehearsals = ((Slave) j.jenkins.getNode("worker")).getRemoteFS() + "/preemptible/rehearsal/";
+            await("rehearsals end")
+                    .atMost(Rig.PATIENCE)
+                    .until(() -> HostProcesses.mentioning(rehearsals).isEmpty());
         });
     }
 
