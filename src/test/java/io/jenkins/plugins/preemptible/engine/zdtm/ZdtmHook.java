@@ -54,10 +54,14 @@ record ZdtmHook(ZdtmSuite suite, Path file, Path home) {
         return !takesPart() || run(moment, pid);
     }
 
-    /** Calls it to clear away. */
+    /** Calls it to clear away, then ends what it left: the suite's own runner has a PID namespace for that. */
     void clean() {
         if (Files.isExecutable(file)) {
             run(CLEAN, 0);
+            Proc.all().stream()
+                    .filter(s -> Proc.arguments(s.pid()).contains(file.toString()))
+                    .flatMap(s -> ProcessHandle.of(s.pid()).stream())
+                    .forEach(ProcessHandle::destroyForcibly);
         }
     }
 

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.jenkins.plugins.preemptible.engine.SuspendFailedException;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
+import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.zdtm.ZdtmResult.Verdict;
 import io.jenkins.plugins.preemptible.engine.zdtm.ZdtmResult.Way;
@@ -15,6 +16,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -153,6 +155,23 @@ class ZdtmSuiteTest {
         hook.clean();
         assertEquals(
                 List.of("--post-start 0", "--pre-dump 7", "--clean 0"), Files.readAllLines(folder.resolve("test/said")));
+    }
+
+    @Test
+    void whatAHookLeavesIsEnded() throws Exception {
+        ZdtmSuite suite = suite();
+        file("zdtm/static/zombie00.hook", "#!/bin/sh\ncase $1 in --stay) sleep 20 ;;\n"
+                + "--post-start) setsid \"$0\" --stay >/dev/null 2>&1 & sleep 0.5 ;; esac\n", true);
+        ZdtmHook hook = ZdtmHook.of(suite, "static/zombie00", folder);
+        assertTrue(hook.call(ZdtmHook.STARTED, 0));
+        List<ProcessHandle> left = ProcessHandle.allProcesses()
+                .filter(p -> Proc.arguments(p.pid()).contains(hook.file().toString()))
+                .toList();
+        assertFalse(left.isEmpty());
+        hook.clean();
+        for (ProcessHandle each : left) {
+            each.onExit().get(10, TimeUnit.SECONDS);
+        }
     }
 
     @Test
