@@ -9,23 +9,17 @@ import io.jenkins.plugins.preemptible.engine.criu.Criu;
 import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.privileged.PrivilegedHost.Result;
-import io.jenkins.plugins.preemptible.engine.privileged.PrivilegedHost.User;
 import io.jenkins.plugins.preemptible.engine.stage.Mounts;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
-import java.nio.file.LinkOption;
 import java.nio.file.Path;
-import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
-import org.junit.jupiter.api.TestInstance;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -37,64 +31,30 @@ import org.junit.jupiter.params.provider.MethodSource;
  * than its user, nothing of CRIU's is left, and the privileged part still dumps.
  */
 @Tag("tools")
-@TestInstance(TestInstance.Lifecycle.PER_CLASS)
-class CheckpointWaysTest {
+class CheckpointWaysTest extends RootsSecret {
 
-    private static final byte[] NOTHING = new byte[0];
-    private static final String SECRET = "the-secret-of-root\n";
+    private static final String IDLE = "exec <&- >&- 2>&-; exec sleep 1000";
     private static final String CALL = "call() { verb=$1; id=$2; shift 2; rm -f done; { printf '%s\\0' $# \"$@\"; n=0; until [ -e done ] ||"
             + " [ $n -gt 200 ]; do n=$((n+1)); sleep 0.02; done; } | { [ -z \"$LIMIT\" ] || ulimit $LIMIT; sudo -n \"$PROGRAM\" $verb $id;"
             + " code=$?; : > done; return $code; }; }; ";
 
-    private PrivilegedHost host;
-    private User me;
-    private Path roots;
-    private Path secret;
     private String mounts;
 
     @BeforeAll
     void install() throws Exception {
         Optional<Criu> criu = new CriuSearch().usable();
         assumeTrue(criu.isPresent(), "no CRIU works on this host");
-        host = PrivilegedHost.open(criu.get().program());
-        host.place.install(host.two.name(), host.source, criu.get().program());
-        me = host.one;
-        roots = Files.createDirectory(host.base.resolve("roots"));
-        secret = Files.writeString(roots.resolve("secret"), SECRET);
-        Files.setPosixFilePermissions(secret, PosixFilePermissions.fromString("rw-------"));
-        start(me, "own");
-        start(me, "second");
-        start(host.two, "theirs");
+        secretOn(PrivilegedHost.open(criu.get().program()));
+        host.place.install(other.name(), host.source, criu.get().program());
+        start(me, "own", IDLE);
+        start(me, "second", IDLE);
+        start(other, "theirs", IDLE);
         String init = value(me, "own", "init");
         mounts = String.join("' 'mount=", Mounts.ofHost(Files.readAllLines(Path.of("/proc", init, "mountinfo"))));
         mounts = "'mount=" + mounts + "'";
         assertEquals(0, host.sudo(me, NOTHING, "freeze", "own").code());
         Result dumped = run("mkdir good; call dump own \"$PWD/good\" \"$PWD/l\" " + mounts);
         assertTrue(dumped.out().contains("code 0"), dumped.all());
-    }
-
-    @AfterAll
-    void remove() throws Exception {
-        if (host != null) {
-            host.close();
-        }
-    }
-
-    private void start(User user, String id) {
-        Result started = host.sudo(
-                user,
-                "3\0/bin/sh\0-c\0exec <&- >&- 2>&-; exec sleep 1000\0PATH=/usr/bin:/bin\0".getBytes(StandardCharsets.UTF_8),
-                "start",
-                id);
-        assertEquals(0, started.code(), started.all());
-    }
-
-    private String value(User user, String id, String name) {
-        return host.sudo(user, NOTHING, "status", id).out().lines()
-                .filter(l -> l.startsWith(name + " "))
-                .map(l -> l.substring(name.length() + 1))
-                .findFirst()
-                .orElse("");
     }
 
     private Result run(String text) {
@@ -114,7 +74,7 @@ class CheckpointWaysTest {
     @MethodSource("ways")
     void aWayToRootIsClosed(String name, String way) {
         Result seen = run(way.replace("call restore new \"$PWD/i\" \"$PWD/l\"", "call restore new \"$PWD/i\" \"$PWD/l\" " + mounts));
-        assertFalse(seen.out().contains(SECRET.trim()) || seen.err().contains(SECRET.trim()), seen.all());
+        assertFalse(seen.out().contains(SECRET) || seen.err().contains(SECRET), seen.all());
         boolean foreign = name.matches(".*(of root's home|in /etc|of root's|another user's|records|that is the top|no stage|that runs)");
         assertFalse(foreign && seen.out().matches("(?s).*(code 0|state running).*"), seen.all());
     }
@@ -158,7 +118,7 @@ class CheckpointWaysTest {
     /** Its CRIU waits for a reader of its output, holding no lock of root's. */
     @org.junit.jupiter.api.Test
     void aKilledDumpWhoseCriuHangsDoesNotKeepTheStage() throws Exception {
-        start(me, "hung");
+        start(me, "hung", IDLE);
         CompletableFuture<Result> call = CompletableFuture.supplyAsync(
                 () -> run("mkfifo l/dump.out; call dump hung \"$PWD/i\" \"$PWD/l\""));
         assertTrue(killed("dump", "hung", 500));
@@ -171,24 +131,14 @@ class CheckpointWaysTest {
     }
 
     @AfterEach
-    void nothingOfRootIsLost() throws Exception {
+    void nothingOfCriuIsLeft() throws Exception {
         if (Files.exists(host.store(me).resolve("new"))) {
             Result kill = host.sudo(me, NOTHING, "kill", "new");
             assertEquals(0, kill.code(), kill.all());
             assertEquals(0, host.sudo(me, NOTHING, "forget", "new").code());
         }
-        assertEquals(SECRET, Files.readString(secret));
-        assertEquals("rw-------", PosixFilePermissions.toString(Files.getPosixFilePermissions(secret)));
-        try (Stream<Path> files = Files.list(roots)) {
-            assertEquals(List.of(secret), files.toList(), "nobody made a file where only root may");
-        }
         assertEquals("frozen", value(me, "own", "state"));
         assertEquals("running", value(me, "second", "state"));
-        try (Stream<Path> files = Files.walk(me.home())) {
-            for (Path file : files.toList()) {
-                assertFalse(Integer.valueOf(0).equals(Files.getAttribute(file, "unix:uid", LinkOption.NOFOLLOW_LINKS)), file + " is root's");
-            }
-        }
         String substitute = Long.toString(2100000000L + me.uid());
         for (Proc.Stat each : Proc.all()) {
             boolean ended = Proc.statusWords(each.pid(), "State").contains("Z");
