@@ -54,6 +54,7 @@ public final class BusyController {
     private final List<FreeStyleProject> jobs = new ArrayList<>();
     private final Random random = new Random(1);
     private int scheduled;
+    private ManyStages stages;
 
     public BusyController(JenkinsRule j) {
         this.j = j;
@@ -101,13 +102,18 @@ public final class BusyController {
         WorkflowJob job = j.createProject(WorkflowJob.class, "stages");
         job.setDefinition(new CpsFlowDefinition("preemptible(label: 'l0') { echo 'never' }", true));
         job.scheduleBuild2(0).waitForStart();
-        ManyStages stages = ManyStages.ofWaitingStep();
+        stages = ManyStages.ofWaitingStep();
         for (int i = 0; i < running; i++) {
             stages.running(i, "agent-" + i % agents, 1);
         }
         for (int i = 0; i < suspended; i++) {
             stages.suspended(i, "agent-" + i % agents, 5);
         }
+    }
+
+    /** One more suspended stage, after {@link #stages}. */
+    void suspended(int number, String agent) throws Exception {
+        stages.suspended(number, agent, 5);
     }
 
     /** Node blocks of real Pipelines that wait for their executors. */

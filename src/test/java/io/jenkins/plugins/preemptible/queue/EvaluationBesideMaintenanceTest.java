@@ -54,11 +54,13 @@ class EvaluationBesideMaintenanceTest {
         String idle = "agent-" + AGENTS;
         QueueTaskDispatcher closed = BusyController.keepEverybodyOff(idle);
         try {
-            busy.idleAgent(idle, "alone");
-            busy.stages(AGENTS, AGENTS + 1, AGENTS + 1);
-            busy.blocks(50);
+            busy.stages(AGENTS, AGENTS, AGENTS);
             busy.fillTo(ITEMS);
-            evaluateBesideTheLock();
+            // Until the lock is held no evaluation may find the stage that can go on.
+            j.jenkins.doQuietDown();
+            busy.idleAgent(idle, "alone");
+            busy.suspended(AGENTS, idle);
+            evaluateBesideTheLock(j);
             assertTrue(LastDecision.get().snapshot().waiting().size() >= ITEMS);
             assertTrue(LastDecision.get().actions().stream().anyMatch(Action.Resume.class::isInstance));
             release();
@@ -67,15 +69,17 @@ class EvaluationBesideMaintenanceTest {
                     .until(() -> Arrays.stream(Queue.getInstance().getItems())
                             .anyMatch(item -> item.task instanceof StageTask stage && stage.resumes()));
         } finally {
+            release();
             Queue.getInstance().clear();
             QueueTaskDispatcher.all().remove(closed);
         }
     }
 
-    private void evaluateBesideTheLock() throws InterruptedException {
+    private void evaluateBesideTheLock(JenkinsRule j) throws Exception {
         Preemption.forget();
         holder.start();
         held.await();
+        j.jenkins.doCancelQuietDown();
         Thread evaluates = new Thread(Preemption::look);
         evaluates.start();
         evaluates.join(TimeUnit.SECONDS.toMillis(PATIENCE_SECONDS));
