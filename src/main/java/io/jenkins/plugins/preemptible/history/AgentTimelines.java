@@ -10,11 +10,8 @@ import hudson.model.Item;
 import hudson.model.Node;
 import hudson.model.OneOffExecutor;
 import hudson.model.Queue;
-import io.jenkins.plugins.preemptible.event.StageEnded;
 import io.jenkins.plugins.preemptible.event.StageListener;
 import io.jenkins.plugins.preemptible.event.StageRef;
-import io.jenkins.plugins.preemptible.event.StageResumed;
-import io.jenkins.plugins.preemptible.event.StageSealed;
 import io.jenkins.plugins.preemptible.event.StageSuspended;
 import io.jenkins.plugins.preemptible.history.Timeline.Kind;
 import io.jenkins.plugins.preemptible.view.ShownName;
@@ -40,7 +37,7 @@ import jenkins.model.NodeListener;
  * Safe for any thread: each agent's history is guarded by its own lock, held for memory only.
  */
 @Extension
-public final class AgentTimelines implements StageListener, ExecutorListener {
+public final class AgentTimelines implements PastStageListener, ExecutorListener {
 
     static final int MOST = 200;
     static final long LONGEST_MILLIS = TimeUnit.HOURS.toMillis(1);
@@ -135,21 +132,7 @@ public final class AgentTimelines implements StageListener, ExecutorListener {
     }
 
     @Override
-    public void onSealed(StageSealed event) {
-        update(event.stage(), stage -> stage.withNewest(suspension -> suspension.with(event)));
-    }
-
-    @Override
-    public void onResumed(StageResumed event) {
-        update(event.stage(), stage -> stage.withNewest(suspension -> suspension.with(event)));
-    }
-
-    @Override
-    public void onEnded(StageEnded event) {
-        update(event.stage(), stage -> stage.with(event));
-    }
-
-    private boolean update(StageRef stage, UnaryOperator<PastStage> change) {
+    public boolean update(StageRef stage, UnaryOperator<PastStage> change) {
         History history = history(stage.node());
         synchronized (history) {
             List<Held> all = new ArrayList<>(history.stages);

@@ -5,11 +5,7 @@ import hudson.Extension;
 import hudson.model.Run;
 import hudson.security.ACL;
 import hudson.security.ACLContext;
-import io.jenkins.plugins.preemptible.event.StageEnded;
-import io.jenkins.plugins.preemptible.event.StageListener;
 import io.jenkins.plugins.preemptible.event.StageRef;
-import io.jenkins.plugins.preemptible.event.StageResumed;
-import io.jenkins.plugins.preemptible.event.StageSealed;
 import io.jenkins.plugins.preemptible.event.StageSuspended;
 import java.io.IOException;
 import java.util.function.UnaryOperator;
@@ -22,7 +18,7 @@ import java.util.logging.Logger;
  * <p>A build that cannot be saved keeps its history in memory: the next event, or the build's end, saves it.
  */
 @Extension
-public final class HistoryWriter implements StageListener {
+public final class HistoryWriter implements PastStageListener {
 
     private static final Logger LOGGER = Logger.getLogger(HistoryWriter.class.getName());
 
@@ -45,26 +41,14 @@ public final class HistoryWriter implements StageListener {
     }
 
     @Override
-    public void onSealed(StageSealed event) {
-        update(event.stage(), stage -> stage.withNewest(suspension -> suspension.with(event)));
-    }
-
-    @Override
-    public void onResumed(StageResumed event) {
-        update(event.stage(), stage -> stage.withNewest(suspension -> suspension.with(event)));
-    }
-
-    @Override
-    public void onEnded(StageEnded event) {
-        update(event.stage(), stage -> stage.with(event));
-    }
-
-    private static void update(StageRef stage, UnaryOperator<PastStage> change) {
+    public boolean update(StageRef stage, UnaryOperator<PastStage> change) {
         Run<?, ?> run = run(stage);
         SuspensionHistoryAction history = run == null ? null : SuspensionHistoryAction.of(run);
-        if (history != null && history.update(stage.id(), change)) {
-            save(run);
+        if (history == null || !history.update(stage.id(), change)) {
+            return false;
         }
+        save(run);
+        return true;
     }
 
     @CheckForNull
