@@ -2,33 +2,36 @@
 // loaded. Nothing is replaced while somebody has the keyboard's focus in it.
 (function () {
   const PERIOD_MILLIS = 5000;
-  const selector = "[data-preemptible-live]";
 
-  async function update() {
-    const shown = document.querySelectorAll(selector);
+  function update() {
+    const shown = document.querySelectorAll("[data-preemptible-live]");
     if (document.hidden || shown.length === 0) {
-      return;
+      return Promise.resolve();
     }
-    const response = await fetch(window.location.href, { headers: { Accept: "text/html" } });
-    if (!response.ok) {
-      return;
-    }
-    const fresh = new DOMParser().parseFromString(await response.text(), "text/html");
-    shown.forEach((part) => {
-      const name = part.getAttribute("data-preemptible-live");
-      const next = fresh.querySelector(`[data-preemptible-live="${CSS.escape(name)}"]`);
-      if (next && next.innerHTML !== part.innerHTML && !part.contains(document.activeElement)) {
-        part.replaceChildren(...next.childNodes);
-      }
-    });
+    return fetch(window.location.href, { headers: { Accept: "text/html" } })
+      .then(function (response) {
+        return response.ok ? response.text() : "";
+      })
+      .then(function (text) {
+        const fresh = new DOMParser().parseFromString(text, "text/html");
+        shown.forEach(function (part) {
+          const name = part.getAttribute("data-preemptible-live");
+          const next = fresh.querySelector('[data-preemptible-live="' + name + '"]');
+          if (next && next.innerHTML !== part.innerHTML && !part.contains(document.activeElement)) {
+            part.replaceWith(next);
+          }
+        });
+      });
   }
 
   function again() {
     update()
-      .catch(() => {
+      .catch(function () {
         // The controller restarts, or the network is away: the next attempt tells.
       })
-      .finally(() => setTimeout(again, PERIOD_MILLIS));
+      .then(function () {
+        setTimeout(again, PERIOD_MILLIS);
+      });
   }
 
   setTimeout(again, PERIOD_MILLIS);
