@@ -72,7 +72,7 @@ class MatrixPermissionsTest {
 
         for (String user : List.of("boss", "operator", "owner", "stranger")) {
             boolean may = !user.equals("stranger");
-            answers(may ? 200 : 403, may ? "is being suspended" : "Preemptible/Suspend", web.post(user, onBuild + "suspend"));
+            answers(may ? 200 : 403, may ? "is being suspended" : "only of builds that they started", web.post(user, onBuild + "suspend"));
             assertEquals(may, stage().byHand(), user);
             StageRegistry.get().update(stage().id(), StageRecord::notByHand);
             boolean manages = user.equals("boss");
