@@ -213,7 +213,10 @@
             if (!names.includes(label.textContent)) {
               return;
             }
-            const place = label.getBoundingClientRect();
+            // The label is wider than its text.
+            const text = document.createRange();
+            text.selectNodeContents(label);
+            const place = text.getBoundingClientRect();
             const sign = document.createElement("span");
             sign.className = "preemptible-mark";
             sign.title = component.state.stages.map(long).join("\n");
