@@ -20,7 +20,7 @@ import java.util.Objects;
 import jenkins.MasterToSlaveFileCallable;
 
 /**
- * All stages below an agent's root folder, whoever has begun them.
+ * All stages below an agent's root folder, also those that other controllers began.
  *
  * @param stages unmodifiable, at most 1000 entries
  */

@@ -17,7 +17,7 @@ import org.kohsuke.stapler.StaplerRequest2;
 /**
  * The defaults for the preemptible stages of one job: {@code properties([preemptibleDefaults(priority: 4)])}.
  *
- * <p>They need no permission of their own: whoever configures a Pipeline could write the same to each of its steps.
+ * <p>They need no permission of their own: users who configure a Pipeline could write the same to each of its steps.
  */
 public final class JobDefaults extends OptionalJobProperty<Job<?, ?>> {
 

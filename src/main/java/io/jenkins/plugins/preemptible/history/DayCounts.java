@@ -1,8 +1,6 @@
 package io.jenkins.plugins.preemptible.history;
 
-import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.event.StageRefused;
-import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.TreeMap;
@@ -12,8 +10,6 @@ import org.kohsuke.stapler.export.ExportedBean;
 /** What happened to stages on one day, in numbers. Guarded by the lock of its {@link DailyStatistics}. */
 @ExportedBean(defaultVisibility = 2)
 public final class DayCounts implements Cloneable {
-
-    private static final String OTHER = "OTHER";
 
     /** ISO 8601, as the controller's clock and time zone have it. */
     final String day;
@@ -35,9 +31,7 @@ public final class DayCounts implements Cloneable {
     }
 
     void refused(StageRefused event) {
-        // The reason is the agent's word: only those that the engine has are counted by name.
-        boolean known = Arrays.stream(FailureReason.values()).anyMatch(one -> one.name().equals(event.reason()));
-        refusals.merge(event.phase() + " " + (known ? event.reason() : OTHER), 1L, Long::sum);
+        refusals.merge(event.phase() + " " + event.countedReason(), 1L, Long::sum);
     }
 
     /** Adds what another day has. */

@@ -49,7 +49,7 @@ final class EnclosingTimeouts {
     }
 
     private static boolean isTimeout(StepStartNode block) {
-        StepDescriptor kind = block.getDescriptor();
+        StepDescriptor kind = StepsInFlight.kind(block);
         return kind != null && FUNCTION.equals(kind.getFunctionName());
     }
 

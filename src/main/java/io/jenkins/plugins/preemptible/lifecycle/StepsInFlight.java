@@ -106,8 +106,9 @@ record StepsInFlight(List<FlowNode> external, List<String> others, boolean locke
         return false;
     }
 
+    /** Of the step that a node is of; null when it is of none. */
     @CheckForNull
-    private static StepDescriptor kind(FlowNode node) {
+    static StepDescriptor kind(FlowNode node) {
         return node instanceof StepNode ? ((StepNode) node).getDescriptor() : null;
     }
 

@@ -2,14 +2,12 @@ package io.jenkins.plugins.preemptible.metrics;
 
 import com.codahale.metrics.MetricRegistry;
 import hudson.Extension;
-import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.event.PreemptorStarted;
 import io.jenkins.plugins.preemptible.event.StageListener;
 import io.jenkins.plugins.preemptible.event.StageRefused;
 import io.jenkins.plugins.preemptible.event.StageResumed;
 import io.jenkins.plugins.preemptible.event.StageSealed;
 import io.jenkins.plugins.preemptible.event.StageSuspended;
-import java.util.Arrays;
 import java.util.Locale;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
@@ -48,17 +46,11 @@ public final class MetricsListener implements StageListener {
 
     @Override
     public void onRefused(StageRefused event) {
-        // The reason is the agent's word: only those that the engine has get a name.
-        String reason = Arrays.stream(FailureReason.values())
-                .map(Enum::name)
-                .filter(name -> name.equals(event.reason()))
-                .findFirst()
-                .orElse("other");
         Metrics.metricRegistry()
                 .counter(MetricRegistry.name(
                         PreemptibleMetrics.PREFIX + "refused",
                         event.phase().name().toLowerCase(Locale.ROOT),
-                        reason.toLowerCase(Locale.ROOT)))
+                        event.countedReason().toLowerCase(Locale.ROOT)))
                 .inc();
     }
 

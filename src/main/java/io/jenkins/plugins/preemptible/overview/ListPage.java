@@ -31,6 +31,12 @@ public final class ListPage extends OverviewPage {
         };
     }
 
+    /** What is shown has been read already. */
+    @Override
+    int total(Lists one) {
+        return one == list ? listing.getTotal() : super.total(one);
+    }
+
     @Override
     String id() {
         return list.id();

@@ -2,10 +2,13 @@ package io.jenkins.plugins.preemptible.overview;
 
 import hudson.Extension;
 import hudson.model.AdministrativeMonitor;
+import hudson.model.Node;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.lifecycle.HowSuspended;
-import io.jenkins.plugins.preemptible.overview.SchedulerState.AgentState;
-import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import jenkins.model.Jenkins;
 
 /**
  * Tells administrators that no agent can suspend anything, although some have said why they cannot.
@@ -25,22 +28,25 @@ public final class NoCapableAgentMonitor extends AdministrativeMonitor {
         if (!PreemptibleConfiguration.get().isEnabled()) {
             return false;
         }
-        List<AgentState> agents = SchedulerState.agents();
-        return agents.stream().anyMatch(agent -> is(agent, HowSuspended.Way.NOT))
-                && agents.stream()
-                        .noneMatch(agent ->
-                                is(agent, HowSuspended.Way.CHECKPOINTS) || is(agent, HowSuspended.Way.MEMORY_ONLY));
+        Set<HowSuspended.Way> ways = agents()
+                .map(agent -> HowSuspended.on(agent.getNodeName()).way())
+                .collect(Collectors.toSet());
+        return ways.contains(HowSuspended.Way.NOT)
+                && !ways.contains(HowSuspended.Way.CHECKPOINTS)
+                && !ways.contains(HowSuspended.Way.MEMORY_ONLY);
     }
 
-    private static boolean is(AgentState agent, HowSuspended.Way way) {
-        return agent.suspends().equals(way.name());
+    /** The built-in node, too. */
+    private static Stream<Node> agents() {
+        return Stream.concat(Stream.of(Jenkins.get()), Jenkins.get().getNodes().stream());
     }
 
     /** What the first of them said. */
     public String getReason() {
-        return SchedulerState.agents().stream()
-                .filter(agent -> agent.whyNot() != null)
-                .map(agent -> Messages.NoCapableAgentMonitor_Reason(agent.displayName(), agent.whyNot()))
+        return agents()
+                .filter(agent -> HowSuspended.on(agent.getNodeName()).whyNot() != null)
+                .map(agent -> Messages.NoCapableAgentMonitor_Reason(
+                        agent.getDisplayName(), HowSuspended.on(agent.getNodeName()).whyNot()))
                 .findFirst()
                 .orElse("");
     }

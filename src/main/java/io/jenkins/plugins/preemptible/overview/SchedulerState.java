@@ -242,19 +242,13 @@ final class SchedulerState {
         return agents;
     }
 
-    private static Stream<StageRecord> stages(boolean suspended) {
-        return StageRegistry.get().all().stream()
-                .filter(stage -> stage.suspended() == suspended && ShownName.readable(stage.job()))
-                .sorted(Comparator.comparingLong(StageRecord::startedMillis).thenComparing(StageRecord::id));
-    }
-
     /** How many stages the looking user may know of. */
     static int count(boolean suspended) {
-        return (int) stages(suspended).count();
+        return StageRows.stages(suspended).size();
     }
 
     static List<RunningState> running(StatePage page) {
-        return page.of(stages(false))
+        return page.of(StageRows.stages(false)).stream()
                 .map(stage -> new RunningState(
                         stage.id(),
                         stage.name(),
@@ -274,7 +268,7 @@ final class SchedulerState {
     }
 
     static List<SuspendedState> suspended(StatePage page) {
-        return page.of(stages(true))
+        return page.of(StageRows.stages(true)).stream()
                 .map(stage -> new SuspendedState(
                         stage.id(),
                         stage.name(),
