@@ -4,20 +4,20 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import hudson.model.FreeStyleBuild;
-import hudson.model.FreeStyleProject;
 import hudson.model.Run;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import org.htmlunit.html.DomElement;
+import org.jenkinsci.plugins.workflow.cps.CpsFlowDefinition;
+import org.jenkinsci.plugins.workflow.job.WorkflowJob;
+import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.jvnet.hudson.test.JenkinsRule;
-import org.jvnet.hudson.test.SleepBuilder;
 import org.jvnet.hudson.test.TestExtension;
 import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 
@@ -25,7 +25,7 @@ import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 class SuspendedBadgeActionTest {
 
     private static JenkinsRule jenkins;
-    private FreeStyleBuild build;
+    private WorkflowRun build;
 
     /** One for all tests: most of their time is its start. */
     @BeforeAll
@@ -40,14 +40,14 @@ class SuspendedBadgeActionTest {
 
     @BeforeEach
     void aBuildRuns() throws Exception {
-        FreeStyleProject project = jenkins.createFreeStyleProject("fuzzing");
-        project.getBuildersList().add(new SleepBuilder(600_000));
+        WorkflowJob project = jenkins.createProject(WorkflowJob.class, "fuzzing");
+        project.setDefinition(new CpsFlowDefinition("sleep 600", true));
         build = project.scheduleBuild2(0).waitForStart();
     }
 
     @AfterEach
     void itEnds() throws Exception {
-        build.getExecutor().interrupt();
+        build.doStop();
         jenkins.waitForCompletion(build);
         build.getParent().delete();
         known().clear();
