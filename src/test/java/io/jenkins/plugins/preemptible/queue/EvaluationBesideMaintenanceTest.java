@@ -2,11 +2,9 @@ package io.jenkins.plugins.preemptible.queue;
 
 import static org.awaitility.Awaitility.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import hudson.model.Queue;
 import hudson.model.queue.QueueTaskDispatcher;
-import io.jenkins.plugins.preemptible.engine.policy.Action;
 import io.jenkins.plugins.preemptible.step.StageTask;
 import java.time.Duration;
 import java.util.Arrays;
@@ -61,8 +59,6 @@ class EvaluationBesideMaintenanceTest {
             busy.idleAgent(idle, "alone");
             busy.suspended(AGENTS, idle);
             evaluateBesideTheLock(j);
-            assertTrue(LastDecision.get().snapshot().waiting().size() >= ITEMS);
-            assertTrue(LastDecision.get().actions().stream().anyMatch(Action.Resume.class::isInstance));
             release();
             await("the item of the stage that goes on")
                     .atMost(Duration.ofMinutes(1))
