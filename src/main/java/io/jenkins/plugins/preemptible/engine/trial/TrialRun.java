@@ -16,6 +16,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
+import java.util.regex.Pattern;
 
 /**
  * One restore that is ended before the stage would run.
@@ -38,6 +39,7 @@ record TrialRun(ImageTrial.Subject subject, Path folder, Path image, TrialMounts
     private static final String PASSED = "Aborting restore due to post-restore script";
     private static final String FULL = "No space left on device";
     private static final String NO_MEMORY = "Cannot allocate memory";
+    private static final Pattern TASK_KILLED = Pattern.compile("\\d+ killed by signal 9\\b");
     private static final String LOG = "trial.log";
     private static final int NOT_MADE = 125;
     // Of the shell, for a program that it cannot run.
@@ -92,11 +94,19 @@ record TrialRun(ImageTrial.Subject subject, Path folder, Path image, TrialMounts
                         CriuLog.of(log(words)).decisive());
             }
         }
-        List<String> log = log(words);
+        return verdict(log(words), process.exitValue());
+    }
+
+    /**
+     * What an ended restore means.
+     *
+     * @param log of CRIU, then the words of the programs around it
+     * @throws UntriableException when it says nothing of the image
+     */
+    static TrialResult verdict(List<String> log, int code) throws UntriableException {
         if (log.stream().anyMatch(l -> l.contains(PASSED))) {
             return TrialResult.passed();
         }
-        int code = process.exitValue();
         if (code == NOT_MADE) {
             throw new UntriableException(
                     log.stream().filter(l -> l.startsWith("preemptible: ")).findFirst().orElse("it cannot be set up"));
@@ -111,6 +121,10 @@ record TrialRun(ImageTrial.Subject subject, Path folder, Path image, TrialMounts
             throw new UntriableException("the host has not memory enough for it");
         }
         CriuLog said = CriuLog.of(log);
+        // CRIU ends its processes so as well, but after a line that says why.
+        if (said.decisive().stream().limit(1).anyMatch(l -> TASK_KILLED.matcher(l).find())) {
+            throw new UntriableException("a process of it was killed, perhaps since memory was short");
+        }
         return TrialResult.failed(said.reason().sentence(), said.decisive());
     }
 
