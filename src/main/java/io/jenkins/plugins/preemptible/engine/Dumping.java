@@ -157,7 +157,7 @@ final class Dumping {
         if (Files.exists(measured)) {
             Files.copy(measured, folder.images().resolve("stats-dump.img"));
         }
-        StageRecord.Image image = new StageRecord.Image(manifest.createdAt(), null, tree.size());
+        StageRecord.Image image = new StageRecord.Image(manifest.createdAt(), null, tree.size(), Proc.bootId());
         new StageFolder(folder.images())
                 .write(record.withState(State.SUSPENDED)
                         .withInit(null)
@@ -173,7 +173,7 @@ final class Dumping {
                     ImageArchive.write(request(record, archive, key, timed, extent).unless(givenUp)));
             tried = requireRestorable(record, archive, trial, tree);
         }
-        seal(archive, new StageRecord.Image(image.createdAt(), Resumption.stamp(archive), tree.size()), tree);
+        seal(archive, image.sealed(Resumption.stamp(archive)), tree);
         return new Checkpoint(
                 suspension.id(),
                 record.freezing().millis(),

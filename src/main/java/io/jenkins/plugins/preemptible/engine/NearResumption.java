@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.engine;
 
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
@@ -16,7 +17,8 @@ import java.util.logging.Logger;
  *
  * <ol>
  *   <li>A tree that is still frozen is thawed; a dump of it that is under way gives up first.
- *   <li>Else CRIU's files in the stage's folder are restored, if they are those of its last suspension.
+ *   <li>Else CRIU's files in the stage's folder are restored, if they are those of its last suspension and the host was not
+ *       booted since: they were not forced to disk.
  *   <li>When there is neither, or the files cannot be restored, the answer is empty: the archive is needed.
  * </ol>
  */
@@ -106,6 +108,7 @@ record NearResumption(Stages stages, StageId id) {
                 && sealed.image() != null
                 && sealed.id().equals(known.id())
                 && sealed.suspensions() == known.suspensions()
-                && sealed.image().createdAt().equals(known.image().createdAt());
+                && sealed.image().createdAt().equals(known.image().createdAt())
+                && Proc.bootId().equals(known.image().bootId());
     }
 }

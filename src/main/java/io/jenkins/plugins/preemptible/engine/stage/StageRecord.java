@@ -68,8 +68,16 @@ public record StageRecord(
      * @param createdAt as its manifest says
      * @param archiveStamp size and times of its archive when it was sealed, null until then
      * @param processes in it
+     * @param bootId of the host when CRIU wrote its files, which are not forced to disk: after a loss of power they may be holes; null
+     *     in records of older versions
      */
-    public record Image(String createdAt, String archiveStamp, int processes) {}
+    public record Image(String createdAt, String archiveStamp, int processes, String bootId) {
+
+        /** The same once its archive is sealed. */
+        public Image sealed(String stamp) {
+            return new Image(createdAt, stamp, processes, bootId);
+        }
+    }
 
     public StageRecord {
         connections = connections == null ? Connections.REFUSE : connections;
