@@ -9,6 +9,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.Callable;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.IntStream;
@@ -73,13 +74,7 @@ final class TrialBenchmark implements Benchmark {
             for (int i = 0; i <= rig.runsFor(megabytes); i++) {
                 BenchRig.Sealed with = sealed(rig, id);
                 requirePassed(with.checkpoint().trial());
-                System.setProperty(SETTING, "off");
-                BenchRig.Sealed without;
-                try {
-                    without = sealed(rig, id);
-                } finally {
-                    System.clearProperty(SETTING);
-                }
+                BenchRig.Sealed without = withoutTrial(() -> sealed(rig, id));
                 double peak = peakMegabytes(rig, id);
                 if (i > 0) {
                     cost.trial().add((double) with.checkpoint().trial().millis());
@@ -92,6 +87,16 @@ final class TrialBenchmark implements Benchmark {
             rig.end(id);
         }
         return cost;
+    }
+
+    /** Calls it while images are not tried. */
+    static <T> T withoutTrial(Callable<T> call) throws Exception {
+        System.setProperty(SETTING, "off");
+        try {
+            return call.call();
+        } finally {
+            System.clearProperty(SETTING);
+        }
     }
 
     private static void requirePassed(TrialResult trial) throws IOException {
