@@ -30,6 +30,8 @@ import org.jvnet.hudson.test.JenkinsRule;
 /** What runs inside of the controller's process. */
 final class FaultJobs {
 
+    private static final String QUIET = "quiet-";
+
     private static String counter(boolean silent) {
         return "i=0; while [ ! -e enough ]; do i=$((i+1)); echo $i >> counted; "
                 + (silent ? "" : "echo count-$i; ") + "sleep 0.3; done";
@@ -91,10 +93,16 @@ final class FaultJobs {
         PriorityConfiguration.get().save();
     }
 
+    /** The same without a shell: Pipeline waits for ever for an {@code sh} whose exit code the agent could not write. */
+    static String quiet(String preemptor) {
+        return QUIET + preemptor;
+    }
+
     /** Without effect when there is such a job. */
     static void makePreemptor(JenkinsRule j, String job, String agent) throws Exception {
         if (Jenkins.get().getItem(job) == null) {
-            WorkflowJob preemptor = make(job, 1, "node('" + agent + "') { sh \"sleep ${params.SECONDS}\" }");
+            String sleeps = job.startsWith(QUIET) ? "sleep params.SECONDS as int" : "sh \"sleep ${params.SECONDS}\"";
+            WorkflowJob preemptor = make(job, 1, "node('" + agent + "') { " + sleeps + " }");
             preemptor.addProperty(new ParametersDefinitionProperty(new StringParameterDefinition("SECONDS", "1")));
         }
     }

@@ -151,9 +151,10 @@ final class RoundRun {
 
     private String preemptor(CountingStage victim) {
         boolean needsImage = round.moment() == Moment.SEALED || round.fault() == Fault.CRIU_KILLED;
-        return needsImage
+        String name = needsImage
                 ? FaultJobs.unknownPreemptor(round.number(), victim.agent().name)
                 : FaultJobs.preemptor(victim.agent().name);
+        return round.fault() == Fault.AGENT_DISK_FULL ? FaultJobs.quiet(name) : name;
     }
 
     private boolean awaitMoment(CountingStage victim) throws InterruptedException {
