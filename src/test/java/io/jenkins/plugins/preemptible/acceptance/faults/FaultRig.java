@@ -138,7 +138,8 @@ final class FaultRig implements AutoCloseable {
     }
 
     int schedule(String job, String seconds) {
-        return answered(() -> jenkins.runRemotely(FaultJobs::schedule, job, seconds));
+        int number = ask(FaultJobs::nextNumber, job);
+        return answered(() -> jenkins.runRemotely(FaultJobs::schedule, job, seconds, number));
     }
 
     @FunctionalInterface
