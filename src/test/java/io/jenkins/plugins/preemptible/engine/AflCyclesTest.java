@@ -22,6 +22,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** One AFL++ stage is suspended and resumed over and over: it always gets on, and nothing piles up. */
+@Tag("host")
 @Tag("soak")
 class AflCyclesTest {
 

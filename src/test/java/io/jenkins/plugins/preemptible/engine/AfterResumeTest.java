@@ -15,12 +15,14 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** What a restore leaves on the host beside the stage: one process that collects the init, and holds nothing. */
+@Tag("host")
 class AfterResumeTest {
 
     private static final Duration SOON = Duration.ofSeconds(30);

@@ -14,9 +14,11 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** The window of a connection inside of a stage is full, on a host whose packet filter cannot hold the data back. */
+@Tag("host")
 class BusyConnectionTest {
 
     private static final Duration SOON = Duration.ofMinutes(1);

@@ -23,9 +23,11 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** What others change after the trial of an image keeps its frozen tree from being killed. */
+@Tag("host")
 class ChangeSinceDumpTest {
 
     @Test

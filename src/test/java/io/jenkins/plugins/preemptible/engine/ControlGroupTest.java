@@ -15,11 +15,13 @@ import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** A process of a stage in a control group of another hierarchy, such as one that limits how many processes there are. */
+@Tag("host")
 class ControlGroupTest {
 
     private static final Path PIDS = Path.of("/sys/fs/cgroup/pids");

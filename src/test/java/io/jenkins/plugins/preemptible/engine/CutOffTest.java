@@ -23,11 +23,13 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.IntStream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** A verb whose process died in the middle, as its record tells: whoever looks next brings it to its end. */
+@Tag("host")
 class CutOffTest {
 
     private static final Duration SOON = Duration.ofSeconds(60);

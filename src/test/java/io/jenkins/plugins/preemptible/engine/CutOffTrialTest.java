@@ -36,6 +36,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Trials that are killed or cut off leave nothing, and nothing is lost; with real CRIU. */
+@Tag("host")
 class CutOffTrialTest {
 
     @Test

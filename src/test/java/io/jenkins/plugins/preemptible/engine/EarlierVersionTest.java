@@ -10,10 +10,12 @@ import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.time.Duration;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Stages that an earlier version has suspended: its records are the texts that it wrote, but for names and places. */
+@Tag("host")
 class EarlierVersionTest {
 
     private static final Duration SOON = Duration.ofMinutes(1);

@@ -16,9 +16,11 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Commands that enter a sandbox the way Jenkins starts them. */
+@Tag("host")
 class EnterTest {
 
     private static final Duration SOON = Duration.ofSeconds(20);

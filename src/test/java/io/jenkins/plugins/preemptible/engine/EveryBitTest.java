@@ -24,6 +24,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.SortedMap;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -33,6 +34,7 @@ import org.junit.jupiter.api.Timeout;
  * <p>What may differ is little and is the kernel's: words in which it tells a thread its processor, and how far a call
  * had come that the freeze interrupted.
  */
+@Tag("host")
 @Timeout(600)
 class EveryBitTest {
 

@@ -37,6 +37,7 @@ import org.junit.jupiter.api.Test;
  * <p>What a killed criu may do to the process that it is inside of is told in docs/checkpointing.md; those kills are
  * counted here, and the engine has to tell of each.
  */
+@Tag("host")
 class FaultTest {
 
     private static final Duration SOON = Duration.ofSeconds(60);

@@ -20,9 +20,11 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** A record that cannot be written stops nobody from letting a stage run on, or from killing it. */
+@Tag("host")
 class FullHomeTest {
 
     private static final Duration SOON = Duration.ofSeconds(60);

@@ -11,9 +11,11 @@ import java.time.Duration;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** While a preemptor runs, criu and the packing are idle; while somebody waits for them, they are not. */
+@Tag("host")
 class HandoverTest {
 
     private static final Duration SOON = Duration.ofSeconds(60);

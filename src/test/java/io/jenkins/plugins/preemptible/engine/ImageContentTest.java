@@ -29,10 +29,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** What a real image says of a program that holds one of each kind of thing, and what changed in its next one. */
+@Tag("host")
 @Timeout(600)
 class ImageContentTest {
 

@@ -29,11 +29,13 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** An image is tried beside its frozen tree, with real CRIU: what comes back passes, and nothing else happens. */
+@Tag("host")
 class ImageTrialTest {
 
     @Test

@@ -31,6 +31,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.api.extension.ExtendWith;
 
@@ -43,6 +44,7 @@ import org.junit.jupiter.api.extension.ExtendWith;
  *   <li>One that cannot be carried over must be refused, and has to go on as if nothing had happened.
  * </ol>
  */
+@Tag("host")
 @ExtendWith(CompatibilityTable.class)
 class KernelResourceTest {
 

@@ -17,9 +17,11 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.IntStream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** An engine without images, on a host without criu: a suspended stage stays frozen, and loses nothing. */
+@Tag("host")
 class MemoryOnlyTest {
 
     private static final Duration SOON = Duration.ofSeconds(30);

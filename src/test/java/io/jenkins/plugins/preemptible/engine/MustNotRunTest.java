@@ -13,9 +13,11 @@ import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.time.Duration;
 import java.util.stream.IntStream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** A stage whose executor is somebody else's already is held, whatever stands against its image. */
+@Tag("host")
 class MustNotRunTest {
 
     private static final Duration SOON = Duration.ofSeconds(30);

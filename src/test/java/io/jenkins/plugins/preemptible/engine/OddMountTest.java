@@ -14,11 +14,13 @@ import java.util.List;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Somebody's mounts have names that no table of mounts was made for; stages have nothing to do with them. */
+@Tag("host")
 class OddMountTest {
 
     private static final Duration SOON = Duration.ofSeconds(20);

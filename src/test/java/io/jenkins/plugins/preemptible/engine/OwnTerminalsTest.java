@@ -18,11 +18,13 @@ import java.util.List;
 import java.util.Optional;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** A stage's terminals are its own: others may have the same numbers, before and while it is suspended. */
+@Tag("host")
 class OwnTerminalsTest {
 
     private static final Duration SOON = Duration.ofSeconds(20);

@@ -14,9 +14,11 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Real stages whose /tmp and /dev/shm are their own. */
+@Tag("host")
 class OwnTmpTest {
 
     private static final Duration SOON = Duration.ofSeconds(20);

@@ -39,12 +39,14 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** Real programs, one for each thing that ties a stage to the outside: found, named, and never stopped for it. */
+@Tag("host")
 class PreflightTest {
 
     private static final Duration SOON = Duration.ofSeconds(20);

@@ -40,6 +40,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  *   <li>Each is small on purpose: seconds of work, told round by round.
  * </ol>
  */
+@Tag("host")
 @Tag("tools")
 @ExtendWith(CompatibilityTable.class)
 class RealProgramsTest {

@@ -24,10 +24,12 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
 /** What cannot be done is refused in one sentence, and the stage is as before. */
+@Tag("host")
 class RefusalTest {
 
     private static final Duration SOON = Duration.ofSeconds(20);

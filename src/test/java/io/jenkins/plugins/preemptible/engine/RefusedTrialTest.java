@@ -29,11 +29,13 @@ import java.util.logging.Handler;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
 import java.util.logging.SimpleFormatter;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** What is not killed since its trial failed or was not through in time, and what is not tried at all, with real CRIU. */
+@Tag("host")
 class RefusedTrialTest {
 
     @Test

@@ -33,9 +33,11 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Set;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** A stage that is suspended more than once, with files of its own, through real archives. */
+@Tag("host")
 class RepeatedSuspensionTest {
 
     private static final Duration SOON = Duration.ofSeconds(60);

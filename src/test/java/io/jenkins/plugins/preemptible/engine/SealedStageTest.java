@@ -15,9 +15,11 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.stream.IntStream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** What is true between the seal on a stage's image and the end of its frozen tree, and what others leave behind. */
+@Tag("host")
 class SealedStageTest {
 
     private static final Duration SOON = Duration.ofSeconds(60);

@@ -12,12 +12,14 @@ import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
 import java.time.Duration;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
  * Stages without control groups: a process that was sent SIGSTOP twice has one of them still waiting, and CRIU does not
  * expect that beside another signal ("Unexpected task interruption").
  */
+@Tag("host")
 class StoppedTwiceTest {
 
     private static final Duration SOON = Duration.ofSeconds(60);

@@ -26,11 +26,13 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** Real stages, dumped and restored by a real CRIU. */
+@Tag("host")
 class SuspendAndResumeTest {
 
     private static final Duration SOON = Duration.ofSeconds(20);

@@ -14,9 +14,11 @@ import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Somebody took a suspended stage's port: the resume says so in words, and works when the port is free again. */
+@Tag("host")
 class TakenPortTest {
 
     private static final Duration SOON = Duration.ofSeconds(20);

@@ -12,6 +12,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** A connection on which data is always under way: many suspensions in a row, and not one byte is lost or doubled. */
+@Tag("host")
 @Tag("soak")
 @Timeout(value = 6, unit = TimeUnit.HOURS)
 class TcpCyclesTest {

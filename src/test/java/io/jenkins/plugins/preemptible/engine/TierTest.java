@@ -21,9 +21,11 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** From what a stage goes on: its frozen tree, CRIU's files on this host, or the archive. */
+@Tag("host")
 class TierTest {
 
     private static final Duration SOON = Duration.ofSeconds(30);

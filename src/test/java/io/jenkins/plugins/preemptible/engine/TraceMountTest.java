@@ -12,9 +12,11 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.TreeSet;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** The kernel's tracing files, which CRIU leaves out of an image, are there after a resume as well. */
+@Tag("host")
 class TraceMountTest {
 
     private static TreeSet<String> mounts(StageBench bench, StageId id) {

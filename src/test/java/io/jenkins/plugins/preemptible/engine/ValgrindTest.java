@@ -22,6 +22,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Valgrind's tools, suspended in mid-work and resumed twice, find what they find when nobody disturbs them. */
+@Tag("host")
 @Timeout(600)
 class ValgrindTest {
 

@@ -11,10 +11,12 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.stream.IntStream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Mounts of the host that were there when the stage began, and are not when it is resumed. */
+@Tag("host")
 class VanishedMountTest {
 
     private static final Duration SOON = Duration.ofSeconds(20);

@@ -18,6 +18,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** The host's mounts, and a stage with checkpoints. */
+@Tag("host")
 class CheckpointMountsTest {
 
     private static PrivilegedHost host;

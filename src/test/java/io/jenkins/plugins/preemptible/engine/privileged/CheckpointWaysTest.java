@@ -30,6 +30,7 @@ import org.junit.jupiter.params.provider.MethodSource;
  * <p>After each one root's files are as they were, nothing of root's lies in the user's home, no process of the stages has more
  * than its user, nothing of CRIU's is left, and the privileged part still dumps.
  */
+@Tag("host")
 @Tag("tools")
 class CheckpointWaysTest extends RootsSecret {
 

@@ -20,6 +20,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** A user without root's rights makes checkpoints, with a real CRIU in a user namespace. */
+@Tag("host")
 class CheckpointsWithoutRootTest {
 
     private static PrivilegedHost host;

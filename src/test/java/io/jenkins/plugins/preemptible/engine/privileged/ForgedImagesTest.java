@@ -27,6 +27,7 @@ import org.junit.jupiter.api.Test;
  * The image of a stage is its user's own file. Whatever is written into it, what comes back has the user's rights, and no
  * thread of it ran with others before; else it does not come back.
  */
+@Tag("host")
 class ForgedImagesTest {
 
     private static PrivilegedHost host;

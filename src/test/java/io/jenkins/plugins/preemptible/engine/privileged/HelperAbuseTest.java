@@ -16,10 +16,12 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInstance;
 
 /** What a user does to keep a stage from being ended, root from coming to an end, or something of root's for good. */
+@Tag("host")
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 class HelperAbuseTest {
 

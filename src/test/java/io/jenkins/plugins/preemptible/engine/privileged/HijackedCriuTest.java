@@ -22,11 +22,13 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** What an attacker has who took CRIU over: {@code hijacked.c} is installed in its place, and tries to get further. */
+@Tag("host")
 class HijackedCriuTest {
 
     private static final byte[] NOTHING = new byte[0];

@@ -22,12 +22,14 @@ import java.util.TreeMap;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** Installations of the level "checkpoints" that cannot work are refused in a sentence, and change nothing. */
+@Tag("host")
 class InstallCheckpointsTest {
 
     private static PrivilegedHost host;

@@ -24,6 +24,7 @@ import org.junit.jupiter.api.Timeout;
  * CRIU's parasite runs from a memfd in the process that is dumped, and CRIU believes what it says of that process's rights. A
  * user who reaches that file chooses the rights that come back.
  */
+@Tag("host")
 @Tag("soak")
 class ParasiteRaceTest {
 

@@ -18,9 +18,11 @@ import java.util.Optional;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** What the preflight of a user sees of stages in a user namespace of root's: as much as root's own, but what is told here. */
+@Tag("host")
 class PreflightWithoutRootTest {
 
     private static PrivilegedHost host;

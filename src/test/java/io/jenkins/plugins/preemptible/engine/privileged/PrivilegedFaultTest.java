@@ -26,6 +26,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInstance;
 
 /** What a call that was cut off, a full disk or a crowd of calls leaves behind: nothing that 'kill' and 'forget' cannot end. */
+@Tag("host")
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 class PrivilegedFaultTest {
 

@@ -13,8 +13,10 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import org.junit.jupiter.api.Tag;
 
 /** By what a call is given: its words, its environment, sudo's own options, its request. */
+@Tag("host")
 class WaysByCallTest extends WaysToRoot {
 
     @Override

@@ -13,8 +13,10 @@ import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.junit.jupiter.api.Tag;
 
 /** By other users' stages, by paths that lead to root's files, and by open files that are passed on. */
+@Tag("host")
 class WaysByFilesTest extends WaysToRoot {
 
     @Override

@@ -10,8 +10,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import org.junit.jupiter.api.Tag;
 
 /** By control groups, and by what else surrounds the privileged part on its host. */
+@Tag("host")
 class WaysByGroupsTest extends WaysToRoot {
 
     @Override

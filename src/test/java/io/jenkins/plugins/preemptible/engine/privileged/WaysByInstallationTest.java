@@ -14,8 +14,10 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import org.junit.jupiter.api.Tag;
 
 /** By what an administrator installs, how, and over what. */
+@Tag("host")
 class WaysByInstallationTest extends WaysToRoot {
 
     @Override

@@ -11,8 +11,10 @@ import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.junit.jupiter.api.Tag;
 
 /** By what a stage's processes do: namespaces, setuid programs, signals, limits, and the moment in which root works. */
+@Tag("host")
 class WaysFromStagesTest extends WaysToRoot {
 
     @Override

@@ -10,9 +10,11 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** A whole life of a stage whose user is not root. */
+@Tag("host")
 class WithoutRootTest {
 
     @Test

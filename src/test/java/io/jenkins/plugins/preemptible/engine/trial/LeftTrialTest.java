@@ -11,10 +11,12 @@ import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** What is left of a trial whose JVM was killed. */
+@Tag("host")
 class LeftTrialTest {
 
     @TempDir
