@@ -90,6 +90,14 @@ final class RawCriu {
                 packed.toString()));
     }
 
+    /** How CRIU learned what the kernel can do, which is a large part of a small restore; one sentence. */
+    String kernelFeatures() {
+        return Files.exists(Path.of("/run/criu.kdat"))
+                ? "On both sides CRIU read from a file on `/run` what the kernel can do."
+                : "On both sides CRIU found out anew in each run what the kernel can do, which takes it about 25 ms: it keeps that on "
+                        + "`/run` only, if that is a tmpfs, and here it is none.";
+    }
+
     /** Forces a file and its name to disk. */
     static void sync(Path file) throws IOException {
         for (Path each : List.of(file, file.getParent())) {

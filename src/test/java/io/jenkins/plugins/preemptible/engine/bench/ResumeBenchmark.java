@@ -51,6 +51,7 @@ final class ResumeBenchmark implements Benchmark {
                 List.of(
                         "*Unpacked and restored*: `zstd -d | tar x` of what `tar | zstd -1 -T2` packed, then `criu restore`. It checks "
                                 + "nothing that it unpacks; ours is authenticated and compared with its digests.",
+                        rig.raw.kernelFeatures(),
                         "Not measured: fetching the image from the artifacts, a cold page cache, going on "
                         + "from an image that is a difference, other programs on the machine."));
     }
