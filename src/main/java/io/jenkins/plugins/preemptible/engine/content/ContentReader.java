@@ -16,7 +16,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
-import java.util.function.Predicate;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -65,20 +64,20 @@ public final class ContentReader implements EntrySink {
     }
 
     /**
-     * Reads an image that lies unpacked in a folder.
+     * Reads an image that lies unpacked in a folder, but no pages: the picture has no command lines, and takes no longer for more
+     * memory.
      *
      * @throws ContentException when a file is not as CRIU writes it
      * @throws IOException when a file cannot be read
      */
-    public static ImageContent ofFolder(Path folder, Set<Detail> details) throws IOException {
-        return ofFolder(folder, details, file -> true);
-    }
-
-    private static ImageContent ofFolder(Path folder, Set<Detail> details, Predicate<Path> read) throws IOException {
-        ContentReader reader = new ContentReader(details);
+    public static ImageContent ofFolderWithoutPages(Path folder) throws IOException {
+        ContentReader reader = new ContentReader(Set.of());
         List<Path> files;
         try (var all = Files.list(folder)) {
-            files = all.filter(Files::isRegularFile).filter(read).sorted().toList();
+            files = all.filter(Files::isRegularFile)
+                    .filter(file -> !PAGES.matcher(file.getFileName().toString()).matches())
+                    .sorted()
+                    .toList();
         }
         for (Path file : files) {
             try (InputStream content = Files.newInputStream(file)) {
@@ -86,16 +85,6 @@ public final class ContentReader implements EntrySink {
             }
         }
         return reader.content();
-    }
-
-    /**
-     * The same without reading any pages: the picture has no command lines, and takes no longer for more memory.
-     *
-     * @throws ContentException when a file is not as CRIU writes it
-     * @throws IOException when a file cannot be read
-     */
-    public static ImageContent ofFolderWithoutPages(Path folder) throws IOException {
-        return ofFolder(folder, Set.of(), file -> !PAGES.matcher(file.getFileName().toString()).matches());
     }
 
     @Override

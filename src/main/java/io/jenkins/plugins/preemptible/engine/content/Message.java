@@ -33,11 +33,6 @@ record Message(String file, UnknownFieldSet fields) {
         return values.isEmpty() ? 0 : values.get(values.size() - 1);
     }
 
-    /** A 32 bit number that CRIU declares as {@code sint32}. */
-    int zigzag(int field) {
-        return CodedInputStream.decodeZigZag32((int) number(field));
-    }
-
     boolean truth(int field) {
         return number(field) != 0;
     }

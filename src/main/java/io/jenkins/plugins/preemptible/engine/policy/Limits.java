@@ -95,10 +95,4 @@ public record Limits(
                 enabled, slices, exemptMillis, mostSuspensions, mostSuspendedPerAgent, mostSuspended, ageingMillis,
                 imageBytes, memoryFloorBytes, choice, undisturbed);
     }
-
-    public Limits withUndisturbed(Undisturbed hours) {
-        return new Limits(
-                enabled, slices, exemptMillis, mostSuspensions, mostSuspendedPerAgent, mostSuspended, ageingMillis,
-                imageBytes, memoryFloorBytes, undumpable, hours);
-    }
 }

@@ -31,10 +31,6 @@ public enum Discipline {
         return title;
     }
 
-    boolean preempts() {
-        return this == KILL_AND_REQUEUE || this == SUSPEND;
-    }
-
     boolean kills() {
         return this == KILL_AND_REQUEUE;
     }
