@@ -26,7 +26,7 @@ public final class AgentVerbs {
 
     private AgentVerbs() {}
 
-    static Answer drain(Computer computer) {
+    public static Answer drain(Computer computer) {
         PreemptiblePermissions.checkDrain(computer);
         Node node = computer.getNode();
         if (node == null) {
@@ -51,7 +51,7 @@ public final class AgentVerbs {
         return Answer.done(drained);
     }
 
-    static Answer undrain(Computer computer) {
+    public static Answer undrain(Computer computer) {
         PreemptiblePermissions.checkDrain(computer);
         Node node = computer.getNode();
         if (node == null) {

@@ -3,6 +3,7 @@ package io.jenkins.plugins.preemptible.overview;
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.Functions;
 import hudson.model.Computer;
+import io.jenkins.plugins.preemptible.hand.PreemptiblePermissions;
 import io.jenkins.plugins.preemptible.lifecycle.HowSuspended;
 import io.jenkins.plugins.preemptible.overview.SchedulerState.AgentState;
 import java.util.Comparator;
@@ -72,8 +73,12 @@ final class AgentRows {
         return computer == null ? null : computer.getUrl() + "preemptible/";
     }
 
-    /** The agent's own page has its buttons. */
     static List<Listing.Step> steps(AgentState agent) {
-        return List.of();
+        Computer computer = Jenkins.get().getComputer(agent.name());
+        if (computer == null || !PreemptiblePermissions.mayDrain(computer)) {
+            return List.of();
+        }
+        return List.of(AgentConfirmation.step(
+                agent.drained() ? AgentConfirmation.Verb.UNDRAIN : AgentConfirmation.Verb.DRAIN, agent.name()));
     }
 }

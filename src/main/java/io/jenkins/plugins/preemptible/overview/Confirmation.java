@@ -1,109 +1,55 @@
 package io.jenkins.plugins.preemptible.overview;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
-import hudson.model.Run;
 import io.jenkins.plugins.preemptible.hand.Answer;
-import io.jenkins.plugins.preemptible.hand.StageVerbs;
-import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
-import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
-import io.jenkins.plugins.preemptible.view.ShownName;
 import jakarta.servlet.http.HttpServletResponse;
-import java.util.Arrays;
-import java.util.Locale;
 import java.util.Optional;
+import org.kohsuke.stapler.StaplerRequest2;
 
 /**
- * Something that a user wants of one stage, before it is done: the page that asks whether it is meant.
+ * Something that a user wants of a stage or an agent, before it is done: the page that asks whether it is meant.
  *
  * <p>A page and a form, no script: it works in every browser, and what it does is a POST with a crumb.
  */
-public final class Confirmation {
+public abstract class Confirmation {
 
-    /** What can be wanted. */
-    enum Verb {
-        SUSPEND,
-        /** Keep a stage suspended that is suspended already. */
-        HOLD,
-        RESUME,
-        NEVER;
+    /** The address of such a page, below Jenkins' own. */
+    static final String ADDRESS = PreemptibleRootAction.URL + "/confirm";
 
-        String id() {
-            return name().toLowerCase(Locale.ROOT);
-        }
-
-        static Optional<Verb> of(@CheckForNull String id) {
-            return Arrays.stream(values()).filter(verb -> verb.id().equals(id)).findFirst();
-        }
-
-        /** On the link and on the button. */
-        String text() {
-            return switch (this) {
-                case SUSPEND -> Messages.Confirmation_Suspend();
-                case HOLD -> Messages.Confirmation_Hold();
-                case RESUME -> Messages.Confirmation_Resume();
-                case NEVER -> Messages.Confirmation_Never();
-            };
-        }
-
-        String question(String stage, String build) {
-            return switch (this) {
-                case SUSPEND -> Messages.Confirmation_SuspendQuestion(stage, build);
-                case HOLD -> Messages.Confirmation_HoldQuestion(stage, build);
-                case RESUME -> Messages.Confirmation_ResumeQuestion(stage, build);
-                case NEVER -> Messages.Confirmation_NeverQuestion(build);
-            };
-        }
+    /**
+     * What a request asks for by its parameters: {@code verb} and one of {@code stage} and {@code agent}.
+     *
+     * @return empty when there is no such verb, or nothing of that name for the looking user
+     */
+    static Optional<? extends Confirmation> of(StaplerRequest2 request) {
+        String verb = request.getParameter("verb");
+        String agent = request.getParameter("agent");
+        return agent == null
+                ? StageConfirmation.of(verb, request.getParameter("stage"))
+                : AgentConfirmation.of(verb, agent);
     }
 
-    private final Verb verb;
-    private final StageRecord stage;
+    /** On the link and on the button. */
+    public abstract String getText();
 
-    private Confirmation(Verb verb, StageRecord stage) {
-        this.verb = verb;
-        this.stage = stage;
-    }
+    public abstract String getQuestion();
 
-    /** What a request asks for; empty when there is no such verb, or no such stage for the looking user. */
-    static Optional<Confirmation> of(@CheckForNull String verb, @CheckForNull String stageId) {
-        StageRecord stage = stageId == null ? null : StageRegistry.get().find(stageId);
-        return stage == null || !ShownName.readable(stage.job())
-                ? Optional.empty()
-                : Verb.of(verb).map(known -> new Confirmation(known, stage));
-    }
+    /** As in the address. */
+    public abstract String getVerb();
 
-    public String getText() {
-        return verb.text();
-    }
+    /** Id of the stage; null when it is for an agent. */
+    @CheckForNull
+    public abstract String getStage();
 
-    public String getQuestion() {
-        return verb.question(stage.name(), stage.build());
-    }
+    /** Name of the agent, empty for the built-in node; null when it is for a stage. */
+    @CheckForNull
+    public abstract String getAgent();
 
-    public String getVerb() {
-        return verb.id();
-    }
-
-    public String getStage() {
-        return stage.id();
-    }
+    /** Where the user is afterwards, below Jenkins' own address. */
+    public abstract String getPage();
 
     /** Does it, if the user may. */
-    Answer carryOut() {
-        Run<?, ?> run;
-        try {
-            run = Run.fromExternalizableId(stage.runId());
-        } catch (IllegalArgumentException x) {
-            run = null;
-        }
-        if (run == null) {
-            return gone();
-        }
-        return switch (verb) {
-            case SUSPEND, HOLD -> StageVerbs.suspend(run, stage.id());
-            case RESUME -> StageVerbs.resume(run, stage.id());
-            case NEVER -> StageVerbs.never(run);
-        };
-    }
+    abstract Answer carryOut();
 
     static Answer gone() {
         return Answer.refused(HttpServletResponse.SC_NOT_FOUND, Messages.Confirmation_Gone());

@@ -16,11 +16,11 @@ import io.jenkins.plugins.preemptible.overview.SchedulerState.RunningState;
 import io.jenkins.plugins.preemptible.overview.SchedulerState.SuspendedState;
 import io.jenkins.plugins.preemptible.overview.SchedulerState.WaitingState;
 import java.util.List;
+import java.util.Optional;
 import jenkins.model.Jenkins;
 import org.kohsuke.accmod.Restricted;
 import org.kohsuke.accmod.restrictions.NoExternalUse;
 import org.kohsuke.stapler.HttpResponse;
-import org.kohsuke.stapler.QueryParameter;
 import org.kohsuke.stapler.StaplerProxy;
 import org.kohsuke.stapler.StaplerRequest2;
 import org.kohsuke.stapler.WebMethod;
@@ -105,8 +105,8 @@ public final class PreemptibleRootAction implements RootAction, StaplerProxy {
     }
 
     /** Asks whether that is meant. */
-    public HttpResponse doConfirm(@CheckForNull @QueryParameter String verb, @CheckForNull @QueryParameter String stage) {
-        return Confirmation.of(verb, stage)
+    public HttpResponse doConfirm(StaplerRequest2 request) {
+        return Confirmation.of(request)
                 .<HttpResponse>map(asked -> HttpResponses.forwardToView(asked, "index"))
                 .orElseGet(() -> Answer.toRequest(URL, Confirmation::gone));
     }
@@ -114,9 +114,11 @@ public final class PreemptibleRootAction implements RootAction, StaplerProxy {
     /** Does what was asked for. */
     @POST
     @WebMethod(name = "carry-out")
-    public HttpResponse doCarryOut(@CheckForNull @QueryParameter String verb, @CheckForNull @QueryParameter String stage) {
+    public HttpResponse doCarryOut(StaplerRequest2 request) {
+        Optional<? extends Confirmation> asked = Confirmation.of(request);
         return Answer.toRequest(
-                URL, () -> Confirmation.of(verb, stage).map(Confirmation::carryOut).orElseGet(Confirmation::gone));
+                asked.map(Confirmation::getPage).orElse(URL),
+                () -> asked.map(Confirmation::carryOut).orElseGet(Confirmation::gone));
     }
 
     public Api getApi() {

@@ -1,10 +1,8 @@
 package io.jenkins.plugins.preemptible.overview;
 
-import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.Functions;
 import hudson.Util;
 import hudson.model.Item;
-import hudson.model.Job;
 import io.jenkins.plugins.preemptible.engine.policy.Action;
 import io.jenkins.plugins.preemptible.hand.AgentVerbs;
 import io.jenkins.plugins.preemptible.hand.NeverPreemptAction;
@@ -73,7 +71,7 @@ final class StageRows {
                 "build",
                 Messages.StageRows_Build(),
                 Comparator.comparing(StageRecord::build),
-                stage -> Cell.link(stage.build(), address(stage))));
+                stage -> Cell.link(stage.build(), ShownName.address(stage.job(), stage.runId()))));
         columns.add(new Column<>(
                 "agent",
                 Messages.StageRows_Agent(),
@@ -101,15 +99,6 @@ final class StageRows {
                 Util.getTimeSpanString(Math.max(0, System.currentTimeMillis() - sinceMillis)),
                 null,
                 Util.XS_DATETIME_FORMATTER2.format(java.time.Instant.ofEpochMilli(sinceMillis)));
-    }
-
-    /** Address of the build's page, without loading the build. */
-    @CheckForNull
-    static String address(StageRecord stage) {
-        Job<?, ?> job = Jenkins.get().getItemByFullName(stage.job(), Job.class);
-        return job == null
-                ? null
-                : job.getUrl() + stage.runId().substring(stage.job().length() + 1) + "/";
     }
 
     private static String forWhom(StageRecord stage) {
@@ -156,13 +145,13 @@ final class StageRows {
         List<Listing.Step> steps = new ArrayList<>();
         if (maySuspend(stage)) {
             if (stage.suspended() && stage.byHand()) {
-                steps.add(step(Confirmation.Verb.RESUME, stage));
+                steps.add(step(StageConfirmation.Verb.RESUME, stage));
             } else if (stage.suspended() || stage.whyNotSuspendable() == null) {
-                steps.add(step(stage.suspended() ? Confirmation.Verb.HOLD : Confirmation.Verb.SUSPEND, stage));
+                steps.add(step(stage.suspended() ? StageConfirmation.Verb.HOLD : StageConfirmation.Verb.SUSPEND, stage));
             }
         }
         if (PreemptiblePermissions.mayManage() && !NeverPreemptAction.holds(stage.runId())) {
-            steps.add(step(Confirmation.Verb.NEVER, stage));
+            steps.add(step(StageConfirmation.Verb.NEVER, stage));
         }
         return steps;
     }
@@ -173,8 +162,8 @@ final class StageRows {
         return job != null && job.hasPermission(PreemptiblePermissions.SUSPEND);
     }
 
-    private static Listing.Step step(Confirmation.Verb verb, StageRecord stage) {
+    private static Listing.Step step(StageConfirmation.Verb verb, StageRecord stage) {
         return new Listing.Step(
-                verb.text(), PreemptibleRootAction.URL + "/confirm?verb=" + verb.id() + "&stage=" + Util.rawEncode(stage.id()));
+                verb.text(), Confirmation.ADDRESS + "?verb=" + verb.id() + "&stage=" + Util.rawEncode(stage.id()));
     }
 }

@@ -8,6 +8,7 @@ import hudson.model.View;
 import hudson.widgets.Widget;
 import io.jenkins.plugins.preemptible.hand.AgentVerbs;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
+import io.jenkins.plugins.preemptible.view.ShownName;
 import java.util.Collection;
 import java.util.List;
 import jenkins.widgets.WidgetFactory;
@@ -54,7 +55,7 @@ public final class SuspendedWidget extends Widget {
                 .limit(MOST)
                 .map(stage -> new Line(
                         Messages.SuspendedWidget_Line(stage.name(), stage.build()),
-                        StageRows.address(stage),
+                        ShownName.address(stage.job(), stage.runId()),
                         tooltip(stage, now)))
                 .toList();
     }

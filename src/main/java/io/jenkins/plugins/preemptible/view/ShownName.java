@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.view;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
+import hudson.model.Job;
 import jenkins.model.Jenkins;
 import org.springframework.security.access.AccessDeniedException;
 
@@ -34,5 +35,18 @@ public final class ShownName {
             // He may know that there is such a job, and no more.
             return false;
         }
+    }
+
+    /**
+     * Address of a build's page below Jenkins' own, found without loading the build.
+     *
+     * @param runId as of {@link hudson.model.Run#getExternalizableId}
+     * @return null when the looking user may not read the job, or when there is none of this full name
+     */
+    @CheckForNull
+    public static String address(String job, String runId) {
+        return readable(job) && Jenkins.get().getItemByFullName(job) instanceof Job<?, ?> found
+                ? found.getUrl() + runId.substring(job.length() + 1) + "/"
+                : null;
     }
 }
