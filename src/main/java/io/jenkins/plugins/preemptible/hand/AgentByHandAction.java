@@ -46,8 +46,10 @@ public final class AgentByHandAction implements Action {
      * One stage, as the page shows it.
      *
      * @param build as far as the looking user may know
+     * @param href the build's page, below Jenkins' own address; null when there is none for the looking user
      */
-    public record Line(String build, String stage, String state, boolean byHand, String whyNot) {}
+    public record Line(
+            String build, @CheckForNull String href, String stage, String state, boolean byHand, String whyNot) {}
 
     /** Shown where there is something to see or to do. */
     @Override
@@ -130,10 +132,21 @@ public final class AgentByHandAction implements Action {
         boolean shown = ShownName.readable(stage.job());
         return new Line(
                 ShownName.of(stage.build(), stage.job()),
+                ShownName.address(stage.job(), stage.runId()),
                 shown ? stage.name() : "",
-                stage.state().name(),
+                state(stage),
                 stage.byHand(),
                 shown && !stage.suspended() ? stage.whyNotSuspendable() : null);
+    }
+
+    private static String state(StageRecord stage) {
+        return switch (stage.state()) {
+            case RUNNING -> Messages.AgentByHandAction_StateRunning();
+            case SUSPENDING -> Messages.AgentByHandAction_StateSuspending();
+            case SUSPENDED -> Messages.AgentByHandAction_StateSuspended();
+            case RESUMING -> Messages.AgentByHandAction_StateResuming();
+            case ENDED, FAILED -> Messages.AgentByHandAction_StateEnded();
+        };
     }
 
     /** The last hour, as far as the looking user may see the jobs; has no row when nothing is known. */

@@ -12,12 +12,14 @@ import io.jenkins.plugins.preemptible.history.BuildTimeline;
 import io.jenkins.plugins.preemptible.history.PastSuspension;
 import io.jenkins.plugins.preemptible.history.SuspensionHistoryAction;
 import io.jenkins.plugins.preemptible.history.Timeline;
+import io.jenkins.plugins.preemptible.lifecycle.ResumedFrom;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.view.RunningStagesAction;
 import io.jenkins.plugins.preemptible.view.SuspendedBadgeAction;
-import java.time.Instant;
+import java.text.DateFormat;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Date;
 import java.util.List;
 import jenkins.model.TransientActionFactory;
 import org.jenkinsci.plugins.workflow.flow.FlowExecutionOwner;
@@ -94,7 +96,8 @@ public final class BuildByHandAction implements Action {
         long now = System.currentTimeMillis();
         return new Suspended(
                 stage,
-                Util.XS_DATETIME_FORMATTER2.format(Instant.ofEpochMilli(one.getSuspendedMillis())),
+                DateFormat.getDateTimeInstance(DateFormat.MEDIUM, DateFormat.MEDIUM)
+                        .format(new Date(one.getSuspendedMillis())),
                 Util.getTimeSpanString(one.withoutExecutorMillis(now)),
                 one.getPreemptor() == null ? "" : one.getPreemptor(),
                 one.getSentence(),
@@ -111,7 +114,8 @@ public final class BuildByHandAction implements Action {
         }
         return one.getTier() == null
                 ? Messages.BuildByHandAction_Ended()
-                : Messages.BuildByHandAction_Resumed(one.getTier(), Util.getTimeSpanString(one.getResumeTookMillis()));
+                : Messages.BuildByHandAction_Resumed(
+                        ResumedFrom.of(one.getTier()).words(), Util.getTimeSpanString(one.getResumeTookMillis()));
     }
 
     @Override

@@ -13,7 +13,7 @@ import java.util.Arrays;
  *   <li>{@link #times} tells what of the resume took how long.
  * </ol>
  */
-enum ResumedFrom {
+public enum ResumedFrom {
     FROZEN("the processes that were still frozen in the agent's memory"),
     LOCAL_IMAGE("the image that was kept on the agent"),
     ARCHIVE("the sealed image in the build's archive"),
@@ -26,11 +26,11 @@ enum ResumedFrom {
     }
 
     /** @param tier what the agent says, which may be anything */
-    static ResumedFrom of(@CheckForNull String tier) {
+    public static ResumedFrom of(@CheckForNull String tier) {
         return Arrays.stream(values()).filter(known -> known.name().equals(tier)).findFirst().orElse(ARCHIVE);
     }
 
-    String words() {
+    public String words() {
         return words;
     }
 

@@ -5,7 +5,9 @@ import hudson.Util;
 import io.jenkins.plugins.preemptible.history.DailyStatistics;
 import io.jenkins.plugins.preemptible.history.DayCounts;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
+import java.util.TreeMap;
 
 /** What the suspensions of the last days brought and cost, as a page. Made for each request. */
 public final class StatisticsPage extends OverviewPage {
@@ -49,8 +51,14 @@ public final class StatisticsPage extends OverviewPage {
                                 counts.getSealed(), Functions.humanReadableByteSize(counts.getSealedBytes())));
     }
 
-    /** Of the last month, by phase and reason. */
+    /** Of the last month, by phase and reason in words. */
     public Map<String, Long> getRefusals() {
-        return DailyStatistics.get().sum(MONTH).getRefusals();
+        Map<String, Long> refusals = new TreeMap<>();
+        DailyStatistics.get()
+                .sum(MONTH)
+                .getRefusals()
+                .forEach((reason, times) -> refusals.put(
+                        reason.toLowerCase(Locale.ROOT).replaceFirst(" ", ": ").replace('_', ' '), times));
+        return refusals;
     }
 }
