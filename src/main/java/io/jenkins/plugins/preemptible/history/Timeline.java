@@ -26,6 +26,7 @@ public final class Timeline {
     public static final int WIDTH = 1_000;
     private static final int TICKS = 4;
     private static final int ROW_HEIGHT = 28;
+    private static final int BAR_HEIGHT = 20;
     private static final int AXIS_HEIGHT = 26;
     private static final int LONGEST_LABEL = 28;
 
@@ -43,6 +44,14 @@ public final class Timeline {
         IMAGE,
         /** It is being restored. */
         RESTORING;
+
+        /** Of its bar: what has no executor is lower, so that this is seen without colors, too. */
+        public int getHeight() {
+            return switch (this) {
+                case RUNNING, OTHER, RESTORING -> BAR_HEIGHT;
+                case FROZEN, SEALING, IMAGE -> BAR_HEIGHT / 2;
+            };
+        }
 
         public String getCssClass() {
             return "preemptible-bar-" + name().toLowerCase(Locale.ROOT);
