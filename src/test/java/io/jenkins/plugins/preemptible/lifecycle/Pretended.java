@@ -60,6 +60,12 @@ public final class Pretended {
         return stage;
     }
 
+    /** The same record after its resume failed as often as it is tried. */
+    public static StageRecord notResumed(StageRecord stage, String why) {
+        stage.whyNotResumed = why;
+        return stage;
+    }
+
     /** The same record under another id. */
     public static StageRecord withId(StageRecord stage, String id) {
         stage.id = id;

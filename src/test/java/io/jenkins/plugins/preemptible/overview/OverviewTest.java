@@ -18,6 +18,7 @@ import io.jenkins.plugins.preemptible.event.StageRefused;
 import io.jenkins.plugins.preemptible.event.StageResumed;
 import io.jenkins.plugins.preemptible.event.StageSealed;
 import io.jenkins.plugins.preemptible.event.StageSuspended;
+import io.jenkins.plugins.preemptible.hand.DrainedAgents;
 import io.jenkins.plugins.preemptible.hand.PreemptiblePermissions;
 import io.jenkins.plugins.preemptible.history.SuspensionHistoryAction;
 import io.jenkins.plugins.preemptible.lifecycle.HowSuspended;
@@ -32,6 +33,7 @@ import java.util.UUID;
 import jenkins.model.Jenkins;
 import net.sf.json.JSONObject;
 import org.htmlunit.WebRequest;
+import org.htmlunit.html.HtmlElement;
 import org.htmlunit.html.HtmlForm;
 import org.htmlunit.html.HtmlPage;
 import org.jenkinsci.plugins.workflow.cps.CpsFlowDefinition;
@@ -172,11 +174,7 @@ class OverviewTest {
         HtmlPage asked = client.goTo("preemptible/running").getAnchorByText("Suspend").click();
         assertThat(asked.asNormalizedText(), containsString("Suspend stage “" + NAME + "” of job #1?"));
         assertFalse(stage().byHand(), "it was asked for only");
-        HtmlForm form = asked.getForms().stream()
-                .filter(one -> one.getActionAttribute().endsWith("carry-out"))
-                .findFirst()
-                .orElseThrow();
-        HtmlPage after = form.getButtonsByName("").isEmpty() ? j.submit(form) : form.getButtonsByName("").get(0).click();
+        HtmlPage after = pressed(asked);
         assertEquals(200, after.getWebResponse().getStatusCode());
         assertTrue(stage().byHand());
         StageRegistry.get().update(stage().id(), StageRecord::notByHand);
@@ -186,6 +184,37 @@ class OverviewTest {
         return page(user, "preemptible/running").querySelectorAll(".preemptible-steps a").stream()
                 .map(link -> link.asNormalizedText())
                 .toList();
+    }
+
+    @Test
+    void anAgentIsDrainedAfterAConfirmation() throws Exception {
+        assertEquals(0, page("suspender", "preemptible/agents").querySelectorAll(".preemptible-steps a").size());
+        String asking = "preemptible/confirm?verb=drain&agent=" + agent.getNodeName();
+        assertThat(text("admin", asking), containsString("Drain " + agent.getNodeName() + "?"));
+        assertFalse(DrainedAgents.get().contains(agent.getNodeName()), "it was asked for only");
+        assertEquals(403, confirmed("suspender", asking).getWebResponse().getStatusCode());
+        assertFalse(DrainedAgents.get().contains(agent.getNodeName()), "it was not for them");
+        assertThat(confirmed("admin", asking).asNormalizedText(), containsString("drained by admin"));
+        assertTrue(DrainedAgents.get().contains(agent.getNodeName()));
+        HtmlPage asked = browser("admin").goTo("preemptible/agents").getAnchorByText("Undo the drain").click();
+        pressed(asked);
+        assertFalse(DrainedAgents.get().contains(agent.getNodeName()));
+        assertThat(text("admin", "preemptible/confirm?verb=drain&agent=none"), containsString("There is no such"));
+        assertThat(text("admin", "preemptible/confirm?verb=hold&agent=" + agent.getNodeName()), containsString("no such"));
+        assertThat(text("admin", "preemptible/confirm?verb=drain&agent="), containsString("Drain " + j.jenkins.toComputer().getDisplayName() + "?"));
+    }
+
+    private static HtmlPage confirmed(String user, String address) throws Exception {
+        return pressed(page(user, address));
+    }
+
+    private static HtmlPage pressed(HtmlPage asked) throws Exception {
+        HtmlForm form = asked.getForms().stream()
+                .filter(one -> one.getActionAttribute().endsWith("carry-out"))
+                .findFirst()
+                .orElseThrow();
+        HtmlElement button = form.querySelector("button");
+        return button.click();
     }
 
     @Test
@@ -227,12 +256,12 @@ class OverviewTest {
         assertThat(one.getString("preemptor"), not(containsString("secret")));
         String shown = text("reader", run.getUrl() + "preemptible/");
         assertThat(shown, containsString("Because."));
-        assertThat(shown, containsString("LOCAL_IMAGE"));
+        assertThat(shown, containsString("the image that was kept on the agent, in 40 ms"));
         assertThat(shown, not(containsString("secret")));
         assertTrue(page("reader", run.getUrl() + "preemptible/").querySelectorAll("svg rect").size() > 5);
         assertThat(text("reader", run.getUrl()), containsString("Suspended once"));
         String statistics = text("reader", "preemptible/statistics");
-        assertThat(statistics, containsString("SUSPEND OTHER"));
+        assertThat(statistics, containsString("suspend: other"));
         assertThat(statistics, not(containsString("script")));
         JSONObject today = JSONObject.fromObject(browser("reader")
                         .goTo("preemptible/api/json?tree=statistics[suspensions,sealed,resumed]", "application/json")
@@ -265,14 +294,28 @@ class OverviewTest {
         assertThat(text("reader", "preemptible/agents"), containsString(idle));
     }
 
-    @Test
-    void manyStagesAreCutIntoPages() throws Exception {
-        int all = 150;
-        for (int i = 0; i < all; i++) {
+    private static void pretend(int stages) {
+        for (int i = 0; i < stages; i++) {
             StageRecord one = Pretended.suspendedFor(run.getExternalizableId(), "x", "no-such-job", "Because.");
             StageRegistry.get().add(Pretended.withId(one, UUID.randomUUID().toString()));
         }
+    }
+
+    private static void forget() {
+        StageRegistry.get().all().stream()
+                .map(StageRecord::id)
+                .filter(id -> !id.equals(stageOfTheRun()))
+                .toList()
+                .forEach(id -> {
+                    StageRegistry.get().ended(id);
+                    StageRegistry.get().cleaned(id);
+                });
+    }
+
+    @Test
+    void manyStagesAreCutIntoPages() throws Exception {
         try {
+            pretend(150);
             HtmlPage first = page("reader", "preemptible/?count=100");
             assertThat(first.asNormalizedText(), containsString("1 to 100 of 150"));
             assertEquals(100, first.querySelectorAll("tbody tr").size());
@@ -280,14 +323,7 @@ class OverviewTest {
             assertThat(next.asNormalizedText(), containsString("101 to 150 of 150"));
             assertThat(first.getWebResponse().getContentLength(), lessThan(400_000L));
         } finally {
-            StageRegistry.get().all().stream()
-                    .map(StageRecord::id)
-                    .filter(id -> !id.equals(stageOfTheRun()))
-                    .toList()
-                    .forEach(id -> {
-                        StageRegistry.get().ended(id);
-                        StageRegistry.get().cleaned(id);
-                    });
+            forget();
         }
     }
 

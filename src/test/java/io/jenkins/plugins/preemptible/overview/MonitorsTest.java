@@ -1,0 +1,76 @@
+package io.jenkins.plugins.preemptible.overview;
+
+import static org.hamcrest.MatcherAssert.assertThat;
+import static org.hamcrest.Matchers.containsString;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import hudson.ExtensionList;
+import hudson.model.AdministrativeMonitor;
+import io.jenkins.plugins.preemptible.lifecycle.HowSuspended;
+import io.jenkins.plugins.preemptible.lifecycle.Pretended;
+import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import org.htmlunit.html.HtmlPage;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.jvnet.hudson.test.JenkinsRule;
+import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
+
+/** What administrators are told of on their own page, in a browser with scripts: it shows the monitors. */
+@WithJenkins
+class MonitorsTest {
+
+    private static final String NAME = "<b>fuzz</b>";
+
+    private static JenkinsRule j;
+
+    /** One for all tests: most of their time is its start. */
+    @BeforeAll
+    static void start(JenkinsRule rule) {
+        j = rule;
+    }
+
+    private static boolean shown(Class<? extends AdministrativeMonitor> monitor) {
+        return ExtensionList.lookupSingleton(monitor).isActivated();
+    }
+
+    private static String managePage() throws Exception {
+        HtmlPage page = j.createWebClient().goTo("manage/");
+        return page.asNormalizedText();
+    }
+
+    @Test
+    void agentsThatCannotSuspendAreToldOfWhileNoneCan() throws Exception {
+        HowSuspended.opened("", false, null, "CRIU is <b>missing</b>");
+        assertTrue(shown(NoCapableAgentMonitor.class));
+        assertThat(managePage(), containsString("No agent can suspend preemptible stages."));
+        assertThat(managePage(), containsString("CRIU is <b>missing</b>"));
+        HowSuspended.opened("", true, null, null);
+        assertFalse(shown(NoCapableAgentMonitor.class));
+    }
+
+    @Test
+    void stagesThatNeedADecisionAreToldOf() throws Exception {
+        assertFalse(shown(UndecidedStagesMonitor.class));
+        StageRecord stage = Pretended.suspendedFor("no-such-job#1", null, null, "Because.");
+        StageRegistry.get().add(Pretended.notResumed(stage, NAME));
+        assertTrue(shown(UndecidedStagesMonitor.class));
+        assertThat(managePage(), containsString("could not be resumed three times. " + NAME));
+        StageRegistry.get().ended(stage.id());
+        StageRegistry.get().cleaned(stage.id());
+        assertFalse(shown(UndecidedStagesMonitor.class));
+    }
+
+    /** The script of the lists has nothing to do on the page, and finds nothing on others. */
+    @Test
+    void theScriptOfTheListsFailsOnNoPage() throws Exception {
+        JenkinsRule.WebClient client = j.createWebClient();
+        for (String page : new String[] {"preemptible/", "preemptible/agents", "computer/(built-in)/preemptible/"}) {
+            HtmlPage shown = client.goTo(page);
+            assertTrue(shown.querySelectorAll("script[src$='live.js']").size() == 1, page);
+            shown.querySelectorAll("[data-preemptible-live]").forEach(part -> part.getParentNode().removeChild(part));
+            client.waitForBackgroundJavaScript(6_000);
+        }
+    }
+}
