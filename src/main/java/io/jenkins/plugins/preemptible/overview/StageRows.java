@@ -14,7 +14,9 @@ import io.jenkins.plugins.preemptible.queue.LastDecision;
 import io.jenkins.plugins.preemptible.view.ShownName;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.function.Function;
 import jenkins.model.Jenkins;
 
@@ -25,8 +27,11 @@ final class StageRows {
 
     /** Those of jobs that the looking user may read, the one that began first at the beginning. */
     static List<StageRecord> stages(boolean suspended) {
+        // Many stages are of few jobs, and an authorization may be slow.
+        Map<String, Boolean> readable = new HashMap<>();
         return StageRegistry.get().all().stream()
-                .filter(stage -> stage.suspended() == suspended && ShownName.readable(stage.job()))
+                .filter(stage -> stage.suspended() == suspended
+                        && readable.computeIfAbsent(stage.job(), ShownName::readable))
                 .sorted(Comparator.comparingLong(StageRecord::startedMillis).thenComparing(StageRecord::id))
                 .toList();
     }
