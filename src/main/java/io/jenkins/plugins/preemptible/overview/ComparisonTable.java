@@ -14,41 +14,33 @@ import java.util.concurrent.TimeUnit;
  *
  * <p>What really was stands above what each discipline would have made of it.
  */
-public final class ComparisonTable {
+final class ComparisonTable {
 
-    /** @param head what the row is of */
-    public record Row(String head, List<String> cells) {}
+    private ComparisonTable() {}
 
-    private final Comparison comparison;
-
-    ComparisonTable(Comparison comparison) {
-        this.comparison = comparison;
-    }
-
-    public List<String> getWaitHeads() {
-        return List.of(
-                Messages.ComparisonTable_Class(),
-                Messages.ComparisonTable_Discipline(),
-                Messages.ComparisonTable_Jobs(),
-                Messages.ComparisonTable_P50(),
-                Messages.ComparisonTable_P95(),
-                Messages.ComparisonTable_P99());
-    }
-
-    /** One for each class under each discipline. */
-    public List<Row> getWaits() {
-        List<Row> rows = new ArrayList<>();
+    /** One row for each class under each discipline. */
+    static FigureTable waits(Comparison comparison) {
+        List<FigureTable.Row> rows = new ArrayList<>();
         for (WaitFigures recorded : comparison.recorded()) {
             rows.add(waits(Messages.ComparisonTable_Recorded(), recorded));
             for (Figures figures : comparison.figures()) {
                 rows.add(waits(figures.discipline().title(), figures.waits(recorded.kind())));
             }
         }
-        return rows;
+        return new FigureTable(
+                Messages.ComparisonTable_Waits(),
+                List.of(
+                        Messages.ComparisonTable_Class(),
+                        Messages.ComparisonTable_Discipline(),
+                        Messages.ComparisonTable_Jobs(),
+                        Messages.ComparisonTable_P50(),
+                        Messages.ComparisonTable_P95(),
+                        Messages.ComparisonTable_P99()),
+                rows);
     }
 
-    private static Row waits(String discipline, WaitFigures of) {
-        return new Row(
+    private static FigureTable.Row waits(String discipline, WaitFigures of) {
+        return new FigureTable.Row(
                 of.kind(),
                 List.of(
                         discipline,
@@ -58,28 +50,29 @@ public final class ComparisonTable {
                         time(of.p99Seconds())));
     }
 
-    public List<String> getExecutorHeads() {
-        return List.of(
-                Messages.ComparisonTable_Discipline(),
-                Messages.ComparisonTable_Utilisation(),
-                Messages.ComparisonTable_Wasted(),
-                Messages.ComparisonTable_Suspensions(),
-                Messages.ComparisonTable_Reruns(),
-                Messages.ComparisonTable_Throughput());
+    /** One row for each discipline. */
+    static FigureTable executors(Comparison comparison) {
+        return new FigureTable(
+                Messages.ComparisonTable_Executors(),
+                List.of(
+                        Messages.ComparisonTable_Discipline(),
+                        Messages.ComparisonTable_Utilisation(),
+                        Messages.ComparisonTable_Wasted(),
+                        Messages.ComparisonTable_Suspensions(),
+                        Messages.ComparisonTable_Reruns(),
+                        Messages.ComparisonTable_Throughput()),
+                comparison.figures().stream().map(ComparisonTable::executors).toList());
     }
 
-    /** One for each discipline. */
-    public List<Row> getExecutors() {
-        return comparison.figures().stream()
-                .map(of -> new Row(
-                        of.discipline().title(),
-                        List.of(
-                                number(of.utilisation() * 100) + " %",
-                                time(TimeUnit.HOURS.toSeconds(1) * of.wastedHours()),
-                                String.valueOf(of.suspensions()),
-                                String.valueOf(of.reruns()),
-                                number(of.jobsPerHour()))))
-                .toList();
+    private static FigureTable.Row executors(Figures of) {
+        return new FigureTable.Row(
+                of.discipline().title(),
+                List.of(
+                        number(of.utilisation() * 100) + " %",
+                        time(TimeUnit.HOURS.toSeconds(1) * of.wastedHours()),
+                        String.valueOf(of.suspensions()),
+                        String.valueOf(of.reruns()),
+                        number(of.jobsPerHour())));
     }
 
     /** Signed. */

@@ -110,32 +110,31 @@ public final class DayPlot {
         return marks;
     }
 
-    public List<String> getHeads() {
-        return List.of(
-                Messages.DayPlot_Day(),
-                Messages.ComparisonTable_Jobs(),
-                Messages.DayPlot_Without(),
-                Messages.DayPlot_With(),
-                Messages.DayPlot_Avoided(),
-                Messages.DayPlot_HeldUp());
-    }
-
     /** All days together, then the newest day first. */
-    public List<ComparisonTable.Row> getRows() {
-        List<ComparisonTable.Row> rows = new ArrayList<>();
+    public FigureTable getTable() {
+        List<FigureTable.Row> rows = new ArrayList<>();
         days.stream().reduce(DayWaits::plus).ifPresent(sum -> rows.add(row(Messages.DayPlot_All(days.size()), sum)));
         for (int i = days.size() - 1; i >= 0; i--) {
             rows.add(row(days.get(i).day(), days.get(i)));
         }
-        return rows;
+        return new FigureTable(
+                Messages.DayPlot_Title(),
+                List.of(
+                        Messages.DayPlot_Day(),
+                        Messages.ComparisonTable_Jobs(),
+                        Messages.DayPlot_Without(),
+                        Messages.DayPlot_With(),
+                        Messages.DayPlot_Avoided(),
+                        Messages.DayPlot_HeldUp()),
+                rows);
     }
 
-    private static ComparisonTable.Row row(String head, DayWaits of) {
+    private static FigureTable.Row row(String head, DayWaits of) {
         double avoided = of.secondsAvoided();
         String percent = of.secondsWithout() == 0
                 ? ""
                 : String.format(Locale.ROOT, " (%.0f %%)", 100 * avoided / of.secondsWithout());
-        return new ComparisonTable.Row(
+        return new FigureTable.Row(
                 head,
                 List.of(
                         String.valueOf(of.jobs()),

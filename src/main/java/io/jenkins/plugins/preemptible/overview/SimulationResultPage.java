@@ -63,8 +63,8 @@ public final class SimulationResultPage extends OverviewPage {
     }
 
     /** All figures; there is one only when {@link SettingsSimulation#getResult} is. */
-    public ComparisonTable getTable() {
-        return new ComparisonTable(comparison());
+    public List<FigureTable> getTables() {
+        return List.of(ComparisonTable.waits(comparison()), ComparisonTable.executors(comparison()));
     }
 
     /** One a class of builds. */

@@ -58,6 +58,11 @@ public final class StatisticsPage extends OverviewPage {
         return Simulations.get().newestOfSavedSettings().map(SimulationResultPage::new).orElse(null);
     }
 
+    /** Where one is started. */
+    public SimulationPage getSimulations() {
+        return new SimulationPage();
+    }
+
     /** Whether the looking user may simulate, and see whole simulations. */
     public boolean isMaySimulate() {
         return Jenkins.get().hasPermission(Jenkins.ADMINISTER);

@@ -148,21 +148,19 @@ public final class WaitPlot {
         return seconds < 86_400 ? seconds / 3_600 + " h" : seconds / 86_400 + " d";
     }
 
-    public List<String> getHeads() {
-        return Stream.concat(Stream.of(Messages.WaitPlot_Share()), SHARES.stream().map(share -> share + " %"))
-                .toList();
-    }
-
     /** The plot's numbers: at most so long a share of the builds waited. */
-    public List<ComparisonTable.Row> getRows() {
-        List<ComparisonTable.Row> rows = new ArrayList<>();
+    public FigureTable getTable() {
+        List<String> heads = new ArrayList<>();
+        heads.add(Messages.WaitPlot_Share());
+        SHARES.forEach(share -> heads.add(share + " %"));
+        List<FigureTable.Row> rows = new ArrayList<>();
         rows.add(row(Messages.ComparisonTable_Recorded(), recorded));
         figures.forEach(of -> rows.add(row(of.discipline().title(), of.waits(recorded.kind()))));
-        return rows;
+        return new FigureTable(getTitle(), heads, rows);
     }
 
-    private static ComparisonTable.Row row(String title, WaitFigures of) {
-        return new ComparisonTable.Row(
+    private static FigureTable.Row row(String title, WaitFigures of) {
+        return new FigureTable.Row(
                 title,
                 SHARES.stream()
                         .map(share -> ComparisonTable.time(of.waitsByPercent().get(share - 1)))
