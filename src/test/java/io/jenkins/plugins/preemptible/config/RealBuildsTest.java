@@ -151,6 +151,19 @@ class RealBuildsTest {
         assertTrue(FinishedBuilds.read(begin, 10, new Owners(OwnerBy.JOB), () -> true).cut());
     }
 
+    /** As after a restart of the controller. */
+    @Test
+    void whatHeldAnExecutorIsReadOfBuildsThatAreNotInMemory() throws Exception {
+        long begin = System.currentTimeMillis();
+        finishedBuilds();
+        jenkins.jenkins.allItems(WorkflowJob.class).forEach(job -> job.getLazyBuildMixIn()._getRuns().purgeCache());
+
+        FinishedBuilds all = FinishedBuilds.read(begin, 10, new Owners(OwnerBy.JOB), () -> false);
+
+        assertEquals(2, all.builds());
+        assertEquals(3, all.jobs().size(), () -> all.jobs().toString());
+    }
+
     @Test
     void limitsAreTriedOnThisControllersBuilds() throws Exception {
         finishedBuilds();
