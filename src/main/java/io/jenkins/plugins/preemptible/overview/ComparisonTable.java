@@ -1,9 +1,9 @@
 package io.jenkins.plugins.preemptible.overview;
 
+import hudson.Util;
 import io.jenkins.plugins.preemptible.engine.simulation.Comparison;
 import io.jenkins.plugins.preemptible.engine.simulation.Figures;
 import io.jenkins.plugins.preemptible.engine.simulation.WaitFigures;
-import io.jenkins.plugins.preemptible.lifecycle.StageLog;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -77,8 +77,10 @@ final class ComparisonTable {
 
     /** Signed. */
     static String time(double seconds) {
-        long millis = Math.round(seconds * 1000);
-        return millis < 0 ? "\u2212" + StageLog.time(-millis) : StageLog.time(millis);
+        String size = Math.abs(seconds) < 10
+                ? number(Math.abs(seconds)) + " s"
+                : Util.getTimeSpanString(Math.round(Math.abs(seconds) * 1000));
+        return seconds < 0 ? "\u2212" + size : size;
     }
 
     private static String number(double value) {

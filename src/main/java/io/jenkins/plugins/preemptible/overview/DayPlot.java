@@ -19,7 +19,7 @@ public final class DayPlot {
 
     public static final int WIDTH = 720;
     public static final int HEIGHT = 220;
-    private static final int LEFT = 70;
+    private static final int LEFT = 110;
     private static final int RIGHT = 710;
     private static final int TOP = 12;
     private static final int BOTTOM = 180;
