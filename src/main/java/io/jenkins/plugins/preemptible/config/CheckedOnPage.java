@@ -3,6 +3,8 @@ package io.jenkins.plugins.preemptible.config;
 import hudson.util.FormValidation;
 import hudson.util.ListBoxModel;
 import io.jenkins.plugins.preemptible.engine.policy.UndumpableStages;
+import io.jenkins.plugins.preemptible.queue.Priorities;
+import java.util.concurrent.TimeUnit;
 import jenkins.model.GlobalConfiguration;
 import org.kohsuke.accmod.Restricted;
 import org.kohsuke.accmod.restrictions.NoExternalUse;
@@ -15,6 +17,7 @@ import org.kohsuke.stapler.verb.POST;
  * <ol>
  *   <li>One method for each field, by Jenkins' rules for their names; for administrators only, by POST only.
  *   <li>A number is checked by the same {@link Range} as when it is set, a choice shows the words that are taken.
+ *   <li>Two numbers that make no sense together get a warning at one of them: both may be saved.
  *   <li>Knows no values: those are {@link PreemptibleConfiguration}'s.
  * </ol>
  */
@@ -23,7 +26,11 @@ public abstract class CheckedOnPage extends GlobalConfiguration {
 
     @POST
     public FormValidation doCheckBestPriority(@QueryParameter String value) {
-        return Range.BEST_PRIORITY.check(value);
+        FormValidation own = Range.BEST_PRIORITY.check(value);
+        int lowest = Priorities.get().lowest();
+        return own.kind == FormValidation.Kind.OK && Range.BEST_PRIORITY.parsed(value) > lowest
+                ? FormValidation.warning(Messages.PreemptibleConfiguration_NoSuchPriority(lowest))
+                : own;
     }
 
     @POST
@@ -32,8 +39,11 @@ public abstract class CheckedOnPage extends GlobalConfiguration {
     }
 
     @POST
-    public FormValidation doCheckExemptSeconds(@QueryParameter String value) {
-        return Range.EXEMPT.check(value);
+    public FormValidation doCheckExemptSeconds(@QueryParameter String value, @QueryParameter String timeSliceMinutes) {
+        return Range.EXEMPT.check(value, Range.TIME_SLICE, timeSliceMinutes, (exempt, slice) ->
+                slice > 0 && exempt > TimeUnit.MINUTES.toSeconds(slice)
+                        ? FormValidation.warning(Messages.PreemptibleConfiguration_ExemptLonger(slice))
+                        : FormValidation.ok());
     }
 
     @POST
@@ -42,8 +52,11 @@ public abstract class CheckedOnPage extends GlobalConfiguration {
     }
 
     @POST
-    public FormValidation doCheckMostSuspendedPerAgent(@QueryParameter String value) {
-        return Range.MOST_SUSPENDED_PER_AGENT.check(value);
+    public FormValidation doCheckMostSuspendedPerAgent(@QueryParameter String value, @QueryParameter String mostSuspended) {
+        return Range.MOST_SUSPENDED_PER_AGENT.check(value, Range.MOST_SUSPENDED, mostSuspended, (perAgent, inAll) ->
+                inAll > 0 && perAgent > inAll
+                        ? FormValidation.warning(Messages.PreemptibleConfiguration_MoreThanAll(inAll))
+                        : FormValidation.ok());
     }
 
     @POST

@@ -8,12 +8,15 @@ import hudson.model.Run;
 import io.jenkins.plugins.preemptible.engine.simulation.PastJob;
 import io.jenkins.plugins.preemptible.queue.Priorities;
 import io.jenkins.plugins.preemptible.view.ResumedStageAction;
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.logging.Level;
+import java.util.logging.Logger;
 import org.jenkinsci.plugins.workflow.actions.ArgumentsAction;
 import org.jenkinsci.plugins.workflow.actions.BodyInvocationAction;
 import org.jenkinsci.plugins.workflow.actions.TimingAction;
@@ -39,6 +42,7 @@ import org.jenkinsci.plugins.workflow.steps.StepDescriptor;
  */
 final class ExecutorUse {
 
+    private static final Logger LOGGER = Logger.getLogger(ExecutorUse.class.getName());
     private static final String NODE = "node";
     private static final String PREEMPTIBLE = "preemptible";
 
@@ -71,7 +75,14 @@ final class ExecutorUse {
     }
 
     private List<PastJob> ofPipeline(@CheckForNull FlowExecutionOwner pipeline) {
-        FlowExecution execution = pipeline == null ? null : pipeline.getOrNull();
+        FlowExecution execution;
+        try {
+            // Loads it: one that nobody has asked for since Jenkins started is not in memory.
+            execution = pipeline == null ? null : pipeline.get();
+        } catch (IOException e) {
+            LOGGER.log(Level.FINE, e, () -> run + " cannot be replayed: nothing of its blocks can be read");
+            return List.of();
+        }
         if (execution == null) {
             return List.of();
         }

@@ -11,6 +11,7 @@ import io.jenkins.plugins.preemptible.engine.policy.Slices;
 import io.jenkins.plugins.preemptible.engine.policy.UndumpableStages;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import net.sf.json.JSONObject;
@@ -317,6 +318,11 @@ public final class PreemptibleConfiguration extends CheckedOnPage implements Per
     @DataBoundSetter
     public void setStageDefaults(@CheckForNull StageDefaults stageDefaults) {
         change(target -> target.stageDefaults = stageDefaults);
+    }
+
+    /** For the page: names of {@link Setting.Group} in which something differs from its default. */
+    public Set<String> changedGroups() {
+        return Setting.changedGroups(this);
     }
 
     /** The settings as the policy takes them. */

@@ -1,7 +1,9 @@
 package io.jenkins.plugins.preemptible.config;
 
+import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.security.Permission;
 import hudson.util.FormValidation;
+import java.util.function.BiFunction;
 import java.util.function.Supplier;
 import java.util.logging.Level;
 import java.util.logging.Logger;
@@ -97,6 +99,21 @@ enum Range {
     /** What the page says to a value while it is typed; for administrators only. */
     FormValidation check(String typed) {
         return check(typed, Jenkins.ADMINISTER);
+    }
+
+    /**
+     * The same, and what another field says to it when both have values that are taken.
+     *
+     * @param otherTyped null = that field was not sent
+     */
+    FormValidation check(
+            String typed, Range other, @CheckForNull String otherTyped, BiFunction<Integer, Integer, FormValidation> both) {
+        FormValidation own = check(typed);
+        return own.kind == FormValidation.Kind.OK
+                        && otherTyped != null
+                        && other.said(otherTyped).kind == FormValidation.Kind.OK
+                ? both.apply(parsed(typed), other.parsed(otherTyped))
+                : own;
     }
 
     /** The same for those with another permission. */

@@ -175,14 +175,11 @@ public final class SliceRule implements Describable<SliceRule> {
         @POST
         public FormValidation doCheckLowestPriority(
                 @QueryParameter String value, @QueryParameter String highestPriority) {
-            FormValidation own = Range.LOWEST_PRIORITY.check(value);
-            if (own.kind != FormValidation.Kind.OK
-                    || Range.HIGHEST_PRIORITY.check(highestPriority).kind != FormValidation.Kind.OK) {
-                return own;
-            }
-            return Integer.parseInt(highestPriority.trim()) > Integer.parseInt(value.trim())
-                    ? FormValidation.error(Messages.SliceRule_WrongWayRound(highestPriority.trim(), value.trim()))
-                    : own;
+            return Range.LOWEST_PRIORITY.check(value, Range.HIGHEST_PRIORITY, highestPriority, (lowest, highest) ->
+                    highest > lowest
+                            ? FormValidation.error(
+                                    Messages.SliceRule_WrongWayRound(String.valueOf(highest), String.valueOf(lowest)))
+                            : FormValidation.ok());
         }
     }
 }

@@ -6,10 +6,6 @@ import hudson.Util;
 import hudson.model.Describable;
 import hudson.model.Descriptor;
 import hudson.util.FormValidation;
-import io.jenkins.plugins.preemptible.engine.simulation.Comparison;
-import io.jenkins.plugins.preemptible.engine.simulation.Foresight;
-import java.util.concurrent.Semaphore;
-import java.util.concurrent.TimeUnit;
 import jenkins.model.Jenkins;
 import net.sf.json.JSONException;
 import net.sf.json.JSONObject;
@@ -23,25 +19,19 @@ import org.kohsuke.stapler.verb.POST;
  * <ol>
  *   <li>Takes the values as they are on the page, unsaved; a script puts the page's section, as it would be saved, into
  *       one field, since the button alone can send no lists.
- *   <li>Replays the {@value #MOST_BUILDS} newest builds that have ended in those days, as many as can be read in
- *       {@value #MOST_SECONDS} s, on the agents of now.
- *   <li>Shows one table; nothing is changed or kept. One trial at a time.
+ *   <li>Starts a {@link SettingsSimulation} with them, if none runs, and links to its page.
+ *   <li>Changes no setting.
  * </ol>
  */
 public final class Trial implements Describable<Trial> {
 
     static final int DEFAULT_DAYS = 7;
 
-    private static final int MOST_BUILDS = 5_000;
-    private static final int MOST_SECONDS = 10;
-
     private Trial() {}
 
     /** The page's part. */
     @Extension
     public static final class DescriptorImpl extends Descriptor<Trial> {
-
-        private final Semaphore running = new Semaphore(1);
 
         @NonNull
         @Override
@@ -64,7 +54,7 @@ public final class Trial implements Describable<Trial> {
         }
 
         /**
-         * Answers with the table, or with what is wrong with the values.
+         * Answers with a link to the simulation's page, or with what is wrong with the values.
          *
          * @param settings the section as the page's form sends it
          */
@@ -84,41 +74,20 @@ public final class Trial implements Describable<Trial> {
             } catch (FormException e) {
                 return FormValidation.error(e.getMessage());
             }
-            if (!running.tryAcquire()) {
-                return FormValidation.warning(Messages.Trial_Busy());
-            }
-            try {
-                return tried(asked, Integer.parseInt(days.trim()));
-            } finally {
-                running.release();
-            }
+            Simulations simulations = Simulations.get();
+            return simulations
+                    .start(Range.TRIAL_DAYS.parsed(days), asked)
+                    .map(started -> FormValidation.okWithMarkup(linked(req, started, Messages.Trial_Started())))
+                    .or(() -> simulations
+                            .running()
+                            .map(other -> FormValidation.warningWithMarkup(linked(req, other, Messages.Trial_Busy()))))
+                    .orElseGet(() -> FormValidation.warning(Messages.Trial_Busy()));
         }
 
-        private static FormValidation tried(PreemptibleConfiguration asked, int days) {
-            long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(MOST_SECONDS);
-            FinishedBuilds read = FinishedBuilds.read(
-                    System.currentTimeMillis() - TimeUnit.DAYS.toMillis(days),
-                    MOST_BUILDS,
-                    new Owners(asked.ownerBy()),
-                    () -> System.nanoTime() > end);
-            AgentsNow now = AgentsNow.of(read.jobs());
-            int leftOut = read.jobs().size() - now.jobs().size();
-            if (now.jobs().isEmpty()) {
-                return FormValidation.warning(Messages.Trial_Nothing(days, leftOut));
-            }
-            Comparison comparison = Foresight.compare(now.jobs(), now.agents(), asked.limits());
-            return FormValidation.okWithMarkup("<p>"
-                    + Util.xmlEscape(Messages.Trial_Read(
-                            read.builds(), comparison.jobs(), comparison.executors(), leftOut))
-                    + (comparison.leftOut() > 0
-                            ? " " + Util.xmlEscape(Messages.Trial_Older(comparison.leftOut()))
-                            : "")
-                    + (read.cut() ? " " + Util.xmlEscape(Messages.Trial_Cut(MOST_BUILDS, MOST_SECONDS)) : "")
-                    + "</p>"
-                    + ComparisonTable.of(comparison)
-                    + "<p>"
-                    + Util.xmlEscape(Messages.Trial_Limits())
-                    + "</p>");
+        /** In a tab of its own: the values of this page are not saved yet. */
+        private static String linked(StaplerRequest2 req, SettingsSimulation simulation, String text) {
+            return Util.xmlEscape(text) + " <a target=\"_blank\" href=\"" + req.getContextPath() + "/"
+                    + simulation.getUrl() + "\">" + Util.xmlEscape(Messages.Trial_Show()) + "</a>";
         }
     }
 }

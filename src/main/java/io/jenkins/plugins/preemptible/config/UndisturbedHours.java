@@ -158,8 +158,13 @@ public final class UndisturbedHours implements Describable<UndisturbedHours> {
         }
 
         @POST
-        public FormValidation doCheckTo(@QueryParameter String value) {
-            return check(() -> time(Messages.UndisturbedHours_To(), value));
+        public FormValidation doCheckTo(@QueryParameter String value, @QueryParameter String from) {
+            FormValidation own = check(() -> time(Messages.UndisturbedHours_To(), value));
+            return own.kind == FormValidation.Kind.OK
+                            && check(() -> time(Messages.UndisturbedHours_From(), from)).kind == FormValidation.Kind.OK
+                            && time("", from).equals(time("", value))
+                    ? FormValidation.warning(Messages.UndisturbedHours_WholeDay())
+                    : own;
         }
 
         @POST

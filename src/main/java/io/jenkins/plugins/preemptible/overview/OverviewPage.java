@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.overview;
 
 import java.util.ArrayList;
 import java.util.List;
+import jenkins.model.Jenkins;
 
 /** What the pages below {@code preemptible/} share: the links between them. */
 public abstract class OverviewPage {
@@ -18,6 +19,9 @@ public abstract class OverviewPage {
             tabs.add(tab(list.id(), Messages.ListPage_Tab(list.title(), total(list))));
         }
         tabs.add(tab(StatisticsPage.ID, Messages.ListPage_Statistics()));
+        if (Jenkins.get().hasPermission(Jenkins.ADMINISTER)) {
+            tabs.add(tab(SimulationPage.ID, Messages.ListPage_Simulation()));
+        }
         return tabs;
     }
 

@@ -55,6 +55,7 @@ public final class PreemptibleRootAction implements RootAction, StaplerProxy {
             "waiting",
             "agents",
             StatisticsPage.ID,
+            SimulationPage.ID,
             "confirm",
             "carry-out",
             "api/json",
@@ -93,15 +94,17 @@ public final class PreemptibleRootAction implements RootAction, StaplerProxy {
     }
 
     /**
-     * The page of a list, or of what the days brought.
+     * The page of a list, of what the days brought, or of simulations.
      *
      * @return null when there is no such page
      */
     @CheckForNull
     public Object getDynamic(String name) {
-        return StatisticsPage.ID.equals(name)
-                ? new StatisticsPage()
-                : Lists.of(name).map(ListPage::new).orElse(null);
+        return switch (name) {
+            case StatisticsPage.ID -> new StatisticsPage();
+            case SimulationPage.ID -> new SimulationPage();
+            default -> Lists.of(name).map(ListPage::new).orElse(null);
+        };
     }
 
     /** Asks whether that is meant. */

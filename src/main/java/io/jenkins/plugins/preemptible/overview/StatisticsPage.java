@@ -1,13 +1,16 @@
 package io.jenkins.plugins.preemptible.overview;
 
+import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.Functions;
 import hudson.Util;
+import io.jenkins.plugins.preemptible.config.Simulations;
 import io.jenkins.plugins.preemptible.history.DailyStatistics;
 import io.jenkins.plugins.preemptible.history.DayCounts;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
+import jenkins.model.Jenkins;
 
 /** What the suspensions of the last days brought and cost, as a page. Made for each request. */
 public final class StatisticsPage extends OverviewPage {
@@ -49,6 +52,22 @@ public final class StatisticsPage extends OverviewPage {
                         ? ""
                         : Messages.StatisticsPage_Images(
                                 counts.getSealed(), Functions.humanReadableByteSize(counts.getSealedBytes())));
+    }
+
+    /** The newest simulation of the settings that were saved when it ran; null when none is kept. */
+    @CheckForNull
+    public SimulationResultPage getSimulated() {
+        return Simulations.get().newestOfSavedSettings().map(SimulationResultPage::new).orElse(null);
+    }
+
+    /** Where one is started. */
+    public SimulationPage getSimulations() {
+        return new SimulationPage();
+    }
+
+    /** Whether the looking user may simulate, and see whole simulations. */
+    public boolean isMaySimulate() {
+        return Jenkins.get().hasPermission(Jenkins.ADMINISTER);
     }
 
     /** Of the last month, by phase and reason in words. */

@@ -22,8 +22,10 @@ import jenkins.model.Jenkins;
 import org.htmlunit.FailingHttpStatusCodeException;
 import org.htmlunit.HttpMethod;
 import org.htmlunit.WebRequest;
+import org.htmlunit.html.DomNode;
 import org.htmlunit.html.HtmlElement;
 import org.htmlunit.html.HtmlForm;
+import org.htmlunit.html.HtmlInput;
 import org.htmlunit.html.HtmlPage;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
@@ -249,12 +251,14 @@ class PreemptibleConfigurationTest {
                 jenkins.jenkins.getDescriptorByType(UndisturbedHours.DescriptorImpl.class);
         for (String time : new String[] {"00:00", "8:30", " 23:59 "}) {
             assertEquals(FormValidation.Kind.OK, page.doCheckFrom(time).kind, time);
-            assertEquals(FormValidation.Kind.OK, page.doCheckTo(time).kind, time);
+            assertEquals(FormValidation.Kind.OK, page.doCheckTo(time, "8:31").kind, time);
         }
         for (String time : new String[] {"", "24:00", "8:60", "8", "8.30", "-1:00", "noon"}) {
             assertEquals(FormValidation.Kind.ERROR, page.doCheckFrom(time).kind, time);
-            assertEquals(FormValidation.Kind.ERROR, page.doCheckTo(time).kind, time);
+            assertEquals(FormValidation.Kind.ERROR, page.doCheckTo(time, "8:31").kind, time);
         }
+        assertEquals(FormValidation.Kind.WARNING, page.doCheckTo("8:30", "08:30").kind);
+        assertEquals(FormValidation.Kind.OK, page.doCheckTo("8:30", "noon").kind, "that is said at the other field");
         assertEquals(FormValidation.Kind.OK, page.doCheckZone("").kind);
         assertEquals(FormValidation.Kind.OK, page.doCheckZone("Europe/Berlin").kind);
         assertEquals(FormValidation.Kind.ERROR, page.doCheckZone("Mars").kind);
@@ -277,18 +281,77 @@ class PreemptibleConfigurationTest {
 
     @Test
     void everyFieldHasItsOwnRange() {
-        assertEquals(FormValidation.Kind.OK, configuration.doCheckExemptSeconds("86400").kind);
-        assertEquals(FormValidation.Kind.ERROR, configuration.doCheckExemptSeconds("86401").kind);
+        assertEquals(FormValidation.Kind.OK, configuration.doCheckExemptSeconds("86400", null).kind);
+        assertEquals(FormValidation.Kind.ERROR, configuration.doCheckExemptSeconds("86401", "0").kind);
         assertEquals(FormValidation.Kind.OK, configuration.doCheckMostSuspensions("1000").kind);
         assertEquals(FormValidation.Kind.ERROR, configuration.doCheckMostSuspensions("1001").kind);
         assertEquals(FormValidation.Kind.OK, configuration.doCheckMemoryFloorMegabytes("1048576").kind);
         assertEquals(FormValidation.Kind.ERROR, configuration.doCheckMemoryFloorMegabytes("1048577").kind);
-        assertEquals(FormValidation.Kind.OK, configuration.doCheckBestPriority("1000").kind);
+        assertEquals(FormValidation.Kind.OK, configuration.doCheckBestPriority("5").kind);
+        assertEquals(FormValidation.Kind.WARNING, configuration.doCheckBestPriority("1000").kind, "the lowest is 5");
         assertEquals(FormValidation.Kind.ERROR, configuration.doCheckBestPriority("1001").kind);
         assertEquals(FormValidation.Kind.OK, configuration.doCheckDiskFloorMegabytes("1048576").kind);
         assertEquals(FormValidation.Kind.ERROR, configuration.doCheckDiskFloorMegabytes("1048577").kind);
         assertEquals(FormValidation.Kind.OK, configuration.doCheckDiskFloorPercent("99").kind);
         assertEquals(FormValidation.Kind.ERROR, configuration.doCheckDiskFloorPercent("100").kind);
+    }
+
+    @Test
+    void numbersThatMakeNoSenseTogetherGetAWarning() {
+        assertEquals(FormValidation.Kind.OK, configuration.doCheckExemptSeconds("60", "1").kind);
+        assertEquals(FormValidation.Kind.WARNING, configuration.doCheckExemptSeconds("61", "1").kind);
+        assertEquals(FormValidation.Kind.OK, configuration.doCheckExemptSeconds("61", "0").kind, "no time slice");
+        assertEquals(FormValidation.Kind.OK, configuration.doCheckMostSuspendedPerAgent("5", "5").kind);
+        assertEquals(FormValidation.Kind.WARNING, configuration.doCheckMostSuspendedPerAgent("6", "5").kind);
+        assertEquals(FormValidation.Kind.OK, configuration.doCheckMostSuspendedPerAgent("6", "0").kind, "no limit");
+        assertEquals(FormValidation.Kind.OK, configuration.doCheckMostSuspendedPerAgent("6", "x").kind);
+        assertEquals(FormValidation.Kind.ERROR, configuration.doCheckMostSuspendedPerAgent("x", "5").kind);
+    }
+
+    /** As the page's script sends what is typed. */
+    @Test
+    void eachNumberIsRefusedWhileItIsTyped() throws Exception {
+        JenkinsRule.WebClient client = jenkins.createWebClient();
+        for (String setting : NUMBERS) {
+            for (String typed : List.of("-1", "ten", "1.5", "99999999999", "")) {
+                String method = configuration.getDescriptorUrl() + "/check"
+                        + Character.toUpperCase(setting.charAt(0)) + setting.substring(1) + "?value=" + typed;
+                String answer = client.getPage(new WebRequest(client.createCrumbedUrl(method), HttpMethod.POST))
+                        .getWebResponse()
+                        .getContentAsString();
+                assertTrue(answer.contains("must be a whole number from 0 to "), setting + " " + typed + ": " + answer);
+            }
+        }
+    }
+
+    @Test
+    void groupsAreFoldedButTheFirstAndThoseThatWereChanged() throws Exception {
+        assertEquals(List.of("Basics"), openGroups());
+        configuration.setMostSuspended(7);
+        assertEquals(List.of("Basics", "Limits"), openGroups());
+        configuration.setSliceRules(List.of(new SliceRule(60)));
+        configuration.setMemoryFloorMegabytes(0);
+        assertEquals(List.of("Basics", "Limits", "Fairness", "Agents"), openGroups());
+    }
+
+    @Test
+    void aGroupOpensWhenAFieldInItIsRefused() throws Exception {
+        HtmlPage page = page();
+        HtmlInput refused = page.getFormByName("config").getInputByName("_.memoryFloorMegabytes");
+        refused.setValue("-1");
+        refused.fireEvent("change");
+        page.getWebClient().waitForBackgroundJavaScript(10_000);
+        assertEquals(List.of("Basics", "Agents"), openGroups(page));
+    }
+
+    private List<String> openGroups() throws Exception {
+        return openGroups(page());
+    }
+
+    private static List<String> openGroups(HtmlPage page) {
+        return page.querySelectorAll("details.preemptible-group[open] > summary").stream()
+                .map(DomNode::getTextContent)
+                .toList();
     }
 
     @Test
@@ -331,7 +394,7 @@ class PreemptibleConfigurationTest {
     private static int status(JenkinsRule.WebClient client, String method, HttpMethod verb) throws Exception {
         WebRequest request = new WebRequest(
                 client.withThrowExceptionOnFailingStatusCode(false)
-                        .createCrumbedUrl(method + "?value=1&highestPriority=1"),
+                        .createCrumbedUrl(method + "?value=1&highestPriority=1&from=1"),
                 verb);
         return client.getPage(request).getWebResponse().getStatusCode();
     }

@@ -151,6 +151,19 @@ class RealBuildsTest {
         assertTrue(FinishedBuilds.read(begin, 10, new Owners(OwnerBy.JOB), () -> true).cut());
     }
 
+    /** As after a restart of the controller. */
+    @Test
+    void whatHeldAnExecutorIsReadOfBuildsThatAreNotInMemory() throws Exception {
+        long begin = System.currentTimeMillis();
+        finishedBuilds();
+        jenkins.jenkins.allItems(WorkflowJob.class).forEach(job -> job.getLazyBuildMixIn()._getRuns().purgeCache());
+
+        FinishedBuilds all = FinishedBuilds.read(begin, 10, new Owners(OwnerBy.JOB), () -> false);
+
+        assertEquals(2, all.builds());
+        assertEquals(3, all.jobs().size(), () -> all.jobs().toString());
+    }
+
     @Test
     void limitsAreTriedOnThisControllersBuilds() throws Exception {
         finishedBuilds();
@@ -160,10 +173,13 @@ class RealBuildsTest {
         form.getInputByName("_.exemptSeconds").setValue("30");
 
         String answer = tried(page, form);
+        assertTrue(answer.contains("Show its progress and result"), answer);
+        String result = result().asNormalizedText();
 
-        assertTrue(answer.contains("suspend (ours)"), answer);
-        assertTrue(answer.contains("first come, first served"), answer);
-        assertTrue(answer.contains("As it really was"), answer);
+        assertTrue(result.contains("suspend (ours)"), result);
+        assertTrue(result.contains("first come, first served"), result);
+        assertTrue(result.contains("as it really was"), result);
+        assertTrue(result.contains("Shortest undisturbed run\t0\t30"), result);
         assertEquals(before, PreemptibleConfiguration.get().limits(), "nothing is saved");
 
         form.getInputByName("_.exemptSeconds").setValue("86401");
@@ -180,13 +196,13 @@ class RealBuildsTest {
         HtmlPage page = jenkins.createWebClient().goTo("configure");
         HtmlForm form = page.getFormByName("config");
         tried(page, form);
-        assertEquals(0, suspensions(form), "three stages of equal priority on two executors, and no time slice");
+        assertEquals(0, suspensions(), "three stages of equal priority on two executors, and no time slice");
 
         HtmlFormUtil.getButtonByCaption(form, "Add a time slice").click();
         page.getWebClient().waitForBackgroundJavaScript(60_000);
         form.getInputByName("_.minutes").setValue("5");
         tried(page, form);
-        assertTrue(suspensions(form) > 0, "they take turns");
+        assertTrue(suspensions() > 0, "they take turns");
         assertEquals(List.of(), PreemptibleConfiguration.get().getSliceRules(), "nothing is saved");
 
         form.getInputByName("_.minutes").setValue("-5");
@@ -203,21 +219,28 @@ class RealBuildsTest {
         form.getInputByName("_.to").setValue("00:00");
         form.getInputByName("_.longMinutes").setValue("0");
         tried(page, form);
-        assertEquals(0, suspensions(form), "all stages run undisturbed, the whole day");
+        assertEquals(0, suspensions(), "all stages run undisturbed, the whole day");
         assertNull(PreemptibleConfiguration.get().getUndisturbedHours());
 
         PreemptibleConfiguration.get().setSliceRules(null);
         builds.get(0).getParent().delete();
     }
 
-    /** What the table says of ours. */
-    private static int suspensions(HtmlForm form) {
-        return form.querySelectorAll("table tr").stream()
-                .map(row -> row.querySelectorAll("td"))
-                .filter(cells -> cells.size() > 8 && cells.get(0).getTextContent().equals("suspend (ours)"))
-                .mapToInt(cells -> Integer.parseInt(cells.get(8).getTextContent()))
+    /** What the newest simulation says of ours. */
+    private static int suspensions() throws Exception {
+        return result().querySelectorAll("table tr").stream()
+                .map(row -> row.querySelectorAll("th, td"))
+                .filter(cells -> cells.size() == 6 && cells.get(0).getTextContent().equals("suspend (ours)"))
+                .mapToInt(cells -> Integer.parseInt(cells.get(3).getTextContent()))
                 .findFirst()
                 .orElseThrow();
+    }
+
+    /** The page of the newest simulation, once it has ended. */
+    private static HtmlPage result() throws Exception {
+        SettingsSimulation newest = Simulations.get().all().get(0);
+        await().until(() -> !newest.isRunning());
+        return jenkins.createWebClient().goTo(newest.getUrl());
     }
 
     private static String tried(HtmlPage page, HtmlForm form) throws Exception {

@@ -1,12 +1,15 @@
 package io.jenkins.plugins.preemptible.engine.simulation;
 
 import io.jenkins.plugins.preemptible.engine.policy.Limits;
+import java.time.ZoneId;
+import java.time.ZoneOffset;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.function.Consumer;
 
 /**
  * Says what limits would have done to jobs that have run.
@@ -37,11 +40,14 @@ public final class Foresight {
     /**
      * Compares, with the default rates.
      *
+     * @param zone whose days are counted
+     * @param next told each discipline before it is simulated
      * @throws IllegalArgumentException when there are no agents, or a job's label is that of none; the message is a
      *     sentence for people
      */
-    public static Comparison compare(List<PastJob> history, List<SimAgent> agents, Limits limits) {
-        return compare(history, agents, limits, Rates.DEFAULT);
+    public static Comparison compare(
+            List<PastJob> history, List<SimAgent> agents, Limits limits, ZoneId zone, Consumer<Discipline> next) {
+        return compare(history, agents, limits, Rates.DEFAULT, mostJobs(agents.size()), zone, next);
     }
 
     /** The same, with the rates of these agents. */
@@ -51,12 +57,23 @@ public final class Foresight {
 
     static Comparison compare(
             List<PastJob> history, List<SimAgent> agents, Limits limits, Rates rates, int mostJobs) {
+        return compare(history, agents, limits, rates, mostJobs, ZoneOffset.UTC, discipline -> {});
+    }
+
+    private static Comparison compare(
+            List<PastJob> history,
+            List<SimAgent> agents,
+            Limits limits,
+            Rates rates,
+            int mostJobs,
+            ZoneId zone,
+            Consumer<Discipline> next) {
         List<PastJob> newest = history.stream()
                 .sorted(Comparator.comparingLong(PastJob::queuedMillis))
                 .skip(Math.max(0, history.size() - mostJobs))
                 .toList();
         Workload workload = new Workload(newest.stream().map(PastJob::replayed).toList(), agents);
-        return Comparison.of(workload, limits, rates, history.size() - newest.size(), recorded(newest));
+        return Comparison.of(workload, limits, rates, history.size() - newest.size(), recorded(newest), zone, next);
     }
 
     /** How many jobs are replayed at most on so many agents. */

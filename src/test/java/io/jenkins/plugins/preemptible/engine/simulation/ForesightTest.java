@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.jenkins.plugins.preemptible.engine.policy.Limits;
+import java.time.ZoneOffset;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.stream.IntStream;
@@ -18,6 +20,34 @@ class ForesightTest {
         return new PastJob("", queued, started, ended, label, priority, "", priority > 3, -1);
     }
 
+    private static Comparison compare(List<PastJob> history, List<SimAgent> agents) {
+        return Foresight.compare(history, agents, LIMITS, Rates.DEFAULT);
+    }
+
+    /** One at midnight less a minute and one at midnight, in a zone two hours ahead of UTC. */
+    @Test
+    void waitsAreAddedUpByDay() {
+        long midnight = 22 * 3_600_000;
+        List<PastJob> history = List.of(
+                job("", 5, midnight - 60_000, midnight - 60_000, midnight + 3_540_000),
+                job("", 1, midnight, midnight + 3_540_000, midnight + 3_600_000));
+        List<Discipline> told = new ArrayList<>();
+
+        Comparison comparison = Foresight.compare(
+                history, Foresight.agentsOf(history, 0), LIMITS, ZoneOffset.ofHours(2), told::add);
+
+        assertEquals(List.of(Discipline.values()), told);
+        DayWaits first = comparison.days().get(0);
+        assertEquals("1970-01-01", first.day());
+        assertEquals(1, first.jobs());
+        assertEquals(0, first.secondsAvoided());
+        assertTrue(first.secondsHeldUp() >= 60, () -> "it made room for a minute: " + first);
+        DayWaits second = comparison.days().get(1);
+        assertEquals(new DayWaits("1970-01-02", 1, 3_540, 1, 0), second);
+        assertEquals(3_539, first.plus(second).secondsAvoided());
+        assertEquals(2, comparison.days().size());
+    }
+
     @Test
     void aHistoryIsComparedWithWhatItsJobsReallyWaited() {
         List<PastJob> history =
@@ -25,7 +55,7 @@ class ForesightTest {
         List<SimAgent> agents = Foresight.agentsOf(history, 0);
         assertEquals(1, agents.size());
         assertEquals(1, agents.get(0).executors());
-        Comparison comparison = Foresight.compare(history, agents, LIMITS);
+        Comparison comparison = compare(history, agents);
         assertEquals(List.of("priority 1", "priority 5"),
                 comparison.recorded().stream().map(WaitFigures::kind).toList());
         assertEquals(3_540, comparison.recorded().get(0).p95Seconds());
@@ -71,8 +101,7 @@ class ForesightTest {
     void aLabelOfNoAgentIsNamed() {
         IllegalArgumentException refused = assertThrows(
                 IllegalArgumentException.class,
-                () -> Foresight.compare(
-                        List.of(job("windows", 3, 0, 0, 1)), List.of(new SimAgent("a", Set.of(), 1, 0)), LIMITS));
+                () -> compare(List.of(job("windows", 3, 0, 0, 1)), List.of(new SimAgent("a", Set.of(), 1, 0))));
         assertTrue(refused.getMessage().contains("windows"), refused.getMessage());
     }
 }
