@@ -60,6 +60,9 @@ public final class StageRegistry implements Saveable {
     /** How many of them each node has, at least 1. */
     private final Map<String, Integer> firstTurnsByNode = new ConcurrentHashMap<>();
 
+    /** Stages of which more is known than their files say, since the disk was full. */
+    private final Set<String> unsaved = new HashSet<>();
+
     private final StageFiles files = new StageFiles(Jenkins.get().getRootDir());
 
     public StageRegistry() {
@@ -322,8 +325,16 @@ public final class StageRegistry implements Saveable {
         try {
             write(id, stages.get(id), leftovers.get(id));
         } catch (UncheckedIOException x) {
-            LOGGER.log(Level.SEVERE, x, () -> "what is known of stage " + id + " is newer than its file in " + files);
+            // Once for each: it is tried again until the disk takes it.
+            if (unsaved.add(id)) {
+                LOGGER.log(Level.SEVERE, x, () -> "what is known of stage " + id + " is newer than its file in " + files);
+            }
         }
+    }
+
+    /** Saves what the disk did not take before. */
+    synchronized void saveUnsaved() {
+        List.copyOf(unsaved).forEach(this::saveOrWarn);
     }
 
     @Override
@@ -341,6 +352,7 @@ public final class StageRegistry implements Saveable {
         now.kept = kept.get(id);
         try {
             files.write(id, now);
+            unsaved.remove(id);
         } catch (IOException x) {
             throw new UncheckedIOException(
                     "cannot save what is known of stage " + id + "; is the controller's disk full?", x);

@@ -67,6 +67,22 @@ class StageRegistryTest {
     }
 
     @Test
+    void whatTheDiskDidNotTakeIsSavedLater() throws Exception {
+        registry.add(stage(A));
+        Path aside = home.resolve("aside");
+        Files.move(folder, aside);
+        Files.createFile(folder);
+        registry.settle(A, stage -> stage.suspensions = 4711);
+        assertEquals(4711, registry.find(A).suspensions);
+        Files.delete(folder);
+        Files.move(aside, folder);
+        Path file = folder.resolve(A + ".xml");
+        assertFalse(Files.readString(file).contains("<suspensions>4711<"));
+        new UnsavedStages().doRun();
+        assertTrue(Files.readString(file).contains("<suspensions>4711<"));
+    }
+
+    @Test
     void whatCannotBeWrittenConcernsItsStageAlone() throws Exception {
         registry.add(stage(A));
         for (String odd : List.of("a\u0000b", "a\ufffeb", "a\uffffb", "a\ud800b")) {
