@@ -19,7 +19,7 @@ import java.util.logging.Logger;
  *
  * <ol>
  *   <li>Reads the {@value #MOST_BUILDS} newest builds that have ended in those days, as many as can be read in
- *       {@value #MOST_SECONDS} s, with the rights of whoever started it.
+ *       {@value #MOST_SECONDS} s, with the rights of the user who started it.
  *   <li>Replays them on the agents of now, under each {@link Discipline} in turn.
  *   <li>Keeps the result, or the sentence that says why there is none.
  * </ol>

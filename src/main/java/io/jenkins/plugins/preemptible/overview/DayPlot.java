@@ -15,7 +15,7 @@ import java.util.Locale;
  *
  * Positions are units of a drawing that is {@value #WIDTH} wide and {@value #HEIGHT} high.
  */
-public final class DayPlot {
+public final class DayPlot extends PlotFrame {
 
     public static final int WIDTH = 720;
     public static final int HEIGHT = 220;
@@ -32,31 +32,8 @@ public final class DayPlot {
 
     /** @param days not empty, the first one first */
     DayPlot(List<DayWaits> days) {
+        super(WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM);
         this.days = days;
-    }
-
-    public int getWidth() {
-        return WIDTH;
-    }
-
-    public int getHeight() {
-        return HEIGHT;
-    }
-
-    public int getLeft() {
-        return LEFT;
-    }
-
-    public int getRight() {
-        return RIGHT;
-    }
-
-    public int getTop() {
-        return TOP;
-    }
-
-    public int getBottom() {
-        return BOTTOM;
     }
 
     private double most() {

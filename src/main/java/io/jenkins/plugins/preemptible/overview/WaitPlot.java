@@ -19,7 +19,7 @@ import java.util.stream.Stream;
  *
  * Positions are units of a drawing that is {@value #WIDTH} wide and {@value #HEIGHT} high.
  */
-public final class WaitPlot {
+public final class WaitPlot extends PlotFrame {
 
     public static final int WIDTH = 720;
     public static final int HEIGHT = 300;
@@ -47,6 +47,7 @@ public final class WaitPlot {
     private final int mostSeconds;
 
     private WaitPlot(WaitFigures recorded, List<Figures> figures) {
+        super(WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM);
         this.recorded = recorded;
         this.figures = figures;
         double most = Stream.concat(
@@ -67,30 +68,6 @@ public final class WaitPlot {
 
     public String getTitle() {
         return Messages.WaitPlot_Title(recorded.kind(), recorded.jobs());
-    }
-
-    public int getWidth() {
-        return WIDTH;
-    }
-
-    public int getHeight() {
-        return HEIGHT;
-    }
-
-    public int getLeft() {
-        return LEFT;
-    }
-
-    public int getRight() {
-        return RIGHT;
-    }
-
-    public int getTop() {
-        return TOP;
-    }
-
-    public int getBottom() {
-        return BOTTOM;
     }
 
     public List<Curve> getCurves() {
