@@ -126,7 +126,7 @@ public final class SettingsSimulation {
         step.incrementAndGet();
     }
 
-    /** Whoever knows it still needs the permission to see it. */
+    /** Users who know it still need the permission to see the simulation. */
     public String getId() {
         return id;
     }

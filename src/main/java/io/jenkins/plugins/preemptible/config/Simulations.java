@@ -24,7 +24,7 @@ import org.springframework.security.core.Authentication;
  * <ol>
  *   <li>One runs at a time, on a thread of its own.
  *   <li>The newest {@value #MOST} are kept, in memory: a restart of the controller forgets them.
- *   <li>Asks for no permission: whoever starts or shows one does.
+ *   <li>Checks no permission: the pages that start or show a simulation do.
  * </ol>
  *
  * Safe for any thread.
