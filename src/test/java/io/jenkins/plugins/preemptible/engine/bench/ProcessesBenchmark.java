@@ -44,6 +44,8 @@ final class ProcessesBenchmark implements Benchmark {
                                 + "restart 10, 72, 793 ms. For ten tasks of 1 MB to 1 GB dirty memory, output "
                                 + "discarded: 1.3, 6.4, 58, 337 ms.",
                         "Before the first freeze the stage is looked at " + PREFLIGHTS + " times, as a controller does within two minutes.",
+                        "Of a resume of 1000 processes all but 90 ms is criu's own time: 0.8 s to fork them, 0.6 s to restore "
+                                + "them, 0.4 s to let each go.",
                         "The dump is compared with `criu dump` of the same program outside of a stage, "
                                 + "the restore with `criu restore` of that.",
                         "The stage is suspended again and again, the plain program is new each time. That tells against us "
