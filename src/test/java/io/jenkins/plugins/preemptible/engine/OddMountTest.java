@@ -22,8 +22,6 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * Somebody's mounts have names that no table of mounts was made for; stages have nothing to do with them.
@@ -55,10 +53,9 @@ class OddMountTest {
         }
     }
 
-    @ParameterizedTest
-    @ValueSource(strings = {"carriage\rreturn", "ends in\r", "new\nline", "ends in\n", "bell\u0007", "tab\tand \\ and ]["})
-    void aStageThatStartsLater(String name) {
-        run(StartsLater.class, name);
+    @Test
+    void aStageThatStartsLater() {
+        run(StartsLater.class, "carriage\rreturn", "ends in\r", "new\nline", "ends in\n", "bell\u0007", "tab\tand \\ and ][");
     }
 
     @Test
@@ -116,8 +113,13 @@ class OddMountTest {
     static final class StartsLater {
         public static void main(String[] words) throws Exception {
             Path temp = Path.of(words[0]);
-            if (!canSuspend(temp) || !mountTmpfs(temp.resolve(words[1]))) {
+            if (!canSuspend(temp)) {
                 return;
+            }
+            for (int i = 1; i < words.length; i++) {
+                if (!mountTmpfs(temp.resolve(words[i]))) {
+                    return;
+                }
             }
             try (StageBench bench = StageBench.open()) {
                 StageId id = counting(bench);
