@@ -63,7 +63,9 @@ final class Resumption {
                 case NO_SPACE -> FailureReason.NO_SPACE;
                 default -> FailureReason.IMAGE_UNUSABLE;
             };
-            throw new ResumeFailedException(reason, e.finding(), List.of(), e);
+            // The reason's own remedy is about images of this version.
+            boolean otherVersion = e.reason() == ImageException.Reason.OTHER_VERSION;
+            throw new ResumeFailedException(reason, otherVersion ? e.getMessage() : e.finding(), List.of(), e);
         } catch (IOException e) {
             throw new ResumeFailedException(FailureReason.CRIU_FAILED, e.getMessage(), List.of(), e);
         } finally {

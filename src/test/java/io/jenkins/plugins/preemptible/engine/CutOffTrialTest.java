@@ -61,6 +61,30 @@ class CutOffTrialTest {
         }
     }
 
+    // Its image is all that is left of it, and serves.
+    @Test
+    void aStageThatSomebodyElseKillsDuringItsTrialIsSuspended() throws Exception {
+        try (StageBench bench = StageBench.open()) {
+            for (int i = 0; i < 4; i++) {
+                StageId id = start(bench, "/bin/sh", "-c", TICKS);
+                String before = left(bench, id).replaceAll("group of [^,]*,", "");
+                long init = bench.engine.status(id).initPid();
+                bench.engine.freeze(id, new FreezeRequest(DumpGuard.NONE, 0));
+                CompletableFuture<Checkpoint> dump = CompletableFuture.supplyAsync(
+                        () -> bench.engine.dump(id, bench.archive(id), bench.key, IfDumpFails.STAY_FROZEN));
+                StageBench.until(
+                        "the trial", SOON, () -> dump.isDone() || Files.exists(folder(bench, id).trial().resolve("words")));
+                Thread.sleep(i * 20);
+                LibC.kill(init, LibC.SIGKILL);
+                assertEquals(TrialVerdict.PASSED, dump.orTimeout(60, TimeUnit.SECONDS).join().trial().verdict());
+                assertEquals(before, left(bench, id).replaceAll("group of [^,]*,", ""));
+                StageBench.until("suspended", SOON, () -> bench.engine.status(id).state() == State.SUSPENDED);
+                bench.engine.resume(bench.archive(id), bench.key);
+                runsOn(bench, id);
+            }
+        }
+    }
+
     @Test
     void aTrialWhoseCriuIsKilledIsNoLoss() throws Exception {
         killedAtRandom(Integer.getInteger("preemptible.rounds", 10));

@@ -1,7 +1,10 @@
 package io.jenkins.plugins.preemptible.engine;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
@@ -11,6 +14,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.time.Duration;
 import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -19,6 +23,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 class EarlierVersionTest {
 
     private static final Duration SOON = Duration.ofMinutes(1);
+    /** The lower byte of two: docs/image-format.md. */
+    private static final int FORMAT_VERSION_AT = 9;
 
     /** The second one has only what the very first records had. */
     @ParameterizedTest
@@ -50,6 +56,29 @@ class EarlierVersionTest {
             Files.createFile(bench.work.resolve("enough"));
             assertEquals(0, bench.engine.await(id));
             assertEquals("1", Files.readAllLines(folder.output()).get(0), "in memory only, hence not begun anew");
+        }
+    }
+
+    /** The first format of archives is read no more: its stage is refused in words and stays suspended. */
+    @Test
+    void anArchiveOfTheFirstFormatIsRefusedInWords() throws Exception {
+        try (StageBench bench = StageBench.openForArchives()) {
+            StageId id = bench.script("until [ -e enough ]; do sleep 0.05; done").id();
+            bench.engine.suspend(id, bench.archive(id), bench.key);
+            byte[] today = Files.readAllBytes(bench.archive(id));
+            byte[] first = today.clone();
+            first[FORMAT_VERSION_AT] = 1;
+            Files.write(bench.archive(id), first);
+            ResumeFailedException refused = assertThrows(ResumeFailedException.class,
+                    () -> bench.engine.resume(bench.archive(id), bench.key));
+            assertEquals(FailureReason.IMAGE_UNUSABLE, refused.reason());
+            assertTrue(refused.getMessage().contains("another format version (it has 1, known is 2); read it with the version"),
+                    refused::getMessage);
+            assertEquals(State.SUSPENDED, bench.engine.status(id).state());
+            Files.write(bench.archive(id), today);
+            assertEquals(Tier.ARCHIVE, bench.engine.resume(bench.archive(id), bench.key).tier());
+            Files.createFile(bench.work.resolve("enough"));
+            assertEquals(0, bench.engine.await(id));
         }
     }
 }

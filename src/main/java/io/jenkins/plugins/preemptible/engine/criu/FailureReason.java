@@ -122,7 +122,7 @@ public enum FailureReason {
             "Let the stage open the file by its other name, or remove that as well"),
     CORKED_SOCKET("A UDP socket of the stage still collects a datagram (UDP_CORK), and CRIU cannot carry it over",
             "Try again when the datagram was sent"),
-    COVERED_FILE("A process of the stage has a file open to which its path does not lead: something is mounted over it, or it was deleted and has another name",
+    COVERED_FILE("A process of the stage has a file open to which its path does not lead: something is mounted over it, its file system was unmounted, or it was deleted and has another name",
             "Unmount what covers the file, or let the stage close it"),
     BUSY_CONNECTION("Data is under way on a TCP connection inside of the stage, and this host cannot hold it back while the stage is dumped",
             "Install libnftables (Debian: libnftables1), or try again when the connection is idle"),

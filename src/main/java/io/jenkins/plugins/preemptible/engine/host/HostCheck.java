@@ -132,7 +132,14 @@ public final class HostCheck {
             return item("criu", false, installed.get(0) + ", which only root can try and use", AS_ROOT);
         }
         Criu first = new Criu(installed.get(0));
-        String words = first.check().text().lines()
+        HostTool.Answer check = first.check();
+        List<String> misread = Criu.misreadMounts(check);
+        if (!misread.isEmpty()) {
+            return item("criu", false, first.version() + " at " + first.program()
+                    + ": it cannot read this host's mounts, because of a control character in the path or the source folder of "
+                    + String.join(", ", misread), "unmount it; findmnt --raw shows its exact path");
+        }
+        String words = check.text().lines()
                 .filter(l -> l.contains("Error"))
                 .findFirst()
                 .orElse("criu check fails");

@@ -15,16 +15,18 @@ import java.util.function.Function;
 import net.jqwik.api.EdgeCasesMode;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
+import net.jqwik.api.Tag;
 import net.jqwik.api.statistics.StatisticsReport;
 import net.jqwik.api.statistics.StatisticsReport.StatisticsReportMode;
 
 /** Asking about all items alike, or about those that matter only, changes nothing of what is done. */
 @StatisticsReport(StatisticsReportMode.OFF)
+@Tag("property")
 class CheckedDecisionPropertyTest {
 
     private static final int ROUNDS = 100;
 
-    @Property(tries = 10_000, edgeCases = EdgeCasesMode.NONE)
+    @Property(edgeCases = EdgeCasesMode.NONE)
     void itemsThatShareTheirAgentsAreDecidedLikeItemsWithAgentsOfTheirOwn(
             @ForAll(supplier = GeneratedSnapshots.class) Snapshot snapshot) {
         Map<Set<String>, Set<String>> shared = new HashMap<>();
@@ -34,7 +36,7 @@ class CheckedDecisionPropertyTest {
         isOften("shared", shared.size() < snapshot.waiting().size());
     }
 
-    @Property(tries = 20_000, edgeCases = EdgeCasesMode.NONE)
+    @Property(edgeCases = EdgeCasesMode.NONE)
     void whatIsDoneIsTheSameAsIfEveryItemHadBeenCheckedBefore(
             @ForAll(supplier = GeneratedSnapshots.class) Snapshot checked, @ForAll Random random) {
         Map<String, Set<String>> really = new HashMap<>();

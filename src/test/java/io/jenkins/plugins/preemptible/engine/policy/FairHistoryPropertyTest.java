@@ -15,6 +15,7 @@ import net.jqwik.api.EdgeCasesMode;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.ShrinkingMode;
+import net.jqwik.api.Tag;
 import net.jqwik.api.statistics.StatisticsReport;
 import net.jqwik.api.statistics.StatisticsReport.StatisticsReportMode;
 
@@ -28,6 +29,7 @@ import net.jqwik.api.statistics.StatisticsReport.StatisticsReportMode;
  * </ol>
  */
 @StatisticsReport(StatisticsReportMode.OFF)
+@Tag("property")
 class FairHistoryPropertyTest {
 
     private static final Set<String> AGENT = Set.of("a");
@@ -38,7 +40,7 @@ class FairHistoryPropertyTest {
         return new History(limits, Map.of("a", executors), 0, false, new Watcher() {});
     }
 
-    @Property(tries = 10_000, edgeCases = EdgeCasesMode.NONE, shrinking = ShrinkingMode.OFF)
+    @Property(edgeCases = EdgeCasesMode.NONE, shrinking = ShrinkingMode.OFF)
     void anOwnerOfFortyStagesDoesNotSlowDownAnOwnerOfOneBeyondItsShare(@ForAll Random random) {
         int executors = 1 + random.nextInt(3);
         int slice = 1 + random.nextInt(2);
@@ -60,7 +62,7 @@ class FairHistoryPropertyTest {
         isOften("it was suspended meanwhile", one.suspensions > 0);
     }
 
-    @Property(tries = 10_000, edgeCases = EdgeCasesMode.NONE, shrinking = ShrinkingMode.OFF)
+    @Property(edgeCases = EdgeCasesMode.NONE, shrinking = ShrinkingMode.OFF)
     void tenOwnersGetEqualSharesWithinATenth(@ForAll Random random) {
         int executors = 7 + random.nextInt(4);
         int slices = 200 / executors;

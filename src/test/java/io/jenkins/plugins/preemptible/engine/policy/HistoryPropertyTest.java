@@ -21,6 +21,7 @@ import net.jqwik.api.Example;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.ShrinkingMode;
+import net.jqwik.api.Tag;
 import net.jqwik.api.statistics.StatisticsReport;
 import net.jqwik.api.statistics.StatisticsReport.StatisticsReportMode;
 
@@ -50,6 +51,7 @@ import net.jqwik.api.statistics.StatisticsReport.StatisticsReportMode;
  * <p>Without a limit {@code M} there is none: equals that keep coming may end each other's slices for ever.
  */
 @StatisticsReport(StatisticsReportMode.OFF)
+@Tag("property")
 class HistoryPropertyTest {
 
     private static final int BEST = 1;
@@ -121,7 +123,7 @@ class HistoryPropertyTest {
         }
     }
 
-    @Property(tries = 10_000, edgeCases = EdgeCasesMode.NONE, shrinking = ShrinkingMode.OFF)
+    @Property(edgeCases = EdgeCasesMode.NONE, shrinking = ShrinkingMode.OFF)
     void everySuspendedStageGoesOnWithinTheBound(@ForAll Random random) {
         boolean[] aged = new boolean[1];
         World world = new World(random, true, new Watcher() {
@@ -145,7 +147,7 @@ class HistoryPropertyTest {
         isOften("somebody waits although its claim is the best", 2, reached);
     }
 
-    @Property(tries = 10_000, edgeCases = EdgeCasesMode.NONE, shrinking = ShrinkingMode.OFF)
+    @Property(edgeCases = EdgeCasesMode.NONE, shrinking = ShrinkingMode.OFF)
     void whatCameBackRunsAtLeastItsExemptTime(@ForAll Random random) {
         boolean[] again = new boolean[1];
         World world = new World(random, random.nextBoolean(), new Watcher() {
@@ -209,7 +211,7 @@ class HistoryPropertyTest {
         }
     }
 
-    @Property(tries = 10_000, edgeCases = EdgeCasesMode.NONE, shrinking = ShrinkingMode.OFF)
+    @Property(edgeCases = EdgeCasesMode.NONE, shrinking = ShrinkingMode.OFF)
     void aFreedExecutorGoesToWhomItWasFreedForOrIsGivenBackAtOnce(@ForAll Random random) {
         FollowsExecutors follows = new FollowsExecutors();
         World world = new World(random, random.nextBoolean(), follows);

@@ -20,14 +20,16 @@ import java.util.stream.Collectors;
 import net.jqwik.api.EdgeCasesMode;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
+import net.jqwik.api.Tag;
 import net.jqwik.api.statistics.StatisticsReport;
 import net.jqwik.api.statistics.StatisticsReport.StatisticsReportMode;
 
 /** Who gets which executor, and that no more of them are freed than are needed; on generated snapshots. */
 @StatisticsReport(StatisticsReportMode.OFF)
+@Tag("property")
 class IdleExecutorsPropertyTest {
 
-    @Property(tries = 10_000, edgeCases = EdgeCasesMode.NONE)
+    @Property(edgeCases = EdgeCasesMode.NONE)
     void noVictimThatIdleOrArrivingExecutorsMakeNeedless(
             @ForAll(supplier = GeneratedSnapshots.class) Snapshot snapshot) {
         Decided decided = Decided.on(snapshot);
@@ -45,7 +47,7 @@ class IdleExecutorsPropertyTest {
         isOften("frees in spite of idle ones", 3, !decided.freed().isEmpty() && !served.isEmpty());
     }
 
-    @Property(tries = 10_000, edgeCases = EdgeCasesMode.NONE)
+    @Property(edgeCases = EdgeCasesMode.NONE)
     void asManyExecutorsAreFreedAsAreNeededAndCanBe(@ForAll(supplier = GeneratedSnapshots.class) Snapshot snapshot) {
         Decided decided = Decided.on(snapshot);
         Set<String> taken =
@@ -70,7 +72,7 @@ class IdleExecutorsPropertyTest {
         isOften("somebody got nothing", 3, left);
     }
 
-    @Property(tries = 10_000, edgeCases = EdgeCasesMode.NONE)
+    @Property(edgeCases = EdgeCasesMode.NONE)
     void idleExecutorsServeAsManyAsTheyCan(@ForAll(supplier = GeneratedSnapshots.class) Snapshot snapshot) {
         Decided decided = Decided.on(snapshot);
         Map<String, Integer> idle = decided.idle();
@@ -120,7 +122,7 @@ class IdleExecutorsPropertyTest {
         return false;
     }
 
-    @Property(tries = 10_000, edgeCases = EdgeCasesMode.NONE)
+    @Property(edgeCases = EdgeCasesMode.NONE)
     void noMoreStagesGoOnThanExecutorsAreIdle(@ForAll(supplier = GeneratedSnapshots.class) Snapshot snapshot) {
         Decided decided = Decided.on(snapshot);
         List<Action.Resume> resumes = decided.all(Action.Resume.class);
@@ -134,7 +136,7 @@ class IdleExecutorsPropertyTest {
         isOften("goes on", !resumes.isEmpty());
     }
 
-    @Property(tries = 10_000, edgeCases = EdgeCasesMode.NONE)
+    @Property(edgeCases = EdgeCasesMode.NONE)
     void whatWasFreedForOneIsGivenToNobodyElse(@ForAll(supplier = GeneratedSnapshots.class) Snapshot snapshot) {
         Decided decided = Decided.on(snapshot);
         boolean some = false;
@@ -156,7 +158,7 @@ class IdleExecutorsPropertyTest {
         isOften("keeps an idle one", 5, some);
     }
 
-    @Property(tries = 10_000, edgeCases = EdgeCasesMode.NONE)
+    @Property(edgeCases = EdgeCasesMode.NONE)
     void noStageGoesOnBeforeABetterClaim(@ForAll(supplier = GeneratedSnapshots.class) Snapshot snapshot) {
         Decided decided = Decided.on(snapshot);
         boolean contended = false;
@@ -183,7 +185,7 @@ class IdleExecutorsPropertyTest {
                         && (more < 0 || (more == 0 && one.sinceMillis() < other.sinceMillis())));
     }
 
-    @Property(tries = 10_000, edgeCases = EdgeCasesMode.NONE)
+    @Property(edgeCases = EdgeCasesMode.NONE)
     void anExecutorIsKeptOnlyForTheBestClaimOnItsAgentWhichHasAged(
             @ForAll(supplier = GeneratedSnapshots.class) Snapshot snapshot) {
         Decided decided = Decided.on(snapshot);
@@ -206,7 +208,7 @@ class IdleExecutorsPropertyTest {
         isOften("keeps one", 5, !reserves.isEmpty());
     }
 
-    @Property(tries = 10_000, edgeCases = EdgeCasesMode.NONE)
+    @Property(edgeCases = EdgeCasesMode.NONE)
     void nobodyAgedIsLeftWithoutAReservationOnAnAgentThatNobodyBetterWants(
             @ForAll(supplier = GeneratedSnapshots.class) Snapshot snapshot) {
         Decided decided = Decided.on(snapshot);

@@ -170,6 +170,17 @@ class LeaksTest {
                 reasons(tree(Sockets.NONE, member(1, List.of(foreign.as(OpenFile.QUEUE))))));
     }
 
+    @Test
+    void aTerminalWhoseFileSystemWasUnmounted() {
+        Set<Integer> others = Set.of(MOUNT + 1);
+        Member left = member(1, List.of(terminal(4, "/ptmx", 0, "0:50 0"), terminal(5, "/0", -1, "0:50 0")));
+        assertEquals(List.of(FailureReason.COVERED_FILE, FailureReason.COVERED_FILE),
+                reasons(new TreeSnapshot(List.of(left), List.of(), others, Sockets.NONE, Map.of(), Room.ENOUGH)));
+        Member given = member(1, List.of(terminal(4, "/dev/ptmx", 0, "0:24 0")));
+        assertEquals(List.of(FailureReason.OUTSIDE_FILE),
+                reasons(new TreeSnapshot(List.of(given), List.of(), others, Sockets.NONE, Map.of(), Room.ENOUGH)));
+    }
+
     private static Sockets inet(Inet... sockets) {
         Map<Long, Inet> all = new HashMap<>();
         for (Inet each : sockets) {

@@ -45,6 +45,9 @@ class ZdtmSuiteTest {
     void aFolderThatIsNoBuiltSuiteIsRefusedWithTheRemedy() throws Exception {
         assertTrue(assertThrows(ZdtmSuite.NoSuiteException.class, () -> ZdtmSuite.open(folder))
                 .getMessage().contains("source package"));
+        assertEquals(2, ZdtmCommand.run("--zdtm", folder.toString()));
+        assertEquals(2, ZdtmCommand.run("--zdtm", folder.resolve("missing").toString()));
+        assertEquals(2, ZdtmCommand.run("--zdtm", Files.createFile(folder.resolve("a file")).toString()));
         file("zdtm.py", "", true);
         file("zdtm/static/zombie00.c", "", false);
         assertTrue(assertThrows(ZdtmSuite.NoSuiteException.class, () -> ZdtmSuite.open(folder))
