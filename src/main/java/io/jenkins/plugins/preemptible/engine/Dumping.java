@@ -11,11 +11,11 @@ import io.jenkins.plugins.preemptible.engine.host.HostProbe;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.image.HostFingerprint;
-import io.jenkins.plugins.preemptible.engine.image.ImageArchive;
 import io.jenkins.plugins.preemptible.engine.image.ImageException;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.image.ImageManifest;
 import io.jenkins.plugins.preemptible.engine.image.WriteRequest;
+import io.jenkins.plugins.preemptible.engine.image.archive.ImageArchive;
 import io.jenkins.plugins.preemptible.engine.stage.Mounts;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
@@ -294,7 +294,7 @@ final class Dumping {
                         Proc.commandLine(s.pid())))
                 .toList();
         return new ImageManifest(
-                        ImageArchive.FORMAT_VERSION,
+                        ImageManifest.FORMAT_VERSION,
                         suspension.id().value(),
                         record.name(),
                         Instant.now().toString(),

@@ -16,7 +16,7 @@ import io.jenkins.plugins.preemptible.engine.content.ProcessContent;
 import io.jenkins.plugins.preemptible.engine.content.ProcessContent.State;
 import io.jenkins.plugins.preemptible.engine.content.SocketContent;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
-import io.jenkins.plugins.preemptible.engine.image.ImageArchive;
+import io.jenkins.plugins.preemptible.engine.image.archive.ImageArchive;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.stage.StageSpec;
 import java.io.IOException;

@@ -3,6 +3,7 @@ package io.jenkins.plugins.preemptible.engine.image;
 import com.fasterxml.jackson.annotation.JsonIgnore;
 import com.fasterxml.jackson.databind.PropertyNamingStrategies;
 import com.fasterxml.jackson.databind.annotation.JsonNaming;
+import io.jenkins.plugins.preemptible.engine.image.archive.ImageArchive;
 import java.util.List;
 
 /**
@@ -14,7 +15,7 @@ import java.util.List;
  *   <li>It is read back only from an authenticated archive, so its fields may be believed.
  * </ol>
  *
- * @param formatVersion {@link ImageArchive#FORMAT_VERSION} when written by this version
+ * @param formatVersion {@link #FORMAT_VERSION} when written by this version
  * @param imageId 128 random bits in hexadecimal, another one for each image
  * @param stageId the stage's id
  * @param name the stage's name for people; may be null
@@ -53,6 +54,9 @@ public record ImageManifest(
         List<EntryInfo> entries,
         List<String> preservedRoots,
         List<PreservedFile> preserved) {
+
+    /** The format that this version writes, and the only one that it reads. */
+    public static final int FORMAT_VERSION = 2;
 
     /**
      * One process of the dumped tree.
@@ -226,7 +230,7 @@ public record ImageManifest(
         return entries.stream().mapToLong(EntryInfo::bytes).sum();
     }
 
-    ImageManifest sealed(
+    public ImageManifest sealed(
             String id,
             Parent sealedParent,
             List<EntryInfo> sealedEntries,
@@ -237,7 +241,7 @@ public record ImageManifest(
                 .mapToLong(EntryInfo::bytes)
                 .sum();
         return new ImageManifest(
-                ImageArchive.FORMAT_VERSION,
+                FORMAT_VERSION,
                 id,
                 stageId,
                 name,
