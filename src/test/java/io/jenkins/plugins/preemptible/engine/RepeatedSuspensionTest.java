@@ -7,11 +7,11 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import io.jenkins.plugins.preemptible.engine.content.ContentException;
 import io.jenkins.plugins.preemptible.engine.content.ContentReader;
 import io.jenkins.plugins.preemptible.engine.content.ContentReader.Detail;
 import io.jenkins.plugins.preemptible.engine.content.ImageDifference;
 import io.jenkins.plugins.preemptible.engine.content.ImageDifference.Side;
+import io.jenkins.plugins.preemptible.engine.content.format.ContentException;
 import io.jenkins.plugins.preemptible.engine.criu.Connections;
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;

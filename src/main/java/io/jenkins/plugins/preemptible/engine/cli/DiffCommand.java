@@ -1,10 +1,10 @@
 package io.jenkins.plugins.preemptible.engine.cli;
 
 import com.fasterxml.jackson.annotation.JsonUnwrapped;
-import io.jenkins.plugins.preemptible.engine.content.ContentException;
 import io.jenkins.plugins.preemptible.engine.content.ContentReader;
 import io.jenkins.plugins.preemptible.engine.content.ContentReader.Detail;
 import io.jenkins.plugins.preemptible.engine.content.ImageDifference;
+import io.jenkins.plugins.preemptible.engine.content.format.ContentException;
 import io.jenkins.plugins.preemptible.engine.image.ImageException;
 import io.jenkins.plugins.preemptible.engine.image.ImageInspection;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;

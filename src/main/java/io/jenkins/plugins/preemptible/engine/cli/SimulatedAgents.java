@@ -1,8 +1,8 @@
 package io.jenkins.plugins.preemptible.engine.cli;
 
-import io.jenkins.plugins.preemptible.engine.simulation.Foresight;
-import io.jenkins.plugins.preemptible.engine.simulation.PastJob;
-import io.jenkins.plugins.preemptible.engine.simulation.SimAgent;
+import io.jenkins.plugins.preemptible.engine.simulation.WhatIf;
+import io.jenkins.plugins.preemptible.engine.simulation.workload.PastJob;
+import io.jenkins.plugins.preemptible.engine.simulation.workload.SimAgent;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -55,7 +55,7 @@ final class SimulatedAgents {
     List<SimAgent> madeFor(List<PastJob> history) {
         boolean none = single.isEmpty() && agents == null && executors == null;
         inRange("--agent-memory", gigabytes, 0, MOST_GIGABYTES);
-        return none ? Foresight.agentsOf(history, bytes()) : made();
+        return none ? WhatIf.agentsOf(history, bytes()) : made();
     }
 
     private List<SimAgent> alike() {

@@ -2,7 +2,7 @@ package io.jenkins.plugins.preemptible.engine.cli;
 
 import io.jenkins.plugins.preemptible.engine.simulation.Comparison;
 import io.jenkins.plugins.preemptible.engine.simulation.Figures;
-import io.jenkins.plugins.preemptible.engine.simulation.Spread;
+import io.jenkins.plugins.preemptible.engine.simulation.SeedStatistics;
 import io.jenkins.plugins.preemptible.engine.simulation.Sweep;
 import io.jenkins.plugins.preemptible.engine.simulation.WaitFigures;
 import java.util.List;
@@ -79,11 +79,11 @@ final class SimulationText {
         for (Sweep.Row row : rows) {
             table.row(
                     row.setting() + ", " + row.discipline().title(),
-                    spread(row.shortWaitP95Seconds(), SimulationText::duration),
-                    spread(row.longDelayP95Seconds(), SimulationText::duration),
-                    spread(row.wastedPercent(), SimulationText::percent),
-                    spread(row.suspensionsAndReruns(), SimulationText::number),
-                    spread(row.jobsPerHour(), SimulationText::number));
+                    statistics(row.shortWaitP95Seconds(), SimulationText::duration),
+                    statistics(row.longDelayP95Seconds(), SimulationText::duration),
+                    statistics(row.wastedPercent(), SimulationText::percent),
+                    statistics(row.suspensionsAndReruns(), SimulationText::number),
+                    statistics(row.jobsPerHour(), SimulationText::number));
         }
         return table;
     }
@@ -91,11 +91,11 @@ final class SimulationText {
     static TextTable goals(List<Sweep.Goal> goals) {
         TextTable table = new TextTable("goal", "wanted", "reached", "");
         goals.forEach(goal -> table.row(
-                goal.what(), goal.wanted(), spread(goal.ratio(), SimulationText::ratio), goal.met() ? "met" : "MISSED"));
+                goal.what(), goal.wanted(), statistics(goal.ratio(), SimulationText::ratio), goal.met() ? "met" : "MISSED"));
         return table;
     }
 
-    private static String spread(Spread of, DoubleFunction<String> text) {
+    private static String statistics(SeedStatistics of, DoubleFunction<String> text) {
         String median = text.apply(of.median());
         String least = text.apply(of.least());
         String most = text.apply(of.most());

@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.simulation;
 
 import io.jenkins.plugins.preemptible.engine.policy.Cost;
+import io.jenkins.plugins.preemptible.engine.simulation.workload.SimJob;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
@@ -14,7 +15,7 @@ import java.util.Set;
  *   <li>Each change of what it does next makes the events void that were planned before: {@link #plan}.
  * </ol>
  */
-final class Course {
+final class JobProgress {
 
     enum State {
         TO_COME,
@@ -49,7 +50,7 @@ final class Course {
     /** Where an executor is kept for it, or is being freed. */
     Host reserved;
     /** For whom it yields. */
-    Course heir;
+    JobProgress heir;
     boolean losesItsWork;
     long sealAfterMillis;
 
@@ -75,7 +76,7 @@ final class Course {
     final List<Hold> holds = new ArrayList<>();
     private long heldSinceMillis;
 
-    Course(int number, SimJob job, Discipline discipline, Set<String> fitting) {
+    JobProgress(int number, SimJob job, Discipline discipline, Set<String> fitting) {
         this.job = job;
         this.id = "job-" + (FIRST_NUMBER + number);
         this.priority = discipline.priority(job);
@@ -140,6 +141,6 @@ final class Course {
 
     Cost cost(Rates rates) {
         // By the policy's own formula, so that what it expects is what happens.
-        return Cost.of(Look.stage(this, job.memoryBytes(), 0), Look.agent(host, rates));
+        return Cost.of(PolicyView.stage(this, job.memoryBytes(), 0), PolicyView.agent(host, rates));
     }
 }

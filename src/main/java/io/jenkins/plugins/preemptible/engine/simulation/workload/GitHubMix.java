@@ -1,4 +1,4 @@
-package io.jenkins.plugins.preemptible.engine.simulation;
+package io.jenkins.plugins.preemptible.engine.simulation.workload;
 
 import java.time.Instant;
 import java.util.ArrayList;

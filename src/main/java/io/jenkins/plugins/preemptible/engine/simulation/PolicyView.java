@@ -21,7 +21,7 @@ import java.util.Map;
  *       passed may change the answer by themselves; a clock of {@value #CLOCK_MILLIS} ms notices them.
  * </ol>
  */
-final class Look {
+final class PolicyView {
 
     /** As the plugin's own clock. */
     static final long CLOCK_MILLIS = 5_000;
@@ -31,7 +31,7 @@ final class Look {
     private final Discipline discipline;
     private final Estimates estimates;
 
-    Look(Limits limits, Rates rates, Discipline discipline, Estimates estimates) {
+    PolicyView(Limits limits, Rates rates, Discipline discipline, Estimates estimates) {
         this.limits = limits;
         this.rates = rates;
         this.discipline = discipline;
@@ -41,44 +41,44 @@ final class Look {
     Snapshot at(
             long now,
             List<Host> hosts,
-            Iterable<Course> suspended,
-            List<Course> waiting,
+            Iterable<JobProgress> suspended,
+            List<JobProgress> waiting,
             Map<String, Long> usedMillis) {
         List<Snapshot.Agent> agents = new ArrayList<>(hosts.size());
         List<Snapshot.RunningStage> running = new ArrayList<>();
         for (Host host : hosts) {
             agents.add(agent(host, rates));
             if (limits.enabled()) {
-                for (Course course : host.holders) {
-                    if (course.isRunningStage()) {
-                        running.add(stage(course));
+                for (JobProgress progress : host.holders) {
+                    if (progress.isRunningStage()) {
+                        running.add(stage(progress));
                     }
                 }
             }
         }
         List<Snapshot.SuspendedStage> stages = new ArrayList<>();
-        for (Course course : suspended) {
+        for (JobProgress progress : suspended) {
             stages.add(new Snapshot.SuspendedStage(
-                    course.id,
-                    course.host.alone,
-                    course.priority,
-                    course.owner,
-                    course.sinceMillis,
+                    progress.id,
+                    progress.host.alone,
+                    progress.priority,
+                    progress.owner,
+                    progress.sinceMillis,
                     null,
                     false,
-                    name(course.reserved),
+                    name(progress.reserved),
                     false));
         }
         List<Snapshot.WaitingItem> items = new ArrayList<>(waiting.size());
-        for (Course course : waiting) {
+        for (JobProgress progress : waiting) {
             items.add(new Snapshot.WaitingItem(
-                    course.id,
-                    course.priority,
-                    course.owner,
-                    course.sinceMillis,
-                    course.fitting,
-                    name(course.reserved),
-                    discipline.kills() ? 0 : estimates.of(course.job)));
+                    progress.id,
+                    progress.priority,
+                    progress.owner,
+                    progress.sinceMillis,
+                    progress.fitting,
+                    name(progress.reserved),
+                    discipline.kills() ? 0 : estimates.of(progress.job)));
         }
         return new Snapshot(now, limits, agents, running, stages, items, usedMillis);
     }
@@ -100,34 +100,34 @@ final class Look {
                 host.suspended);
     }
 
-    private Snapshot.RunningStage stage(Course course) {
+    private Snapshot.RunningStage stage(JobProgress progress) {
         return discipline.kills()
-                ? stage(course, 0, 0)
-                : stage(course, course.job.memoryBytes(), expectedEnd(course));
+                ? stage(progress, 0, 0)
+                : stage(progress, progress.job.memoryBytes(), expectedEnd(progress));
     }
 
-    static Snapshot.RunningStage stage(Course course, long residentBytes, long expectedEndMillis) {
+    static Snapshot.RunningStage stage(JobProgress progress, long residentBytes, long expectedEndMillis) {
         return new Snapshot.RunningStage(
-                course.id,
-                course.host.agent.name(),
-                course.priority,
-                course.owner,
-                course.startedMillis,
-                course.runningSinceMillis,
-                course.suspensions,
+                progress.id,
+                progress.host.agent.name(),
+                progress.priority,
+                progress.owner,
+                progress.startedMillis,
+                progress.runningSinceMillis,
+                progress.suspensions,
                 0,
                 null,
                 0,
                 residentBytes,
                 0,
                 expectedEndMillis,
-                course.job.rerun(),
+                progress.job.rerun(),
                 false);
     }
 
-    private long expectedEnd(Course course) {
-        long expected = estimates.of(course.job);
-        return expected == 0 ? 0 : course.runningSinceMillis + expected - course.doneMillis;
+    private long expectedEnd(JobProgress progress) {
+        long expected = estimates.of(progress.job);
+        return expected == 0 ? 0 : progress.runningSinceMillis + expected - progress.doneMillis;
     }
 
     /**
@@ -135,27 +135,27 @@ final class Look {
      *
      * @param best the highest priority (the lowest number) of all that wait or are suspended
      */
-    long next(long now, int best, List<Host> hosts, Iterable<Course> suspended) {
+    long next(long now, int best, List<Host> hosts, Iterable<JobProgress> suspended) {
         if (!limits.enabled()) {
             return Long.MAX_VALUE;
         }
         long next = Long.MAX_VALUE;
         for (Host host : hosts) {
-            for (Course course : host.holders) {
+            for (JobProgress progress : host.holders) {
                 // Nobody's victim: nothing that comes to an end for it changes anything.
-                boolean spared = course.priority < best || (course.priority == best && slice(course) == 0);
-                if (course.isRunningStage() && !spared) {
-                    next = Math.min(next, after(now, course));
+                boolean spared = progress.priority < best || (progress.priority == best && slice(progress) == 0);
+                if (progress.isRunningStage() && !spared) {
+                    next = Math.min(next, after(now, progress));
                 }
             }
         }
         if (limits.ageingMillis() > 0) {
-            for (Course course : suspended) {
-                if (course.reserved != null) {
+            for (JobProgress progress : suspended) {
+                if (progress.reserved != null) {
                     continue;
                 }
-                long steps = (now - course.sinceMillis) / limits.ageingMillis();
-                next = Math.min(next, course.sinceMillis + (steps + 1) * limits.ageingMillis());
+                long steps = (now - progress.sinceMillis) / limits.ageingMillis();
+                next = Math.min(next, progress.sinceMillis + (steps + 1) * limits.ageingMillis());
             }
         }
         if (limits.undisturbed() != null) {
@@ -164,22 +164,22 @@ final class Look {
         return next == Long.MAX_VALUE ? next : (next + CLOCK_MILLIS - 1) / CLOCK_MILLIS * CLOCK_MILLIS;
     }
 
-    private long after(long now, Course course) {
-        long next = later(now, course.runningSinceMillis + limits.exemptMillis());
-        long slice = slice(course);
+    private long after(long now, JobProgress progress) {
+        long next = later(now, progress.runningSinceMillis + limits.exemptMillis());
+        long slice = slice(progress);
         if (slice > 0) {
-            next = Math.min(next, later(now, course.runningSinceMillis + slice));
+            next = Math.min(next, later(now, progress.runningSinceMillis + slice));
         }
-        long end = discipline.kills() ? 0 : expectedEnd(course);
+        long end = discipline.kills() ? 0 : expectedEnd(progress);
         if (end > 0) {
-            Cost cost = course.cost(rates);
+            Cost cost = progress.cost(rates);
             next = Math.min(next, later(now, end + cost.totalMillis() + 1));
         }
         return next;
     }
 
-    private long slice(Course course) {
-        return limits.slices().of(course.host.agent.labels(), course.priority, 0);
+    private long slice(JobProgress progress) {
+        return limits.slices().of(progress.host.agent.labels(), progress.priority, 0);
     }
 
     private static long later(long now, long then) {

@@ -12,12 +12,12 @@ import java.util.stream.DoubleStream;
  *   <li>The least and the most are of single seeds: no interval of confidence.
  * </ol>
  */
-public record Spread(double median, double least, double most) {
+public record SeedStatistics(double median, double least, double most) {
 
-    static Spread of(DoubleStream values) {
+    static SeedStatistics of(DoubleStream values) {
         List<Double> sorted = values.sorted().boxed().toList();
         int n = sorted.size();
         double median = n % 2 == 1 ? sorted.get(n / 2) : (sorted.get(n / 2 - 1) + sorted.get(n / 2)) / 2;
-        return new Spread(median, sorted.get(0), sorted.get(n - 1));
+        return new SeedStatistics(median, sorted.get(0), sorted.get(n - 1));
     }
 }

@@ -1,4 +1,4 @@
-package io.jenkins.plugins.preemptible.engine.content;
+package io.jenkins.plugins.preemptible.engine.content.format;
 
 import java.io.IOException;
 
@@ -15,7 +15,7 @@ public final class ContentException extends IOException {
 
     private static final long serialVersionUID = 1L;
 
-    ContentException(String file, String finding, Throwable cause) {
+    public ContentException(String file, String finding, Throwable cause) {
         super(file + " is not as CRIU 4.2 writes it: " + finding, cause);
     }
 
@@ -24,7 +24,7 @@ public final class ContentException extends IOException {
     }
 
     /** The image is a difference, and what is asked for did not change since its parent. */
-    static ContentException inParent(String file) {
+    public static ContentException inParent(String file) {
         return new ContentException(file + " is partly in the image's parent, which is not read here");
     }
 }

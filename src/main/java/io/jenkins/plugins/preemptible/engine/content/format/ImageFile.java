@@ -1,4 +1,4 @@
-package io.jenkins.plugins.preemptible.engine.content;
+package io.jenkins.plugins.preemptible.engine.content.format;
 
 import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.UnknownFieldSet;
@@ -84,12 +84,12 @@ public record ImageFile(String name, List<Integer> head, List<UnknownFieldSet> e
     }
 
     /** Whether its magic is that of a kind. */
-    boolean is(ImageKind kind) {
+    public boolean is(ImageKind kind) {
         return head.get(head.size() - 1) == kind.magic();
     }
 
     /** The entries as messages whose fields can be asked for. */
-    List<Message> messages() {
+    public List<Message> messages() {
         return entries.stream().map(e -> new Message(name, e)).toList();
     }
 

@@ -1,4 +1,4 @@
-package io.jenkins.plugins.preemptible.engine.simulation;
+package io.jenkins.plugins.preemptible.engine.simulation.workload;
 
 import io.jenkins.plugins.preemptible.engine.policy.Cost;
 import java.util.Objects;
@@ -43,11 +43,11 @@ public record PastJob(
         }
     }
 
-    String kind() {
+    public String kind() {
         return "priority " + priority;
     }
 
-    SimJob replayed() {
+    public SimJob replayed() {
         return new SimJob(
                 name,
                 kind(),

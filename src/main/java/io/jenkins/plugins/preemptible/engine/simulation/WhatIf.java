@@ -1,6 +1,9 @@
 package io.jenkins.plugins.preemptible.engine.simulation;
 
 import io.jenkins.plugins.preemptible.engine.policy.Limits;
+import io.jenkins.plugins.preemptible.engine.simulation.workload.PastJob;
+import io.jenkins.plugins.preemptible.engine.simulation.workload.SimAgent;
+import io.jenkins.plugins.preemptible.engine.simulation.workload.Workload;
 import java.time.ZoneId;
 import java.time.ZoneOffset;
 import java.util.ArrayList;
@@ -22,7 +25,7 @@ import java.util.function.Consumer;
  *
  * Pure but for the time it takes: for any thread, under no lock.
  */
-public final class Foresight {
+public final class WhatIf {
 
     /** At most, on few agents. */
     public static final int MOST_JOBS = 20_000;
@@ -35,7 +38,7 @@ public final class Foresight {
 
     private static final int EXECUTORS_OF_AN_AGENT = 2;
 
-    private Foresight() {}
+    private WhatIf() {}
 
     /**
      * Compares, with the default rates.

@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.jenkins.plugins.preemptible.engine.policy.Limits;
+import io.jenkins.plugins.preemptible.engine.simulation.workload.PastJob;
+import io.jenkins.plugins.preemptible.engine.simulation.workload.SimAgent;
 import java.time.ZoneOffset;
 import java.util.ArrayList;
 import java.util.List;
@@ -12,7 +14,7 @@ import java.util.Set;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-class ForesightTest {
+class WhatIfTest {
 
     private static final Limits LIMITS = new Limits(true, 0, 0, 0);
 
@@ -21,7 +23,7 @@ class ForesightTest {
     }
 
     private static Comparison compare(List<PastJob> history, List<SimAgent> agents) {
-        return Foresight.compare(history, agents, LIMITS, Rates.DEFAULT);
+        return WhatIf.compare(history, agents, LIMITS, Rates.DEFAULT);
     }
 
     /** One at midnight less a minute and one at midnight, in a zone two hours ahead of UTC. */
@@ -33,8 +35,8 @@ class ForesightTest {
                 job("", 1, midnight, midnight + 3_540_000, midnight + 3_600_000));
         List<Discipline> told = new ArrayList<>();
 
-        Comparison comparison = Foresight.compare(
-                history, Foresight.agentsOf(history, 0), LIMITS, ZoneOffset.ofHours(2), told::add);
+        Comparison comparison = WhatIf.compare(
+                history, WhatIf.agentsOf(history, 0), LIMITS, ZoneOffset.ofHours(2), told::add);
 
         assertEquals(List.of(Discipline.values()), told);
         DayWaits first = comparison.days().get(0);
@@ -52,7 +54,7 @@ class ForesightTest {
     void aHistoryIsComparedWithWhatItsJobsReallyWaited() {
         List<PastJob> history =
                 List.of(job("", 5, 0, 0, 3_600_000), job("", 1, 60_000, 3_600_000, 3_660_000));
-        List<SimAgent> agents = Foresight.agentsOf(history, 0);
+        List<SimAgent> agents = WhatIf.agentsOf(history, 0);
         assertEquals(1, agents.size());
         assertEquals(1, agents.get(0).executors());
         Comparison comparison = compare(history, agents);
@@ -70,7 +72,7 @@ class ForesightTest {
         List<PastJob> history = List.of(
                 job("linux", 3, 0, 0, 10), job("linux", 3, 0, 0, 10), job("linux", 3, 0, 5, 8),
                 job("linux", 3, 0, 10, 20), job("mac", 3, 0, 0, 0));
-        List<SimAgent> agents = Foresight.agentsOf(history, 0);
+        List<SimAgent> agents = WhatIf.agentsOf(history, 0);
         assertEquals(3, executors(agents, "linux"));
         assertEquals(1, executors(agents, "mac"));
     }
@@ -87,12 +89,12 @@ class ForesightTest {
         List<PastJob> history = IntStream.range(0, 15)
                 .mapToObj(number -> job("", number < 5 ? 1 : 3, number * 10L, number * 10L, number * 10L + 1))
                 .toList();
-        Comparison comparison = Foresight.compare(
+        Comparison comparison = WhatIf.compare(
                 history, List.of(new SimAgent("a", Set.of(), 1, 0)), LIMITS, Rates.DEFAULT, 10);
         assertEquals(5, comparison.leftOut());
         assertEquals(10, comparison.jobs());
-        assertEquals(Foresight.MOST_JOBS, Foresight.mostJobs(1));
-        assertTrue(Foresight.mostJobs(1_000) < 1_000);
+        assertEquals(WhatIf.MOST_JOBS, WhatIf.mostJobs(1));
+        assertTrue(WhatIf.mostJobs(1_000) < 1_000);
         assertEquals(List.of("priority 3"),
                 comparison.recorded().stream().map(WaitFigures::kind).toList());
     }

@@ -1,4 +1,4 @@
-package io.jenkins.plugins.preemptible.engine.content;
+package io.jenkins.plugins.preemptible.engine.content.format;
 
 /**
  * The kinds of image files that are read here, each with its magic.
@@ -11,7 +11,7 @@ package io.jenkins.plugins.preemptible.engine.content;
  *
  * Source: CRIU 4.2.1, {@code criu/include/magic.h} and {@code criu/image-desc.c}.
  */
-enum ImageKind {
+public enum ImageKind {
     INVENTORY(0x58313116),
     PSTREE(0x50273030),
     CORE(0x55053847),

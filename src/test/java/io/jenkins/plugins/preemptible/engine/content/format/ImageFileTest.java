@@ -1,4 +1,4 @@
-package io.jenkins.plugins.preemptible.engine.content;
+package io.jenkins.plugins.preemptible.engine.content.format;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;

@@ -1,4 +1,4 @@
-package io.jenkins.plugins.preemptible.engine.simulation;
+package io.jenkins.plugins.preemptible.engine.simulation.workload;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;

@@ -1,4 +1,4 @@
-package io.jenkins.plugins.preemptible.engine.simulation;
+package io.jenkins.plugins.preemptible.engine.simulation.workload;
 
 import java.util.Comparator;
 import java.util.HashSet;
@@ -41,12 +41,12 @@ public record Workload(List<SimJob> jobs, List<SimAgent> agents) {
         }
     }
 
-    int executors() {
+    public int executors() {
         return agents.stream().mapToInt(SimAgent::executors).sum();
     }
 
     /** All executor time that the jobs need, in milliseconds. */
-    long workMillis() {
+    public long workMillis() {
         return jobs.stream().mapToLong(SimJob::durationMillis).sum();
     }
 }

@@ -1,4 +1,4 @@
-package io.jenkins.plugins.preemptible.engine.content;
+package io.jenkins.plugins.preemptible.engine.content.format;
 
 import com.google.protobuf.ByteString;
 import com.google.protobuf.CodedInputStream;
@@ -21,23 +21,23 @@ import java.util.Optional;
  *
  * @param file the file it comes from, for messages
  */
-record Message(String file, UnknownFieldSet fields) {
+public record Message(String file, UnknownFieldSet fields) {
 
-    boolean has(int field) {
+    public boolean has(int field) {
         return fields.hasField(field);
     }
 
     /** An unsigned or signed number, or one of an enum, or a truth value as 0 or 1. */
-    long number(int field) {
+    public long number(int field) {
         List<Long> values = fields.getField(field).getVarintList();
         return values.isEmpty() ? 0 : values.get(values.size() - 1);
     }
 
-    boolean truth(int field) {
+    public boolean truth(int field) {
         return number(field) != 0;
     }
 
-    List<Long> numbers(int field) throws ContentException {
+    public List<Long> numbers(int field) throws ContentException {
         UnknownFieldSet.Field values = fields.getField(field);
         List<Long> numbers = new ArrayList<>(values.getVarintList());
         for (ByteString packed : values.getLengthDelimitedList()) {
@@ -58,15 +58,15 @@ record Message(String file, UnknownFieldSet fields) {
         return values.isEmpty() ? ByteString.EMPTY : values.get(values.size() - 1);
     }
 
-    String text(int field) {
+    public String text(int field) {
         return bytes(field).toStringUtf8();
     }
 
-    Optional<Message> message(int field) throws ContentException {
+    public Optional<Message> message(int field) throws ContentException {
         return has(field) ? Optional.of(parse(field, bytes(field))) : Optional.empty();
     }
 
-    List<Message> messages(int field) throws ContentException {
+    public List<Message> messages(int field) throws ContentException {
         List<Message> messages = new ArrayList<>();
         for (ByteString each : fields.getField(field).getLengthDelimitedList()) {
             messages.add(parse(field, each));

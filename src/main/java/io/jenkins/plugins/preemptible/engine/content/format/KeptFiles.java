@@ -1,5 +1,6 @@
-package io.jenkins.plugins.preemptible.engine.content;
+package io.jenkins.plugins.preemptible.engine.content.format;
 
+import io.jenkins.plugins.preemptible.engine.content.ContentReader;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -15,45 +16,45 @@ import java.util.TreeMap;
  *   <li>Ranges of pages are found by the number of their file and their offset.
  * </ol>
  */
-final class KeptFiles {
+public final class KeptFiles {
 
     private final Map<String, byte[]> contents = new TreeMap<>();
     private final Map<String, Long> sizes = new LinkedHashMap<>();
     private final Map<PageRange, byte[]> ranges = new LinkedHashMap<>();
 
     /** Where bytes lie among the pages of an image. */
-    record PageRange(long pagesId, long offset, long bytes) {}
+    public record PageRange(long pagesId, long offset, long bytes) {}
 
-    void saw(String name, long bytes) {
+    public void saw(String name, long bytes) {
         sizes.put(name, bytes);
     }
 
-    void keep(String name, byte[] content) {
+    public void keep(String name, byte[] content) {
         contents.put(name, content);
     }
 
-    void keep(PageRange range, byte[] content) {
+    public void keep(PageRange range, byte[] content) {
         ranges.put(range, content);
     }
 
-    Map<String, Long> sizes() {
+    public Map<String, Long> sizes() {
         return sizes;
     }
 
     /** The names of kept files that begin so, in order. */
-    List<String> names(String prefix) {
+    public List<String> names(String prefix) {
         return contents.keySet().stream().filter(n -> n.startsWith(prefix)).toList();
     }
 
-    byte[] content(String name) {
+    public byte[] content(String name) {
         return contents.get(name);
     }
 
-    Optional<byte[]> range(PageRange range) {
+    public Optional<byte[]> range(PageRange range) {
         return Optional.ofNullable(ranges.get(range));
     }
 
-    Optional<ImageFile> file(String name, ImageKind kind) throws ContentException {
+    public Optional<ImageFile> file(String name, ImageKind kind) throws ContentException {
         byte[] content = contents.get(name);
         if (content == null) {
             return Optional.empty();
@@ -65,11 +66,11 @@ final class KeptFiles {
         return Optional.of(file);
     }
 
-    List<Message> messages(String name, ImageKind kind) throws ContentException {
+    public List<Message> messages(String name, ImageKind kind) throws ContentException {
         return file(name, kind).map(ImageFile::messages).orElse(List.of());
     }
 
-    Optional<Message> message(String name, ImageKind kind) throws ContentException {
+    public Optional<Message> message(String name, ImageKind kind) throws ContentException {
         return messages(name, kind).stream().findFirst();
     }
 }

@@ -1,4 +1,4 @@
-package io.jenkins.plugins.preemptible.engine.content;
+package io.jenkins.plugins.preemptible.engine.content.format;
 
 /**
  * What CRIU found out about a mapping, bits of the field {@code status} of a {@code vma_entry}.

@@ -1,4 +1,4 @@
-package io.jenkins.plugins.preemptible.engine.simulation;
+package io.jenkins.plugins.preemptible.engine.simulation.workload;
 
 import java.util.Objects;
 import java.util.Set;
@@ -38,7 +38,7 @@ public record SimAgent(String name, Set<String> labels, int executors, long memo
         }
     }
 
-    boolean takes(String label) {
+    public boolean takes(String label) {
         return label.isEmpty() || label.equals(name) || labels.contains(label);
     }
 }
