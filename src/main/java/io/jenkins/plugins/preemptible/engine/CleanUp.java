@@ -22,6 +22,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
 import java.util.stream.Stream;
 
 /**
@@ -35,9 +37,11 @@ import java.util.stream.Stream;
  *
  * What is younger than a minute may be somebody's who is just about to use it, in another home, and stays.
  *
+ * @param list all stages, as the engine knows them
+ * @param forget removes a stage that is over, as the engine does
  * @param stages empty for an engine that has every verb done by somebody with more rights
  */
-record CleanUp(Engine engine, Optional<Stages> stages) {
+record CleanUp(Supplier<List<StageStatus>> list, Consumer<StageId> forget, Optional<Stages> stages) {
 
     private static final Set<State> OVER = EnumSet.of(State.ENDED, State.FAILED, State.KILLED);
     private static final Duration SETTLED = Duration.ofMinutes(1);
@@ -45,7 +49,7 @@ record CleanUp(Engine engine, Optional<Stages> stages) {
     List<Leftover> clean(boolean dryRun, Duration imageAge) {
         try {
             List<Leftover> left = new ArrayList<>();
-            for (StageStatus stage : engine.list()) {
+            for (StageStatus stage : list.get()) {
                 if (OVER.contains(stage.state())) {
                     ended(stage, dryRun, imageAge, left);
                 }
@@ -63,7 +67,7 @@ record CleanUp(Engine engine, Optional<Stages> stages) {
     private void ended(StageStatus stage, boolean dryRun, Duration imageAge, List<Leftover> left) throws IOException {
         Optional<StageRecord> record = stages.flatMap(s -> s.folder(stage.id()).read());
         Optional<Path> image = record.filter(r -> r.state() == State.KILLED && imageAge != null)
-                .filter(Conclusion::ownsSealed)
+                .filter(SealedImages::ownsSealed)
                 .map(r -> Path.of(r.archive()));
         if (image.isPresent() && age(image.get()).compareTo(imageAge) >= 0) {
             left.add(new Leftover(Leftover.Kind.IMAGE, image.get(), stage.id().value()));
@@ -75,7 +79,7 @@ record CleanUp(Engine engine, Optional<Stages> stages) {
         left.add(new Leftover(Leftover.Kind.FOLDER, folder, stage.state().name()));
         if (!dryRun) {
             try {
-                engine.forget(stage.id());
+                forget.accept(stage.id());
             } catch (EngineException e) {
                 // Somebody else forgets it at this moment.
                 if (e.reason() != FailureReason.UNKNOWN_STAGE) {

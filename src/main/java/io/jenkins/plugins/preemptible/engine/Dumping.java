@@ -10,8 +10,6 @@ import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.host.HostProbe;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
-import io.jenkins.plugins.preemptible.engine.image.HostFingerprint;
-import io.jenkins.plugins.preemptible.engine.image.ImageException;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.image.ImageManifest;
 import io.jenkins.plugins.preemptible.engine.image.WriteRequest;
@@ -72,7 +70,7 @@ final class Dumping {
             }
             FrozenTree tree = suspension.tree(record);
             try {
-                Conclusion.endDumper(folder, record);
+                InterruptedSteps.endDumper(folder, record);
                 requireFolder(target);
                 Criu criu = suspension.usableCriu();
                 suspension.change(r -> r.withArchive(target.toString(), null));
@@ -173,7 +171,7 @@ final class Dumping {
                     ImageArchive.write(request(record, archive, key, timed, extent).unless(givenUp)));
             tried = requireRestorable(record, archive, trial, tree);
         }
-        seal(archive, image.sealed(Resumption.stamp(archive)), tree);
+        seal(archive, image.sealed(SealedImages.stamp(archive)), tree);
         return new Checkpoint(
                 suspension.id(),
                 record.freezing().millis(),

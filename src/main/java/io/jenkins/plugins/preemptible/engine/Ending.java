@@ -68,7 +68,7 @@ record Ending(Stages stages, StageId id) {
         if (freezer.isPresent()) {
             Stages.killWhole(freezer.get(), record.init());
         }
-        Conclusion.clear(stages, folder, record);
+        InterruptedSteps.clear(stages, folder, record);
         stages.incoming().sweep();
         boolean known = told;
         try {

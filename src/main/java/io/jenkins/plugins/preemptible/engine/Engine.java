@@ -517,6 +517,6 @@ public class Engine {
      * @return what was removed, or would be
      */
     public List<Leftover> clean(boolean dryRun, Duration imageAge) {
-        return new CleanUp(this, Optional.ofNullable(stages)).clean(dryRun, imageAge);
+        return new CleanUp(this::list, this::forget, Optional.ofNullable(stages)).clean(dryRun, imageAge);
     }
 }

@@ -70,7 +70,7 @@ final class Freezing {
         } else if (!request.mustNotRun()) {
             suspension.usableCriu();
         }
-        Conclusion.endDumper(suspension.folder(), record);
+        InterruptedSteps.endDumper(suspension.folder(), record);
         long begun = System.nanoTime();
         PreflightReport seen = preflight.apply(record);
         // Whoever is just entering is waited for while the tree is being frozen.

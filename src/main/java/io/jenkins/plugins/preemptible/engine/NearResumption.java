@@ -1,7 +1,6 @@
 package io.jenkins.plugins.preemptible.engine;
 
 import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
-import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
@@ -79,7 +78,7 @@ record NearResumption(Stages stages, StageId id) {
             StageFolder folder = stages.folder(id);
             Optional<StageRecord> known = folder.read().filter(r -> r.state() == State.SUSPENDED
                     || r.state() == State.RESUMING);
-            Optional<StageRecord> sealed = known.flatMap(k -> localImage(folder, k));
+            Optional<StageRecord> sealed = known.flatMap(k -> SealedImages.localImage(folder, k));
             if (sealed.isEmpty()) {
                 return Optional.empty();
             }
@@ -89,26 +88,5 @@ record NearResumption(Stages stages, StageId id) {
             return Optional.of(new ResumeReport(
                     id, restored.millis(), sealed.get().image().processes(), 0, Tier.LOCAL_IMAGE, restored.warnings()));
         }
-    }
-
-    /**
-     * The record beside CRIU's own files, when those can serve in place of the archive.
-     *
-     * @param known what the stage's folder says
-     */
-    static Optional<StageRecord> localImage(StageFolder folder, StageRecord known) {
-        // CRIU's files hold no preserved paths, and those may have changed since: the archive has them.
-        return new StageFolder(folder.images())
-                .read()
-                .filter(sealed -> sealed.preserved().isEmpty() && fits(known, sealed));
-    }
-
-    private static boolean fits(StageRecord known, StageRecord sealed) {
-        return known.image() != null
-                && sealed.image() != null
-                && sealed.id().equals(known.id())
-                && sealed.suspensions() == known.suspensions()
-                && sealed.image().createdAt().equals(known.image().createdAt())
-                && Proc.bootId().equals(known.image().bootId());
     }
 }

@@ -57,10 +57,21 @@ public final class OldImages {
             Files.move(folder, folder.resolveSibling(folder.getFileName() + MARK + System.nanoTime()));
         } catch (IOException e) {
             LOG.log(Level.FINE, e, () -> folder + " cannot be renamed and is deleted at once");
-            Restoration.deleteQuietly(folder);
+            deleteQuietly(folder);
             return;
         }
         DELETING.execute(() -> deleteAll(folder));
+    }
+
+    /** Deletes a folder, or leaves it to the next one: it hinders nothing. Without effect for null. */
+    static void deleteQuietly(Path folder) {
+        try {
+            if (folder != null) {
+                StageFolder.delete(folder);
+            }
+        } catch (IOException e) {
+            // Left for the next one: it hinders nothing.
+        }
     }
 
     // Those of an earlier JVM too.

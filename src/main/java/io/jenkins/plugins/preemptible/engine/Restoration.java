@@ -52,7 +52,7 @@ record Restoration(Stages stages, StageId id, Criu criu) {
      */
     Restored restore(Path images, StageRecord sealed, StageRecord suspended) throws IOException {
         StageFolder folder = stages.folder(id);
-        finishKill(folder);
+        InterruptedSteps.finishKill(folder);
         Freezer freezer = FreezerKind.create(id, stages.freezers());
         Optional<HostProcess> init = Optional.empty();
         try {
@@ -92,7 +92,7 @@ record Restoration(Stages stages, StageId id, Criu criu) {
             throw e;
         } finally {
             TaskTraits.dropTaken(folder.path());
-            deleteQuietly(folder.root());
+            OldImages.deleteQuietly(folder.root());
         }
     }
 
@@ -105,34 +105,16 @@ record Restoration(Stages stages, StageId id, Criu criu) {
         }
     }
 
-    /** Ends the frozen or half restored processes that a commit or a resume left which was cut off. */
-    static void finishKill(StageFolder folder) throws IOException {
-        Optional<StageRecord> known = folder.read();
-        if (known.isPresent() && known.get().freezer() != null) {
-            Stages.killWhole(Stages.freezer(known.get()).orElseThrow(), known.get().init());
-        }
-    }
-
     private static void undo(StageFolder folder, Freezer freezer, HostProcess init, StageRecord suspended) {
         try {
             Stages.killWhole(freezer, init);
             Optional<StageRecord> after = folder.change(r -> r.state() == State.RESUMING ? suspended : r);
             if (after.isPresent() && after.get().state() == State.KILLED) {
                 // Whoever killed it found the lock taken.
-                deleteQuietly(folder.images());
+                OldImages.deleteQuietly(folder.images());
             }
         } catch (IOException e) {
             // The record still says RESUMING with its freezer: the next resume or kill finishes this.
-        }
-    }
-
-    static void deleteQuietly(Path folder) {
-        try {
-            if (folder != null) {
-                StageFolder.delete(folder);
-            }
-        } catch (IOException e) {
-            // Left for the next one: it hinders nothing.
         }
     }
 }

@@ -18,7 +18,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 
 /**
@@ -67,7 +66,7 @@ final class Resumption {
         } catch (IOException e) {
             throw new ResumeFailedException(FailureReason.CRIU_FAILED, e.getMessage(), List.of(), e);
         } finally {
-            Restoration.deleteQuietly(unpacked);
+            OldImages.deleteQuietly(unpacked);
         }
     }
 
@@ -78,19 +77,9 @@ final class Resumption {
                 .filter(r -> r.state() == State.SUSPENDED || r.state() == State.SUSPENDING)
                 .map(StageRecord::image)
                 .filter(i -> i.createdAt().equals(manifest.createdAt()))
-                .filter(i -> stamp(archive).equals(i.archiveStamp()))
+                .filter(i -> SealedImages.stamp(archive).equals(i.archiveStamp()))
                 .isPresent();
         return same ? new NearResumption(stages, id).resume() : Optional.empty();
-    }
-
-    /** What changes when a file is written to: its size, and its inode's number and time of change. */
-    static String stamp(Path file) {
-        try {
-            Map<String, Object> seen = Files.readAttributes(file, "unix:size,ino,ctime");
-            return seen.get("size") + " " + seen.get("ino") + " " + seen.get("ctime");
-        } catch (IOException e) {
-            return "unknown " + e.getClass().getSimpleName();
-        }
     }
 
     private ResumeReport restore(Criu criu, Path images, ImageArchive.Unpacked image, long unpackMillis)
@@ -133,7 +122,7 @@ final class Resumption {
         try {
             refuseUnfit(folder, sealed);
             List<String> warnings = new ArrayList<>(compareHosts(criu, manifest));
-            Restoration.finishKill(folder);
+            InterruptedSteps.finishKill(folder);
             putBack(image, folder.read().map(StageRecord::preserved).orElse(null));
             // The record that is here knows the archive's stamp, unless the stage went on elsewhere meanwhile.
             StageRecord here = folder.read().orElse(sealed);
@@ -150,7 +139,7 @@ final class Resumption {
             return new ResumeReport(id, restored.millis(), manifest.processes(), unpackMillis, Tier.ARCHIVE, warnings);
         } finally {
             if (!known && !folder.exists()) {
-                Restoration.deleteQuietly(folder.path());
+                OldImages.deleteQuietly(folder.path());
             }
         }
     }

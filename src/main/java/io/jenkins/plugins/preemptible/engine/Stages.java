@@ -191,7 +191,7 @@ record Stages(
                 return now;
             }
             try {
-                Conclusion.dropImage(folder, now);
+                SealedImages.dropImage(folder, now);
             } catch (IOException e) {
                 LOG.log(Level.WARNING, e, () -> "the image of " + now.id() + ", which runs on, cannot be removed");
             }
@@ -206,7 +206,7 @@ record Stages(
                 return now;
             }
             try {
-                return Conclusion.finish(this, folder, now, MOMENT);
+                return InterruptedSteps.finishCommit(this, folder, now, MOMENT);
             } catch (IOException e) {
                 LOG.log(Level.WARNING, e, () -> "the frozen processes of " + now.id() + " cannot be killed yet");
                 return now;
@@ -215,7 +215,7 @@ record Stages(
     }
 
     private static boolean isSealed(StageRecord seen) {
-        return seen.state() == State.SUSPENDING && Conclusion.ownsArchive(seen);
+        return seen.state() == State.SUSPENDING && SealedImages.ownsArchive(seen);
     }
 
     // Whoever resumed it may have died: its criu went on, and either the stage runs now or it is still suspended.
@@ -263,7 +263,7 @@ record Stages(
             case SUSPENDING -> Tier.FROZEN;
             case SUSPENDED -> {
                 boolean archived = record.archive() != null && Files.isRegularFile(Path.of(record.archive()));
-                yield NearResumption.localImage(folder, record).isPresent()
+                yield SealedImages.localImage(folder, record).isPresent()
                         ? Tier.LOCAL_IMAGE
                         : archived ? Tier.ARCHIVE : null;
             }
