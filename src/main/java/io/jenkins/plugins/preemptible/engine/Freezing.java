@@ -1,13 +1,16 @@
 package io.jenkins.plugins.preemptible.engine;
 
-import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.FreezeRequest;
+import io.jenkins.plugins.preemptible.engine.api.Frozen;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
+import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
 import io.jenkins.plugins.preemptible.engine.host.HostMemory;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
-import io.jenkins.plugins.preemptible.engine.preflight.Leak;
+import io.jenkins.plugins.preemptible.engine.preflight.Obstacle;
 import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
-import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
 import java.io.IOException;
 import java.util.List;
 import java.util.Optional;
@@ -74,7 +77,7 @@ final class Freezing {
         long begun = System.nanoTime();
         PreflightReport seen = preflight.apply(record);
         // Whoever is just entering is waited for while the tree is being frozen.
-        Optional<Leak> leak = seen.leaks().stream()
+        Optional<Obstacle> leak = seen.leaks().stream()
                 .filter(l -> l.reason() != FailureReason.ENTERING)
                 .findFirst();
         // The dump of a stage that must not run finds it as well, and leaves the stage frozen.

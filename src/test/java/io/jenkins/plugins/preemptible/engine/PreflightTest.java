@@ -8,19 +8,20 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import io.jenkins.plugins.preemptible.engine.criu.Connections;
-import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.Connections;
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
+import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
 import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
-import io.jenkins.plugins.preemptible.engine.preflight.Leak;
+import io.jenkins.plugins.preemptible.engine.preflight.Obstacle;
 import io.jenkins.plugins.preemptible.engine.preflight.Preflight;
 import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
-import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
 import java.io.File;
 import java.io.IOException;
 import java.io.InputStream;
@@ -135,11 +136,11 @@ class PreflightTest {
     }
 
     private static List<FailureReason> reasons(PreflightReport report) {
-        return report.leaks().stream().map(Leak::reason).distinct().toList();
+        return report.leaks().stream().map(Obstacle::reason).distinct().toList();
     }
 
     /** Looks, and sees that nothing was frozen or stopped for it and that the stage's work goes on. */
-    private Leak found(StageId id, FailureReason reason) throws Exception {
+    private Obstacle found(StageId id, FailureReason reason) throws Exception {
         Path group = FreezerKind.at(record(id).freezer()).cgroup().orElse(null);
         try (WatchService watch = FileSystems.getDefault().newWatchService()) {
             if (group != null) {
@@ -155,7 +156,7 @@ class PreflightTest {
                 assertFalse(Files.exists(bench.archive(id)));
             }
             assertNull(watch.poll(), "the kernel told of no change of the control group: never frozen");
-            Leak leak = report.leaks().get(0);
+            Obstacle leak = report.leaks().get(0);
             if (leak.pid() != 0) {
                 assertTrue(leak.command().contains("preemptible-tie") || leak.command().contains("nsenter")
                         || leak.command().contains("sleep"), leak::toString);
@@ -218,14 +219,14 @@ class PreflightTest {
         """)
     void ofItself(String kind, String argument, FailureReason reason, String what) throws Exception {
         assumeTrue(!argument.startsWith("/dev/") || Files.exists(Path.of(argument)), () -> "there is no " + argument);
-        Leak leak = found(tied(kind, argument), reason);
+        Obstacle leak = found(tied(kind, argument), reason);
         assertTrue(leak.what().contains(what), leak::toString);
     }
 
     @Test
     void ownMountOfTheKernelsFormats() throws Exception {
         assumeTrue(Proc.self("mountinfo").stream().noneMatch(l -> l.contains(" - binfmt_misc ")), "the host has one");
-        Leak leak = found(tied("formats", "/tmp/formats"), FailureReason.UNSUPPORTED);
+        Obstacle leak = found(tied("formats", "/tmp/formats"), FailureReason.UNSUPPORTED);
         assertTrue(leak.what().endsWith("binfmt_misc at /tmp/formats"), leak::toString);
     }
 
@@ -251,7 +252,7 @@ class PreflightTest {
     void aConnectionToTheOutside() throws Exception {
         try (ServerSocket server = new ServerSocket(0, 5, InetAddress.getLoopbackAddress())) {
             StageId id = tied("tcp", Integer.toString(server.getLocalPort()));
-            Leak leak = found(id, FailureReason.CONNECTED_TCP);
+            Obstacle leak = found(id, FailureReason.CONNECTED_TCP);
             assertTrue(leak.what().endsWith("to 127.0.0.1:" + server.getLocalPort()), leak::toString);
             PreflightReport cut = look(id, Connections.CLOSE, bench.folder);
             assertEquals(List.of(), cut.leaks());

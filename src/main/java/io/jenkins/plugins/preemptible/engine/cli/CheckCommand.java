@@ -1,10 +1,10 @@
 package io.jenkins.plugins.preemptible.engine.cli;
 
-import io.jenkins.plugins.preemptible.engine.host.HostReport;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
-import io.jenkins.plugins.preemptible.engine.preflight.Leak;
+import io.jenkins.plugins.preemptible.engine.host.check.HostReport;
+import io.jenkins.plugins.preemptible.engine.preflight.Obstacle;
 import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.text.PlainText;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -81,7 +81,7 @@ final class CheckCommand implements Callable<Integer> {
         } else if (report.ok()) {
             context.out().println("Nothing ties the stage to the outside: it can be suspended.");
         } else {
-            for (Leak leak : report.leaks()) {
+            for (Obstacle leak : report.leaks()) {
                 print(leak);
             }
             context.out()
@@ -92,7 +92,7 @@ final class CheckCommand implements Callable<Integer> {
         return report.ok() ? ExitStatus.OK : ExitStatus.TIED;
     }
 
-    private void print(Leak leak) {
+    private void print(Obstacle leak) {
         String who = leak.pid() == 0 ? "the stage" : leak.pid() + " " + commandLine(leak);
         context.out().println(printable(who));
         context.out().println("  what  " + printable(leak.what()));
@@ -100,7 +100,7 @@ final class CheckCommand implements Callable<Integer> {
         context.out().println("  help  " + leak.reason().remedy() + ".");
     }
 
-    private static Map<String, Object> json(Leak leak) {
+    private static Map<String, Object> json(Obstacle leak) {
         Map<String, Object> object = new LinkedHashMap<>();
         object.put("reason", leak.reason());
         object.put("passing", leak.reason().passing());
@@ -113,7 +113,7 @@ final class CheckCommand implements Callable<Integer> {
     }
 
     // The engine tells short names only, since its answers leave the host; this one does not.
-    private static String commandLine(Leak leak) {
+    private static String commandLine(Obstacle leak) {
         String line = leak.pid() == 0 ? "" : Proc.commandLine(leak.pid());
         return line.isBlank() ? leak.command() : PlainText.of(line, LONGEST);
     }

@@ -1,7 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.cli;
 
 import com.fasterxml.jackson.annotation.JsonInclude;
-import io.jenkins.plugins.preemptible.engine.Extent;
+import io.jenkins.plugins.preemptible.engine.api.Extent;
 import io.jenkins.plugins.preemptible.engine.image.ImageException;
 import io.jenkins.plugins.preemptible.engine.image.ImageInspection;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;

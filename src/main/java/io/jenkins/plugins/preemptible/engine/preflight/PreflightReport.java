@@ -1,7 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.preflight;
 
-import io.jenkins.plugins.preemptible.engine.criu.CriuOptions;
-import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
+import io.jenkins.plugins.preemptible.engine.stage.CriuOptions;
 import java.util.List;
 import java.util.Set;
 
@@ -11,7 +11,7 @@ import java.util.Set;
  * @param leaks what stops a dump, the worst first; empty when nothing does
  * @param options what criu has to be given for this tree
  */
-public record PreflightReport(List<Leak> leaks, CriuOptions options) {
+public record PreflightReport(List<Obstacle> leaks, CriuOptions options) {
 
     /**
      * Somebody outside would wait for the stage or give it up, it holds hardware that others may want, or it cannot be
@@ -46,7 +46,7 @@ public record PreflightReport(List<Leak> leaks, CriuOptions options) {
     }
 
     /** Those that stay as long as the process that has them: with one in its first seconds, do not count on a stage. */
-    public List<Leak> lasting() {
+    public List<Obstacle> lasting() {
         return leaks.stream().filter(l -> !l.reason().passing()).toList();
     }
 }

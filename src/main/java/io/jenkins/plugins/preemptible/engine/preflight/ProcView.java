@@ -1,7 +1,8 @@
 package io.jenkins.plugins.preemptible.engine.preflight;
 
+import io.jenkins.plugins.preemptible.engine.host.InsideReader;
+import io.jenkins.plugins.preemptible.engine.host.InsideReader.Look;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
-import io.jenkins.plugins.preemptible.engine.preflight.InsideReader.Look;
 import java.io.File;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;

@@ -1,5 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.stage;
 
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.text.Script;
 import java.io.Serializable;
 import java.util.List;
 import java.util.Optional;

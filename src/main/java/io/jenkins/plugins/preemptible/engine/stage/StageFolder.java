@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.stage;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;

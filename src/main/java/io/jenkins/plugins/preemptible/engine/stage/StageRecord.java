@@ -1,9 +1,10 @@
 package io.jenkins.plugins.preemptible.engine.stage;
 
 import com.fasterxml.jackson.annotation.JsonIgnoreProperties;
-import io.jenkins.plugins.preemptible.engine.Handover;
-import io.jenkins.plugins.preemptible.engine.criu.Connections;
-import io.jenkins.plugins.preemptible.engine.criu.CriuOptions;
+import io.jenkins.plugins.preemptible.engine.api.Connections;
+import io.jenkins.plugins.preemptible.engine.api.Handover;
+import io.jenkins.plugins.preemptible.engine.api.StageSpec;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import java.util.List;
 

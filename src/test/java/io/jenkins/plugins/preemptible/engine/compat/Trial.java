@@ -1,7 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.compat;
 
-import io.jenkins.plugins.preemptible.engine.Checkpoint;
-import io.jenkins.plugins.preemptible.engine.EngineException;
+import io.jenkins.plugins.preemptible.engine.api.Checkpoint;
+import io.jenkins.plugins.preemptible.engine.api.EngineException;
 import io.jenkins.plugins.preemptible.engine.compat.Row.Result;
 import java.io.IOException;
 import org.opentest4j.TestAbortedException;
