@@ -20,6 +20,11 @@ import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
 import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.freeze.HelperFreezer;
+import io.jenkins.plugins.preemptible.engine.home.CleanUp;
+import io.jenkins.plugins.preemptible.engine.home.KillAndForget;
+import io.jenkins.plugins.preemptible.engine.home.LocalImages;
+import io.jenkins.plugins.preemptible.engine.home.StageLaunch;
+import io.jenkins.plugins.preemptible.engine.home.Stages;
 import io.jenkins.plugins.preemptible.engine.host.HostMemory;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.InsideReader;
@@ -29,14 +34,19 @@ import io.jenkins.plugins.preemptible.engine.host.check.HostReport;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.preflight.Preflight;
 import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
-import io.jenkins.plugins.preemptible.engine.privileged.InstalledLevel;
 import io.jenkins.plugins.preemptible.engine.privileged.PrivilegedPart;
-import io.jenkins.plugins.preemptible.engine.privileged.SudoEngine;
+import io.jenkins.plugins.preemptible.engine.privileged.install.InstalledLevel;
+import io.jenkins.plugins.preemptible.engine.resume.ArchiveResume;
+import io.jenkins.plugins.preemptible.engine.resume.LocalResume;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import io.jenkins.plugins.preemptible.engine.stage.Mounts;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
-import io.jenkins.plugins.preemptible.engine.stage.StageLaunch;
 import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
+import io.jenkins.plugins.preemptible.engine.suspend.CommitOrThaw;
+import io.jenkins.plugins.preemptible.engine.suspend.Dumping;
+import io.jenkins.plugins.preemptible.engine.suspend.Freezing;
+import io.jenkins.plugins.preemptible.engine.suspend.MemoryGuard;
+import io.jenkins.plugins.preemptible.engine.suspend.SuspendAttempt;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -298,7 +308,7 @@ public class Engine {
      */
     public PreflightReport preflight(StageId id) {
         StageRecord record = stages.settle(id);
-        FailureReason refusal = Suspension.refusal(record.state());
+        FailureReason refusal = SuspendAttempt.refusal(record.state());
         if (refusal != null || record.init() == null) {
             throw new EngineException(refusal == null ? FailureReason.STAGE_BUSY : refusal, id.value());
         }
@@ -341,7 +351,7 @@ public class Engine {
      * @throws EngineException {@link FailureReason#UNKNOWN_STAGE}
      */
     public Frozen freeze(StageId id, FreezeRequest request) {
-        return new Freezing(new Suspension(stages, id), this::look).freeze(request);
+        return new Freezing(new SuspendAttempt(stages, id), this::look).freeze(request);
     }
 
     /**
@@ -368,7 +378,7 @@ public class Engine {
         if (!checkpoints()) {
             throw refusedDump(id, ifFails);
         }
-        return new Dumping(new Suspension(stages, id)).dump(archive, key, ifFails, extent);
+        return new Dumping(new SuspendAttempt(stages, id)).dump(archive, key, ifFails, extent);
     }
 
     /**
@@ -381,7 +391,7 @@ public class Engine {
      *     the archive is removed)
      */
     public void commit(StageId id) {
-        new Conclusion(new Suspension(stages, id)).commit();
+        new CommitOrThaw(new SuspendAttempt(stages, id)).commit();
     }
 
     /**
@@ -391,7 +401,7 @@ public class Engine {
      * @throws SuspendFailedException {@link FailureReason#NO_CHECKPOINT}
      */
     public void thaw(StageId id) {
-        new Conclusion(new Suspension(stages, id)).thaw();
+        new CommitOrThaw(new SuspendAttempt(stages, id)).thaw();
     }
 
     /** {@link #freeze} without a guard, {@link #dump}, then {@link #commit}; a failure leaves the stage running. */
@@ -440,7 +450,7 @@ public class Engine {
      * @throws ResumeFailedException with the reason; nothing of the stage runs, and it can be tried again
      */
     public ResumeReport resume(Path archive, ImageKey key) {
-        return new Resumption(stages, archive, key).resume();
+        return new ArchiveResume(stages, archive, key).resume();
     }
 
     /**
@@ -451,7 +461,7 @@ public class Engine {
      * @throws EngineException {@link FailureReason#UNKNOWN_STAGE}
      */
     public Optional<ResumeReport> resumeHere(StageId id) {
-        return new NearResumption(stages, id).resume();
+        return new LocalResume(stages, id).resume();
     }
 
     /**
@@ -507,7 +517,7 @@ public class Engine {
      * @throws UncheckedIOException when processes are left; or none is, and only that cannot be written down
      */
     public void kill(StageId id) {
-        new Ending(stages, id).kill();
+        new KillAndForget(stages, id).kill();
     }
 
     /**
@@ -517,7 +527,7 @@ public class Engine {
      * @throws EngineException {@link FailureReason#STAGE_RUNS} or {@link FailureReason#UNKNOWN_STAGE}
      */
     public void forget(StageId id) {
-        new Ending(stages, id).forget();
+        new KillAndForget(stages, id).forget();
     }
 
     /**

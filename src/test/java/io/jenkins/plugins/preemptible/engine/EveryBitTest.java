@@ -13,6 +13,7 @@ import io.jenkins.plugins.preemptible.engine.api.StageStatus;
 import io.jenkins.plugins.preemptible.engine.api.Tier;
 import io.jenkins.plugins.preemptible.engine.criu.Criu;
 import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
+import io.jenkins.plugins.preemptible.engine.home.LocalImages;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import java.io.IOException;
 import java.io.InputStream;
