@@ -47,7 +47,7 @@ final class SuspendVerbs {
         AgentStage.Seen act(Engine engine, StageId stage, Path exchange) {
             long free = HostMemory.now().availableBytes();
             try {
-                String leak = engine.preflight(stage).leaks().stream()
+                String leak = engine.preflight(stage).obstacles().stream()
                         .filter(found -> !found.reason().passing())
                         .findFirst()
                         .map(Look::sentence)

@@ -312,10 +312,10 @@ public class Engine {
         if (refusal != null || record.init() == null) {
             throw new EngineException(refusal == null ? FailureReason.STAGE_BUSY : refusal, id.value());
         }
-        return look(record);
+        return inspect(record);
     }
 
-    PreflightReport look(StageRecord record) {
+    PreflightReport inspect(StageRecord record) {
         Freezer freezer = Stages.freezer(record).orElseThrow();
         StageFolder folder = stages.folder(StageId.parse(record.id()));
         try (InsideReader inside = inside(freezer, record)) {
@@ -343,15 +343,15 @@ public class Engine {
      * Stops a stage where it is. It counts as suspended from here on, its state is {@link State#SUSPENDING}, and
      * {@link #dump} or {@link #thaw} must follow. Takes the same time at any size of its memory.
      *
-     * <p>The preflight comes first: a leak refuses before anything is stopped. One that is frozen already, since
+     * <p>The preflight comes first: an obstacle refuses before anything is stopped. One that is frozen already, since
      * whoever suspended it died, is taken over.
      *
-     * @throws SuspendFailedException with the reason, of the worst leak for instance; the stage runs on;
+     * @throws SuspendFailedException with the reason, of the worst obstacle for instance; the stage runs on;
      *     {@link FailureReason#MEMORY_SHORT} only where no images are made
      * @throws EngineException {@link FailureReason#UNKNOWN_STAGE}
      */
     public Frozen freeze(StageId id, FreezeRequest request) {
-        return new Freezing(new SuspendAttempt(stages, id), this::look).freeze(request);
+        return new Freezing(new SuspendAttempt(stages, id), this::inspect).freeze(request);
     }
 
     /**

@@ -308,7 +308,7 @@ public final class SudoEngine extends Engine {
         long begun = System.nanoTime();
         long looked = begun;
         if (!request.mustNotRun()) {
-            preflight(id).leaks().stream()
+            preflight(id).obstacles().stream()
                     .filter(l -> l.reason() != FailureReason.ENTERING)
                     .findFirst()
                     .ifPresent(l -> {

@@ -192,7 +192,7 @@ class KernelResourceTest {
                 () -> bench.engine.suspend(id, bench.archive(id), bench.key));
         assertTrue(List.of(resource.refused().split("\\|")).contains(refused.reason().name()),
                 () -> refused + " " + refused.criuLines());
-        assertTrue(bench.engine.preflight(id).leaks().stream().anyMatch(l -> l.reason() == refused.reason()),
+        assertTrue(bench.engine.preflight(id).obstacles().stream().anyMatch(l -> l.reason() == refused.reason()),
                 () -> refused.reason() + " is found before anything is stopped");
         trial.refused(refused.reason().sentence());
     }

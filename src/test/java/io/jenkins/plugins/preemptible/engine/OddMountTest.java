@@ -56,7 +56,7 @@ class OddMountTest {
     private static void cycle(StageBench bench, StageId id) {
         long lines = StageBench.lines(bench.engine.status(id).output());
         StageBench.until("more output", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > lines + 3);
-        assertEquals(List.of(), bench.engine.preflight(id).leaks());
+        assertEquals(List.of(), bench.engine.preflight(id).obstacles());
         bench.engine.suspend(id, bench.archive(id), bench.key);
         bench.engine.resume(bench.archive(id), bench.key);
     }

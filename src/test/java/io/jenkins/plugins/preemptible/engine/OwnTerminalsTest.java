@@ -101,7 +101,7 @@ class OwnTerminalsTest {
     }
 
     private void cycle(StageId id, Path taken) throws IOException {
-        assertEquals(List.of(), bench.engine.preflight(id).leaks());
+        assertEquals(List.of(), bench.engine.preflight(id).obstacles());
         bench.engine.suspend(id, bench.archive(id), bench.key);
         take(taken);
         bench.engine.resume(bench.archive(id), bench.key);
@@ -123,6 +123,6 @@ class OwnTerminalsTest {
     void aClosedOneIsNotThatOfSomebodyWithTheSameNumber() throws Exception {
         StageId id = tied("half-pty");
         take(terminal(id));
-        assertEquals(List.of(), bench.engine.preflight(id).leaks());
+        assertEquals(List.of(), bench.engine.preflight(id).obstacles());
     }
 }

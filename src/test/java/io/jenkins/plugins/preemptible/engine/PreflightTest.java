@@ -136,7 +136,7 @@ class PreflightTest {
     }
 
     private static List<FailureReason> reasons(PreflightReport report) {
-        return report.leaks().stream().map(Obstacle::reason).distinct().toList();
+        return report.obstacles().stream().map(Obstacle::reason).distinct().toList();
     }
 
     /** Looks, and sees that nothing was frozen or stopped for it and that the stage's work goes on. */
@@ -147,7 +147,7 @@ class PreflightTest {
                 group.register(watch, StandardWatchEventKinds.ENTRY_MODIFY);
             }
             PreflightReport report = look(id);
-            assertEquals(List.of(reason), reasons(report), () -> report.leaks().toString());
+            assertEquals(List.of(reason), reasons(report), () -> report.obstacles().toString());
             if (reason != FailureReason.ENTERING) {
                 SuspendFailedException refusal = assertThrows(SuspendFailedException.class,
                         () -> bench.engine.suspend(id, bench.archive(id), bench.key));
@@ -156,21 +156,21 @@ class PreflightTest {
                 assertFalse(Files.exists(bench.archive(id)));
             }
             assertNull(watch.poll(), "the kernel told of no change of the control group: never frozen");
-            Obstacle leak = report.leaks().get(0);
-            if (leak.pid() != 0) {
-                assertTrue(leak.command().contains("preemptible-tie") || leak.command().contains("nsenter")
-                        || leak.command().contains("sleep"), leak::toString);
-                assertNotNull(ProcessHandle.of(leak.pid()).orElse(null), leak::toString);
-                assertEquals(Proc.stat(leak.pid()).orElseThrow().comm(), leak.command(), "no arguments");
+            Obstacle obstacle = report.obstacles().get(0);
+            if (obstacle.pid() != 0) {
+                assertTrue(obstacle.command().contains("preemptible-tie") || obstacle.command().contains("nsenter")
+                        || obstacle.command().contains("sleep"), obstacle::toString);
+                assertNotNull(ProcessHandle.of(obstacle.pid()).orElse(null), obstacle::toString);
+                assertEquals(Proc.stat(obstacle.pid()).orElseThrow().comm(), obstacle.command(), "no arguments");
             }
-            assertFalse(leak.what().isBlank());
+            assertFalse(obstacle.what().isBlank());
             assertFalse(Proc.tree(record(id).init().pid()).stream().anyMatch(s -> s.state() == 'T'), "none is stopped");
             assertEquals(State.RUNNING, bench.engine.status(id).state());
             Path output = bench.engine.status(id).output();
             long lines = StageBench.lines(output);
             StageBench.until("it goes on", SOON, () -> StageBench.lines(output) > lines);
             assertNull(watch.poll(), "never frozen");
-            return leak;
+            return obstacle;
         }
     }
 
@@ -219,15 +219,15 @@ class PreflightTest {
         """)
     void ofItself(String kind, String argument, FailureReason reason, String what) throws Exception {
         assumeTrue(!argument.startsWith("/dev/") || Files.exists(Path.of(argument)), () -> "there is no " + argument);
-        Obstacle leak = found(tied(kind, argument), reason);
-        assertTrue(leak.what().contains(what), leak::toString);
+        Obstacle obstacle = found(tied(kind, argument), reason);
+        assertTrue(obstacle.what().contains(what), obstacle::toString);
     }
 
     @Test
     void ownMountOfTheKernelsFormats() throws Exception {
         assumeTrue(Proc.self("mountinfo").stream().noneMatch(l -> l.contains(" - binfmt_misc ")), "the host has one");
-        Obstacle leak = found(tied("formats", "/tmp/formats"), FailureReason.UNSUPPORTED);
-        assertTrue(leak.what().endsWith("binfmt_misc at /tmp/formats"), leak::toString);
+        Obstacle obstacle = found(tied("formats", "/tmp/formats"), FailureReason.UNSUPPORTED);
+        assertTrue(obstacle.what().endsWith("binfmt_misc at /tmp/formats"), obstacle::toString);
     }
 
     @ParameterizedTest(name = "{0} {1}: {2}")
@@ -252,10 +252,10 @@ class PreflightTest {
     void aConnectionToTheOutside() throws Exception {
         try (ServerSocket server = new ServerSocket(0, 5, InetAddress.getLoopbackAddress())) {
             StageId id = tied("tcp", Integer.toString(server.getLocalPort()));
-            Obstacle leak = found(id, FailureReason.CONNECTED_TCP);
-            assertTrue(leak.what().endsWith("to 127.0.0.1:" + server.getLocalPort()), leak::toString);
+            Obstacle obstacle = found(id, FailureReason.CONNECTED_TCP);
+            assertTrue(obstacle.what().endsWith("to 127.0.0.1:" + server.getLocalPort()), obstacle::toString);
             PreflightReport cut = look(id, Connections.CLOSE, bench.folder);
-            assertEquals(List.of(), cut.leaks());
+            assertEquals(List.of(), cut.obstacles());
             assertTrue(cut.options().tcpClose());
             assertFalse(cut.options().tcpEstablished());
         }
@@ -296,8 +296,8 @@ class PreflightTest {
             assumeTrue(mounted.ok(), () -> "no tmpfs can be mounted: " + mounted.text());
             StageId id = tied("memory", "32");
             PreflightReport report = look(id, Connections.REFUSE, disk.resolve("images"));
-            assertEquals(List.of(FailureReason.NO_SPACE), reasons(report), () -> report.leaks().toString());
-            assertTrue(report.leaks().get(0).what().contains("free are "), () -> report.leaks().toString());
+            assertEquals(List.of(FailureReason.NO_SPACE), reasons(report), () -> report.obstacles().toString());
+            assertTrue(report.obstacles().get(0).what().contains("free are "), () -> report.obstacles().toString());
             assertTrue(look(id).ok(), "on the other disk there is room");
         } finally {
             if (mounted.ok()) {
@@ -326,7 +326,7 @@ class PreflightTest {
         StageBench.until("all are ready", SOON, () -> outputs().size() == kinds.size()
                 && outputs().stream().allMatch(f -> said(f, "ready") || said(f, "cannot")));
         PreflightReport report = look(id);
-        assertEquals(List.of(), report.leaks());
+        assertEquals(List.of(), report.obstacles());
         assertFalse(report.options().tcpClose() || report.options().tcpEstablished() || report.options().linkRemap());
         bench.engine.suspend(id, bench.archive(id), bench.key);
         bench.engine.resume(bench.archive(id), bench.key);
@@ -354,10 +354,10 @@ class PreflightTest {
     @Test
     void connectionsInsideAndDeletedFilesChooseOptions() throws Exception {
         PreflightReport inside = look(tied("tcp-inside"));
-        assertEquals(List.of(), inside.leaks());
+        assertEquals(List.of(), inside.obstacles());
         assertTrue(inside.options().tcpEstablished());
         StageId sparse = tied("deleted", bench.folder.resolve("large").toString(), "3000000000");
-        assertEquals(List.of(), look(sparse).leaks(), "a file of holes needs no room");
+        assertEquals(List.of(), look(sparse).obstacles(), "a file of holes needs no room");
         PreflightReport linked = look(tied("deleted-linked", bench.folder.resolve("linked").toString()));
         assertEquals(List.of(FailureReason.LINKED_ELSEWHERE), reasons(linked));
         assertTrue(linked.options().linkRemap());
@@ -370,11 +370,11 @@ class PreflightTest {
         StageBench.until("all are there", SOON, () -> said(bench.engine.status(id).output(), "ready"));
         for (int i = 0; i < 20; i++) {
             PreflightReport report = look(id);
-            assertEquals(List.of(), report.leaks());
+            assertEquals(List.of(), report.obstacles());
         }
         bench.engine.kill(id);
         assertEquals(List.of(), Preflight.of(new Preflight.Subject(
                 new io.jenkins.plugins.preemptible.engine.host.HostProcess(4194303, 1, Proc.bootId()),
-                List.of(4194303L), List.of(), null, bench.folder)).leaks());
+                List.of(4194303L), List.of(), null, bench.folder)).obstacles());
     }
 }

@@ -103,18 +103,18 @@ public record Stages(
     }
 
     /** What is found and done once nobody else changes the stage. */
-    private interface Look {
+    private interface Finding {
         StageRecord at(StageRecord now) throws IOException;
     }
 
     // Whoever holds the lock does his own part: then what was seen stands for now.
-    private static StageRecord underLock(StageFolder folder, StageRecord seen, Look look) throws IOException {
+    private static StageRecord underLock(StageFolder folder, StageRecord seen, Finding finding) throws IOException {
         Optional<StageFolder.Held> held = folder.lock();
         if (held.isEmpty()) {
             return seen;
         }
         try (StageFolder.Held lock = held.get()) {
-            return look.at(folder.read().orElse(seen));
+            return finding.at(folder.read().orElse(seen));
         }
     }
 

@@ -11,10 +11,10 @@ import java.util.Optional;
 public interface InsideReader extends AutoCloseable {
 
     /** For a stage whose processes are this user's to look at. */
-    InsideReader NONE = (look, path) -> Optional.empty();
+    InsideReader NONE = (question, path) -> Optional.empty();
 
     /** What can be asked for; the letter is the one that {@code helper/reader.c} knows it by. */
-    enum Look {
+    enum Question {
         /** A file's bytes. */
         TEXT('t'),
         LINK('l'),
@@ -31,7 +31,7 @@ public interface InsideReader extends AutoCloseable {
 
         private final char letter;
 
-        Look(char letter) {
+        Question(char letter) {
             this.letter = letter;
         }
 
@@ -44,7 +44,7 @@ public interface InsideReader extends AutoCloseable {
      * @param path below {@code /proc}, beginning with a process id
      * @return empty where the kernel tells nothing, or nobody is there to ask
      */
-    Optional<byte[]> ask(Look look, String path);
+    Optional<byte[]> ask(Question question, String path);
 
     @Override
     default void close() {}

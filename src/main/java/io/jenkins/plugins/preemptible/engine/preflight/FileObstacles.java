@@ -1,6 +1,6 @@
 package io.jenkins.plugins.preemptible.engine.preflight;
 
-import static io.jenkins.plugins.preemptible.engine.preflight.Obstacles.leak;
+import static io.jenkins.plugins.preemptible.engine.preflight.Obstacles.obstacle;
 
 import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Holder;
@@ -16,7 +16,7 @@ import java.util.Set;
 import java.util.stream.Collectors;
 
 /**
- * Finds leaks among descriptors and mappings, sockets left out.
+ * Finds obstacles among descriptors and mappings, sockets left out.
  *
  * <ol>
  *   <li>Handles of the kernel's subsystems go by their names in {@code /proc/PID/fd}; devices by their numbers.
@@ -51,7 +51,7 @@ final class FileObstacles {
 
     private FileObstacles() {}
 
-    static void find(TreeSnapshot tree, List<Obstacle> leaks) {
+    static void find(TreeSnapshot tree, List<Obstacle> obstacles) {
         // Of a descendant that nobody else sees a pidfd is carried over, as is that of one which has ended.
         Set<Long> inside = tree.processes().stream().map(Member::pid).collect(Collectors.toSet());
         Set<String> masters = new HashSet<>();
@@ -64,14 +64,14 @@ final class FileObstacles {
         for (Member member : tree.processes()) {
             for (OpenFile file : member.files()) {
                 reason(file, tree, inside, masters)
-                        .ifPresent(r -> leaks.add(leak(r, member, what(file, tree.holders()))));
+                        .ifPresent(r -> obstacles.add(obstacle(r, member, what(file, tree.holders()))));
             }
             member.files().stream()
                     .filter(f -> watches(f, nameless))
-                    .forEach(f -> leaks.add(leak(FailureReason.DELETED_WATCH, member, what(f, Map.of()))));
+                    .forEach(f -> obstacles.add(obstacle(FailureReason.DELETED_WATCH, member, what(f, Map.of()))));
             for (Mapping mapping : member.mappings()) {
                 reason(mapping, tree.holders())
-                        .ifPresent(r -> leaks.add(leak(r, member, "mapped " + mapping.path()
+                        .ifPresent(r -> obstacles.add(obstacle(r, member, "mapped " + mapping.path()
                                 + by(tree.holders().get(mapping.identity())))));
             }
         }

@@ -21,7 +21,7 @@ import java.util.Set;
  *   <li>Each thing of each process is told once; the lasting ones come first, then in the order of the tree.
  * </ol>
  *
- * Pure. What CRIU 4.2.1 can dump and restore is no leak: docs/preflight.md tells what was tried.
+ * Pure. What CRIU 4.2.1 can dump and restore is no obstacle: docs/preflight.md tells what was tried.
  */
 final class Obstacles {
 
@@ -32,29 +32,29 @@ final class Obstacles {
     private Obstacles() {}
 
     static List<Obstacle> of(TreeSnapshot tree, Connections connections) {
-        List<Obstacle> leaks = new ArrayList<>();
+        List<Obstacle> obstacles = new ArrayList<>();
         if (tree.processes().isEmpty()) {
-            return leaks;
+            return obstacles;
         }
-        strangers(tree, leaks);
+        strangers(tree, obstacles);
         Map<String, String> own = tree.processes().get(0).namespaces();
         for (Member member : tree.processes()) {
-            process(member, own, leaks);
+            process(member, own, obstacles);
         }
-        FileObstacles.find(tree, leaks);
-        SocketObstacles.find(tree, connections, leaks);
-        room(tree.room(), leaks);
+        FileObstacles.find(tree, obstacles);
+        SocketObstacles.find(tree, connections, obstacles);
+        room(tree.room(), obstacles);
         Set<Obstacle> once = new HashSet<>();
-        return leaks.stream()
+        return obstacles.stream()
                 .filter(once::add)
                 .sorted(Comparator.comparing(l -> l.reason().passing()))
                 .toList();
     }
 
-    private static void strangers(TreeSnapshot tree, List<Obstacle> leaks) {
+    private static void strangers(TreeSnapshot tree, List<Obstacle> obstacles) {
         for (TreeSnapshot.Stranger stranger : tree.strangers()) {
             boolean entering = stranger.tie() == Tie.IN_GROUP;
-            leaks.add(new Obstacle(
+            obstacles.add(new Obstacle(
                     entering ? FailureReason.ENTERING : FailureReason.ESCAPED,
                     stranger.pid(),
                     stranger.command(),
@@ -62,23 +62,23 @@ final class Obstacles {
         }
     }
 
-    private static void process(Member member, Map<String, String> own, List<Obstacle> leaks) {
+    private static void process(Member member, Map<String, String> own, List<Obstacle> obstacles) {
         if (member.tracer() != 0) {
-            leaks.add(leak(FailureReason.TRACED, member, "traced by process " + member.tracer()));
+            obstacles.add(obstacle(FailureReason.TRACED, member, "traced by process " + member.tracer()));
         }
         if (member.deadLeader()) {
-            leaks.add(leak(FailureReason.DEAD_LEADER, member, "its main thread has ended"));
+            obstacles.add(obstacle(FailureReason.DEAD_LEADER, member, "its main thread has ended"));
         }
-        traits(member, leaks);
+        traits(member, obstacles);
         if (!member.inGroup()) {
-            leaks.add(leak(FailureReason.ESCAPED, member, "it is not in the stage's control group"));
+            obstacles.add(obstacle(FailureReason.ESCAPED, member, "it is not in the stage's control group"));
         }
         for (String name : TreeSnapshot.NAMESPACES) {
             String ours = own.getOrDefault(name, "");
             String its = member.namespaces().getOrDefault(name, ours);
             // A mount namespace of its own is dumped and restored with the rest.
             if (!its.equals(ours) && !name.equals("mnt")) {
-                leaks.add(leak(
+                obstacles.add(obstacle(
                         name.equals("net") ? FailureReason.NETWORK_NAMESPACE : FailureReason.NESTED_CONTAINER,
                         member,
                         (name.equals("time_for_children") ? "time" : name) + " namespace " + its));
@@ -86,30 +86,30 @@ final class Obstacles {
         }
     }
 
-    private static void traits(Member member, List<Obstacle> leaks) {
+    private static void traits(Member member, List<Obstacle> obstacles) {
         TreeSnapshot.Traits traits = member.traits();
         if (!traits.foreignIds().isEmpty()) {
-            leaks.add(leak(FailureReason.OTHER_USER, member, traits.foreignIds()));
+            obstacles.add(obstacle(FailureReason.OTHER_USER, member, traits.foreignIds()));
         }
         // It counts at exec only, and debuggers and sanitizers set it often.
         if ((traits.personality() & ~ADDR_NO_RANDOMIZE) != 0) {
-            leaks.add(leak(
+            obstacles.add(obstacle(
                     FailureReason.PERSONALITY, member, "personality 0x" + Long.toHexString(traits.personality())));
         }
         if (traits.pendingTrap()) {
-            leaks.add(leak(FailureReason.PENDING_TRAP, member, "SIGTRAP pending"));
+            obstacles.add(obstacle(FailureReason.PENDING_TRAP, member, "SIGTRAP pending"));
         }
         if (traits.folderWith() != 0) {
-            leaks.add(leak(
+            obstacles.add(obstacle(
                     FailureReason.SHARED_FOLDER, member, "shared with process " + traits.folderWith()));
         }
     }
 
-    private static void room(Room room, List<Obstacle> leaks) {
+    private static void room(Room room, List<Obstacle> obstacles) {
         if (room.free() < room.needed()) {
-            leaks.add(new Obstacle(FailureReason.NO_SPACE, 0, "", megabytes(room.needed(), room.free())));
+            obstacles.add(new Obstacle(FailureReason.NO_SPACE, 0, "", megabytes(room.needed(), room.free())));
         } else if (room.freeMemory() < room.needed()) {
-            leaks.add(new Obstacle(FailureReason.NO_MEMORY, 0, "", megabytes(room.needed(), room.freeMemory())));
+            obstacles.add(new Obstacle(FailureReason.NO_MEMORY, 0, "", megabytes(room.needed(), room.freeMemory())));
         }
     }
 
@@ -117,7 +117,7 @@ final class Obstacles {
         return "the image may take " + (needed + MEGABYTE - 1) / MEGABYTE + " MB, free are " + free / MEGABYTE + " MB";
     }
 
-    static Obstacle leak(FailureReason reason, Member member, String what) {
+    static Obstacle obstacle(FailureReason reason, Member member, String what) {
         return new Obstacle(reason, member.pid(), member.command(), what);
     }
 }

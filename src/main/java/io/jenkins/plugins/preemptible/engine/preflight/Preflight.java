@@ -61,21 +61,21 @@ public final class Preflight {
     private Preflight() {}
 
     /**
-     * Looks once. A process that ends meanwhile is left out; a stage that has ended has no leaks.
+     * Looks once. A process that ends meanwhile is left out; a stage that has ended has no obstacles.
      *
-     * @return the leaks, the lasting ones first, and the options for the dump
+     * @return the obstacles, the lasting ones first, and the options for the dump
      */
     public static PreflightReport of(Subject subject) {
         TreeSnapshot tree = TreeReader.read(subject);
         CriuOptions options = OptionsChoice.of(tree, subject.connections());
-        List<Obstacle> leaks = new ArrayList<>(Obstacles.of(tree, subject.connections()));
-        leaks.addAll(MountObstacles.ofFormats(Proc.mountInfo(subject.init().pid()), Proc.self("mountinfo")));
+        List<Obstacle> obstacles = new ArrayList<>(Obstacles.of(tree, subject.connections()));
+        obstacles.addAll(MountObstacles.ofFormats(Proc.mountInfo(subject.init().pid()), Proc.self("mountinfo")));
         if (subject.inside() != InsideReader.NONE) {
-            leaks.addAll(MountObstacles.of(subject.hostMounts()));
+            obstacles.addAll(MountObstacles.of(subject.hostMounts()));
             if (options.tcpEstablished()) {
-                leaks.addAll(SocketObstacles.inside(tree));
+                obstacles.addAll(SocketObstacles.inside(tree));
             }
         }
-        return new PreflightReport(leaks, options);
+        return new PreflightReport(obstacles, options);
     }
 }

@@ -1,6 +1,6 @@
 package io.jenkins.plugins.preemptible.engine.preflight;
 
-import static io.jenkins.plugins.preemptible.engine.preflight.Obstacles.leak;
+import static io.jenkins.plugins.preemptible.engine.preflight.Obstacles.obstacle;
 
 import io.jenkins.plugins.preemptible.engine.api.Connections;
 import io.jenkins.plugins.preemptible.engine.api.FailureReason;
@@ -20,7 +20,7 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * Finds leaks among sockets.
+ * Finds obstacles among sockets.
  *
  * <ol>
  *   <li>A protocol that CRIU does not know is one in every case.
@@ -38,12 +38,12 @@ final class SocketObstacles {
 
     private SocketObstacles() {}
 
-    static void find(TreeSnapshot tree, Connections connections, List<Obstacle> leaks) {
+    static void find(TreeSnapshot tree, Connections connections, List<Obstacle> obstacles) {
         Ends ends = Ends.of(tree);
         for (Member member : tree.processes()) {
             for (OpenFile file : member.files()) {
                 if (file.kind() == Kind.SOCKET) {
-                    find(tree, member, file, ends, connections, leaks);
+                    find(tree, member, file, ends, connections, obstacles);
                 }
             }
         }
@@ -55,17 +55,17 @@ final class SocketObstacles {
      */
     static List<Obstacle> inside(TreeSnapshot tree) {
         Ends ends = Ends.of(tree);
-        List<Obstacle> leaks = new ArrayList<>();
+        List<Obstacle> obstacles = new ArrayList<>();
         for (Member member : tree.processes()) {
             for (OpenFile file : member.files()) {
                 Inet tcp = file.kind() == Kind.SOCKET ? tree.sockets().inet().get(inode(file)) : null;
                 if (tcp != null && tcp.connected() && ends.inside(tcp)) {
-                    leaks.add(leak(
+                    obstacles.add(obstacle(
                             FailureReason.TCP_INSIDE, member, "descriptor " + file.number() + ": TCP " + words(tcp)));
                 }
             }
         }
-        return leaks;
+        return obstacles;
     }
 
     /**
@@ -124,7 +124,7 @@ final class SocketObstacles {
                     && listening.contains(TcpTable.port(socket.remote()));
         }
 
-        // The other end of a connection that was not accepted yet is nobody's: its leak is the listening socket's.
+        // The other end of a connection that was not accepted yet is nobody's: its obstacle is the listening socket's.
         boolean inside(Inet socket) {
             return tcp.contains(socket.remote() + " " + socket.local()) || waiting.contains(TcpTable.port(socket.remote()));
         }
@@ -135,33 +135,33 @@ final class SocketObstacles {
     }
 
     private static void find(
-            TreeSnapshot tree, Member member, OpenFile file, Ends ends, Connections connections, List<Obstacle> leaks) {
+            TreeSnapshot tree, Member member, OpenFile file, Ends ends, Connections connections, List<Obstacle> obstacles) {
         String name = "descriptor " + file.number() + ": ";
         String protocol = file.detail();
         if (protocol.equals(TreeSnapshot.CORKED)) {
-            leaks.add(leak(FailureReason.CORKED_SOCKET, member, name + "UDP socket"));
+            obstacles.add(obstacle(FailureReason.CORKED_SOCKET, member, name + "UDP socket"));
             return;
         }
         if (!protocol.isEmpty() && !KNOWN.matcher(protocol).matches()) {
             boolean multipath = protocol.startsWith("MPTCP");
-            leaks.add(leak(
+            obstacles.add(obstacle(
                     multipath ? FailureReason.MPTCP : FailureReason.SOCKET_KIND, member, name + protocol + " socket"));
             return;
         }
         long inode = inode(file);
         if (tree.sockets().netlinkUnread().getOrDefault(inode, 0L) > 0) {
-            leaks.add(leak(FailureReason.UNREAD_NETLINK, member, name + "netlink socket"));
+            obstacles.add(obstacle(FailureReason.UNREAD_NETLINK, member, name + "netlink socket"));
         }
         Inet tcp = tree.sockets().inet().get(inode);
         if (tcp != null) {
-            tcp(tcp, ends, connections).ifPresent(r -> leaks.add(leak(r, member, name + "TCP " + words(tcp))));
+            tcp(tcp, ends, connections).ifPresent(r -> obstacles.add(obstacle(r, member, name + "TCP " + words(tcp))));
         }
         Unix unix = tree.sockets().unix().get(inode);
         if (unix != null && unix.stuck()) {
-            leaks.add(leak(FailureReason.PENDING_CONNECTION, member, name + "unix socket with data sent already"));
+            obstacles.add(obstacle(FailureReason.PENDING_CONNECTION, member, name + "unix socket with data sent already"));
         }
         if (unix != null && unix.givenUp()) {
-            leaks.add(leak(
+            obstacles.add(obstacle(
                     FailureReason.PENDING_CONNECTION,
                     member,
                     name + "unix socket with a connection that was closed before it was accepted"));
@@ -171,7 +171,7 @@ final class SocketObstacles {
             boolean named = peer != null && !peer.name().isEmpty();
             // A datagram socket with a name is only connected to again, as after a restart of its daemon.
             if (!named || unix.type() != Unix.DATAGRAM || !OptionsChoice.externalDatagrams()) {
-                leaks.add(leak(
+                obstacles.add(obstacle(
                         FailureReason.UNIX_SOCKET_OUTSIDE,
                         member,
                         name + "unix socket to " + (named ? peer.name() : "a socket without a name")));

@@ -148,7 +148,7 @@ public record PrivilegedPart(Path program, Path sudo) {
             reader = new StageReader(new SudoCall(program, sudo).start(Verb.INSPECT, id, errors), errors);
             StageReader begun = reader;
             FutureTask<Optional<byte[]>> first =
-                    new FutureTask<>(() -> begun.ask(InsideReader.Look.LINK, init + "/ns/user"));
+                    new FutureTask<>(() -> begun.ask(InsideReader.Question.LINK, init + "/ns/user"));
             SudoCall.onItsOwn(Verb.INSPECT, first);
             SudoCall.within(INSPECT_LIMIT, first);
             return reader;

@@ -49,12 +49,12 @@ final class StageReader implements InsideReader {
 
     /** @throws EngineException when it was refused, or ended */
     @Override
-    public synchronized Optional<byte[]> ask(Look look, String path) {
+    public synchronized Optional<byte[]> ask(Question question, String path) {
         if (path.isEmpty() || !Character.isDigit(path.charAt(0)) || path.indexOf('\0') >= 0) {
             return Optional.empty();
         }
         try {
-            to.write((look.letter() + path + '\0').getBytes(StandardCharsets.ISO_8859_1));
+            to.write((question.letter() + path + '\0').getBytes(StandardCharsets.ISO_8859_1));
             to.flush();
             int length = from.readInt();
             if (length == NOTHING) {

@@ -306,7 +306,7 @@ final class Simulation {
                 dispatch(progressById.get(action.claimant()));
             }
         }
-        lookAgain();
+        evaluateAgain();
     }
 
     /** How many claims of that priority could get an executor at best. */
@@ -360,7 +360,7 @@ final class Simulation {
                 .ifPresent(host -> start(progress, host));
     }
 
-    private void lookAgain() {
+    private void evaluateAgain() {
         if (waiting.isEmpty() && suspended.isEmpty()) {
             return;
         }

@@ -55,7 +55,7 @@ public final class Freezing {
             // Left by somebody who was killed while he asked.
             suspension.folder().askToThaw(false);
             try {
-                return look(record, request);
+                return inspect(record, request);
             } catch (SuspendFailedException e) {
                 if (record.state() == State.SUSPENDING && !request.mustNotRun()) {
                     // Taken over frozen from somebody who died, and refused: it runs on, as is promised.
@@ -68,7 +68,7 @@ public final class Freezing {
         }
     }
 
-    private Frozen look(StageRecord record, FreezeRequest request) throws IOException {
+    private Frozen inspect(StageRecord record, FreezeRequest request) throws IOException {
         if (!checkpoints()) {
             MemoryGuard.require(HostMemory.now(), request.memoryFloorBytes());
         } else if (!request.mustNotRun()) {
@@ -78,12 +78,12 @@ public final class Freezing {
         long begun = System.nanoTime();
         PreflightReport seen = preflight.apply(record);
         // Whoever is just entering is waited for while the tree is being frozen.
-        Optional<Obstacle> leak = seen.leaks().stream()
+        Optional<Obstacle> obstacle = seen.obstacles().stream()
                 .filter(l -> l.reason() != FailureReason.ENTERING)
                 .findFirst();
         // The dump of a stage that must not run finds it as well, and leaves the stage frozen.
-        if (leak.isPresent() && !request.mustNotRun()) {
-            throw new SuspendFailedException(leak.get().reason(), leak.get().words());
+        if (obstacle.isPresent() && !request.mustNotRun()) {
+            throw new SuspendFailedException(obstacle.get().reason(), obstacle.get().words());
         }
         return freeze(record.withOptions(seen.options()), request, SuspendAttempt.millis(begun, System.nanoTime()));
     }

@@ -88,8 +88,8 @@ class ObstaclesTest {
         """)
     void whatThisMachineMayNotHave(String link, Kind kind, String device, FailureReason reason) {
         OpenFile open = file(5, link, kind, Mode.BOTH, device == null ? "" : device);
-        List<Obstacle> leaks = Obstacles.of(tree(Sockets.NONE, member(10, List.of(open))), Connections.REFUSE);
-        assertEquals(List.of(new Obstacle(reason, 10, "p10", "descriptor 5: " + link)), leaks);
+        List<Obstacle> obstacles = Obstacles.of(tree(Sockets.NONE, member(10, List.of(open))), Connections.REFUSE);
+        assertEquals(List.of(new Obstacle(reason, 10, "p10", "descriptor 5: " + link)), obstacles);
     }
 
     @ParameterizedTest
@@ -151,10 +151,10 @@ class ObstaclesTest {
                 TreeSnapshot.TERMINAL + "0:24 4", List.of(new Holder(98, "sshd", Mode.BOTH)));
         TreeSnapshot tree = new TreeSnapshot(
                 List.of(member(1, List.of(pipe, slave))), List.of(), Set.of(MOUNT), Sockets.NONE, holders, Room.ENOUGH);
-        List<Obstacle> leaks = Obstacles.of(tree, Connections.REFUSE);
+        List<Obstacle> obstacles = Obstacles.of(tree, Connections.REFUSE);
         assertEquals(List.of(FailureReason.PIPE_OUTSIDE, FailureReason.TERMINAL_OUTSIDE),
-                leaks.stream().map(Obstacle::reason).toList());
-        assertEquals("descriptor 1: pipe:[9], also held by process 99 tee", leaks.get(0).what());
+                obstacles.stream().map(Obstacle::reason).toList());
+        assertEquals("descriptor 1: pipe:[9], also held by process 99 tee", obstacles.get(0).what());
         TreeSnapshot inside = new TreeSnapshot(
                 List.of(member(1, List.of(slave, master, sameNumber))),
                 List.of(), Set.of(MOUNT), Sockets.NONE, holders, Room.ENOUGH);
@@ -190,8 +190,8 @@ class ObstaclesTest {
         assertEquals(new CriuOptions(true, false, false, 1 << 30), OptionsChoice.of(inside, Connections.REFUSE));
 
         TreeSnapshot half = tree(inet(listening, client, server), member(1, List.of(socket(2, "TCP"))));
-        List<Obstacle> leaks = Obstacles.of(half, Connections.REFUSE);
-        assertEquals("descriptor 3: TCP from port 49152 to 127.0.0.1:8080", leaks.get(0).what());
+        List<Obstacle> obstacles = Obstacles.of(half, Connections.REFUSE);
+        assertEquals("descriptor 3: TCP from port 49152 to 127.0.0.1:8080", obstacles.get(0).what());
         assertEquals(List.of(), Obstacles.of(half, Connections.CLOSE));
         assertEquals(new CriuOptions(false, true, false, 1 << 30), OptionsChoice.of(half, Connections.CLOSE));
 
@@ -235,9 +235,9 @@ class ObstaclesTest {
                 member(1, List.of(socket(7, "UNIX-STREAM"), socket(8, "UNIX-STREAM"))))));
         Member member = member(1, List.of(
                 socket(1, "UNIX-STREAM"), socket(2, "UNIX-STREAM"), socket(3, "UNIX-STREAM"), socket(5, "UNIX")));
-        List<Obstacle> leaks = Obstacles.of(tree(sockets, member), Connections.REFUSE);
+        List<Obstacle> obstacles = Obstacles.of(tree(sockets, member), Connections.REFUSE);
         assertEquals(List.of(new Obstacle(FailureReason.UNIX_SOCKET_OUTSIDE, 1, "p1",
-                "descriptor 3: unix socket to /run/docker.sock")), leaks);
+                "descriptor 3: unix socket to /run/docker.sock")), obstacles);
     }
 
     @Test
@@ -294,12 +294,12 @@ class ObstaclesTest {
                 List.of(init, contained, zombie, odd),
                 List.of(new Stranger(5, "nsenter", Tie.IN_GROUP), new Stranger(6, "sleep", Tie.IN_NAMESPACE)),
                 Set.of(MOUNT), Sockets.NONE, Map.of(), Room.ENOUGH);
-        List<Obstacle> leaks = Obstacles.of(tree, Connections.REFUSE);
+        List<Obstacle> obstacles = Obstacles.of(tree, Connections.REFUSE);
         assertEquals(
                 List.of(FailureReason.ESCAPED, FailureReason.NESTED_CONTAINER, FailureReason.NETWORK_NAMESPACE,
                         FailureReason.TRACED, FailureReason.DEAD_LEADER, FailureReason.ESCAPED, FailureReason.ENTERING),
-                leaks.stream().map(Obstacle::reason).toList());
-        assertEquals(List.of(6L, 2L, 2L, 4L, 4L, 4L, 5L), leaks.stream().map(Obstacle::pid).toList());
+                obstacles.stream().map(Obstacle::reason).toList());
+        assertEquals(List.of(6L, 2L, 2L, 4L, 4L, 4L, 5L), obstacles.stream().map(Obstacle::pid).toList());
         assertEquals(List.of(), Obstacles.of(
                 new TreeSnapshot(List.of(), List.of(), Set.of(), Sockets.NONE, Map.of(), new Room(1, 0, 0)),
                 Connections.REFUSE));
@@ -385,8 +385,8 @@ class ObstaclesTest {
     /** A process chooses its own name, and a file's name is anybody's. */
     @Test
     void namesAreCleaned() {
-        Obstacle leak = new Obstacle(FailureReason.PERSONALITY, 7, "p\u0000\ufffe", "\u001b[2Jx");
-        assertEquals("p ?", leak.command());
-        assertEquals(" [2Jx", leak.what());
+        Obstacle obstacle = new Obstacle(FailureReason.PERSONALITY, 7, "p\u0000\ufffe", "\u001b[2Jx");
+        assertEquals("p ?", obstacle.command());
+        assertEquals(" [2Jx", obstacle.what());
     }
 }

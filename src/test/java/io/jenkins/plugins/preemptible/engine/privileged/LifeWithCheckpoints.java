@@ -48,7 +48,7 @@ public final class LifeWithCheckpoints {
         String before = rights(engine, id);
         say("rights", before);
         say("entered", enter(engine, id, home, work, "echo here > /tmp/mark; echo there > /dev/shm/mark; id -u"));
-        say("preflight", engine.preflight(id).leaks());
+        say("preflight", engine.preflight(id).obstacles());
         ImageKey key = ImageKey.generate();
         Path archive = home.resolve("image");
         for (int cycle = 1; cycle <= cycles; cycle++) {

@@ -95,7 +95,7 @@ public final class TiesOfAUser {
             PreflightReport report = engine.preflight(id);
             System.err.println("preflight of " + command.get(1) + ": " + (System.nanoTime() - begun) / 1_000_000 + " ms");
             if (!report.ok()) {
-                return report.leaks().stream().map(Obstacle::reason).distinct().toList() + " " + report.leaks().get(0).words();
+                return report.obstacles().stream().map(Obstacle::reason).distinct().toList() + " " + report.obstacles().get(0).words();
             }
             return resumed(engine, id, archive, output);
         } finally {

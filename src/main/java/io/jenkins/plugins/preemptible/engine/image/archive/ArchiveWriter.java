@@ -28,7 +28,6 @@ import java.security.DigestOutputStream;
 import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
 import java.util.HashSet;
-import java.util.List;
 import java.util.Set;
 import org.apache.commons.compress.archivers.tar.TarArchiveOutputStream;
 import org.apache.commons.io.output.CloseShieldOutputStream;

@@ -68,7 +68,7 @@ final class InstallCanary {
             start(part, id);
             List<String> words = words();
             step = "be looked at";
-            look(part, id);
+            inspect(part, id);
             step = "be dumped";
             part.freeze(id);
             int code = part.dump(id, words, () -> false);
@@ -129,10 +129,10 @@ final class InstallCanary {
         }
     }
 
-    private static void look(PrivilegedPart part, StageId id) throws IOException {
+    private static void inspect(PrivilegedPart part, StageId id) throws IOException {
         long init = part.seen(id).orElseThrow(() -> new IOException("it is gone")).init();
         try (InsideReader inside = part.inspect(id, init)) {
-            if (inside.ask(InsideReader.Look.LINK, init + "/ns/user").isEmpty()) {
+            if (inside.ask(InsideReader.Question.LINK, init + "/ns/user").isEmpty()) {
                 throw new IOException("the kernel does not show its processes");
             }
         }
