@@ -168,9 +168,9 @@ public class Criu {
                 "--restore-sibling"));
         command.addAll(options.forRestore());
         common(command, folder.logs(), "restore.log", hostMounts);
-        // The line that tells of the sockets is an informational one.
-        command.add("-v3");
         try (ConnectionLock lock = ConnectionLock.of(options.tcpClose() ? List.of() : TcpEnds.ofImage(images))) {
+            // The line that tells of the sockets is an informational one. Of a thousand processes there are 100,000 of those.
+            command.add(lock.holds() ? "-v3" : "-v2");
             return restore(command, folder, freezer, lock);
         }
     }
@@ -180,7 +180,7 @@ public class Criu {
         Path log = folder.logs().resolve("restore.log");
         Path running = folder.logs().resolve(RUNNING);
         Path words = folder.logs().resolve("restore.out");
-        Process process = CriuRun.start(command, words);
+        Process process = CriuRun.startRestore(command, words);
         boolean restored = false;
         Optional<HostProcess> root = Optional.empty();
         try {
@@ -190,8 +190,8 @@ public class Criu {
                 if (root.isEmpty() && freezer.cgroup().isEmpty()) {
                     root = namespaceInit(process);
                 }
-                restored = !Files.exists(running);
-                if (endOf(log).contains(UNLOCKED)) {
+                restored = answered(process) || !Files.exists(running);
+                if (lock.holds() && endOf(log).contains(UNLOCKED)) {
                     lock.close();
                 }
                 if (!restored && !alive && process.exitValue() == KILLED) {
@@ -213,6 +213,7 @@ public class Criu {
             Thread.currentThread().interrupt();
             throw new CriuException(FailureReason.CRIU_FAILED, List.of("interrupted"));
         } finally {
+            process.getInputStream().close();
             if (!restored) {
                 process.descendants().forEach(ProcessHandle::destroyForcibly);
                 process.destroyForcibly();
@@ -220,6 +221,11 @@ public class Criu {
                 root.filter(HostProcess::alive).ifPresent(init -> LibC.kill(init.pid(), LibC.SIGKILL));
             }
         }
+    }
+
+    // The file is removed a little later, for whoever comes after this process.
+    private static boolean answered(Process process) throws IOException {
+        return process.getInputStream().available() > 0;
     }
 
     private static Optional<HostProcess> namespaceInit(Process criu) {

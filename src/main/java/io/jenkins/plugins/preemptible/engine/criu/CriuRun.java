@@ -101,16 +101,23 @@ public final class CriuRun {
         return process.exitValue();
     }
 
-    /** Starts a dump or a restore, whose words go into a file. */
-    static Process start(List<String> command, Path words) throws IOException {
-        ProcessBuilder builder = new ProcessBuilder(command)
-                .directory(new File("/"))
-                .redirectInput(new File("/dev/null"))
-                .redirectOutput(words.toFile())
-                .redirectErrorStream(true);
+    /** Starts a dump, whose words go into a file. */
+    private static Process start(List<String> command, Path words) throws IOException {
+        return prepared(
+                        new ProcessBuilder(command).redirectOutput(words.toFile()).redirectErrorStream(true), words)
+                .start();
+    }
+
+    /** Starts a restore, whose errors go into a file; what it writes to its output is its answer to the caller. */
+    static Process startRestore(List<String> command, Path words) throws IOException {
+        return prepared(new ProcessBuilder(command).redirectError(words.toFile()), words).start();
+    }
+
+    private static ProcessBuilder prepared(ProcessBuilder builder, Path words) throws IOException {
+        builder.directory(new File("/")).redirectInput(new File("/dev/null"));
         // Not beside the words: of another user's stage that folder is given to him, and this PATH is root's.
         CopyingGzip.use(builder.environment(), words.getParent().resolveSibling("tools"));
-        return builder.start();
+        return builder;
     }
 
     private static void normalGroupPriority(long pid) {

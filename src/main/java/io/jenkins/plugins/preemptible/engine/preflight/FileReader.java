@@ -226,13 +226,14 @@ final class FileReader {
 
     // address perms offset dev inode path
     static Optional<Mapping> mapping(String line, int slash) {
+        // Nearly every line is of a library, and a tree of a thousand processes has tens of thousands.
+        boolean shared = line.startsWith("s", line.indexOf(' ') + 4);
+        if (!shared && !line.endsWith(" (deleted)") && !line.startsWith("/dev/", slash)) {
+            return Optional.empty();
+        }
         String path = line.substring(slash);
         String[] head = line.substring(0, slash).trim().split(" +");
         if (head.length < 5) {
-            return Optional.empty();
-        }
-        boolean shared = head[1].endsWith("s");
-        if (!shared && !path.endsWith(" (deleted)") && !path.startsWith("/dev/")) {
             return Optional.empty();
         }
         String[] range = head[0].split("-");

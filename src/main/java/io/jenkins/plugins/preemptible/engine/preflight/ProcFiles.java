@@ -26,9 +26,17 @@ final class ProcFiles {
     /** The leading digits of such a value, or {@code otherwise}. */
     static long number(String text, String name, long otherwise) {
         return field(text, name)
-                .map(v -> v.split("[^0-9]", 2)[0])
+                .map(ProcFiles::leadingDigits)
                 .filter(v -> !v.isEmpty())
                 .map(Long::valueOf)
                 .orElse(otherwise);
+    }
+
+    private static String leadingDigits(String value) {
+        int end = 0;
+        while (end < value.length() && value.charAt(end) >= '0' && value.charAt(end) <= '9') {
+            end++;
+        }
+        return value.substring(0, end);
     }
 }

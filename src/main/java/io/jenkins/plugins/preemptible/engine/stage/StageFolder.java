@@ -138,13 +138,22 @@ public final class StageFolder {
 
     /** Replaces the record, whoever may be changing it: for the first one of a folder. */
     public void write(StageRecord record) throws IOException {
+        // From the seal on the archive is what counts: a crash must not bring an older record back.
+        write(record, record.dumped() != null || record.state() == StageStatus.State.SUSPENDED);
+    }
+
+    /** The same beside CRIU's files, which are not forced to disk either: after a crash the archive serves. */
+    public void writeBesideImages(StageRecord record) throws IOException {
+        write(record, false);
+    }
+
+    private void write(StageRecord record, boolean synced) throws IOException {
         Path next = Files.createTempFile(path, "stage", ".tmp");
         try {
             // No channel: a thread that was interrupted has to write down what it leaves behind.
             try (FileOutputStream out = new FileOutputStream(next.toFile())) {
                 out.write(JSON.writeValueAsBytes(record));
-                // From the seal on the archive is what counts: a crash must not bring an older record back.
-                if (record.dumped() != null || record.state() == StageStatus.State.SUSPENDED) {
+                if (synced) {
                     out.getFD().sync();
                 }
             }

@@ -164,7 +164,7 @@ public final class Dumping {
         }
         StageRecord.Image image = new StageRecord.Image(manifest.createdAt(), null, tree.size(), Proc.bootId());
         new StageFolder(folder.images())
-                .write(record.withState(State.SUSPENDED)
+                .writeBesideImages(record.withState(State.SUSPENDED)
                         .withInit(null)
                         .withFreezer(null)
                         .withFreezing(null)

@@ -110,7 +110,7 @@ public final class Freezing {
             LOG.info(() -> suspension.id() + " is frozen. " + decision.sentence());
             suspension.change(r -> r.withFreezing(
                     new StageRecord.Freezing(preflightMillis, millis, decision.handover(), null)));
-            long resident = processes.stream().mapToLong(s -> Proc.residentBytes(s.pid())).sum();
+            long resident = processes.parallelStream().mapToLong(s -> Proc.residentBytes(s.pid())).sum();
             return new Frozen(
                     suspension.id(), preflightMillis, millis, processes.size(), resident, decision.handover(),
                     !checkpoints());

@@ -111,13 +111,11 @@ record FrozenTree(StageId id, Freezer freezer, HostProcess init) {
      * @throws SuspendFailedException {@link FailureReason#TRACED}
      */
     static void refuseTraced(List<Proc.Stat> tree) {
-        for (Proc.Stat s : tree) {
-            long tracer = Proc.tracer(s.pid());
-            if (tracer != 0) {
-                String by = Proc.stat(tracer).map(Proc.Stat::comm).orElse("unknown");
-                throw new SuspendFailedException(
-                        FailureReason.TRACED, "process " + s.comm() + " by " + by);
-            }
+        Optional<Proc.Stat> traced =
+                tree.parallelStream().filter(s -> Proc.tracer(s.pid()) != 0).findFirst();
+        if (traced.isPresent()) {
+            String by = Proc.stat(Proc.tracer(traced.get().pid())).map(Proc.Stat::comm).orElse("unknown");
+            throw new SuspendFailedException(FailureReason.TRACED, "process " + traced.get().comm() + " by " + by);
         }
     }
 }

@@ -14,6 +14,8 @@ final class ProcessesBenchmark implements Benchmark {
 
     private static final int[] PROCESSES = {10, 100, 1000};
     private static final double[] MEGABYTES = {1, 10, 100, 1000};
+    /** What an agent's JVM has seen of a stage after two minutes: the controller asks each ten seconds. */
+    private static final int PREFLIGHTS = 12;
 
     @Override
     public String name() {
@@ -41,6 +43,9 @@ final class ProcessesBenchmark implements Benchmark {
                         "Linux-CR (2010, a patched kernel) for 10, 100, 1000 processes: checkpoint to file 8, 72, 834 ms; "
                                 + "restart 10, 72, 793 ms. For ten tasks of 1 MB to 1 GB dirty memory, output "
                                 + "discarded: 1.3, 6.4, 58, 337 ms.",
+                        "Before the first freeze the stage is looked at " + PREFLIGHTS + " times, as a controller does within two minutes.",
+                        "Of a resume of 1000 processes all but 90 ms is criu's own time: 0.8 s to fork them, 0.6 s to restore "
+                                + "them, 0.4 s to let each go.",
                         "The dump is compared with `criu dump` of the same program outside of a stage, "
                                 + "the restore with `criu restore` of that.",
                         "The stage is suspended again and again, the plain program is new each time. That tells against us "
@@ -55,6 +60,9 @@ final class ProcessesBenchmark implements Benchmark {
             List<List<Double>> times = new ArrayList<>();
             for (int k = 0; k < 5; k++) {
                 times.add(new ArrayList<>());
+            }
+            for (int i = 0; i < PREFLIGHTS; i++) {
+                rig.engine.preflight(id);
             }
             int runs = count >= 1000 || each >= 100 ? Math.max(1, rig.runs / 2) : rig.runs;
             for (int i = 0; i <= runs; i++) {
