@@ -41,7 +41,7 @@ import io.jenkins.plugins.preemptible.engine.resume.LocalResume;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import io.jenkins.plugins.preemptible.engine.stage.Mounts;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
-import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
+import io.jenkins.plugins.preemptible.engine.stage.StageJson;
 import io.jenkins.plugins.preemptible.engine.suspend.CommitOrThaw;
 import io.jenkins.plugins.preemptible.engine.suspend.Dumping;
 import io.jenkins.plugins.preemptible.engine.suspend.Freezing;
@@ -225,7 +225,7 @@ public class Engine {
             // As long as it is held, whoever finds a record without an init knows that this one still starts it.
             try (StageFolder.Held lock = stages.lock(spec.id())) {
                 freezer = freezer(spec.id());
-                folder.write(StageRecord.starting(
+                folder.write(StageJson.starting(
                         spec, freezer.location(), Instant.now().toString(), folder.path().toString()));
                 init = StageLaunch.start(spec, folder, freezer);
                 HostProcess started = init;
@@ -281,12 +281,12 @@ public class Engine {
      * @throws EngineException when the stage does not run
      */
     public EnterCommand enterCommand(StageId id) {
-        StageRecord record = enterable(id);
+        StageJson record = enterable(id);
         return StageLaunch.enter(id, record.init(), Stages.freezer(record).orElseThrow());
     }
 
-    private StageRecord enterable(StageId id) {
-        StageRecord record = stages.settle(id);
+    private StageJson enterable(StageId id) {
+        StageJson record = stages.settle(id);
         FailureReason reason =
                 switch (record.state()) {
                     case RUNNING -> null;
@@ -307,7 +307,7 @@ public class Engine {
      * @throws EngineException {@link FailureReason#UNKNOWN_STAGE}, or when no process of it exists
      */
     public PreflightReport preflight(StageId id) {
-        StageRecord record = stages.settle(id);
+        StageJson record = stages.settle(id);
         FailureReason refusal = SuspendAttempt.refusal(record.state());
         if (refusal != null || record.init() == null) {
             throw new EngineException(refusal == null ? FailureReason.STAGE_BUSY : refusal, id.value());
@@ -315,7 +315,7 @@ public class Engine {
         return inspect(record);
     }
 
-    PreflightReport inspect(StageRecord record) {
+    PreflightReport inspect(StageJson record) {
         Freezer freezer = Stages.freezer(record).orElseThrow();
         StageFolder folder = stages.folder(StageId.parse(record.id()));
         try (InsideReader inside = inside(freezer, record)) {
@@ -333,7 +333,7 @@ public class Engine {
     }
 
     // Nobody outside of the stage's user namespace may look into its processes.
-    private static InsideReader inside(Freezer freezer, StageRecord record) {
+    private static InsideReader inside(Freezer freezer, StageJson record) {
         return freezer instanceof HelperFreezer helper
                 ? helper.part().inspect(helper.id(), record.init().pid())
                 : InsideReader.NONE;

@@ -23,7 +23,7 @@ import io.jenkins.plugins.preemptible.engine.home.Stages;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
-import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
+import io.jenkins.plugins.preemptible.engine.stage.StageJson;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -46,7 +46,7 @@ class CutOffTest {
         return new StageFolder(bench.folder.resolve("home/stages").resolve(id.value()));
     }
 
-    private static StageRecord record(StageBench bench, StageId id) {
+    private static StageJson record(StageBench bench, StageId id) {
         return folder(bench, id).read().orElseThrow();
     }
 
@@ -93,7 +93,7 @@ class CutOffTest {
                     bench.engine.freeze(id, FreezeRequest.plain());
                 }
                 assertEquals(State.SUSPENDING, bench.engine.status(id).state());
-                StageRecord frozen = record(bench, id);
+                StageJson frozen = record(bench, id);
                 Stages.freezer(frozen).orElseThrow().thaw(frozen.init());
                 runsOn(bench, id);
                 assertFalse(Files.exists(bench.archive(id)), "what ran on is not resumed from an older image");

@@ -25,7 +25,7 @@ import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
 import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.host.LibC;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
-import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
+import io.jenkins.plugins.preemptible.engine.stage.StageJson;
 import io.jenkins.plugins.preemptible.engine.trial.ImageTrial;
 import io.jenkins.plugins.preemptible.engine.trial.RunningTrial;
 import java.io.IOException;
@@ -123,7 +123,7 @@ class CutOffTrialTest {
             StageId id = start(bench, "/bin/sh", "-c", TICKS);
             passes(bench, id);
             StageFolder stage = folder(bench, id);
-            StageRecord record = new StageFolder(stage.images()).read().orElseThrow();
+            StageJson record = new StageFolder(stage.images()).read().orElseThrow();
             ImageTrial.Subject subject = new ImageTrial.Subject(
                     id,
                     stage.images(),

@@ -21,7 +21,7 @@ import io.jenkins.plugins.preemptible.engine.preflight.Obstacle;
 import io.jenkins.plugins.preemptible.engine.preflight.Preflight;
 import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
-import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
+import io.jenkins.plugins.preemptible.engine.stage.StageJson;
 import java.io.File;
 import java.io.IOException;
 import java.io.InputStream;
@@ -120,12 +120,12 @@ class PreflightTest {
         return id;
     }
 
-    private StageRecord record(StageId id) {
+    private StageJson record(StageId id) {
         return new StageFolder(bench.folder.resolve("home/stages").resolve(id.value())).read().orElseThrow();
     }
 
     private PreflightReport look(StageId id, Connections connections, Path images) throws IOException {
-        StageRecord record = record(id);
+        StageJson record = record(id);
         Freezer freezer = FreezerKind.at(record.freezer());
         return Preflight.of(new Preflight.Subject(
                 record.init(), freezer.pids(record.init()), record.mounts(), connections, images));

@@ -1,6 +1,8 @@
 package io.jenkins.plugins.preemptible.engine.cli;
 
 import com.fasterxml.jackson.annotation.JsonUnwrapped;
+import io.jenkins.plugins.preemptible.engine.cli.text.Printable;
+import io.jenkins.plugins.preemptible.engine.cli.text.RefusedException;
 import io.jenkins.plugins.preemptible.engine.content.ContentReader;
 import io.jenkins.plugins.preemptible.engine.content.ContentReader.Detail;
 import io.jenkins.plugins.preemptible.engine.content.ImageDifference;

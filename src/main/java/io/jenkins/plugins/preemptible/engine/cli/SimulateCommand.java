@@ -1,5 +1,13 @@
 package io.jenkins.plugins.preemptible.engine.cli;
 
+import io.jenkins.plugins.preemptible.engine.cli.simulate.MarkedSection;
+import io.jenkins.plugins.preemptible.engine.cli.simulate.SimulatedAgents;
+import io.jenkins.plugins.preemptible.engine.cli.simulate.SimulatedLimits;
+import io.jenkins.plugins.preemptible.engine.cli.simulate.SimulationPlots;
+import io.jenkins.plugins.preemptible.engine.cli.simulate.SimulationText;
+import io.jenkins.plugins.preemptible.engine.cli.text.Printable;
+import io.jenkins.plugins.preemptible.engine.cli.text.RefusedException;
+import io.jenkins.plugins.preemptible.engine.cli.text.TextTable;
 import io.jenkins.plugins.preemptible.engine.simulation.Comparison;
 import io.jenkins.plugins.preemptible.engine.simulation.Sweep;
 import io.jenkins.plugins.preemptible.engine.simulation.WhatIf;

@@ -9,7 +9,7 @@ import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
 import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
-import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
+import io.jenkins.plugins.preemptible.engine.stage.StageJson;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -66,7 +66,7 @@ public record CleanUp(Supplier<List<StageStatus>> list, Consumer<StageId> forget
     }
 
     private void ended(StageStatus stage, boolean dryRun, Duration imageAge, List<Leftover> left) throws IOException {
-        Optional<StageRecord> record = stages.flatMap(s -> s.folder(stage.id()).read());
+        Optional<StageJson> record = stages.flatMap(s -> s.folder(stage.id()).read());
         Optional<Path> image = record.filter(r -> r.state() == State.KILLED && imageAge != null)
                 .filter(SealedImages::ownsSealed)
                 .map(r -> Path.of(r.archive()));
@@ -113,7 +113,7 @@ public record CleanUp(Supplier<List<StageStatus>> list, Consumer<StageId> forget
         Set<String> named = new HashSet<>();
         for (StageId id : stages.ids()) {
             try {
-                stages.folder(id).read().map(StageRecord::freezer).ifPresent(named::add);
+                stages.folder(id).read().map(StageJson::freezer).ifPresent(named::add);
             } catch (UncheckedIOException e) {
                 // Of a stage whose record cannot be read, the groups are its own until it is forgotten.
                 FreezerKind.left(id, stages.freezers()).forEach(g -> named.add(g.location()));

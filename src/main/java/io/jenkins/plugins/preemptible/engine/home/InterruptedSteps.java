@@ -6,7 +6,7 @@ import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
 import io.jenkins.plugins.preemptible.engine.criu.CriuRun;
 import io.jenkins.plugins.preemptible.engine.criu.SilentClose;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
-import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
+import io.jenkins.plugins.preemptible.engine.stage.StageJson;
 import io.jenkins.plugins.preemptible.engine.trial.ImageTrial;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -36,7 +36,7 @@ public final class InterruptedSteps {
      * @return the record, which has no freezer any more
      * @throws IOException when processes are left after {@code limit}; their freezer stays in the record
      */
-    public static StageRecord finishCommit(Stages stages, StageFolder folder, StageRecord record, Duration limit)
+    public static StageJson finishCommit(Stages stages, StageFolder folder, StageJson record, Duration limit)
             throws IOException {
         if (record.options().tcpEstablished() && record.dumped() != null) {
             SilentClose.prepare(record.dumped());
@@ -45,7 +45,7 @@ public final class InterruptedSteps {
         if (!stages.localImages().keeps(folder.images())) {
             StageFolder.delete(folder.images());
         }
-        StageRecord end = folder.change(r -> r.state() == State.KILLED
+        StageJson end = folder.change(r -> r.state() == State.KILLED
                         ? r
                         : r.withInit(null).withFreezer(null).withArchive(r.archive(), null))
                 .orElse(record);
@@ -56,7 +56,7 @@ public final class InterruptedSteps {
     }
 
     /** Ends what somebody left who died while it dumped, tried or packed; the caller holds the lock. */
-    public static void endDumper(StageFolder folder, StageRecord record) throws IOException {
+    public static void endDumper(StageFolder folder, StageJson record) throws IOException {
         ImageTrial.clear(folder.trial());
         if (record.freezing() != null && record.freezing().dumper() != null) {
             CriuRun.endGently(record.freezing().dumper(), DUMPER_LIMIT);
@@ -69,7 +69,7 @@ public final class InterruptedSteps {
 
     /** Ends the frozen or half restored processes that a commit or a resume left which was cut off. */
     public static void finishKill(StageFolder folder) throws IOException {
-        Optional<StageRecord> known = folder.read();
+        Optional<StageJson> known = folder.read();
         if (known.isPresent() && known.get().freezer() != null) {
             Stages.killWhole(Stages.freezer(known.get()).orElseThrow(), known.get().init());
         }
@@ -81,7 +81,7 @@ public final class InterruptedSteps {
      *
      * @param record as it was before
      */
-    static void clear(Stages stages, StageFolder folder, StageRecord record) throws IOException {
+    static void clear(Stages stages, StageFolder folder, StageJson record) throws IOException {
         try (StageFolder.Held lock = stages.lock(StageId.parse(record.id()))) {
             endDumper(folder, record);
             StageFolder.delete(folder.images());

@@ -8,7 +8,7 @@ import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
 import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
-import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
+import io.jenkins.plugins.preemptible.engine.stage.StageJson;
 import io.jenkins.plugins.preemptible.engine.trial.ImageTrial;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -42,7 +42,7 @@ public record KillAndForget(Stages stages, StageId id) {
                 }
                 return;
             }
-            StageRecord record = stages.settle(id);
+            StageJson record = stages.settle(id);
             if (record.state() != State.ENDED && record.state() != State.FAILED) {
                 kill(folder, record);
                 removeEmptyGroups();
@@ -56,7 +56,7 @@ public record KillAndForget(Stages stages, StageId id) {
         }
     }
 
-    private void kill(StageFolder folder, StageRecord record) throws IOException {
+    private void kill(StageFolder folder, StageJson record) throws IOException {
         boolean told = true;
         try {
             folder.change(r -> r.withState(State.KILLED));
@@ -88,7 +88,7 @@ public record KillAndForget(Stages stages, StageId id) {
         StageFolder folder = stages.folder(id);
         try {
             if (readable(folder)) {
-                StageRecord record = stages.settle(id);
+                StageJson record = stages.settle(id);
                 switch (record.state()) {
                     case RUNNING, SUSPENDING, RESUMING:
                         throw new EngineException(FailureReason.STAGE_RUNS, id.value());

@@ -2,7 +2,7 @@ package io.jenkins.plugins.preemptible.engine.home;
 
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
-import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
+import io.jenkins.plugins.preemptible.engine.stage.StageJson;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -29,7 +29,7 @@ public final class SealedImages {
     }
 
     /** Removes the image of a stage that runs on or is about to, and its archive if no other file has its name by now. */
-    public static void dropImage(StageFolder folder, StageRecord record) throws IOException {
+    public static void dropImage(StageFolder folder, StageJson record) throws IOException {
         if (ownsArchive(record)) {
             Files.deleteIfExists(Path.of(record.archive()));
         }
@@ -37,12 +37,12 @@ public final class SealedImages {
     }
 
     /** Whether the file under the archive's name is the very one that was sealed, untouched, and waits for the end. */
-    static boolean ownsArchive(StageRecord record) {
+    static boolean ownsArchive(StageJson record) {
         return record.dumped() != null && ownsSealed(record);
     }
 
     /** The same, whether or not it waits for the end. */
-    static boolean ownsSealed(StageRecord record) {
+    static boolean ownsSealed(StageJson record) {
         return record.archive() != null
                 && record.image() != null
                 && stamp(Path.of(record.archive())).equals(record.image().archiveStamp());
@@ -53,14 +53,14 @@ public final class SealedImages {
      *
      * @param known what the stage's folder says
      */
-    public static Optional<StageRecord> localImage(StageFolder folder, StageRecord known) {
+    public static Optional<StageJson> localImage(StageFolder folder, StageJson known) {
         // CRIU's files hold no preserved paths, and those may have changed since: the archive has them.
         return new StageFolder(folder.images())
                 .read()
                 .filter(sealed -> sealed.preserved().isEmpty() && fits(known, sealed));
     }
 
-    private static boolean fits(StageRecord known, StageRecord sealed) {
+    private static boolean fits(StageJson known, StageJson sealed) {
         return known.image() != null
                 && sealed.image() != null
                 && sealed.id().equals(known.id())

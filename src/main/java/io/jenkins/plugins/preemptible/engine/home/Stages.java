@@ -14,7 +14,7 @@ import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
-import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
+import io.jenkins.plugins.preemptible.engine.stage.StageJson;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -79,9 +79,9 @@ public record Stages(
      *
      * @throws EngineException {@link FailureReason#UNKNOWN_STAGE}
      */
-    public StageRecord settle(StageId id) {
+    public StageJson settle(StageId id) {
         StageFolder folder = folder(id);
-        StageRecord record = folder.read().orElseThrow(() -> new EngineException(FailureReason.UNKNOWN_STAGE, id.value()));
+        StageJson record = folder.read().orElseThrow(() -> new EngineException(FailureReason.UNKNOWN_STAGE, id.value()));
         try {
             return switch (record.state()) {
                 case RUNNING, SUSPENDING -> {
@@ -104,11 +104,11 @@ public record Stages(
 
     /** What is found and done once nobody else changes the stage. */
     private interface Finding {
-        StageRecord at(StageRecord now) throws IOException;
+        StageJson at(StageJson now) throws IOException;
     }
 
     // Whoever holds the lock does his own part: then what was seen stands for now.
-    private static StageRecord underLock(StageFolder folder, StageRecord seen, Finding finding) throws IOException {
+    private static StageJson underLock(StageFolder folder, StageJson seen, Finding finding) throws IOException {
         Optional<StageFolder.Held> held = folder.lock();
         if (held.isEmpty()) {
             return seen;
@@ -119,7 +119,7 @@ public record Stages(
     }
 
     // Between the look at the record and the one at the process a suspension may have ended: then the record changed.
-    private StageRecord ended(StageFolder folder, StageRecord seen) throws IOException {
+    private StageJson ended(StageFolder folder, StageJson seen) throws IOException {
         return underLock(folder, seen, now -> {
             if (!now.equals(seen)) {
                 return now;
@@ -145,8 +145,8 @@ public record Stages(
     }
 
     // The record follows the host. A disk that has no room for it hinders nobody: the next look finds the same.
-    private static StageRecord note(StageFolder folder, StageRecord seen, UnaryOperator<StageRecord> next) {
-        UnaryOperator<StageRecord> unlessKilled = r -> r.state() == State.KILLED ? r : next.apply(r);
+    private static StageJson note(StageFolder folder, StageJson seen, UnaryOperator<StageJson> next) {
+        UnaryOperator<StageJson> unlessKilled = r -> r.state() == State.KILLED ? r : next.apply(r);
         try {
             return folder.change(unlessKilled).orElse(seen);
         } catch (IOException e) {
@@ -156,7 +156,7 @@ public record Stages(
     }
 
     // A start holds the lock until it knows the init: without either, whoever started it died.
-    private static StageRecord unstarted(StageFolder folder, StageRecord seen) throws IOException {
+    private static StageJson unstarted(StageFolder folder, StageJson seen) throws IOException {
         return underLock(folder, seen, now -> {
             if (!now.equals(seen)) {
                 return now;
@@ -173,7 +173,7 @@ public record Stages(
     }
 
     // Without criu inside, which stops the tree in its own way.
-    private static boolean runsOn(StageRecord record) throws IOException {
+    private static boolean runsOn(StageJson record) throws IOException {
         Optional<Freezer> freezer = freezer(record);
         boolean dumping = record.freezing() != null
                 && record.freezing().dumper() != null
@@ -186,7 +186,7 @@ public record Stages(
     }
 
     // Whoever thawed it, or was about to freeze it, could not write it down any more.
-    private static StageRecord thawed(StageFolder folder, StageRecord seen) throws IOException {
+    private static StageJson thawed(StageFolder folder, StageJson seen) throws IOException {
         return underLock(folder, seen, now -> {
             if (!now.equals(seen) || !runsOn(now)) {
                 return now;
@@ -201,7 +201,7 @@ public record Stages(
     }
 
     // A commit that was cut off: its archive is safe, but what it has to kill still holds its memory.
-    private StageRecord committed(StageFolder folder, StageRecord seen) throws IOException {
+    private StageJson committed(StageFolder folder, StageJson seen) throws IOException {
         return underLock(folder, seen, now -> {
             if (now.state() != State.SUSPENDED || now.freezer() == null) {
                 return now;
@@ -215,12 +215,12 @@ public record Stages(
         });
     }
 
-    private static boolean isSealed(StageRecord seen) {
+    private static boolean isSealed(StageJson seen) {
         return seen.state() == State.SUSPENDING && SealedImages.ownsArchive(seen);
     }
 
     // Whoever resumed it may have died: its criu went on, and either the stage runs now or it is still suspended.
-    private StageRecord resuming(StageFolder folder, StageRecord seen) throws IOException {
+    private StageJson resuming(StageFolder folder, StageJson seen) throws IOException {
         return underLock(folder, seen, now -> {
             if (now.state() != State.RESUMING || now.freezer() == null) {
                 return now;
@@ -242,7 +242,7 @@ public record Stages(
     }
 
     public StageStatus status(StageId id) {
-        StageRecord r = settle(id);
+        StageJson r = settle(id);
         boolean process = r.init() != null && r.init().alive();
         StageFolder folder = folder(id);
         return new StageStatus(
@@ -259,7 +259,7 @@ public record Stages(
                 tier(r, folder));
     }
 
-    private static Tier tier(StageRecord record, StageFolder folder) {
+    private static Tier tier(StageJson record, StageFolder folder) {
         return switch (record.state()) {
             case SUSPENDING -> Tier.FROZEN;
             case SUSPENDED -> {
@@ -295,7 +295,7 @@ public record Stages(
         throw new EngineException(FailureReason.STAGE_BUSY, id.value());
     }
 
-    public static Optional<Freezer> freezer(StageRecord record) {
+    public static Optional<Freezer> freezer(StageJson record) {
         return Optional.ofNullable(record.freezer()).map(FreezerKind::at);
     }
 

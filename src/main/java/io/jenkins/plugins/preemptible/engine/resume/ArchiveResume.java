@@ -20,7 +20,7 @@ import io.jenkins.plugins.preemptible.engine.image.ImageManifest;
 import io.jenkins.plugins.preemptible.engine.image.ReadRequest;
 import io.jenkins.plugins.preemptible.engine.image.archive.ImageArchive;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
-import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
+import io.jenkins.plugins.preemptible.engine.stage.StageJson;
 import io.jenkins.plugins.preemptible.engine.suspend.SuspendAttempt;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -84,7 +84,7 @@ public final class ArchiveResume {
         boolean same = stages.folder(id)
                 .read()
                 .filter(r -> r.state() == State.SUSPENDED || r.state() == State.SUSPENDING)
-                .map(StageRecord::image)
+                .map(StageJson::image)
                 .filter(i -> i.createdAt().equals(manifest.createdAt()))
                 .filter(i -> SealedImages.stamp(archive).equals(i.archiveStamp()))
                 .isPresent();
@@ -94,7 +94,7 @@ public final class ArchiveResume {
     private ResumeReport restore(Criu criu, Path images, ImageArchive.Unpacked image, long unpackMillis)
             throws IOException {
         ImageManifest manifest = image.manifest();
-        StageRecord sealed = new StageFolder(images)
+        StageJson sealed = new StageFolder(images)
                 .read()
                 .orElseThrow(() -> new ResumeFailedException(FailureReason.IMAGE_UNUSABLE, "it holds no stage record"));
         Files.delete(images.resolve("stage.json"));
@@ -123,7 +123,7 @@ public final class ArchiveResume {
             ImageArchive.Unpacked image,
             long unpackMillis,
             StageFolder folder,
-            StageRecord sealed)
+            StageJson sealed)
             throws IOException {
         ImageManifest manifest = image.manifest();
         StageId id = StageId.parse(sealed.id());
@@ -132,11 +132,11 @@ public final class ArchiveResume {
             refuseUnfit(folder, sealed);
             List<String> warnings = new ArrayList<>(compareHosts(criu, manifest));
             InterruptedSteps.finishKill(folder);
-            putBack(image, folder.read().map(StageRecord::preserved).orElse(null));
+            putBack(image, folder.read().map(StageJson::preserved).orElse(null));
             // The record that is here knows the archive's stamp, unless the stage went on elsewhere meanwhile.
-            StageRecord here = folder.read().orElse(sealed);
-            StageRecord.Image last = sealed.suspensions() > here.suspensions() ? sealed.image() : here.image();
-            StageRecord suspended = here.withImage(last)
+            StageJson here = folder.read().orElse(sealed);
+            StageJson.Image last = sealed.suspensions() > here.suspensions() ? sealed.image() : here.image();
+            StageJson suspended = here.withImage(last)
                     .withState(State.SUSPENDED)
                     .withInit(null)
                     .withFreezer(null)
@@ -182,8 +182,8 @@ public final class ArchiveResume {
         }
     }
 
-    private static void refuseUnfit(StageFolder folder, StageRecord sealed) {
-        Optional<StageRecord> known = folder.read();
+    private static void refuseUnfit(StageFolder folder, StageJson sealed) {
+        Optional<StageJson> known = folder.read();
         if (known.isEmpty()) {
             return;
         }
@@ -206,7 +206,7 @@ public final class ArchiveResume {
 
     // Numbers alone are not enough: a suspension that was given up had the same one. A higher one is of another host, on
     // which the stage went on.
-    private static boolean outdated(StageRecord known, StageRecord sealed) {
+    private static boolean outdated(StageJson known, StageJson sealed) {
         boolean sameImage = known.image() == null
                 || sealed.image() == null
                 || known.image().createdAt().equals(sealed.image().createdAt());

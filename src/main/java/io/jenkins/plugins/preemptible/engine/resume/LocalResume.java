@@ -10,7 +10,7 @@ import io.jenkins.plugins.preemptible.engine.api.Tier;
 import io.jenkins.plugins.preemptible.engine.home.SealedImages;
 import io.jenkins.plugins.preemptible.engine.home.Stages;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
-import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
+import io.jenkins.plugins.preemptible.engine.stage.StageJson;
 import io.jenkins.plugins.preemptible.engine.suspend.CommitOrThaw;
 import io.jenkins.plugins.preemptible.engine.suspend.SuspendAttempt;
 import java.io.IOException;
@@ -84,13 +84,13 @@ public record LocalResume(Stages stages, StageId id) {
     private Optional<ResumeReport> fromLocalImage() throws IOException {
         try (StageFolder.Held lock = ArchiveResume.lock(stages, id)) {
             StageFolder folder = stages.folder(id);
-            Optional<StageRecord> known = folder.read().filter(r -> r.state() == State.SUSPENDED
+            Optional<StageJson> known = folder.read().filter(r -> r.state() == State.SUSPENDED
                     || r.state() == State.RESUMING);
-            Optional<StageRecord> sealed = known.flatMap(k -> SealedImages.localImage(folder, k));
+            Optional<StageJson> sealed = known.flatMap(k -> SealedImages.localImage(folder, k));
             if (sealed.isEmpty()) {
                 return Optional.empty();
             }
-            StageRecord suspended = known.get().withState(State.SUSPENDED).withInit(null).withFreezer(null);
+            StageJson suspended = known.get().withState(State.SUSPENDED).withInit(null).withFreezer(null);
             Restore.Restored restored = new Restore(stages, id, Restore.usableCriu(stages))
                     .restore(folder.images(), sealed.get(), suspended);
             return Optional.of(new ResumeReport(

@@ -16,7 +16,7 @@ import io.jenkins.plugins.preemptible.engine.home.Stages;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
-import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
+import io.jenkins.plugins.preemptible.engine.stage.StageJson;
 import io.jenkins.plugins.preemptible.engine.suspend.SuspendAttempt;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -53,7 +53,7 @@ record Restore(Stages stages, StageId id, Criu criu) {
      * @param sealed the record that was dumped with them
      * @param suspended what the record says when this fails
      */
-    Restored restore(Path images, StageRecord sealed, StageRecord suspended) throws IOException {
+    Restored restore(Path images, StageJson sealed, StageJson suspended) throws IOException {
         StageFolder folder = stages.folder(id);
         InterruptedSteps.finishKill(folder);
         Freezer freezer = FreezerKind.create(id, stages.freezers());
@@ -78,7 +78,7 @@ record Restore(Stages stages, StageId id, Criu criu) {
             long millis = SuspendAttempt.millis(begun, System.nanoTime());
             // A stage that ended at once is found by its exit code at the next look.
             HostProcess first = init.orElse(new HostProcess(pid, 0, Proc.bootId()));
-            StageRecord after = folder.change(r -> r.state() == State.RESUMING
+            StageJson after = folder.change(r -> r.state() == State.RESUMING
                             ? r.withState(State.RUNNING).withInit(first).withArchive(null, null)
                             : r)
                     .orElse(suspended);
@@ -99,8 +99,8 @@ record Restore(Stages stages, StageId id, Criu criu) {
         }
     }
 
-    private void begin(StageFolder folder, StageRecord resuming) throws IOException {
-        Optional<StageRecord> before = folder.change(r -> r.state() == State.KILLED ? r : resuming);
+    private void begin(StageFolder folder, StageJson resuming) throws IOException {
+        Optional<StageJson> before = folder.change(r -> r.state() == State.KILLED ? r : resuming);
         if (before.isEmpty()) {
             folder.write(resuming);
         } else if (before.get().state() == State.KILLED) {
@@ -108,10 +108,10 @@ record Restore(Stages stages, StageId id, Criu criu) {
         }
     }
 
-    private static void undo(StageFolder folder, Freezer freezer, HostProcess init, StageRecord suspended) {
+    private static void undo(StageFolder folder, Freezer freezer, HostProcess init, StageJson suspended) {
         try {
             Stages.killWhole(freezer, init);
-            Optional<StageRecord> after = folder.change(r -> r.state() == State.RESUMING ? suspended : r);
+            Optional<StageJson> after = folder.change(r -> r.state() == State.RESUMING ? suspended : r);
             if (after.isPresent() && after.get().state() == State.KILLED) {
                 // Whoever killed it found the lock taken.
                 OldImages.deleteQuietly(folder.images());

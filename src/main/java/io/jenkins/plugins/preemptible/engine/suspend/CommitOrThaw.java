@@ -8,7 +8,7 @@ import io.jenkins.plugins.preemptible.engine.home.OldImages;
 import io.jenkins.plugins.preemptible.engine.home.SealedImages;
 import io.jenkins.plugins.preemptible.engine.home.Stages;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
-import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
+import io.jenkins.plugins.preemptible.engine.stage.StageJson;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -44,7 +44,7 @@ public final class CommitOrThaw {
 
     public void commit() {
         try (StageFolder.Held lock = suspension.lock()) {
-            StageRecord record = waiting();
+            StageJson record = waiting();
             FrozenTree tree = suspension.tree(record);
             List<Long> strangers = tree.strangers(record.dumped());
             if (!strangers.isEmpty()) {
@@ -55,7 +55,7 @@ public final class CommitOrThaw {
             if (change.isPresent()) {
                 throw new SuspendFailedException(FailureReason.NOT_RESTORABLE, change.get());
             }
-            StageRecord after = suspension.change(r -> r.state() == State.KILLED ? r : r.withState(State.SUSPENDED)
+            StageJson after = suspension.change(r -> r.state() == State.KILLED ? r : r.withState(State.SUSPENDED)
                     .withFreezing(null)
                     .withSuspensions(r.suspensions() + 1));
             if (after.state() == State.KILLED) {
@@ -68,8 +68,8 @@ public final class CommitOrThaw {
         }
     }
 
-    private StageRecord waiting() {
-        StageRecord record = suspension.record();
+    private StageJson waiting() {
+        StageJson record = suspension.record();
         if (record.state() != State.SUSPENDING || record.dumped() == null) {
             throw new SuspendFailedException(FailureReason.NO_CHECKPOINT, suspension.id().value());
         }
@@ -93,7 +93,7 @@ public final class CommitOrThaw {
         suspension.stages().settle(suspension.id());
         refuseUnfrozen(suspension.record());
         try (StageFolder.Held lock = lockAskingToGiveUp()) {
-            StageRecord record = suspension.record();
+            StageJson record = suspension.record();
             if (record.state() != State.RUNNING) {
                 refuseUnfrozen(record);
                 InterruptedSteps.endDumper(folder, record);
@@ -107,7 +107,7 @@ public final class CommitOrThaw {
         }
     }
 
-    private void refuseUnfrozen(StageRecord record) {
+    private void refuseUnfrozen(StageJson record) {
         if (record.state() != State.SUSPENDING || record.freezer() == null) {
             throw new SuspendFailedException(FailureReason.NO_CHECKPOINT, suspension.id().value());
         }
@@ -131,7 +131,7 @@ public final class CommitOrThaw {
         throw new SuspendFailedException(FailureReason.STAGE_BUSY, suspension.id().value());
     }
 
-    private void discard(StageRecord record, FrozenTree tree) throws IOException {
+    private void discard(StageJson record, FrozenTree tree) throws IOException {
         // First: once it has run, nobody may take the image for its last state any more, not after a crash either.
         // Removing needs no room on a full disk, the record does.
         try {

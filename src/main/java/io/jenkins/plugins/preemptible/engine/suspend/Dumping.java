@@ -26,7 +26,7 @@ import io.jenkins.plugins.preemptible.engine.image.WriteRequest;
 import io.jenkins.plugins.preemptible.engine.image.archive.ImageArchive;
 import io.jenkins.plugins.preemptible.engine.stage.Mounts;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
-import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
+import io.jenkins.plugins.preemptible.engine.stage.StageJson;
 import io.jenkins.plugins.preemptible.engine.trial.ImageTrial;
 import io.jenkins.plugins.preemptible.engine.trial.RunningTrial;
 import java.io.IOException;
@@ -65,7 +65,7 @@ public final class Dumping {
     public Checkpoint dump(Path archive, ImageKey key, IfDumpFails ifFails, Extent extent) {
         Path target = archive.toAbsolutePath();
         try (StageFolder.Held lock = suspension.lock()) {
-            StageRecord record = suspension.record();
+            StageJson record = suspension.record();
             FailureReason refusal = SuspendAttempt.refusal(record.state());
             if (refusal != null) {
                 throw new SuspendFailedException(refusal, suspension.id().value());
@@ -124,7 +124,7 @@ public final class Dumping {
     }
 
     private Checkpoint dump(
-            StageRecord record, FrozenTree frozen, Criu criu, Path archive, ImageKey key, Extent extent)
+            StageJson record, FrozenTree frozen, Criu criu, Path archive, ImageKey key, Extent extent)
             throws CriuException, IOException {
         boolean idle = record.freezing().handover() == Handover.AT_FREEZE;
         List<Proc.Stat> tree = frozen.freeze();
@@ -150,7 +150,7 @@ public final class Dumping {
         long dumping = System.nanoTime();
         criu.dump(record.init(), folder, frozen.freezer(), mounts, record.options(), idle, watch);
         long ended = System.nanoTime();
-        StageRecord.Freezing freezing = record.freezing();
+        StageJson.Freezing freezing = record.freezing();
         ImageManifest timed = manifest.with(new ImageManifest.Timings(
                 freezing.preflightMillis(),
                 freezing.millis(),
@@ -162,7 +162,7 @@ public final class Dumping {
         if (Files.exists(measured)) {
             Files.copy(measured, folder.images().resolve("stats-dump.img"));
         }
-        StageRecord.Image image = new StageRecord.Image(manifest.createdAt(), null, tree.size(), Proc.bootId());
+        StageJson.Image image = new StageJson.Image(manifest.createdAt(), null, tree.size(), Proc.bootId());
         new StageFolder(folder.images())
                 .writeBesideImages(record.withState(State.SUSPENDED)
                         .withInit(null)
@@ -193,7 +193,7 @@ public final class Dumping {
                 tried);
     }
 
-    private RunningTrial begin(StageRecord record, Criu criu, List<String> mounts) {
+    private RunningTrial begin(StageJson record, Criu criu, List<String> mounts) {
         return RunningTrial.begin(
                 new ImageTrial.Subject(
                         suspension.id(),
@@ -222,7 +222,7 @@ public final class Dumping {
      *     archive then
      */
     private TrialResult requireRestorable(
-            StageRecord record, Path archive, RunningTrial trial, List<Proc.Stat> tree) throws IOException {
+            StageJson record, Path archive, RunningTrial trial, List<Proc.Stat> tree) throws IOException {
         SuspendFailedException why;
         try {
             TrialResult result = trial.result();
@@ -257,11 +257,11 @@ public final class Dumping {
         }
     }
 
-    private void seal(Path archive, StageRecord.Image sealed, List<Proc.Stat> tree) throws IOException {
+    private void seal(Path archive, StageJson.Image sealed, List<Proc.Stat> tree) throws IOException {
         List<Long> pids = tree.stream().map(Proc.Stat::pid).toList();
         boolean noted = false;
         try {
-            StageRecord after = suspension.change(r -> r.state() != State.SUSPENDING ? r : r
+            StageJson after = suspension.change(r -> r.state() != State.SUSPENDING ? r : r
                     .withArchive(archive.toString(), pids)
                     .withImage(sealed));
             noted = after.state() == State.SUSPENDING;
@@ -280,7 +280,7 @@ public final class Dumping {
     }
 
     private WriteRequest request(
-            StageRecord record, Path archive, ImageKey key, ImageManifest manifest, Extent extent) {
+            StageJson record, Path archive, ImageKey key, ImageManifest manifest, Extent extent) {
         WriteRequest request = WriteRequest.of(folder.images(), archive, key, manifest)
                 .preserving(record.preserved() == null
                         ? List.of()
@@ -290,7 +290,7 @@ public final class Dumping {
                 : request.indexed(folder.imageIndex());
     }
 
-    private ImageManifest manifest(StageRecord record, Criu criu, List<Proc.Stat> tree) {
+    private ImageManifest manifest(StageJson record, Criu criu, List<Proc.Stat> tree) {
         List<ImageManifest.ProcessInfo> processes = tree.stream()
                 .map(s -> new ImageManifest.ProcessInfo(
                         Proc.innerPid(s.pid()),
@@ -316,7 +316,7 @@ public final class Dumping {
     }
 
     /** What cannot be cleared away does not hide why. */
-    private void undo(StageRecord before, FrozenTree tree, IfDumpFails ifFails) {
+    private void undo(StageJson before, FrozenTree tree, IfDumpFails ifFails) {
         try {
             boolean thaw = ifFails == IfDumpFails.THAW;
             try {

@@ -11,7 +11,7 @@ import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.preflight.Obstacle;
 import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
-import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
+import io.jenkins.plugins.preemptible.engine.stage.StageJson;
 import java.io.IOException;
 import java.util.List;
 import java.util.Optional;
@@ -34,16 +34,16 @@ public final class Freezing {
     private static final Logger LOG = Logger.getLogger(Freezing.class.getName());
 
     private final SuspendAttempt suspension;
-    private final Function<StageRecord, PreflightReport> preflight;
+    private final Function<StageJson, PreflightReport> preflight;
 
-    public Freezing(SuspendAttempt suspension, Function<StageRecord, PreflightReport> preflight) {
+    public Freezing(SuspendAttempt suspension, Function<StageJson, PreflightReport> preflight) {
         this.suspension = suspension;
         this.preflight = preflight;
     }
 
     public Frozen freeze(FreezeRequest request) {
         try (StageFolder.Held lock = suspension.lock()) {
-            StageRecord record = suspension.record();
+            StageJson record = suspension.record();
             FailureReason refusal = SuspendAttempt.refusal(record.state());
             boolean dumped = record.dumped() != null && !request.mustNotRun();
             if (refusal == null && (record.init() == null || record.freezer() == null || dumped)) {
@@ -68,7 +68,7 @@ public final class Freezing {
         }
     }
 
-    private Frozen inspect(StageRecord record, FreezeRequest request) throws IOException {
+    private Frozen inspect(StageJson record, FreezeRequest request) throws IOException {
         if (!checkpoints()) {
             MemoryGuard.require(HostMemory.now(), request.memoryFloorBytes());
         } else if (!request.mustNotRun()) {
@@ -88,7 +88,7 @@ public final class Freezing {
         return freeze(record.withOptions(seen.options()), request, SuspendAttempt.millis(begun, System.nanoTime()));
     }
 
-    private Frozen freeze(StageRecord record, FreezeRequest request, long preflightMillis) {
+    private Frozen freeze(StageJson record, FreezeRequest request, long preflightMillis) {
         FrozenTree tree = suspension.tree(record);
         try {
             suspension.change(r -> r.state() == State.KILLED ? r : r.withState(State.SUSPENDING)
@@ -109,7 +109,7 @@ public final class Freezing {
                     MemoryGuard.decide(HostMemory.now(), checkpoints() ? request.memoryFloorBytes() : 0);
             LOG.info(() -> suspension.id() + " is frozen. " + decision.sentence());
             suspension.change(r -> r.withFreezing(
-                    new StageRecord.Freezing(preflightMillis, millis, decision.handover(), null)));
+                    new StageJson.Freezing(preflightMillis, millis, decision.handover(), null)));
             long resident = processes.parallelStream().mapToLong(s -> Proc.residentBytes(s.pid())).sum();
             return new Frozen(
                     suspension.id(), preflightMillis, millis, processes.size(), resident, decision.handover(),

@@ -12,7 +12,7 @@ import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.home.Stages;
 import io.jenkins.plugins.preemptible.engine.image.ImageException;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
-import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
+import io.jenkins.plugins.preemptible.engine.stage.StageJson;
 import io.jenkins.plugins.preemptible.engine.trial.ChangeSinceDump;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -51,17 +51,17 @@ public record SuspendAttempt(Stages stages, StageId id) {
         }
     }
 
-    StageRecord record() {
+    StageJson record() {
         return folder().read().orElseThrow(() -> new SuspendFailedException(FailureReason.UNKNOWN_STAGE, id.value()));
     }
 
-    StageRecord change(UnaryOperator<StageRecord> change) throws IOException {
+    StageJson change(UnaryOperator<StageJson> change) throws IOException {
         return folder()
                 .change(change)
                 .orElseThrow(() -> new SuspendFailedException(FailureReason.UNKNOWN_STAGE, id.value()));
     }
 
-    FrozenTree tree(StageRecord record) {
+    FrozenTree tree(StageJson record) {
         Freezer freezer = Stages.freezer(record).orElseThrow();
         return new FrozenTree(id, freezer, record.init());
     }
@@ -90,7 +90,7 @@ public record SuspendAttempt(Stages stages, StageId id) {
      * What others have changed since the dump, so that the image cannot be restored any more; empty for images of the
      * privileged part, which this process may not compare.
      */
-    Optional<String> changeSinceDump(StageRecord record, List<Long> dumped) throws IOException {
+    Optional<String> changeSinceDump(StageJson record, List<Long> dumped) throws IOException {
         return stages.freezers() == FreezerKind.HELPER || !Files.isDirectory(folder().images())
                 ? Optional.empty()
                 : ChangeSinceDump.find(

@@ -2,7 +2,7 @@ package io.jenkins.plugins.preemptible.engine.compat;
 
 import com.fasterxml.jackson.core.type.TypeReference;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import io.jenkins.plugins.preemptible.engine.cli.MarkedSection;
+import io.jenkins.plugins.preemptible.engine.cli.simulate.MarkedSection;
 import io.jenkins.plugins.preemptible.engine.criu.Criu;
 import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
 import io.jenkins.plugins.preemptible.engine.host.Proc;

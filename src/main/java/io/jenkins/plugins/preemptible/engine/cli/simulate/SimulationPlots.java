@@ -1,4 +1,4 @@
-package io.jenkins.plugins.preemptible.engine.cli;
+package io.jenkins.plugins.preemptible.engine.cli.simulate;
 
 import io.jenkins.plugins.preemptible.engine.simulation.Comparison;
 import io.jenkins.plugins.preemptible.engine.simulation.Discipline;
@@ -30,7 +30,7 @@ import org.knowm.xchart.style.markers.SeriesMarkers;
  *   <li>A sweep has waits and waste over the load.
  * </ol>
  */
-final class SimulationPlots {
+public final class SimulationPlots {
 
     private static final double LEAST_SECONDS = 0.1;
     private static final double LEAST_PERCENT = 0.001;
@@ -39,16 +39,16 @@ final class SimulationPlots {
     private final List<Path> written = new ArrayList<>();
 
     /** @param folder made when it is not there */
-    SimulationPlots(Path folder) throws IOException {
+    public SimulationPlots(Path folder) throws IOException {
         this.folder = Files.createDirectories(folder);
     }
 
     /** The files, in the order in which they were drawn. */
-    List<Path> written() {
+    public List<Path> written() {
         return List.copyOf(written);
     }
 
-    void draw(Comparison comparison) throws IOException {
+    public void draw(Comparison comparison) throws IOException {
         for (WaitFigures first : comparison.figures().get(0).waits()) {
             XYChart chart = chart("Waits: " + first.kind(), "% of the jobs wait at most", "seconds");
             for (Figures figures : comparison.figures()) {
@@ -65,7 +65,7 @@ final class SimulationPlots {
         }
     }
 
-    void draw(Sweep.Tables tables) throws IOException {
+    public void draw(Sweep.Tables tables) throws IOException {
         draw(tables.loads(), "Short jobs: wait, p95", "seconds", "simulation-load-wait",
                 row -> Math.max(LEAST_SECONDS, row.shortWaitP95Seconds().median()));
         draw(tables.loads(), "Long stages: delay, p95", "seconds", "simulation-load-delay",

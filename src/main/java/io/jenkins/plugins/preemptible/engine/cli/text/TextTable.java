@@ -1,4 +1,4 @@
-package io.jenkins.plugins.preemptible.engine.cli;
+package io.jenkins.plugins.preemptible.engine.cli.text;
 
 import java.util.ArrayList;
 import java.util.List;
@@ -12,19 +12,19 @@ import java.util.List;
  *   <li>{@link #markdown} is the same as a table of Markdown.
  * </ol>
  */
-final class TextTable {
+public final class TextTable {
 
     private final List<List<String>> rows = new ArrayList<>();
 
-    TextTable(String... head) {
+    public TextTable(String... head) {
         rows.add(List.of(head));
     }
 
-    void row(String... cells) {
+    public void row(String... cells) {
         rows.add(List.of(cells));
     }
 
-    List<String> text() {
+    public List<String> text() {
         List<String> lines = new ArrayList<>();
         for (List<String> row : rows) {
             StringBuilder line = new StringBuilder();
@@ -42,7 +42,7 @@ final class TextTable {
         return rows.stream().mapToInt(row -> row.get(column).length()).max().orElse(0);
     }
 
-    List<String> markdown() {
+    public List<String> markdown() {
         List<String> lines = new ArrayList<>();
         for (List<String> row : rows) {
             lines.add("| " + String.join(" | ", row) + " |");

@@ -1,5 +1,6 @@
-package io.jenkins.plugins.preemptible.engine.cli;
+package io.jenkins.plugins.preemptible.engine.cli.simulate;
 
+import io.jenkins.plugins.preemptible.engine.cli.text.RefusedException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -30,7 +30,7 @@ import java.util.List;
  * @param image which image is the stage's last one, null before its first dump
  */
 @JsonIgnoreProperties(ignoreUnknown = true)
-public record StageRecord(
+public record StageJson(
         String id,
         String name,
         String workDir,
@@ -80,15 +80,15 @@ public record StageRecord(
         }
     }
 
-    public StageRecord {
+    public StageJson {
         connections = connections == null ? Connections.REFUSE : connections;
         preserved = preserved == null ? List.of() : List.copyOf(preserved);
         options = options == null ? CriuOptions.PLAIN : options;
     }
 
     /** A stage that is about to start. */
-    public static StageRecord starting(StageSpec spec, String freezer, String startedAt, String folder) {
-        return new StageRecord(
+    public static StageJson starting(StageSpec spec, String freezer, String startedAt, String folder) {
+        return new StageJson(
                 spec.id().value(),
                 spec.name(),
                 spec.workDir().toString(),
@@ -109,56 +109,56 @@ public record StageRecord(
                 null);
     }
 
-    public StageRecord withState(StageStatus.State next) {
-        return new StageRecord(
+    public StageJson withState(StageStatus.State next) {
+        return new StageJson(
                 id, name, workDir, sandbox, next, init, freezer, startedAt, archive, suspensions, dumped, mounts,
                 folder, connections, preserved, options, freezing, image);
     }
 
-    public StageRecord withInit(HostProcess next) {
-        return new StageRecord(
+    public StageJson withInit(HostProcess next) {
+        return new StageJson(
                 id, name, workDir, sandbox, state, next, freezer, startedAt, archive, suspensions, dumped, mounts,
                 folder, connections, preserved, options, freezing, image);
     }
 
-    public StageRecord withFreezer(String next) {
-        return new StageRecord(
+    public StageJson withFreezer(String next) {
+        return new StageJson(
                 id, name, workDir, sandbox, state, init, next, startedAt, archive, suspensions, dumped, mounts, folder,
                 connections, preserved, options, freezing, image);
     }
 
-    public StageRecord withArchive(String nextArchive, List<Long> nextDumped) {
-        return new StageRecord(
+    public StageJson withArchive(String nextArchive, List<Long> nextDumped) {
+        return new StageJson(
                 id, name, workDir, sandbox, state, init, freezer, startedAt, nextArchive, suspensions, nextDumped,
                 mounts, folder, connections, preserved, options, freezing, image);
     }
 
-    public StageRecord withMounts(List<String> next) {
-        return new StageRecord(
+    public StageJson withMounts(List<String> next) {
+        return new StageJson(
                 id, name, workDir, sandbox, state, init, freezer, startedAt, archive, suspensions, dumped, next, folder,
                 connections, preserved, options, freezing, image);
     }
 
-    public StageRecord withSuspensions(int next) {
-        return new StageRecord(
+    public StageJson withSuspensions(int next) {
+        return new StageJson(
                 id, name, workDir, sandbox, state, init, freezer, startedAt, archive, next, dumped, mounts, folder,
                 connections, preserved, options, freezing, image);
     }
 
-    public StageRecord withOptions(CriuOptions next) {
-        return new StageRecord(
+    public StageJson withOptions(CriuOptions next) {
+        return new StageJson(
                 id, name, workDir, sandbox, state, init, freezer, startedAt, archive, suspensions, dumped, mounts,
                 folder, connections, preserved, next, freezing, image);
     }
 
-    public StageRecord withFreezing(Freezing next) {
-        return new StageRecord(
+    public StageJson withFreezing(Freezing next) {
+        return new StageJson(
                 id, name, workDir, sandbox, state, init, freezer, startedAt, archive, suspensions, dumped, mounts,
                 folder, connections, preserved, options, next, image);
     }
 
-    public StageRecord withImage(Image next) {
-        return new StageRecord(
+    public StageJson withImage(Image next) {
+        return new StageJson(
                 id, name, workDir, sandbox, state, init, freezer, startedAt, archive, suspensions, dumped, mounts,
                 folder, connections, preserved, options, freezing, next);
     }

@@ -1,5 +1,6 @@
-package io.jenkins.plugins.preemptible.engine.cli;
+package io.jenkins.plugins.preemptible.engine.cli.simulate;
 
+import io.jenkins.plugins.preemptible.engine.cli.text.TextTable;
 import io.jenkins.plugins.preemptible.engine.simulation.Comparison;
 import io.jenkins.plugins.preemptible.engine.simulation.Figures;
 import io.jenkins.plugins.preemptible.engine.simulation.SeedStatistics;
@@ -18,11 +19,11 @@ import java.util.function.DoubleFunction;
  *   <li>The same tables go to the terminal and to the page.
  * </ol>
  */
-final class SimulationText {
+public final class SimulationText {
 
     private SimulationText() {}
 
-    static TextTable waits(Comparison comparison) {
+    public static TextTable waits(Comparison comparison) {
         TextTable table =
                 new TextTable("class, discipline", "jobs", "wait p50", "p95", "p99", "delay p50", "p95");
         for (WaitFigures first : comparison.figures().get(0).waits()) {
@@ -51,7 +52,7 @@ final class SimulationText {
         };
     }
 
-    static TextTable executors(Comparison comparison) {
+    public static TextTable executors(Comparison comparison) {
         TextTable table = new TextTable(
                 "discipline", "utilisation", "wasted", "of the work", "suspensions", "kills, reruns", "jobs an hour");
         for (Figures of : comparison.figures()) {
@@ -68,7 +69,7 @@ final class SimulationText {
     }
 
     /** @param what the settings are of */
-    static TextTable sweep(String what, List<Sweep.Row> rows) {
+    public static TextTable sweep(String what, List<Sweep.Row> rows) {
         TextTable table = new TextTable(
                 what + ", discipline",
                 "short: wait p95",
@@ -88,7 +89,7 @@ final class SimulationText {
         return table;
     }
 
-    static TextTable goals(List<Sweep.Goal> goals) {
+    public static TextTable goals(List<Sweep.Goal> goals) {
         TextTable table = new TextTable("goal", "wanted", "reached", "");
         goals.forEach(goal -> table.row(
                 goal.what(), goal.wanted(), statistics(goal.ratio(), SimulationText::ratio), goal.met() ? "met" : "MISSED"));

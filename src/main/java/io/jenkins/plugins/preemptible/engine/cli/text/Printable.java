@@ -1,4 +1,4 @@
-package io.jenkins.plugins.preemptible.engine.cli;
+package io.jenkins.plugins.preemptible.engine.cli.text;
 
 import java.util.Locale;
 
@@ -11,12 +11,12 @@ import java.util.Locale;
  *   <li>Sizes get the unit in which they have one to three digits before the point.
  * </ol>
  */
-final class Printable {
+public final class Printable {
 
     private Printable() {}
 
     /** Without control and format characters, C1's and lone surrogates included; {@code unknown} for null. */
-    static String of(String text) {
+    public static String of(String text) {
         if (text == null) {
             return "unknown";
         }
@@ -37,7 +37,7 @@ final class Printable {
     }
 
     /** The same, of at most this many characters. */
-    static String of(String text, int longest) {
+    public static String of(String text, int longest) {
         String printable = of(text);
         if (printable.length() <= longest) {
             return printable;
@@ -47,7 +47,7 @@ final class Printable {
     }
 
     /** Such as {@code 640 bytes}, {@code 4.0 KB} or {@code 1.4 GB}; a KB has 1024 bytes. */
-    static String size(long bytes) {
+    public static String size(long bytes) {
         if (bytes < 1024) {
             return bytes + " bytes";
         }

@@ -1,4 +1,4 @@
-package io.jenkins.plugins.preemptible.engine.cli;
+package io.jenkins.plugins.preemptible.engine.cli.text;
 
 /**
  * Input that cannot be used, told in one sentence that names the thing and the remedy.
@@ -13,7 +13,7 @@ public final class RefusedException extends RuntimeException {
 
     private static final long serialVersionUID = 1L;
 
-    RefusedException(String message) {
+    public RefusedException(String message) {
         super(message);
     }
 }

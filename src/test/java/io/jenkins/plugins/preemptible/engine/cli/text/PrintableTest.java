@@ -1,4 +1,4 @@
-package io.jenkins.plugins.preemptible.engine.cli;
+package io.jenkins.plugins.preemptible.engine.cli.text;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 

@@ -1,5 +1,7 @@
-package io.jenkins.plugins.preemptible.engine.cli;
+package io.jenkins.plugins.preemptible.engine.cli.simulate;
 
+import io.jenkins.plugins.preemptible.engine.cli.text.Printable;
+import io.jenkins.plugins.preemptible.engine.cli.text.RefusedException;
 import io.jenkins.plugins.preemptible.engine.simulation.WhatIf;
 import io.jenkins.plugins.preemptible.engine.simulation.workload.PastJob;
 import io.jenkins.plugins.preemptible.engine.simulation.workload.SimAgent;
@@ -19,7 +21,7 @@ import picocli.CommandLine.Option;
  *   <li>A history for which none are given gets as many as it must have had.
  * </ol>
  */
-final class SimulatedAgents {
+public final class SimulatedAgents {
 
     private static final int MOST_AGENTS = 1_000;
     private static final int MOST_EXECUTORS = 2_000;
@@ -41,7 +43,7 @@ final class SimulatedAgents {
     private List<String> single = new ArrayList<>();
 
     /** @throws RefusedException when they are out of their ranges */
-    List<SimAgent> made() {
+    public List<SimAgent> made() {
         inRange("--agent-memory", gigabytes, 0, MOST_GIGABYTES);
         List<SimAgent> made = single.isEmpty() ? alike() : single.stream().map(this::agent).toList();
         int all = made.stream().mapToInt(SimAgent::executors).sum();
@@ -52,7 +54,7 @@ final class SimulatedAgents {
         return made;
     }
 
-    List<SimAgent> madeFor(List<PastJob> history) {
+    public List<SimAgent> madeFor(List<PastJob> history) {
         boolean none = single.isEmpty() && agents == null && executors == null;
         inRange("--agent-memory", gigabytes, 0, MOST_GIGABYTES);
         return none ? WhatIf.agentsOf(history, bytes()) : made();

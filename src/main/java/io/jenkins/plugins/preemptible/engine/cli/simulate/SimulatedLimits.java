@@ -1,6 +1,7 @@
-package io.jenkins.plugins.preemptible.engine.cli;
+package io.jenkins.plugins.preemptible.engine.cli.simulate;
 
 import io.jenkins.plugins.preemptible.engine.api.FreezeRequest;
+import io.jenkins.plugins.preemptible.engine.cli.text.RefusedException;
 import io.jenkins.plugins.preemptible.engine.policy.Cost;
 import io.jenkins.plugins.preemptible.engine.policy.Limits;
 import io.jenkins.plugins.preemptible.engine.simulation.Rates;
@@ -16,7 +17,7 @@ import picocli.CommandLine.Option;
  *   <li>What is out of its range is refused with the range.
  * </ol>
  */
-final class SimulatedLimits {
+public final class SimulatedLimits {
 
     private static final int MOST_MINUTES = 10_080;
     private static final int MOST_SECONDS = 86_400;
@@ -62,7 +63,7 @@ final class SimulatedLimits {
             + " 1000.")
     private int takeoverMillis = (int) Rates.DEFAULT.takeoverMillis();
 
-    Limits limits() {
+    public Limits limits() {
         return new Limits(
                         true,
                         TimeUnit.MINUTES.toMillis(inRange("--slice", sliceMinutes, 0, MOST_MINUTES)),
@@ -77,7 +78,7 @@ final class SimulatedLimits {
                         (long) inRange("--memory-floor", floorMegabytes, 0, MOST_MEGABYTES) << 20);
     }
 
-    Rates rates() {
+    public Rates rates() {
         return new Rates(
                 (long) inRange("--dump-rate", dumpRate, 1, MOST_MEGABYTES) * MEGABYTE,
                 (long) inRange("--restore-rate", restoreRate, 1, MOST_MEGABYTES) * MEGABYTE,
@@ -92,7 +93,7 @@ final class SimulatedLimits {
     }
 
     /** What they are, for a page. */
-    String sentence() {
+    public String sentence() {
         return "slice " + (sliceMinutes == 0 ? "none" : sliceMinutes + " min") + ", exempt time " + exemptSeconds
                 + " s, ageing " + ageingMinutes + " min, memory floor " + floorMegabytes + " MB, dump " + dumpRate
                 + " MB/s, restore " + restoreRate + " MB/s, takeover " + takeoverMillis + " ms.";

@@ -5,6 +5,7 @@ import io.jenkins.plugins.preemptible.engine.api.ResumeFailedException;
 import io.jenkins.plugins.preemptible.engine.api.ResumeReport;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus;
+import io.jenkins.plugins.preemptible.engine.cli.text.RefusedException;
 import io.jenkins.plugins.preemptible.engine.image.ImageException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -34,7 +35,7 @@ import picocli.CommandLine.Spec;
         name = "resume",
         description = "Restores a suspended stage under the same id. Prints one JSON object; on failure it has "
                 + "'reason' and 'criu', nothing runs, and the image is kept.")
-final class ResumeCommand implements Callable<Integer> {
+final class ResumeStageCommand implements Callable<Integer> {
 
     private static final Set<FailureReason> WRONG_IMAGE = Set.of(
             FailureReason.IMAGE_MISSING,
@@ -68,7 +69,7 @@ final class ResumeCommand implements Callable<Integer> {
         private StageId id;
     }
 
-    ResumeCommand(Context context) {
+    ResumeStageCommand(Context context) {
         this.context = context;
     }
 

@@ -11,6 +11,7 @@ import io.jenkins.plugins.preemptible.engine.api.SuspendReport;
 import io.jenkins.plugins.preemptible.engine.api.Tier;
 import io.jenkins.plugins.preemptible.engine.api.TrialResult;
 import io.jenkins.plugins.preemptible.engine.api.TrialVerdict;
+import io.jenkins.plugins.preemptible.engine.cli.text.RefusedException;
 import io.jenkins.plugins.preemptible.engine.image.ImageException;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.image.archive.ImageArchive;
@@ -41,7 +42,7 @@ import picocli.CommandLine.Spec;
         description = "Suspends the stage: freezes and dumps it, seals its image into FILE, ends its processes. Without "
                 + "--to it stays frozen in this host's memory, which a restart of the host loses. "
                 + "Prints one JSON object; on failure it has 'reason' and 'criu', and the stage runs on.")
-final class SuspendCommand implements Callable<Integer> {
+final class SuspendStageCommand implements Callable<Integer> {
 
     private static final Set<FailureReason> NOTHING_TO_SUSPEND = Set.of(
             FailureReason.UNKNOWN_STAGE,
@@ -74,7 +75,7 @@ final class SuspendCommand implements Callable<Integer> {
             description = "Seal only what changed since the stage's last full image, which must stay in the same folder.")
     private boolean difference;
 
-    SuspendCommand(Context context) {
+    SuspendStageCommand(Context context) {
         this.context = context;
     }
 
