@@ -16,7 +16,7 @@ import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
 import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
 import io.jenkins.plugins.preemptible.engine.compat.CompatibilityTable;
 import io.jenkins.plugins.preemptible.engine.compat.Part;
-import io.jenkins.plugins.preemptible.engine.compat.Trial;
+import io.jenkins.plugins.preemptible.engine.compat.ProgramTrial;
 import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -116,7 +116,7 @@ class KernelResourceTest {
 
     @TestFactory
     Stream<DynamicTest> suspendedAndResumed() {
-        return each(r -> Trial.run(
+        return each(r -> ProgramTrial.run(
                 Part.KERNEL_RESOURCES, r.family() + ": " + r.title(), r.name(), trial -> runSuspended(r, trial)));
     }
 
@@ -142,7 +142,7 @@ class KernelResourceTest {
         }
     }
 
-    private static void runSuspended(Resource resource, Trial trial) throws Exception {
+    private static void runSuspended(Resource resource, ProgramTrial trial) throws Exception {
         Path work = Files.createDirectories(bench.work.resolve("suspended/" + resource.name()));
         StageId id = bench.engine.start(new StageSpec(
                         StageId.create("test-" + resource.name()), resource.name(), work,
@@ -172,7 +172,7 @@ class KernelResourceTest {
         }
     }
 
-    private static void cycle(Resource resource, StageId id, Trial trial) {
+    private static void cycle(Resource resource, StageId id, ProgramTrial trial) {
         try {
             for (int i = 0; i < cycles(resource); i++) {
                 // Asks for so much memory that somebody waits for the dump: else it would yield to every other process.
@@ -187,7 +187,7 @@ class KernelResourceTest {
         }
     }
 
-    private static void refuse(Resource resource, StageId id, Trial trial) {
+    private static void refuse(Resource resource, StageId id, ProgramTrial trial) {
         SuspendFailedException refused = assertThrows(SuspendFailedException.class,
                 () -> bench.engine.suspend(id, bench.archive(id), bench.key));
         assertTrue(List.of(resource.refused().split("\\|")).contains(refused.reason().name()),

@@ -10,7 +10,7 @@ import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.api.StageSpec;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
 import io.jenkins.plugins.preemptible.engine.api.Tier;
-import io.jenkins.plugins.preemptible.engine.compat.Trial;
+import io.jenkins.plugins.preemptible.engine.compat.ProgramTrial;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -91,11 +91,11 @@ final class TwiceSuspended {
     /** One run: its working folder and its output. */
     record Run(Path folder, Path output) {}
 
-    private final Trial trial;
+    private final ProgramTrial trial;
     private final StageBench bench;
     private final Map<String, String> environment;
 
-    TwiceSuspended(Trial trial, StageBench bench) {
+    TwiceSuspended(ProgramTrial trial, StageBench bench) {
         this.trial = trial;
         this.bench = bench;
         this.environment = new TreeMap<>(System.getenv());

@@ -78,14 +78,14 @@ final class EmbeddedQueue {
     private final Engine engine;
     private final ImageKey key = ImageKey.generate();
     private final Path archives;
-    private final Timeline timeline;
+    private final DemoTimeline timeline;
     private final Map<String, Job> jobs = new HashMap<>();
     private final List<Job> waiting = new ArrayList<>();
     private final List<Job> suspended = new ArrayList<>();
     private Job running;
     private String reservedFor;
 
-    EmbeddedQueue(Engine engine, Path archives, Timeline timeline) {
+    EmbeddedQueue(Engine engine, Path archives, DemoTimeline timeline) {
         this.engine = engine;
         this.archives = archives;
         this.timeline = timeline;

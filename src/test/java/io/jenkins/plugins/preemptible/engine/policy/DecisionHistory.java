@@ -26,7 +26,7 @@ import java.util.TreeMap;
  *   <li>A suspended stage goes on where it was, as in Jenkins.
  * </ol>
  */
-final class History {
+final class DecisionHistory {
 
     static final long TICK_MILLIS = 1000;
 
@@ -78,12 +78,12 @@ final class History {
     /** What the tests look at while it happens. */
     interface Watcher {
         /** Before it is carried out. */
-        default void decided(Action action, History history) {}
+        default void decided(Action action, DecisionHistory history) {}
 
         /** @param waited since it was suspended */
         default void wentOn(Job stage, int waited) {}
 
-        default void ticked(History history) {}
+        default void ticked(DecisionHistory history) {}
     }
 
     final Limits limits;
@@ -108,7 +108,7 @@ final class History {
      * @param queueFirst whether the queue gives idle executors that are not kept to the first that comes, as Jenkins'
      *     does, before the policy is asked
      */
-    History(
+    DecisionHistory(
             Limits limits, Map<String, Integer> executors, int suspensionTicks, boolean queueFirst, Watcher watcher) {
         this.limits = limits;
         this.executors = executors;
@@ -176,7 +176,7 @@ final class History {
 
     private Set<String> wanting() {
         Set<String> wanting = new HashSet<>();
-        present.stream().filter(History::wants).forEach(job -> wanting.add(job.owner));
+        present.stream().filter(DecisionHistory::wants).forEach(job -> wanting.add(job.owner));
         return wanting;
     }
 

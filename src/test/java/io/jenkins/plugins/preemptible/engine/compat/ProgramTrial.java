@@ -2,7 +2,7 @@ package io.jenkins.plugins.preemptible.engine.compat;
 
 import io.jenkins.plugins.preemptible.engine.api.Checkpoint;
 import io.jenkins.plugins.preemptible.engine.api.EngineException;
-import io.jenkins.plugins.preemptible.engine.compat.Row.Result;
+import io.jenkins.plugins.preemptible.engine.compat.CompatibilityRow.Result;
 import java.io.IOException;
 import org.opentest4j.TestAbortedException;
 
@@ -18,12 +18,12 @@ import org.opentest4j.TestAbortedException;
  *
  * For one thread.
  */
-public final class Trial {
+public final class ProgramTrial {
 
     /** What is tried. */
     @FunctionalInterface
     public interface Body {
-        void run(Trial trial) throws Exception;
+        void run(ProgramTrial trial) throws Exception;
     }
 
     private final Part part;
@@ -37,7 +37,7 @@ public final class Trial {
     private long dumpMillis = -1;
     private long imageBytes = -1;
 
-    private Trial(Part part, String subject, String work) {
+    private ProgramTrial(Part part, String subject, String work) {
         this.part = part;
         this.subject = subject;
         this.work = work;
@@ -50,7 +50,7 @@ public final class Trial {
      * @param work what it does while it is suspended, in a few words
      */
     public static void run(Part part, String subject, String work, Body body) throws Exception {
-        Trial trial = new Trial(part, subject, work);
+        ProgramTrial trial = new ProgramTrial(part, subject, work);
         try {
             body.run(trial);
             trial.note(trial.result, trial.remark);
@@ -73,7 +73,7 @@ public final class Trial {
     }
 
     private void note(Result result, String why) throws IOException {
-        CompatibilityTable.add(new Row(
+        CompatibilityTable.add(new CompatibilityRow(
                 part, subject, version, work, suspended, resumed, result, dumpMillis, imageBytes, why));
     }
 

@@ -13,7 +13,7 @@ import java.util.Comparator;
  * @param imageBytes the largest of its images before they were packed, -1 without one
  * @param remark why not, or what has to be known; may be empty
  */
-record Row(
+record CompatibilityRow(
         Part part,
         String subject,
         String version,
@@ -26,9 +26,9 @@ record Row(
         String remark) {
 
     /** By part, then by name, never by chance. */
-    static final Comparator<Row> ORDER = Comparator.comparing(Row::part)
+    static final Comparator<CompatibilityRow> ORDER = Comparator.comparing(CompatibilityRow::part)
             .thenComparing(r -> r.subject().toLowerCase(java.util.Locale.ROOT))
-            .thenComparing(Row::work);
+            .thenComparing(CompatibilityRow::work);
 
     /** What became of a trial. */
     enum Result {

@@ -12,12 +12,12 @@ import java.util.Locale;
  *   <li>{@link #millis} is the time that the lines show.
  * </ol>
  */
-final class Timeline {
+final class DemoTimeline {
 
     private final PrintWriter out;
     private final long began = System.nanoTime();
 
-    Timeline(PrintWriter out) {
+    DemoTimeline(PrintWriter out) {
         this.out = out;
     }
 
