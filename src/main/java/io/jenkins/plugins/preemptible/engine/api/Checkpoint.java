@@ -1,10 +1,9 @@
 package io.jenkins.plugins.preemptible.engine.api;
 
-import io.jenkins.plugins.preemptible.engine.Engine;
 import java.util.List;
 
 /**
- * What a dump wrote, while its stage still waits frozen for {@link Engine#commit} or {@link Engine#thaw}.
+ * What a dump wrote, while its stage still waits frozen for {@code Engine.commit} or {@code Engine.thaw}.
  *
  * <ol>
  *   <li>Times are milliseconds of a monotonic clock: freezing, CRIU's dump, packing and sealing.

@@ -1,9 +1,8 @@
 package io.jenkins.plugins.preemptible.engine.api;
 
-import io.jenkins.plugins.preemptible.engine.Engine;
 
 /**
- * A stage that was just frozen: it counts as suspended from here on, and {@link Engine#dump} follows, unless
+ * A stage that was just frozen: it counts as suspended from here on, and {@code Engine.dump} follows, unless
  * {@code memoryOnly}.
  *
  * <ol>
@@ -14,7 +13,7 @@ import io.jenkins.plugins.preemptible.engine.Engine;
  *
  * @param processes in the tree, the stage's init included
  * @param residentBytes of memory that the tree holds, pages shared between its processes counted once for each
- * @param memoryOnly the engine makes no images ({@link Engine#checkpoints}): the stage stays frozen for as long as it is
+ * @param memoryOnly the engine makes no images ({@code Engine.checkpoints}): the stage stays frozen for as long as it is
  *     suspended, and its executor is always free from the freeze on
  */
 public record Frozen(

@@ -1,12 +1,11 @@
 package io.jenkins.plugins.preemptible.engine.api;
 
-import io.jenkins.plugins.preemptible.engine.Engine;
 
 /**
  * When the executor of a stage that is being suspended may be given to the preemptor.
  *
  * <ol>
- *   <li>{@link Engine#freeze} decides it once for each suspension, from what the host tells of its memory.
+ *   <li>{@code Engine.freeze} decides it once for each suspension, from what the host tells of its memory.
  *   <li>The frozen tree still has its memory until the dump is done and committed: the preemptor needs room beside it.
  *   <li>{@link #sentence} is for people and goes into logs; the constant is for programs.
  * </ol>

@@ -3,7 +3,6 @@ package io.jenkins.plugins.preemptible.engine.image;
 import com.fasterxml.jackson.annotation.JsonIgnore;
 import com.fasterxml.jackson.databind.PropertyNamingStrategies;
 import com.fasterxml.jackson.databind.annotation.JsonNaming;
-import io.jenkins.plugins.preemptible.engine.image.archive.ImageArchive;
 import java.util.List;
 
 /**
@@ -11,7 +10,7 @@ import java.util.List;
  *
  * <ol>
  *   <li>The engine fills it after the dump; the archive puts it first, as JSON with snake_case names.
- *   <li>What depends on the files is measured and set by {@link ImageArchive#write}, whatever the caller gave.
+ *   <li>What depends on the files is measured and set by {@code ImageArchive.write}, whatever the caller gave.
  *   <li>It is read back only from an authenticated archive, so its fields may be believed.
  * </ol>
  *

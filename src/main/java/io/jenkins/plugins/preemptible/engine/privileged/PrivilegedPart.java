@@ -5,7 +5,6 @@ import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.host.InsideReader;
-import io.jenkins.plugins.preemptible.engine.privileged.install.PrivilegedInstall;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -31,7 +30,7 @@ import java.util.function.BooleanSupplier;
  */
 public record PrivilegedPart(Path program, Path sudo) {
 
-    /** Where {@link PrivilegedInstall} puts it by default. */
+    /** Where {@code PrivilegedInstall} puts it by default. */
     public static final Path USUAL = Path.of("/usr/local/libexec/preemptible");
 
     /** The interface that this class speaks; {@code helper/helper.h} has the same number. */

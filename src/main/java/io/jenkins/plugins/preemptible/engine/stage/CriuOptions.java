@@ -1,7 +1,6 @@
 package io.jenkins.plugins.preemptible.engine.stage;
 
 import com.fasterxml.jackson.annotation.JsonIgnoreProperties;
-import io.jenkins.plugins.preemptible.engine.criu.Criu;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -12,7 +11,7 @@ import java.util.List;
  *   <li>The preflight chooses them from what it sees in the tree. The user chooses whether connections to the outside may
  *       be cut, and nothing else.
  *   <li>They are kept in the stage's record, which is sealed with the image: a restore needs the same ones.
- *   <li>What every stage needs ({@code --file-locks} and such) is not here but in {@link Criu}.
+ *   <li>What every stage needs ({@code --file-locks} and such) is not here but in {@code Criu}.
  * </ol>
  *
  * Source: criu(8), version 4.2.1.

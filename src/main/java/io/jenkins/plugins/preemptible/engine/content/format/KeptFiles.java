@@ -1,6 +1,5 @@
 package io.jenkins.plugins.preemptible.engine.content.format;
 
-import io.jenkins.plugins.preemptible.engine.content.ContentReader;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -11,7 +10,7 @@ import java.util.TreeMap;
  * What was kept of an image while it was read: small files, the sizes of all, and a few ranges of the pages.
  *
  * <ol>
- *   <li>{@link ContentReader} fills it, in the order in which the files come.
+ *   <li>{@code ContentReader} fills it, in the order in which the files come.
  *   <li>A file that CRIU did not write is the same as one without entries.
  *   <li>Ranges of pages are found by the number of their file and their offset.
  * </ol>
