@@ -2,12 +2,12 @@ package io.jenkins.plugins.preemptible.agent;
 
 import io.jenkins.plugins.preemptible.agent.AgentStage.Restore;
 import io.jenkins.plugins.preemptible.engine.Engine;
-import io.jenkins.plugins.preemptible.engine.EngineException;
-import io.jenkins.plugins.preemptible.engine.ResumeReport;
-import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.EngineException;
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.ResumeReport;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
-import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;

@@ -2,7 +2,7 @@ package io.jenkins.plugins.preemptible.agent;
 
 import com.fasterxml.jackson.annotation.JsonIgnoreProperties;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.text.PlainText;
 import java.io.IOException;
 import java.io.Serializable;

@@ -3,20 +3,20 @@ package io.jenkins.plugins.preemptible.agent;
 import io.jenkins.plugins.preemptible.agent.AgentStage.Dump;
 import io.jenkins.plugins.preemptible.agent.AgentStage.Freeze;
 import io.jenkins.plugins.preemptible.agent.AgentStage.Held;
-import io.jenkins.plugins.preemptible.engine.Checkpoint;
-import io.jenkins.plugins.preemptible.engine.DumpGuard;
 import io.jenkins.plugins.preemptible.engine.Engine;
-import io.jenkins.plugins.preemptible.engine.EngineException;
-import io.jenkins.plugins.preemptible.engine.FreezeRequest;
-import io.jenkins.plugins.preemptible.engine.Frozen;
-import io.jenkins.plugins.preemptible.engine.Handover;
-import io.jenkins.plugins.preemptible.engine.IfDumpFails;
+import io.jenkins.plugins.preemptible.engine.api.Checkpoint;
+import io.jenkins.plugins.preemptible.engine.api.DumpGuard;
+import io.jenkins.plugins.preemptible.engine.api.EngineException;
+import io.jenkins.plugins.preemptible.engine.api.FreezeRequest;
+import io.jenkins.plugins.preemptible.engine.api.Frozen;
+import io.jenkins.plugins.preemptible.engine.api.Handover;
+import io.jenkins.plugins.preemptible.engine.api.IfDumpFails;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
 import io.jenkins.plugins.preemptible.engine.host.HostMemory;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
-import io.jenkins.plugins.preemptible.engine.preflight.Leak;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
-import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
+import io.jenkins.plugins.preemptible.engine.preflight.Obstacle;
 import io.jenkins.plugins.preemptible.engine.text.PlainText;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -47,7 +47,7 @@ final class SuspendVerbs {
         AgentStage.Seen act(Engine engine, StageId stage, Path exchange) {
             long free = HostMemory.now().availableBytes();
             try {
-                String leak = engine.preflight(stage).leaks().stream()
+                String leak = engine.preflight(stage).obstacles().stream()
                         .filter(found -> !found.reason().passing())
                         .findFirst()
                         .map(Look::sentence)
@@ -65,7 +65,7 @@ final class SuspendVerbs {
             }
         }
 
-        private static String sentence(Leak leak) {
+        private static String sentence(Obstacle leak) {
             String whose = leak.pid() == 0 ? "" : ", process " + leak.pid() + ": " + leak.command();
             // Short enough for the remedy to arrive, too.
             return leak.reason().sentence() + " (" + PlainText.of(leak.what(), 200) + whose + "). "

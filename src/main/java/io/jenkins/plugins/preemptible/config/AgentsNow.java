@@ -2,8 +2,8 @@ package io.jenkins.plugins.preemptible.config;
 
 import hudson.model.Label;
 import hudson.model.Node;
-import io.jenkins.plugins.preemptible.engine.simulation.PastJob;
-import io.jenkins.plugins.preemptible.engine.simulation.SimAgent;
+import io.jenkins.plugins.preemptible.engine.simulation.workload.PastJob;
+import io.jenkins.plugins.preemptible.engine.simulation.workload.SimAgent;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;

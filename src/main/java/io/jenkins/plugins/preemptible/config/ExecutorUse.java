@@ -5,7 +5,7 @@ import hudson.Util;
 import hudson.model.AbstractBuild;
 import hudson.model.Queue;
 import hudson.model.Run;
-import io.jenkins.plugins.preemptible.engine.simulation.PastJob;
+import io.jenkins.plugins.preemptible.engine.simulation.workload.PastJob;
 import io.jenkins.plugins.preemptible.queue.Priorities;
 import io.jenkins.plugins.preemptible.view.ResumedStageAction;
 import java.io.IOException;

@@ -2,7 +2,7 @@ package io.jenkins.plugins.preemptible.config;
 
 import hudson.model.Job;
 import hudson.model.Run;
-import io.jenkins.plugins.preemptible.engine.simulation.PastJob;
+import io.jenkins.plugins.preemptible.engine.simulation.workload.PastJob;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.Iterator;

@@ -5,7 +5,7 @@ import hudson.BulkChange;
 import hudson.Extension;
 import hudson.ExtensionList;
 import hudson.model.PersistentDescriptor;
-import io.jenkins.plugins.preemptible.engine.FreezeRequest;
+import io.jenkins.plugins.preemptible.engine.api.FreezeRequest;
 import io.jenkins.plugins.preemptible.engine.policy.Limits;
 import io.jenkins.plugins.preemptible.engine.policy.Slices;
 import io.jenkins.plugins.preemptible.engine.policy.UndumpableStages;

@@ -4,7 +4,7 @@ import edu.umd.cs.findbugs.annotations.CheckForNull;
 import io.jenkins.plugins.preemptible.engine.policy.Limits;
 import io.jenkins.plugins.preemptible.engine.simulation.Comparison;
 import io.jenkins.plugins.preemptible.engine.simulation.Discipline;
-import io.jenkins.plugins.preemptible.engine.simulation.Foresight;
+import io.jenkins.plugins.preemptible.engine.simulation.WhatIf;
 import java.time.ZoneId;
 import java.util.ArrayList;
 import java.util.List;
@@ -112,7 +112,7 @@ public final class SettingsSimulation {
             failure = Messages.SettingsSimulation_Nothing(days, withoutAgent);
             return;
         }
-        Comparison comparison = Foresight.compare(
+        Comparison comparison = WhatIf.compare(
                 now.jobs(),
                 now.agents(),
                 limits,

@@ -1,31 +1,52 @@
 package io.jenkins.plugins.preemptible.engine;
 
+import io.jenkins.plugins.preemptible.engine.api.Checkpoint;
+import io.jenkins.plugins.preemptible.engine.api.EngineException;
+import io.jenkins.plugins.preemptible.engine.api.Extent;
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.FreezeRequest;
+import io.jenkins.plugins.preemptible.engine.api.Frozen;
+import io.jenkins.plugins.preemptible.engine.api.IfDumpFails;
+import io.jenkins.plugins.preemptible.engine.api.Leftover;
+import io.jenkins.plugins.preemptible.engine.api.ResumeFailedException;
+import io.jenkins.plugins.preemptible.engine.api.ResumeReport;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.api.StageSpec;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
+import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
+import io.jenkins.plugins.preemptible.engine.api.SuspendReport;
 import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
-import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
 import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.freeze.HelperFreezer;
-import io.jenkins.plugins.preemptible.engine.host.HostCheck;
+import io.jenkins.plugins.preemptible.engine.home.CleanUp;
+import io.jenkins.plugins.preemptible.engine.home.KillAndForget;
+import io.jenkins.plugins.preemptible.engine.home.LocalImages;
+import io.jenkins.plugins.preemptible.engine.home.StageLaunch;
+import io.jenkins.plugins.preemptible.engine.home.Stages;
 import io.jenkins.plugins.preemptible.engine.host.HostMemory;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
-import io.jenkins.plugins.preemptible.engine.host.HostReport;
+import io.jenkins.plugins.preemptible.engine.host.InsideReader;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
+import io.jenkins.plugins.preemptible.engine.host.check.HostCheck;
+import io.jenkins.plugins.preemptible.engine.host.check.HostReport;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
-import io.jenkins.plugins.preemptible.engine.preflight.InsideReader;
 import io.jenkins.plugins.preemptible.engine.preflight.Preflight;
 import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
-import io.jenkins.plugins.preemptible.engine.privileged.InstalledLevel;
 import io.jenkins.plugins.preemptible.engine.privileged.PrivilegedPart;
-import io.jenkins.plugins.preemptible.engine.privileged.SudoEngine;
+import io.jenkins.plugins.preemptible.engine.privileged.install.InstalledLevel;
+import io.jenkins.plugins.preemptible.engine.resume.ArchiveResume;
+import io.jenkins.plugins.preemptible.engine.resume.LocalResume;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import io.jenkins.plugins.preemptible.engine.stage.Mounts;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
-import io.jenkins.plugins.preemptible.engine.stage.StageLaunch;
-import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
-import io.jenkins.plugins.preemptible.engine.stage.StageSpec;
-import io.jenkins.plugins.preemptible.engine.stage.StageStatus;
-import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
+import io.jenkins.plugins.preemptible.engine.stage.StageJson;
+import io.jenkins.plugins.preemptible.engine.suspend.CommitOrThaw;
+import io.jenkins.plugins.preemptible.engine.suspend.Dumping;
+import io.jenkins.plugins.preemptible.engine.suspend.Freezing;
+import io.jenkins.plugins.preemptible.engine.suspend.MemoryGuard;
+import io.jenkins.plugins.preemptible.engine.suspend.SuspendAttempt;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -204,7 +225,7 @@ public class Engine {
             // As long as it is held, whoever finds a record without an init knows that this one still starts it.
             try (StageFolder.Held lock = stages.lock(spec.id())) {
                 freezer = freezer(spec.id());
-                folder.write(StageRecord.starting(
+                folder.write(StageJson.starting(
                         spec, freezer.location(), Instant.now().toString(), folder.path().toString()));
                 init = StageLaunch.start(spec, folder, freezer);
                 HostProcess started = init;
@@ -260,12 +281,12 @@ public class Engine {
      * @throws EngineException when the stage does not run
      */
     public EnterCommand enterCommand(StageId id) {
-        StageRecord record = enterable(id);
+        StageJson record = enterable(id);
         return StageLaunch.enter(id, record.init(), Stages.freezer(record).orElseThrow());
     }
 
-    private StageRecord enterable(StageId id) {
-        StageRecord record = stages.settle(id);
+    private StageJson enterable(StageId id) {
+        StageJson record = stages.settle(id);
         FailureReason reason =
                 switch (record.state()) {
                     case RUNNING -> null;
@@ -286,15 +307,15 @@ public class Engine {
      * @throws EngineException {@link FailureReason#UNKNOWN_STAGE}, or when no process of it exists
      */
     public PreflightReport preflight(StageId id) {
-        StageRecord record = stages.settle(id);
-        FailureReason refusal = Suspension.refusal(record.state());
+        StageJson record = stages.settle(id);
+        FailureReason refusal = SuspendAttempt.refusal(record.state());
         if (refusal != null || record.init() == null) {
             throw new EngineException(refusal == null ? FailureReason.STAGE_BUSY : refusal, id.value());
         }
-        return look(record);
+        return inspect(record);
     }
 
-    PreflightReport look(StageRecord record) {
+    PreflightReport inspect(StageJson record) {
         Freezer freezer = Stages.freezer(record).orElseThrow();
         StageFolder folder = stages.folder(StageId.parse(record.id()));
         try (InsideReader inside = inside(freezer, record)) {
@@ -312,7 +333,7 @@ public class Engine {
     }
 
     // Nobody outside of the stage's user namespace may look into its processes.
-    private static InsideReader inside(Freezer freezer, StageRecord record) {
+    private static InsideReader inside(Freezer freezer, StageJson record) {
         return freezer instanceof HelperFreezer helper
                 ? helper.part().inspect(helper.id(), record.init().pid())
                 : InsideReader.NONE;
@@ -322,15 +343,15 @@ public class Engine {
      * Stops a stage where it is. It counts as suspended from here on, its state is {@link State#SUSPENDING}, and
      * {@link #dump} or {@link #thaw} must follow. Takes the same time at any size of its memory.
      *
-     * <p>The preflight comes first: a leak refuses before anything is stopped. One that is frozen already, since
+     * <p>The preflight comes first: an obstacle refuses before anything is stopped. One that is frozen already, since
      * whoever suspended it died, is taken over.
      *
-     * @throws SuspendFailedException with the reason, of the worst leak for instance; the stage runs on;
+     * @throws SuspendFailedException with the reason, of the worst obstacle for instance; the stage runs on;
      *     {@link FailureReason#MEMORY_SHORT} only where no images are made
      * @throws EngineException {@link FailureReason#UNKNOWN_STAGE}
      */
     public Frozen freeze(StageId id, FreezeRequest request) {
-        return new Freezing(new Suspension(stages, id), this::look).freeze(request);
+        return new Freezing(new SuspendAttempt(stages, id), this::inspect).freeze(request);
     }
 
     /**
@@ -357,7 +378,7 @@ public class Engine {
         if (!checkpoints()) {
             throw refusedDump(id, ifFails);
         }
-        return new Dumping(new Suspension(stages, id)).dump(archive, key, ifFails, extent);
+        return new Dumping(new SuspendAttempt(stages, id)).dump(archive, key, ifFails, extent);
     }
 
     /**
@@ -370,7 +391,7 @@ public class Engine {
      *     the archive is removed)
      */
     public void commit(StageId id) {
-        new Conclusion(new Suspension(stages, id)).commit();
+        new CommitOrThaw(new SuspendAttempt(stages, id)).commit();
     }
 
     /**
@@ -380,7 +401,7 @@ public class Engine {
      * @throws SuspendFailedException {@link FailureReason#NO_CHECKPOINT}
      */
     public void thaw(StageId id) {
-        new Conclusion(new Suspension(stages, id)).thaw();
+        new CommitOrThaw(new SuspendAttempt(stages, id)).thaw();
     }
 
     /** {@link #freeze} without a guard, {@link #dump}, then {@link #commit}; a failure leaves the stage running. */
@@ -429,7 +450,7 @@ public class Engine {
      * @throws ResumeFailedException with the reason; nothing of the stage runs, and it can be tried again
      */
     public ResumeReport resume(Path archive, ImageKey key) {
-        return new Resumption(stages, archive, key).resume();
+        return new ArchiveResume(stages, archive, key).resume();
     }
 
     /**
@@ -440,7 +461,7 @@ public class Engine {
      * @throws EngineException {@link FailureReason#UNKNOWN_STAGE}
      */
     public Optional<ResumeReport> resumeHere(StageId id) {
-        return new NearResumption(stages, id).resume();
+        return new LocalResume(stages, id).resume();
     }
 
     /**
@@ -496,7 +517,7 @@ public class Engine {
      * @throws UncheckedIOException when processes are left; or none is, and only that cannot be written down
      */
     public void kill(StageId id) {
-        new Ending(stages, id).kill();
+        new KillAndForget(stages, id).kill();
     }
 
     /**
@@ -506,7 +527,7 @@ public class Engine {
      * @throws EngineException {@link FailureReason#STAGE_RUNS} or {@link FailureReason#UNKNOWN_STAGE}
      */
     public void forget(StageId id) {
-        new Ending(stages, id).forget();
+        new KillAndForget(stages, id).forget();
     }
 
     /**
@@ -517,6 +538,6 @@ public class Engine {
      * @return what was removed, or would be
      */
     public List<Leftover> clean(boolean dryRun, Duration imageAge) {
-        return new CleanUp(this, Optional.ofNullable(stages)).clean(dryRun, imageAge);
+        return new CleanUp(this::list, this::forget, Optional.ofNullable(stages)).clean(dryRun, imageAge);
     }
 }

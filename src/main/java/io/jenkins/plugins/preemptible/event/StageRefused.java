@@ -1,6 +1,6 @@
 package io.jenkins.plugins.preemptible.event;
 
-import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import java.util.Arrays;
 
 /**

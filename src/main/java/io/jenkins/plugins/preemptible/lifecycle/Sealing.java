@@ -6,7 +6,7 @@ import hudson.model.Run;
 import hudson.remoting.RequestAbortedException;
 import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
-import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.Event;

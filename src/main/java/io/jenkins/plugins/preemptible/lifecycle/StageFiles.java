@@ -35,7 +35,7 @@ final class StageFiles {
 
     private static final Logger LOGGER = Logger.getLogger(StageFiles.class.getName());
     private static final String SUFFIX = ".xml";
-    /** What {@link io.jenkins.plugins.preemptible.engine.stage.StageId#create} makes, and never a name that a system reserves. */
+    /** What {@link io.jenkins.plugins.preemptible.engine.api.StageId#create} makes, and never a name that a system reserves. */
     private static final Pattern PLAIN = Pattern.compile("[a-z0-9][a-z0-9-]{0,53}-[0-9a-f]{8}");
 
     static {

@@ -8,7 +8,7 @@ import hudson.LauncherDecorator;
 import hudson.model.Executor;
 import hudson.model.Node;
 import hudson.model.Run;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.PlaceholderAccess;
 import io.jenkins.plugins.preemptible.lifecycle.PlaceholderRelease;

@@ -13,7 +13,7 @@ import io.jenkins.plugins.preemptible.engine.criu.Criu;
 import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
-import io.jenkins.plugins.preemptible.engine.privileged.PrivilegedInstall;
+import io.jenkins.plugins.preemptible.engine.privileged.install.PrivilegedInstall;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import java.io.IOException;
 import java.nio.file.Files;

@@ -13,7 +13,7 @@ import hudson.model.Queue;
 import hudson.model.Run;
 import hudson.triggers.TimerTrigger;
 import io.jenkins.plugins.preemptible.engine.policy.Limits;
-import io.jenkins.plugins.preemptible.engine.simulation.PastJob;
+import io.jenkins.plugins.preemptible.engine.simulation.workload.PastJob;
 import java.lang.reflect.Field;
 import java.nio.file.Files;
 import java.nio.file.Path;

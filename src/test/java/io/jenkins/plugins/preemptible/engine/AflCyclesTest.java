@@ -5,10 +5,16 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assertions.fail;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.jenkins.plugins.preemptible.engine.api.Checkpoint;
+import io.jenkins.plugins.preemptible.engine.api.DumpGuard;
+import io.jenkins.plugins.preemptible.engine.api.FreezeRequest;
+import io.jenkins.plugins.preemptible.engine.api.IfDumpFails;
+import io.jenkins.plugins.preemptible.engine.api.ResumeReport;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
+import io.jenkins.plugins.preemptible.engine.api.Tier;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
-import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;

@@ -3,11 +3,13 @@ package io.jenkins.plugins.preemptible.engine;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.jenkins.plugins.preemptible.engine.api.EngineException;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.api.StageSpec;
+import io.jenkins.plugins.preemptible.engine.api.Tier;
 import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
-import io.jenkins.plugins.preemptible.engine.stage.StageSpec;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;

@@ -6,17 +6,24 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.jenkins.plugins.preemptible.engine.api.DumpGuard;
+import io.jenkins.plugins.preemptible.engine.api.EngineException;
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.FreezeRequest;
+import io.jenkins.plugins.preemptible.engine.api.IfDumpFails;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.api.StageSpec;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
+import io.jenkins.plugins.preemptible.engine.api.Tier;
 import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
-import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
 import io.jenkins.plugins.preemptible.engine.criu.TaskTraits;
 import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
+import io.jenkins.plugins.preemptible.engine.home.LocalImages;
+import io.jenkins.plugins.preemptible.engine.home.Stages;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
-import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
-import io.jenkins.plugins.preemptible.engine.stage.StageSpec;
-import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
+import io.jenkins.plugins.preemptible.engine.stage.StageJson;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -39,7 +46,7 @@ class CutOffTest {
         return new StageFolder(bench.folder.resolve("home/stages").resolve(id.value()));
     }
 
-    private static StageRecord record(StageBench bench, StageId id) {
+    private static StageJson record(StageBench bench, StageId id) {
         return folder(bench, id).read().orElseThrow();
     }
 
@@ -86,7 +93,7 @@ class CutOffTest {
                     bench.engine.freeze(id, FreezeRequest.plain());
                 }
                 assertEquals(State.SUSPENDING, bench.engine.status(id).state());
-                StageRecord frozen = record(bench, id);
+                StageJson frozen = record(bench, id);
                 Stages.freezer(frozen).orElseThrow().thaw(frozen.init());
                 runsOn(bench, id);
                 assertFalse(Files.exists(bench.archive(id)), "what ran on is not resumed from an older image");

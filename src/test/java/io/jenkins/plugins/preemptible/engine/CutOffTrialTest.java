@@ -13,17 +13,21 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.jenkins.plugins.preemptible.engine.api.Checkpoint;
+import io.jenkins.plugins.preemptible.engine.api.DumpGuard;
+import io.jenkins.plugins.preemptible.engine.api.FreezeRequest;
+import io.jenkins.plugins.preemptible.engine.api.IfDumpFails;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
+import io.jenkins.plugins.preemptible.engine.api.TrialResult;
+import io.jenkins.plugins.preemptible.engine.api.TrialVerdict;
 import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
 import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.host.LibC;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
-import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
-import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
+import io.jenkins.plugins.preemptible.engine.stage.StageJson;
 import io.jenkins.plugins.preemptible.engine.trial.ImageTrial;
 import io.jenkins.plugins.preemptible.engine.trial.RunningTrial;
-import io.jenkins.plugins.preemptible.engine.trial.TrialResult;
-import io.jenkins.plugins.preemptible.engine.trial.TrialVerdict;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -143,7 +147,7 @@ class CutOffTrialTest {
             StageId id = start(bench, "/bin/sh", "-c", TICKS);
             passes(bench, id);
             StageFolder stage = folder(bench, id);
-            StageRecord record = new StageFolder(stage.images()).read().orElseThrow();
+            StageJson record = new StageFolder(stage.images()).read().orElseThrow();
             ImageTrial.Subject subject = new ImageTrial.Subject(
                     id,
                     stage.images(),

@@ -4,11 +4,13 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.ResumeFailedException;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
+import io.jenkins.plugins.preemptible.engine.api.Tier;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
-import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
-import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
+import io.jenkins.plugins.preemptible.engine.stage.StageJson;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -35,7 +37,7 @@ class EarlierVersionTest {
             StageBench.until("it counts", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > 2);
             bench.engine.suspend(id, bench.archive(id), bench.key);
             StageFolder folder = new StageFolder(bench.folder.resolve("home/stages").resolve(id.value()));
-            StageRecord today = folder.read().orElseThrow();
+            StageJson today = folder.read().orElseThrow();
             String text;
             try (InputStream in = EarlierVersionTest.class.getResourceAsStream(fixture)) {
                 text = new String(in.readAllBytes(), StandardCharsets.UTF_8);
@@ -46,7 +48,7 @@ class EarlierVersionTest {
                     .replace("CREATED_AT", today.image().createdAt())
                     .replace("ARCHIVE_STAMP", today.image().archiveStamp())
                     .replace("ARCHIVE", bench.archive(id).toString()));
-            StageRecord earlier = folder.read().orElseThrow();
+            StageJson earlier = folder.read().orElseThrow();
             assertEquals(today.id(), earlier.id());
             assertEquals(State.SUSPENDED, bench.engine.status(id).state());
             assertEquals(1, bench.engine.status(id).suspensions());

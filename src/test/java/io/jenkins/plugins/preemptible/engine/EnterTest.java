@@ -5,9 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
-import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
+import io.jenkins.plugins.preemptible.engine.api.EngineException;
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
+import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

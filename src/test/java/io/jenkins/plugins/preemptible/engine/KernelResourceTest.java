@@ -6,12 +6,17 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.jenkins.plugins.preemptible.engine.KernelPrograms.Resource;
+import io.jenkins.plugins.preemptible.engine.api.DumpGuard;
+import io.jenkins.plugins.preemptible.engine.api.EngineException;
+import io.jenkins.plugins.preemptible.engine.api.FreezeRequest;
+import io.jenkins.plugins.preemptible.engine.api.IfDumpFails;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.api.StageSpec;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
+import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
 import io.jenkins.plugins.preemptible.engine.compat.CompatibilityTable;
 import io.jenkins.plugins.preemptible.engine.compat.Part;
-import io.jenkins.plugins.preemptible.engine.compat.Trial;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
-import io.jenkins.plugins.preemptible.engine.stage.StageSpec;
-import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
+import io.jenkins.plugins.preemptible.engine.compat.ProgramTrial;
 import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -111,7 +116,7 @@ class KernelResourceTest {
 
     @TestFactory
     Stream<DynamicTest> suspendedAndResumed() {
-        return each(r -> Trial.run(
+        return each(r -> ProgramTrial.run(
                 Part.KERNEL_RESOURCES, r.family() + ": " + r.title(), r.name(), trial -> runSuspended(r, trial)));
     }
 
@@ -137,7 +142,7 @@ class KernelResourceTest {
         }
     }
 
-    private static void runSuspended(Resource resource, Trial trial) throws Exception {
+    private static void runSuspended(Resource resource, ProgramTrial trial) throws Exception {
         Path work = Files.createDirectories(bench.work.resolve("suspended/" + resource.name()));
         StageId id = bench.engine.start(new StageSpec(
                         StageId.create("test-" + resource.name()), resource.name(), work,
@@ -167,7 +172,7 @@ class KernelResourceTest {
         }
     }
 
-    private static void cycle(Resource resource, StageId id, Trial trial) {
+    private static void cycle(Resource resource, StageId id, ProgramTrial trial) {
         try {
             for (int i = 0; i < cycles(resource); i++) {
                 // Asks for so much memory that somebody waits for the dump: else it would yield to every other process.
@@ -182,12 +187,12 @@ class KernelResourceTest {
         }
     }
 
-    private static void refuse(Resource resource, StageId id, Trial trial) {
+    private static void refuse(Resource resource, StageId id, ProgramTrial trial) {
         SuspendFailedException refused = assertThrows(SuspendFailedException.class,
                 () -> bench.engine.suspend(id, bench.archive(id), bench.key));
         assertTrue(List.of(resource.refused().split("\\|")).contains(refused.reason().name()),
                 () -> refused + " " + refused.criuLines());
-        assertTrue(bench.engine.preflight(id).leaks().stream().anyMatch(l -> l.reason() == refused.reason()),
+        assertTrue(bench.engine.preflight(id).obstacles().stream().anyMatch(l -> l.reason() == refused.reason()),
                 () -> refused.reason() + " is found before anything is stopped");
         trial.refused(refused.reason().sentence());
     }

@@ -5,12 +5,13 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
+import io.jenkins.plugins.preemptible.engine.home.LocalImages;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
-import io.jenkins.plugins.preemptible.engine.host.HostReport;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import io.jenkins.plugins.preemptible.engine.host.check.HostReport;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -171,7 +172,7 @@ class OddMountTest {
     private static void cycle(StageBench bench, StageId id) {
         long lines = StageBench.lines(bench.engine.status(id).output());
         StageBench.until("more output", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > lines + 3);
-        assertEquals(List.of(), bench.engine.preflight(id).leaks());
+        assertEquals(List.of(), bench.engine.preflight(id).obstacles());
         bench.engine.suspend(id, bench.archive(id), bench.key);
         bench.engine.resume(bench.archive(id), bench.key);
     }

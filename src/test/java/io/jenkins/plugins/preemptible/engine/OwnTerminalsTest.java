@@ -4,10 +4,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -101,7 +101,7 @@ class OwnTerminalsTest {
     }
 
     private void cycle(StageId id, Path taken) throws IOException {
-        assertEquals(List.of(), bench.engine.preflight(id).leaks());
+        assertEquals(List.of(), bench.engine.preflight(id).obstacles());
         bench.engine.suspend(id, bench.archive(id), bench.key);
         take(taken);
         bench.engine.resume(bench.archive(id), bench.key);
@@ -123,6 +123,6 @@ class OwnTerminalsTest {
     void aClosedOneIsNotThatOfSomebodyWithTheSameNumber() throws Exception {
         StageId id = tied("half-pty");
         take(terminal(id));
-        assertEquals(List.of(), bench.engine.preflight(id).leaks());
+        assertEquals(List.of(), bench.engine.preflight(id).obstacles());
     }
 }

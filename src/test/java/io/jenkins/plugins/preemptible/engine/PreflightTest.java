@@ -8,19 +8,20 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import io.jenkins.plugins.preemptible.engine.criu.Connections;
-import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.Connections;
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
+import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
 import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
-import io.jenkins.plugins.preemptible.engine.preflight.Leak;
+import io.jenkins.plugins.preemptible.engine.preflight.Obstacle;
 import io.jenkins.plugins.preemptible.engine.preflight.Preflight;
 import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
-import io.jenkins.plugins.preemptible.engine.stage.StageRecord;
-import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
+import io.jenkins.plugins.preemptible.engine.stage.StageJson;
 import java.io.File;
 import java.io.IOException;
 import java.io.InputStream;
@@ -119,12 +120,12 @@ class PreflightTest {
         return id;
     }
 
-    private StageRecord record(StageId id) {
+    private StageJson record(StageId id) {
         return new StageFolder(bench.folder.resolve("home/stages").resolve(id.value())).read().orElseThrow();
     }
 
     private PreflightReport look(StageId id, Connections connections, Path images) throws IOException {
-        StageRecord record = record(id);
+        StageJson record = record(id);
         Freezer freezer = FreezerKind.at(record.freezer());
         return Preflight.of(new Preflight.Subject(
                 record.init(), freezer.pids(record.init()), record.mounts(), connections, images));
@@ -135,18 +136,18 @@ class PreflightTest {
     }
 
     private static List<FailureReason> reasons(PreflightReport report) {
-        return report.leaks().stream().map(Leak::reason).distinct().toList();
+        return report.obstacles().stream().map(Obstacle::reason).distinct().toList();
     }
 
     /** Looks, and sees that nothing was frozen or stopped for it and that the stage's work goes on. */
-    private Leak found(StageId id, FailureReason reason) throws Exception {
+    private Obstacle found(StageId id, FailureReason reason) throws Exception {
         Path group = FreezerKind.at(record(id).freezer()).cgroup().orElse(null);
         try (WatchService watch = FileSystems.getDefault().newWatchService()) {
             if (group != null) {
                 group.register(watch, StandardWatchEventKinds.ENTRY_MODIFY);
             }
             PreflightReport report = look(id);
-            assertEquals(List.of(reason), reasons(report), () -> report.leaks().toString());
+            assertEquals(List.of(reason), reasons(report), () -> report.obstacles().toString());
             if (reason != FailureReason.ENTERING) {
                 SuspendFailedException refusal = assertThrows(SuspendFailedException.class,
                         () -> bench.engine.suspend(id, bench.archive(id), bench.key));
@@ -155,21 +156,21 @@ class PreflightTest {
                 assertFalse(Files.exists(bench.archive(id)));
             }
             assertNull(watch.poll(), "the kernel told of no change of the control group: never frozen");
-            Leak leak = report.leaks().get(0);
-            if (leak.pid() != 0) {
-                assertTrue(leak.command().contains("preemptible-tie") || leak.command().contains("nsenter")
-                        || leak.command().contains("sleep") || leak.command().equals("sh"), leak::toString);
-                assertNotNull(ProcessHandle.of(leak.pid()).orElse(null), leak::toString);
-                assertEquals(Proc.stat(leak.pid()).orElseThrow().comm(), leak.command(), "no arguments");
+            Obstacle obstacle = report.obstacles().get(0);
+            if (obstacle.pid() != 0) {
+                assertTrue(obstacle.command().contains("preemptible-tie") || obstacle.command().contains("nsenter")
+                        || obstacle.command().contains("sleep") || obstacle.command().equals("sh"), obstacle::toString);
+                assertNotNull(ProcessHandle.of(obstacle.pid()).orElse(null), obstacle::toString);
+                assertEquals(Proc.stat(obstacle.pid()).orElseThrow().comm(), obstacle.command(), "no arguments");
             }
-            assertFalse(leak.what().isBlank());
+            assertFalse(obstacle.what().isBlank());
             assertFalse(Proc.tree(record(id).init().pid()).stream().anyMatch(s -> s.state() == 'T'), "none is stopped");
             assertEquals(State.RUNNING, bench.engine.status(id).state());
             Path output = bench.engine.status(id).output();
             long lines = StageBench.lines(output);
             StageBench.until("it goes on", SOON, () -> StageBench.lines(output) > lines);
             assertNull(watch.poll(), "never frozen");
-            return leak;
+            return obstacle;
         }
     }
 
@@ -218,8 +219,8 @@ class PreflightTest {
         """)
     void ofItself(String kind, String argument, FailureReason reason, String what) throws Exception {
         assumeTrue(!argument.startsWith("/dev/") || Files.exists(Path.of(argument)), () -> "there is no " + argument);
-        Leak leak = found(tied(kind, argument), reason);
-        assertTrue(leak.what().contains(what), leak::toString);
+        Obstacle obstacle = found(tied(kind, argument), reason);
+        assertTrue(obstacle.what().contains(what), obstacle::toString);
     }
 
     @Test
@@ -227,15 +228,15 @@ class PreflightTest {
         StageId id = bench.script("mkdir pts; mount -t devpts -o newinstance,ptmxmode=0666 none pts && exec 3<>pts/ptmx;"
                 + " umount -l pts; while :; do echo tick; sleep 0.05; done").id();
         StageBench.until("it ticks", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > 0);
-        Leak leak = found(id, FailureReason.COVERED_FILE);
-        assertTrue(leak.what().endsWith("descriptor 3: /ptmx"), leak::toString);
+        Obstacle obstacle = found(id, FailureReason.COVERED_FILE);
+        assertTrue(obstacle.what().endsWith("descriptor 3: /ptmx"), obstacle::toString);
     }
 
     @Test
     void ownMountOfTheKernelsFormats() throws Exception {
         assumeTrue(Proc.self("mountinfo").stream().noneMatch(l -> l.contains(" - binfmt_misc ")), "the host has one");
-        Leak leak = found(tied("formats", "/tmp/formats"), FailureReason.UNSUPPORTED);
-        assertTrue(leak.what().endsWith("binfmt_misc at /tmp/formats"), leak::toString);
+        Obstacle obstacle = found(tied("formats", "/tmp/formats"), FailureReason.UNSUPPORTED);
+        assertTrue(obstacle.what().endsWith("binfmt_misc at /tmp/formats"), obstacle::toString);
     }
 
     @ParameterizedTest(name = "{0} {1}: {2}")
@@ -260,10 +261,10 @@ class PreflightTest {
     void aConnectionToTheOutside() throws Exception {
         try (ServerSocket server = new ServerSocket(0, 5, InetAddress.getLoopbackAddress())) {
             StageId id = tied("tcp", Integer.toString(server.getLocalPort()));
-            Leak leak = found(id, FailureReason.CONNECTED_TCP);
-            assertTrue(leak.what().endsWith("to 127.0.0.1:" + server.getLocalPort()), leak::toString);
+            Obstacle obstacle = found(id, FailureReason.CONNECTED_TCP);
+            assertTrue(obstacle.what().endsWith("to 127.0.0.1:" + server.getLocalPort()), obstacle::toString);
             PreflightReport cut = look(id, Connections.CLOSE, bench.folder);
-            assertEquals(List.of(), cut.leaks());
+            assertEquals(List.of(), cut.obstacles());
             assertTrue(cut.options().tcpClose());
             assertFalse(cut.options().tcpEstablished());
         }
@@ -304,8 +305,8 @@ class PreflightTest {
             assumeTrue(mounted.ok(), () -> "no tmpfs can be mounted: " + mounted.text());
             StageId id = tied("memory", "32");
             PreflightReport report = look(id, Connections.REFUSE, disk.resolve("images"));
-            assertEquals(List.of(FailureReason.NO_SPACE), reasons(report), () -> report.leaks().toString());
-            assertTrue(report.leaks().get(0).what().contains("free are "), () -> report.leaks().toString());
+            assertEquals(List.of(FailureReason.NO_SPACE), reasons(report), () -> report.obstacles().toString());
+            assertTrue(report.obstacles().get(0).what().contains("free are "), () -> report.obstacles().toString());
             assertTrue(look(id).ok(), "on the other disk there is room");
         } finally {
             if (mounted.ok()) {
@@ -334,7 +335,7 @@ class PreflightTest {
         StageBench.until("all are ready", SOON, () -> outputs().size() == kinds.size()
                 && outputs().stream().allMatch(f -> said(f, "ready") || said(f, "cannot")));
         PreflightReport report = look(id);
-        assertEquals(List.of(), report.leaks());
+        assertEquals(List.of(), report.obstacles());
         assertFalse(report.options().tcpClose() || report.options().tcpEstablished() || report.options().linkRemap());
         bench.engine.suspend(id, bench.archive(id), bench.key);
         bench.engine.resume(bench.archive(id), bench.key);
@@ -362,10 +363,10 @@ class PreflightTest {
     @Test
     void connectionsInsideAndDeletedFilesChooseOptions() throws Exception {
         PreflightReport inside = look(tied("tcp-inside"));
-        assertEquals(List.of(), inside.leaks());
+        assertEquals(List.of(), inside.obstacles());
         assertTrue(inside.options().tcpEstablished());
         StageId sparse = tied("deleted", bench.folder.resolve("large").toString(), "3000000000");
-        assertEquals(List.of(), look(sparse).leaks(), "a file of holes needs no room");
+        assertEquals(List.of(), look(sparse).obstacles(), "a file of holes needs no room");
         PreflightReport linked = look(tied("deleted-linked", bench.folder.resolve("linked").toString()));
         assertEquals(List.of(FailureReason.LINKED_ELSEWHERE), reasons(linked));
         assertTrue(linked.options().linkRemap());
@@ -378,11 +379,11 @@ class PreflightTest {
         StageBench.until("all are there", SOON, () -> said(bench.engine.status(id).output(), "ready"));
         for (int i = 0; i < 20; i++) {
             PreflightReport report = look(id);
-            assertEquals(List.of(), report.leaks());
+            assertEquals(List.of(), report.obstacles());
         }
         bench.engine.kill(id);
         assertEquals(List.of(), Preflight.of(new Preflight.Subject(
                 new io.jenkins.plugins.preemptible.engine.host.HostProcess(4194303, 1, Proc.bootId()),
-                List.of(4194303L), List.of(), null, bench.folder)).leaks());
+                List.of(4194303L), List.of(), null, bench.folder)).obstacles());
     }
 }

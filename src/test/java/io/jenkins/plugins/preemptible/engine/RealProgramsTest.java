@@ -6,7 +6,7 @@ import io.jenkins.plugins.preemptible.engine.TwiceSuspended.Progress;
 import io.jenkins.plugins.preemptible.engine.TwiceSuspended.Result;
 import io.jenkins.plugins.preemptible.engine.compat.CompatibilityTable;
 import io.jenkins.plugins.preemptible.engine.compat.Part;
-import io.jenkins.plugins.preemptible.engine.compat.Trial;
+import io.jenkins.plugins.preemptible.engine.compat.ProgramTrial;
 import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
@@ -380,11 +380,11 @@ class RealProgramsTest {
 
     @FunctionalInterface
     private interface Body {
-        void run(Trial trial, StageBench bench) throws Exception;
+        void run(ProgramTrial trial, StageBench bench) throws Exception;
     }
 
     private static void run(String subject, String work, Body body) throws Exception {
-        Trial.run(Part.PROGRAMS, subject, work, trial -> {
+        ProgramTrial.run(Part.PROGRAMS, subject, work, trial -> {
             try (StageBench bench = StageBench.open()) {
                 body.run(trial, bench);
             }

@@ -2,14 +2,19 @@ package io.jenkins.plugins.preemptible.engine;
 
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.jenkins.plugins.preemptible.engine.api.Checkpoint;
+import io.jenkins.plugins.preemptible.engine.api.DumpGuard;
+import io.jenkins.plugins.preemptible.engine.api.FreezeRequest;
+import io.jenkins.plugins.preemptible.engine.api.IfDumpFails;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.api.StageSpec;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus;
 import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
 import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
-import io.jenkins.plugins.preemptible.engine.host.HostReport;
+import io.jenkins.plugins.preemptible.engine.home.LocalImages;
+import io.jenkins.plugins.preemptible.engine.host.check.HostReport;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
-import io.jenkins.plugins.preemptible.engine.stage.StageSpec;
-import io.jenkins.plugins.preemptible.engine.stage.StageStatus;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -26,7 +31,7 @@ import java.util.function.BooleanSupplier;
  *   <li>{@link #close} kills every stage that is left.
  * </ol>
  */
-final class StageBench implements AutoCloseable {
+public final class StageBench implements AutoCloseable {
 
     final Path folder;
     final Path work;
@@ -116,7 +121,7 @@ final class StageBench implements AutoCloseable {
         StageFolder.delete(path);
     }
 
-    static void until(String what, Duration limit, BooleanSupplier condition) {
+    public static void until(String what, Duration limit, BooleanSupplier condition) {
         long end = System.nanoTime() + limit.toNanos();
         while (!condition.getAsBoolean()) {
             if (System.nanoTime() - end > 0) {

@@ -3,13 +3,13 @@ package io.jenkins.plugins.preemptible.engine;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
 import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.LibC;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
-import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
 import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.Tag;

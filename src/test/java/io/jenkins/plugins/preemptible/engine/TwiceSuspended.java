@@ -3,11 +3,15 @@ package io.jenkins.plugins.preemptible.engine;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 
-import io.jenkins.plugins.preemptible.engine.compat.Trial;
+import io.jenkins.plugins.preemptible.engine.api.DumpGuard;
+import io.jenkins.plugins.preemptible.engine.api.FreezeRequest;
+import io.jenkins.plugins.preemptible.engine.api.IfDumpFails;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.api.StageSpec;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
+import io.jenkins.plugins.preemptible.engine.api.Tier;
+import io.jenkins.plugins.preemptible.engine.compat.ProgramTrial;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
-import io.jenkins.plugins.preemptible.engine.stage.StageSpec;
-import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -87,11 +91,11 @@ final class TwiceSuspended {
     /** One run: its working folder and its output. */
     record Run(Path folder, Path output) {}
 
-    private final Trial trial;
+    private final ProgramTrial trial;
     private final StageBench bench;
     private final Map<String, String> environment;
 
-    TwiceSuspended(Trial trial, StageBench bench) {
+    TwiceSuspended(ProgramTrial trial, StageBench bench) {
         this.trial = trial;
         this.bench = bench;
         this.environment = new TreeMap<>(System.getenv());

@@ -6,8 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertIterableEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;

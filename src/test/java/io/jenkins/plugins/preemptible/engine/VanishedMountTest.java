@@ -4,8 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;

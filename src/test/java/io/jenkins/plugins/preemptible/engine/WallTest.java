@@ -1,9 +1,12 @@
 package io.jenkins.plugins.preemptible.engine;
 
+import static com.tngtech.archunit.base.DescribedPredicate.not;
 import static com.tngtech.archunit.core.domain.JavaCall.Predicates.target;
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAPackage;
 import static com.tngtech.archunit.core.domain.properties.HasName.Predicates.nameMatching;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
+import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
 
 import com.tngtech.archunit.core.importer.ImportOption;
 import com.tngtech.archunit.core.importer.Location;
@@ -50,6 +53,25 @@ class WallTest {
                     "org.apache.commons.io..",
                     "org.knowm.xchart..");
 
+    /** Matched from above the engine, so that its own package is a slice too. */
+    @ArchTest
+    static final ArchRule noPackagesDependOnEachOther =
+            slices().matching("io.jenkins.plugins.preemptible.(**)").should().beFreeOfCycles();
+
+    @ArchTest
+    static final ArchRule theRootHoldsTheFacadeAlone = classes()
+            .that()
+            .resideInAPackage(ENGINE)
+            .should()
+            .haveNameMatching(".*\\.engine\\.(Engine|SudoEngine|package-info)(\\$.*)?");
+
+    @ArchTest
+    static final ArchRule whatCallersSeeDependsOnNothingElse = noClasses()
+            .that()
+            .resideInAPackage(ENGINE + ".api")
+            .should()
+            .dependOnClassesThat(resideInAPackage(ENGINE + "..").and(not(resideInAPackage(ENGINE + ".api"))));
+
     @ArchTest
     static final ArchRule thePolicyIsPure = classes()
             .that()
@@ -89,8 +111,8 @@ class WallTest {
             .should()
             .dependOnClassesThat()
             .resideInAnyPackage(
-                    ENGINE, ENGINE + ".stage..", ENGINE + ".criu..", ENGINE + ".freeze..", ENGINE + ".host..",
-                    ENGINE + ".policy..", ENGINE + ".cli..", ENGINE + ".demo..");
+                    ENGINE, ENGINE + ".api..", ENGINE + ".home..", ENGINE + ".suspend..", ENGINE + ".resume..",
+                    ENGINE + ".stage..", ENGINE + ".criu..", ENGINE + ".freeze..", ENGINE + ".host..", ENGINE + ".policy..", ENGINE + ".cli..", ENGINE + ".demo..");
 
     @ArchTest
     static final ArchRule onlyTheCommandLineKnowsItsOptionsAndPlots = noClasses()

@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.codahale.metrics.MetricRegistry;
-import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.event.StageListener;
 import io.jenkins.plugins.preemptible.event.StageRef;
 import io.jenkins.plugins.preemptible.event.StageRefused;

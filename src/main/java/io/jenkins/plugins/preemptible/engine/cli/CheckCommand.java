@@ -1,10 +1,10 @@
 package io.jenkins.plugins.preemptible.engine.cli;
 
-import io.jenkins.plugins.preemptible.engine.host.HostReport;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
-import io.jenkins.plugins.preemptible.engine.preflight.Leak;
+import io.jenkins.plugins.preemptible.engine.host.check.HostReport;
+import io.jenkins.plugins.preemptible.engine.preflight.Obstacle;
 import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.text.PlainText;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -75,14 +75,14 @@ final class CheckCommand implements Callable<Integer> {
             Map<String, Object> object = new LinkedHashMap<>();
             object.put("id", id.value());
             object.put("ok", report.ok());
-            object.put("leaks", report.leaks().stream().map(CheckCommand::json).toList());
+            object.put("leaks", report.obstacles().stream().map(CheckCommand::json).toList());
             object.put("options", report.options());
             context.printJson(object);
         } else if (report.ok()) {
             context.out().println("Nothing ties the stage to the outside: it can be suspended.");
         } else {
-            for (Leak leak : report.leaks()) {
-                print(leak);
+            for (Obstacle obstacle : report.obstacles()) {
+                print(obstacle);
             }
             context.out()
                     .println(report.lasting().isEmpty()
@@ -92,30 +92,30 @@ final class CheckCommand implements Callable<Integer> {
         return report.ok() ? ExitStatus.OK : ExitStatus.TIED;
     }
 
-    private void print(Leak leak) {
-        String who = leak.pid() == 0 ? "the stage" : leak.pid() + " " + commandLine(leak);
+    private void print(Obstacle obstacle) {
+        String who = obstacle.pid() == 0 ? "the stage" : obstacle.pid() + " " + commandLine(obstacle);
         context.out().println(printable(who));
-        context.out().println("  what  " + printable(leak.what()));
-        context.out().println("  why   " + leak.reason().sentence() + ".");
-        context.out().println("  help  " + leak.reason().remedy() + ".");
+        context.out().println("  what  " + printable(obstacle.what()));
+        context.out().println("  why   " + obstacle.reason().sentence() + ".");
+        context.out().println("  help  " + obstacle.reason().remedy() + ".");
     }
 
-    private static Map<String, Object> json(Leak leak) {
+    private static Map<String, Object> json(Obstacle obstacle) {
         Map<String, Object> object = new LinkedHashMap<>();
-        object.put("reason", leak.reason());
-        object.put("passing", leak.reason().passing());
-        object.put("pid", leak.pid());
-        object.put("command", commandLine(leak));
-        object.put("what", leak.what());
-        object.put("sentence", leak.reason().sentence());
-        object.put("remedy", leak.reason().remedy());
+        object.put("reason", obstacle.reason());
+        object.put("passing", obstacle.reason().passing());
+        object.put("pid", obstacle.pid());
+        object.put("command", commandLine(obstacle));
+        object.put("what", obstacle.what());
+        object.put("sentence", obstacle.reason().sentence());
+        object.put("remedy", obstacle.reason().remedy());
         return object;
     }
 
     // The engine tells short names only, since its answers leave the host; this one does not.
-    private static String commandLine(Leak leak) {
-        String line = leak.pid() == 0 ? "" : Proc.commandLine(leak.pid());
-        return line.isBlank() ? leak.command() : PlainText.of(line, LONGEST);
+    private static String commandLine(Obstacle obstacle) {
+        String line = obstacle.pid() == 0 ? "" : Proc.commandLine(obstacle.pid());
+        return line.isBlank() ? obstacle.command() : PlainText.of(line, LONGEST);
     }
 
     // Command lines and paths are the stage's: they must not drive the reader's terminal.

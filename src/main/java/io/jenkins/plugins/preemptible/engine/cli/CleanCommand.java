@@ -1,6 +1,6 @@
 package io.jenkins.plugins.preemptible.engine.cli;
 
-import io.jenkins.plugins.preemptible.engine.Leftover;
+import io.jenkins.plugins.preemptible.engine.api.Leftover;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.Callable;

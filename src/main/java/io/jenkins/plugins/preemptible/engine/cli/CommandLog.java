@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.engine.cli;
 
+import io.jenkins.plugins.preemptible.engine.cli.text.Printable;
 import java.io.PrintWriter;
 import java.util.logging.Handler;
 import java.util.logging.Level;

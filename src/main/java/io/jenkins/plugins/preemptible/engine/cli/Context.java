@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.PropertyNamingStrategies;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import io.jenkins.plugins.preemptible.engine.Engine;
+import io.jenkins.plugins.preemptible.engine.cli.text.RefusedException;
 import io.jenkins.plugins.preemptible.engine.image.ImageException;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import java.io.PrintWriter;

@@ -1,15 +1,17 @@
 package io.jenkins.plugins.preemptible.engine.cli;
 
 import com.fasterxml.jackson.annotation.JsonUnwrapped;
-import io.jenkins.plugins.preemptible.engine.content.ContentException;
+import io.jenkins.plugins.preemptible.engine.cli.text.Printable;
+import io.jenkins.plugins.preemptible.engine.cli.text.RefusedException;
 import io.jenkins.plugins.preemptible.engine.content.ContentReader;
 import io.jenkins.plugins.preemptible.engine.content.ContentReader.Detail;
 import io.jenkins.plugins.preemptible.engine.content.ImageDifference;
-import io.jenkins.plugins.preemptible.engine.image.ImageArchive;
+import io.jenkins.plugins.preemptible.engine.content.format.ContentException;
 import io.jenkins.plugins.preemptible.engine.image.ImageException;
 import io.jenkins.plugins.preemptible.engine.image.ImageInspection;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.image.ReadRequest;
+import io.jenkins.plugins.preemptible.engine.image.archive.ImageArchive;
 import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.List;

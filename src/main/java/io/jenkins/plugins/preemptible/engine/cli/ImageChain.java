@@ -1,12 +1,12 @@
 package io.jenkins.plugins.preemptible.engine.cli;
 
 import com.fasterxml.jackson.annotation.JsonInclude;
-import io.jenkins.plugins.preemptible.engine.Extent;
-import io.jenkins.plugins.preemptible.engine.image.ImageArchive;
+import io.jenkins.plugins.preemptible.engine.api.Extent;
 import io.jenkins.plugins.preemptible.engine.image.ImageException;
 import io.jenkins.plugins.preemptible.engine.image.ImageInspection;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.image.ImageManifest;
+import io.jenkins.plugins.preemptible.engine.image.archive.ImageArchive;
 import java.nio.file.Path;
 
 /**

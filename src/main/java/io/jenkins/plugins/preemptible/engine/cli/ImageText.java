@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.engine.cli;
 
+import io.jenkins.plugins.preemptible.engine.cli.text.Printable;
 import io.jenkins.plugins.preemptible.engine.content.FileContent;
 import io.jenkins.plugins.preemptible.engine.content.ImageContent;
 import io.jenkins.plugins.preemptible.engine.content.ImageContent.MountContent;

@@ -1,8 +1,9 @@
 package io.jenkins.plugins.preemptible.engine.cli;
 
+import io.jenkins.plugins.preemptible.engine.cli.text.RefusedException;
 import io.jenkins.plugins.preemptible.engine.criu.Criu;
 import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
-import io.jenkins.plugins.preemptible.engine.privileged.PrivilegedInstall;
+import io.jenkins.plugins.preemptible.engine.privileged.install.PrivilegedInstall;
 import java.io.IOException;
 import java.net.URISyntaxException;
 import java.nio.file.Path;

@@ -1,6 +1,6 @@
 package io.jenkins.plugins.preemptible.engine.cli;
 
-import io.jenkins.plugins.preemptible.engine.stage.StageStatus;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;

@@ -1,10 +1,11 @@
 package io.jenkins.plugins.preemptible.engine.cli;
 
-import io.jenkins.plugins.preemptible.engine.EngineException;
-import io.jenkins.plugins.preemptible.engine.OldImages;
-import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.EngineException;
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.cli.text.RefusedException;
+import io.jenkins.plugins.preemptible.engine.home.OldImages;
 import io.jenkins.plugins.preemptible.engine.image.ImageException;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import java.io.PrintWriter;
 import java.io.UncheckedIOException;
 import java.nio.charset.Charset;
@@ -78,8 +79,8 @@ public final class Preempt implements Runnable {
                 .addSubcommand(new KillCommand(context))
                 .addSubcommand(new ForgetCommand(context))
                 .addSubcommand(new CleanCommand(context))
-                .addSubcommand(new SuspendCommand(context))
-                .addSubcommand(new ResumeCommand(context))
+                .addSubcommand(new SuspendStageCommand(context))
+                .addSubcommand(new ResumeStageCommand(context))
                 .addSubcommand(new InspectCommand(context))
                 .addSubcommand(new DiffCommand(context))
                 .addSubcommand(new CheckCommand(context))

@@ -1,8 +1,9 @@
 package io.jenkins.plugins.preemptible.engine.cli;
 
-import io.jenkins.plugins.preemptible.engine.criu.Connections;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
-import io.jenkins.plugins.preemptible.engine.stage.StageSpec;
+import io.jenkins.plugins.preemptible.engine.api.Connections;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.api.StageSpec;
+import io.jenkins.plugins.preemptible.engine.cli.text.RefusedException;
 import java.io.File;
 import java.nio.file.Files;
 import java.nio.file.Path;

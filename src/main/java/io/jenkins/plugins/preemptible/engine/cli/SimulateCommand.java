@@ -1,13 +1,21 @@
 package io.jenkins.plugins.preemptible.engine.cli;
 
+import io.jenkins.plugins.preemptible.engine.cli.simulate.MarkedSection;
+import io.jenkins.plugins.preemptible.engine.cli.simulate.SimulatedAgents;
+import io.jenkins.plugins.preemptible.engine.cli.simulate.SimulatedLimits;
+import io.jenkins.plugins.preemptible.engine.cli.simulate.SimulationPlots;
+import io.jenkins.plugins.preemptible.engine.cli.simulate.SimulationText;
+import io.jenkins.plugins.preemptible.engine.cli.text.Printable;
+import io.jenkins.plugins.preemptible.engine.cli.text.RefusedException;
+import io.jenkins.plugins.preemptible.engine.cli.text.TextTable;
 import io.jenkins.plugins.preemptible.engine.simulation.Comparison;
-import io.jenkins.plugins.preemptible.engine.simulation.Foresight;
-import io.jenkins.plugins.preemptible.engine.simulation.GitHubMix;
-import io.jenkins.plugins.preemptible.engine.simulation.History;
-import io.jenkins.plugins.preemptible.engine.simulation.HistoryException;
-import io.jenkins.plugins.preemptible.engine.simulation.PastJob;
-import io.jenkins.plugins.preemptible.engine.simulation.SimAgent;
 import io.jenkins.plugins.preemptible.engine.simulation.Sweep;
+import io.jenkins.plugins.preemptible.engine.simulation.WhatIf;
+import io.jenkins.plugins.preemptible.engine.simulation.workload.GitHubMix;
+import io.jenkins.plugins.preemptible.engine.simulation.workload.History;
+import io.jenkins.plugins.preemptible.engine.simulation.workload.HistoryException;
+import io.jenkins.plugins.preemptible.engine.simulation.workload.PastJob;
+import io.jenkins.plugins.preemptible.engine.simulation.workload.SimAgent;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
@@ -168,7 +176,7 @@ final class SimulateCommand implements Callable<Integer> {
         } catch (IOException e) {
             throw new RefusedException("The history " + file + " cannot be read; check the path");
         }
-        show(Foresight.compare(past, agents.madeFor(past), limits.limits(), limits.rates()));
+        show(WhatIf.compare(past, agents.madeFor(past), limits.limits(), limits.rates()));
     }
 
     private void show(Comparison comparison) throws IOException {

@@ -1,9 +1,14 @@
 package io.jenkins.plugins.preemptible.engine.content;
 
-import io.jenkins.plugins.preemptible.engine.content.CriuFields.Mm;
-import io.jenkins.plugins.preemptible.engine.content.CriuFields.Pagemap;
-import io.jenkins.plugins.preemptible.engine.content.CriuFields.PagemapHead;
-import io.jenkins.plugins.preemptible.engine.content.CriuFields.Vma;
+import io.jenkins.plugins.preemptible.engine.content.format.ContentException;
+import io.jenkins.plugins.preemptible.engine.content.format.CriuFields.Mm;
+import io.jenkins.plugins.preemptible.engine.content.format.CriuFields.Pagemap;
+import io.jenkins.plugins.preemptible.engine.content.format.CriuFields.PagemapHead;
+import io.jenkins.plugins.preemptible.engine.content.format.CriuFields.Vma;
+import io.jenkins.plugins.preemptible.engine.content.format.ImageFile;
+import io.jenkins.plugins.preemptible.engine.content.format.ImageKind;
+import io.jenkins.plugins.preemptible.engine.content.format.Message;
+import io.jenkins.plugins.preemptible.engine.content.format.VmaStatus;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.EnumMap;

@@ -1,8 +1,13 @@
 package io.jenkins.plugins.preemptible.engine.content;
 
-import io.jenkins.plugins.preemptible.engine.content.CriuFields.Memfd;
-import io.jenkins.plugins.preemptible.engine.content.CriuFields.Mm;
-import io.jenkins.plugins.preemptible.engine.content.CriuFields.Vma;
+import io.jenkins.plugins.preemptible.engine.content.format.ContentException;
+import io.jenkins.plugins.preemptible.engine.content.format.CriuFields.Memfd;
+import io.jenkins.plugins.preemptible.engine.content.format.CriuFields.Mm;
+import io.jenkins.plugins.preemptible.engine.content.format.CriuFields.Vma;
+import io.jenkins.plugins.preemptible.engine.content.format.ImageFile;
+import io.jenkins.plugins.preemptible.engine.content.format.ImageKind;
+import io.jenkins.plugins.preemptible.engine.content.format.KeptFiles;
+import io.jenkins.plugins.preemptible.engine.content.format.Message;
 import io.jenkins.plugins.preemptible.engine.image.EntrySink;
 import java.io.IOException;
 import java.io.InputStream;

@@ -1,5 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.content;
 
+import io.jenkins.plugins.preemptible.engine.content.format.ContentException;
+import io.jenkins.plugins.preemptible.engine.content.format.Message;
 import java.util.Optional;
 
 /**

@@ -1,13 +1,17 @@
 package io.jenkins.plugins.preemptible.engine.content;
 
-import io.jenkins.plugins.preemptible.engine.content.CriuFields.EventFile;
-import io.jenkins.plugins.preemptible.engine.content.CriuFields.FileEntry;
-import io.jenkins.plugins.preemptible.engine.content.CriuFields.Memfd;
-import io.jenkins.plugins.preemptible.engine.content.CriuFields.NotifyFile;
-import io.jenkins.plugins.preemptible.engine.content.CriuFields.Pidfd;
-import io.jenkins.plugins.preemptible.engine.content.CriuFields.Pipe;
-import io.jenkins.plugins.preemptible.engine.content.CriuFields.RegularFile;
-import io.jenkins.plugins.preemptible.engine.content.CriuFields.Terminal;
+import io.jenkins.plugins.preemptible.engine.content.format.ContentException;
+import io.jenkins.plugins.preemptible.engine.content.format.CriuFields.EventFile;
+import io.jenkins.plugins.preemptible.engine.content.format.CriuFields.FileEntry;
+import io.jenkins.plugins.preemptible.engine.content.format.CriuFields.Memfd;
+import io.jenkins.plugins.preemptible.engine.content.format.CriuFields.NotifyFile;
+import io.jenkins.plugins.preemptible.engine.content.format.CriuFields.Pidfd;
+import io.jenkins.plugins.preemptible.engine.content.format.CriuFields.Pipe;
+import io.jenkins.plugins.preemptible.engine.content.format.CriuFields.RegularFile;
+import io.jenkins.plugins.preemptible.engine.content.format.CriuFields.Terminal;
+import io.jenkins.plugins.preemptible.engine.content.format.ImageKind;
+import io.jenkins.plugins.preemptible.engine.content.format.KeptFiles;
+import io.jenkins.plugins.preemptible.engine.content.format.Message;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;

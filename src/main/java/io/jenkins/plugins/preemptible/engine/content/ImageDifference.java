@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.content;
 
 import com.fasterxml.jackson.annotation.JsonProperty;
+import io.jenkins.plugins.preemptible.engine.content.format.ContentException;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;

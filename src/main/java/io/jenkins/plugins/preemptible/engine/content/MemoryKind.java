@@ -1,5 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.content;
 
+import io.jenkins.plugins.preemptible.engine.content.format.VmaStatus;
+
 /**
  * What a mapping is for.
  *

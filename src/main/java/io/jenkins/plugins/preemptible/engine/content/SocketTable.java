@@ -1,9 +1,11 @@
 package io.jenkins.plugins.preemptible.engine.content;
 
-import io.jenkins.plugins.preemptible.engine.content.CriuFields.FileEntry;
-import io.jenkins.plugins.preemptible.engine.content.CriuFields.InetSocket;
-import io.jenkins.plugins.preemptible.engine.content.CriuFields.OtherSocket;
-import io.jenkins.plugins.preemptible.engine.content.CriuFields.UnixSocket;
+import io.jenkins.plugins.preemptible.engine.content.format.ContentException;
+import io.jenkins.plugins.preemptible.engine.content.format.CriuFields.FileEntry;
+import io.jenkins.plugins.preemptible.engine.content.format.CriuFields.InetSocket;
+import io.jenkins.plugins.preemptible.engine.content.format.CriuFields.OtherSocket;
+import io.jenkins.plugins.preemptible.engine.content.format.CriuFields.UnixSocket;
+import io.jenkins.plugins.preemptible.engine.content.format.Message;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.nio.ByteBuffer;

@@ -1,5 +1,8 @@
 package io.jenkins.plugins.preemptible.engine.content;
 
+import io.jenkins.plugins.preemptible.engine.content.format.CriuFields;
+import io.jenkins.plugins.preemptible.engine.content.format.ImageFile;
+import io.jenkins.plugins.preemptible.engine.content.format.Message;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -1,13 +1,15 @@
 package io.jenkins.plugins.preemptible.engine.criu;
 
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
 import io.jenkins.plugins.preemptible.engine.freeze.HelperFreezer;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.host.LibC;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
-import io.jenkins.plugins.preemptible.engine.stage.Script;
+import io.jenkins.plugins.preemptible.engine.stage.CriuOptions;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
+import io.jenkins.plugins.preemptible.engine.text.Script;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;

@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.engine.criu;
 
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import java.util.List;
 
 /**

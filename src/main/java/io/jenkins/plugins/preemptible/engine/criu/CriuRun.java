@@ -1,10 +1,11 @@
 package io.jenkins.plugins.preemptible.engine.criu;
 
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.host.LibC;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
-import io.jenkins.plugins.preemptible.engine.stage.Script;
+import io.jenkins.plugins.preemptible.engine.text.Script;
 import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;

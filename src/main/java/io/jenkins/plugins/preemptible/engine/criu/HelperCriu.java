@@ -1,11 +1,13 @@
 package io.jenkins.plugins.preemptible.engine.criu;
 
-import io.jenkins.plugins.preemptible.engine.EngineException;
+import io.jenkins.plugins.preemptible.engine.api.EngineException;
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
 import io.jenkins.plugins.preemptible.engine.freeze.HelperFreezer;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
+import io.jenkins.plugins.preemptible.engine.stage.CriuOptions;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
-import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -1,10 +1,10 @@
 package io.jenkins.plugins.preemptible.engine.demo;
 
 import io.jenkins.plugins.preemptible.engine.Engine;
-import io.jenkins.plugins.preemptible.engine.EngineException;
-import io.jenkins.plugins.preemptible.engine.host.HostReport;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
-import io.jenkins.plugins.preemptible.engine.stage.StageSpec;
+import io.jenkins.plugins.preemptible.engine.api.EngineException;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.api.StageSpec;
+import io.jenkins.plugins.preemptible.engine.host.check.HostReport;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Files;
@@ -71,7 +71,7 @@ public final class Demo {
             return notOk("this host cannot suspend stages yet; first mend " + missing.get(0).name() + ": "
                     + missing.get(0).remedy());
         }
-        Timeline timeline = new Timeline(out);
+        DemoTimeline timeline = new DemoTimeline(out);
         EmbeddedQueue queue =
                 new EmbeddedQueue(engine, Files.createDirectory(folder.resolve("images")), timeline);
         try {
@@ -84,7 +84,7 @@ public final class Demo {
         }
     }
 
-    private boolean showAndJudge(EmbeddedQueue queue, Timeline timeline) throws IOException, InterruptedException {
+    private boolean showAndJudge(EmbeddedQueue queue, DemoTimeline timeline) throws IOException, InterruptedException {
         CountedWork work = new CountedWork(Files.createDirectory(folder.resolve("work")));
         queue.rehearse(spec("rehearsal", List.of("sleep", "60")));
         EmbeddedQueue.Job longJob = queue.submit("long", LONG_PRIORITY, spec("long", work.longCommand()));

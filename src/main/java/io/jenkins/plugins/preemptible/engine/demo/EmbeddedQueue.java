@@ -1,21 +1,21 @@
 package io.jenkins.plugins.preemptible.engine.demo;
 
-import io.jenkins.plugins.preemptible.engine.Checkpoint;
 import io.jenkins.plugins.preemptible.engine.Engine;
-import io.jenkins.plugins.preemptible.engine.EngineException;
-import io.jenkins.plugins.preemptible.engine.FreezeRequest;
-import io.jenkins.plugins.preemptible.engine.Frozen;
-import io.jenkins.plugins.preemptible.engine.IfDumpFails;
-import io.jenkins.plugins.preemptible.engine.ResumeReport;
+import io.jenkins.plugins.preemptible.engine.api.Checkpoint;
+import io.jenkins.plugins.preemptible.engine.api.EngineException;
+import io.jenkins.plugins.preemptible.engine.api.FreezeRequest;
+import io.jenkins.plugins.preemptible.engine.api.Frozen;
+import io.jenkins.plugins.preemptible.engine.api.IfDumpFails;
+import io.jenkins.plugins.preemptible.engine.api.ResumeReport;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.api.StageSpec;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.policy.Action;
 import io.jenkins.plugins.preemptible.engine.policy.Limits;
 import io.jenkins.plugins.preemptible.engine.policy.PreemptionPolicy;
 import io.jenkins.plugins.preemptible.engine.policy.Reason;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
-import io.jenkins.plugins.preemptible.engine.stage.StageSpec;
-import io.jenkins.plugins.preemptible.engine.stage.StageStatus;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -78,14 +78,14 @@ final class EmbeddedQueue {
     private final Engine engine;
     private final ImageKey key = ImageKey.generate();
     private final Path archives;
-    private final Timeline timeline;
+    private final DemoTimeline timeline;
     private final Map<String, Job> jobs = new HashMap<>();
     private final List<Job> waiting = new ArrayList<>();
     private final List<Job> suspended = new ArrayList<>();
     private Job running;
     private String reservedFor;
 
-    EmbeddedQueue(Engine engine, Path archives, Timeline timeline) {
+    EmbeddedQueue(Engine engine, Path archives, DemoTimeline timeline) {
         this.engine = engine;
         this.archives = archives;
         this.timeline = timeline;

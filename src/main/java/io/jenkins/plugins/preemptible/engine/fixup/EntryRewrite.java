@@ -1,7 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.fixup;
 
 import com.google.protobuf.UnknownFieldSet;
-import io.jenkins.plugins.preemptible.engine.content.ImageFile;
+import io.jenkins.plugins.preemptible.engine.content.format.ImageFile;
 import java.io.IOException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;

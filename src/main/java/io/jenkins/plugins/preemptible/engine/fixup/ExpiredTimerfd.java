@@ -4,7 +4,7 @@ import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.UnknownFieldSet;
 import com.google.protobuf.UnknownFieldSet.Field;
-import io.jenkins.plugins.preemptible.engine.content.ImageFile;
+import io.jenkins.plugins.preemptible.engine.content.format.ImageFile;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -2,11 +2,11 @@ package io.jenkins.plugins.preemptible.engine.fixup;
 
 import com.google.protobuf.ByteString;
 import com.google.protobuf.UnknownFieldSet;
-import io.jenkins.plugins.preemptible.engine.content.CriuFields.Mm;
-import io.jenkins.plugins.preemptible.engine.content.CriuFields.Pagemap;
-import io.jenkins.plugins.preemptible.engine.content.CriuFields.Vma;
-import io.jenkins.plugins.preemptible.engine.content.ImageFile;
-import io.jenkins.plugins.preemptible.engine.content.VmaStatus;
+import io.jenkins.plugins.preemptible.engine.content.format.CriuFields.Mm;
+import io.jenkins.plugins.preemptible.engine.content.format.CriuFields.Pagemap;
+import io.jenkins.plugins.preemptible.engine.content.format.CriuFields.Vma;
+import io.jenkins.plugins.preemptible.engine.content.format.ImageFile;
+import io.jenkins.plugins.preemptible.engine.content.format.VmaStatus;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

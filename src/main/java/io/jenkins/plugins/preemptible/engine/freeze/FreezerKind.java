@@ -1,7 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.freeze;
 
+import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import java.io.IOException;
 import java.nio.file.FileVisitResult;
 import java.nio.file.Files;

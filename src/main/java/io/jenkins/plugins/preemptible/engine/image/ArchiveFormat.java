@@ -33,33 +33,33 @@ import org.apache.commons.compress.archivers.zip.ZipEncodingHelper;
  *   <li>Every tar header follows from its entry's name and size alone, so a reader compares it byte for byte.
  * </ol>
  */
-final class ArchiveFormat {
+public final class ArchiveFormat {
 
-    static final byte[] MAGIC = "PREEMPT\n".getBytes(StandardCharsets.US_ASCII);
+    public static final byte[] MAGIC = "PREEMPT\n".getBytes(StandardCharsets.US_ASCII);
     static final byte[] END_MAGIC = "PREEMEND".getBytes(StandardCharsets.US_ASCII);
-    static final int HEAD_BYTES = MAGIC.length + Short.BYTES;
-    static final int TAIL_BYTES = Long.BYTES + END_MAGIC.length;
-    static final int ID_BYTES = 16;
+    public static final int HEAD_BYTES = MAGIC.length + Short.BYTES;
+    public static final int TAIL_BYTES = Long.BYTES + END_MAGIC.length;
+    public static final int ID_BYTES = 16;
 
-    static final String MANIFEST = "manifest.json";
-    static final String REFERENCES = "references.bin";
-    static final String SEAL = "seal.json";
-    static final String PRESERVED = "preserved/";
+    public static final String MANIFEST = "manifest.json";
+    public static final String REFERENCES = "references.bin";
+    public static final String SEAL = "seal.json";
+    public static final String PRESERVED = "preserved/";
 
     /** One block of tar. */
-    static final int TAR_BLOCK = 512;
+    public static final int TAR_BLOCK = 512;
 
     /** One zstd frame before compression, and what is read and hashed at a time. */
-    static final int CHUNK = 1 << 20;
+    public static final int CHUNK = 1 << 20;
 
     /** Largest JSON entry: 100,000 processes with long command lines fit, or 200,000 preserved files. */
-    static final int LARGEST_JSON = 64 * 1024 * 1024;
+    public static final int LARGEST_JSON = 64 * 1024 * 1024;
 
     /** CRIU writes a handful of files per process; a million is far beyond any tree that it can restore. */
-    static final int MOST_ENTRIES = 1_000_000;
+    public static final int MOST_ENTRIES = 1_000_000;
 
     /** Their names are held in memory; more than most workspaces have. */
-    static final int MOST_PRESERVED = 200_000;
+    public static final int MOST_PRESERVED = 200_000;
 
     static final int LONGEST_NAME = 99;
 
@@ -76,21 +76,21 @@ final class ArchiveFormat {
      * @param manifestSha256 of the bytes of the manifest entry, in hexadecimal
      */
     @JsonNaming(PropertyNamingStrategies.SnakeCaseStrategy.class)
-    record Seal(String imageId, int entries, long bytes, String manifestSha256) {}
+    public record Seal(String imageId, int entries, long bytes, String manifestSha256) {}
 
-    static byte[] head() {
+    public static byte[] head() {
         return ByteBuffer.allocate(HEAD_BYTES)
                 .put(MAGIC)
-                .putShort((short) ImageArchive.FORMAT_VERSION)
+                .putShort((short) ImageManifest.FORMAT_VERSION)
                 .array();
     }
 
-    static byte[] tail(long fileBytes) {
+    public static byte[] tail(long fileBytes) {
         return ByteBuffer.allocate(TAIL_BYTES).putLong(fileBytes).put(END_MAGIC).array();
     }
 
     /** Whether a name may be that of an image file: one plain name, no way out of the folder, no control characters. */
-    static boolean isSafeName(String name) {
+    public static boolean isSafeName(String name) {
         return name != null
                 && !name.isEmpty()
                 && name.length() <= LONGEST_NAME
@@ -103,11 +103,11 @@ final class ArchiveFormat {
     }
 
     /** Entry of the content of the preserved file with this number in the manifest's list. */
-    static String preservedName(int number) {
+    public static String preservedName(int number) {
         return PRESERVED + number;
     }
 
-    static TarArchiveEntry tarEntry(String name, long bytes) {
+    public static TarArchiveEntry tarEntry(String name, long bytes) {
         TarArchiveEntry entry = new TarArchiveEntry(name, TarConstants.LF_NORMAL);
         entry.setSize(bytes);
         entry.setMode(0600);
@@ -117,35 +117,35 @@ final class ArchiveFormat {
         return entry;
     }
 
-    static byte[] tarHeader(String name, long bytes) throws IOException {
+    public static byte[] tarHeader(String name, long bytes) throws IOException {
         byte[] header = new byte[TAR_BLOCK];
         tarEntry(name, bytes).writeEntryHeader(header, ZipEncodingHelper.getZipEncoding("UTF-8"), true);
         return header;
     }
 
-    static String newId() {
+    public static String newId() {
         byte[] id = new byte[ID_BYTES];
         RANDOM.nextBytes(id);
         return hex(id);
     }
 
-    static String hex(byte[] bytes) {
+    public static String hex(byte[] bytes) {
         return HexFormat.of().formatHex(bytes);
     }
 
-    static byte[] bytes(String hex) {
+    public static byte[] bytes(String hex) {
         return HexFormat.of().parseHex(hex);
     }
 
     /** A new file that only its owner may read; fails when there is one of this name. */
-    static OutputStream newPrivateFile(Path file) throws IOException {
+    public static OutputStream newPrivateFile(Path file) throws IOException {
         return Channels.newOutputStream(Files.newByteChannel(
                 file,
                 Set.of(StandardOpenOption.WRITE, StandardOpenOption.CREATE_NEW),
                 PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"))));
     }
 
-    static ObjectMapper json() {
+    public static ObjectMapper json() {
         return Json.MAPPER;
     }
 

@@ -1,6 +1,9 @@
 package io.jenkins.plugins.preemptible.engine.image;
 
 import java.io.IOException;
+import java.nio.file.FileSystemException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 
 /**
  * Says why an image could not be written or read, in words for people and as a constant for programs.
@@ -111,5 +114,32 @@ public final class ImageException extends IOException {
     /** The message without its remedy, for a message that has one of its own. */
     public String finding() {
         return finding;
+    }
+
+    /** An I/O error in words: the kind of error alone says nothing to people where it has a message. */
+    public static String words(IOException e) {
+        String message = e instanceof FileSystemException f ? f.getReason() : e.getMessage();
+        return message == null || message.isBlank() ? e.getClass().getSimpleName() : message;
+    }
+
+    /** The failure of a write to a file system, which above all may be full. */
+    public static ImageException writeFailed(Path where, IOException e) {
+        if (e instanceof ImageException image) {
+            return image;
+        }
+        String words = words(e);
+        boolean full = words.contains("No space left") || words.contains("quota exceeded") || noRoomAt(where);
+        return new ImageException(
+                full ? Reason.NO_SPACE : Reason.INPUT_OUTPUT, where, words, e);
+    }
+
+    // The system's message is in the user's language, so the words alone do not decide.
+    private static boolean noRoomAt(Path where) {
+        try {
+            Path folder = where.toAbsolutePath().getParent();
+            return Files.getFileStore(folder).getUsableSpace() == 0;
+        } catch (IOException e) {
+            return false;
+        }
     }
 }

@@ -33,7 +33,7 @@ public record ImageInspection(ImageManifest manifest, long archiveBytes, List<En
         }
     }
 
-    static ImageInspection of(ImageManifest manifest, long archiveBytes) {
+    public static ImageInspection of(ImageManifest manifest, long archiveBytes) {
         return new ImageInspection(
                 manifest,
                 archiveBytes,

@@ -89,7 +89,7 @@ public final class ImageKey {
         } catch (ImageException e) {
             throw e;
         } catch (IOException e) {
-            throw new ImageException(ImageException.Reason.INPUT_OUTPUT, file, ImageArchive.words(e), e);
+            throw new ImageException(ImageException.Reason.INPUT_OUTPUT, file, ImageException.words(e), e);
         }
     }
 
@@ -124,7 +124,7 @@ public final class ImageKey {
         }
     }
 
-    StreamingAead cipher() throws GeneralSecurityException {
+    public StreamingAead cipher() throws GeneralSecurityException {
         StreamingAeadConfig.register();
         return keyset.getPrimitive(RegistryConfiguration.get(), StreamingAead.class);
     }

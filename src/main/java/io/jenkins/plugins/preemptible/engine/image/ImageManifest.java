@@ -10,11 +10,11 @@ import java.util.List;
  *
  * <ol>
  *   <li>The engine fills it after the dump; the archive puts it first, as JSON with snake_case names.
- *   <li>What depends on the files is measured and set by {@link ImageArchive#write}, whatever the caller gave.
+ *   <li>What depends on the files is measured and set by {@code ImageArchive.write}, whatever the caller gave.
  *   <li>It is read back only from an authenticated archive, so its fields may be believed.
  * </ol>
  *
- * @param formatVersion {@link ImageArchive#FORMAT_VERSION} when written by this version
+ * @param formatVersion {@link #FORMAT_VERSION} when written by this version
  * @param imageId 128 random bits in hexadecimal, another one for each image
  * @param stageId the stage's id
  * @param name the stage's name for people; may be null
@@ -53,6 +53,9 @@ public record ImageManifest(
         List<EntryInfo> entries,
         List<String> preservedRoots,
         List<PreservedFile> preserved) {
+
+    /** The format that this version writes, and the only one that it reads. */
+    public static final int FORMAT_VERSION = 2;
 
     /**
      * One process of the dumped tree.
@@ -226,7 +229,7 @@ public record ImageManifest(
         return entries.stream().mapToLong(EntryInfo::bytes).sum();
     }
 
-    ImageManifest sealed(
+    public ImageManifest sealed(
             String id,
             Parent sealedParent,
             List<EntryInfo> sealedEntries,
@@ -237,7 +240,7 @@ public record ImageManifest(
                 .mapToLong(EntryInfo::bytes)
                 .sum();
         return new ImageManifest(
-                ImageArchive.FORMAT_VERSION,
+                FORMAT_VERSION,
                 id,
                 stageId,
                 name,

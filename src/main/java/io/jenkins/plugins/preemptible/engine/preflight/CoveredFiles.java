@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.engine.preflight;
 
+import io.jenkins.plugins.preemptible.engine.host.InsideReader;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Kind;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Member;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.OpenFile;

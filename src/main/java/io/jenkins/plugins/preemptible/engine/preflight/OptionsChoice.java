@@ -1,10 +1,10 @@
 package io.jenkins.plugins.preemptible.engine.preflight;
 
-import io.jenkins.plugins.preemptible.engine.criu.Connections;
-import io.jenkins.plugins.preemptible.engine.criu.CriuOptions;
+import io.jenkins.plugins.preemptible.engine.api.Connections;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Kind;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Member;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.OpenFile;
+import io.jenkins.plugins.preemptible.engine.stage.CriuOptions;
 
 /**
  * Chooses the options that a tree's dump and restore need.
@@ -29,7 +29,7 @@ final class OptionsChoice {
     private OptionsChoice() {}
 
     static CriuOptions of(TreeSnapshot tree, Connections connections) {
-        SocketLeaks.Ends ends = SocketLeaks.Ends.of(tree);
+        SocketObstacles.Ends ends = SocketObstacles.Ends.of(tree);
         long largest = 0;
         boolean linked = false;
         for (Member member : tree.processes()) {
@@ -37,7 +37,7 @@ final class OptionsChoice {
             for (OpenFile file : member.files()) {
                 if (file.kind() == Kind.REGULAR && file.deleted()) {
                     largest = Math.max(largest, file.bytes());
-                    linked |= FileLeaks.stillLinked(file);
+                    linked |= FileObstacles.stillLinked(file);
                 }
             }
         }

@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.engine.preflight;
 
+import io.jenkins.plugins.preemptible.engine.host.InsideReader;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Holder;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Kind;

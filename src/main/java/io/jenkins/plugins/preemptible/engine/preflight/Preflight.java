@@ -1,9 +1,10 @@
 package io.jenkins.plugins.preemptible.engine.preflight;
 
-import io.jenkins.plugins.preemptible.engine.criu.Connections;
-import io.jenkins.plugins.preemptible.engine.criu.CriuOptions;
+import io.jenkins.plugins.preemptible.engine.api.Connections;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
+import io.jenkins.plugins.preemptible.engine.host.InsideReader;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
+import io.jenkins.plugins.preemptible.engine.stage.CriuOptions;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -13,7 +14,7 @@ import java.util.List;
  *
  * <ol>
  *   <li>{@link TreeReader} reads everything that is needed from proc(5) once, into an immutable {@link TreeSnapshot}.
- *   <li>{@link Leaks} and {@link OptionsChoice}, pure functions, find in it what stops a dump and what CRIU needs.
+ *   <li>{@link Obstacles} and {@link OptionsChoice}, pure functions, find in it what stops a dump and what CRIU needs.
  *   <li>Processes are named by the kernel's short names: what is found travels, their arguments stay on the host.
  *   <li>The stage is neither frozen nor traced nor signalled: what begins after the look, CRIU's own log tells.
  * </ol>
@@ -60,21 +61,21 @@ public final class Preflight {
     private Preflight() {}
 
     /**
-     * Looks once. A process that ends meanwhile is left out; a stage that has ended has no leaks.
+     * Looks once. A process that ends meanwhile is left out; a stage that has ended has no obstacles.
      *
-     * @return the leaks, the lasting ones first, and the options for the dump
+     * @return the obstacles, the lasting ones first, and the options for the dump
      */
     public static PreflightReport of(Subject subject) {
         TreeSnapshot tree = TreeReader.read(subject);
         CriuOptions options = OptionsChoice.of(tree, subject.connections());
-        List<Leak> leaks = new ArrayList<>(Leaks.of(tree, subject.connections()));
-        leaks.addAll(MountLeaks.ofFormats(Proc.mountInfo(subject.init().pid()), Proc.self("mountinfo")));
+        List<Obstacle> obstacles = new ArrayList<>(Obstacles.of(tree, subject.connections()));
+        obstacles.addAll(MountObstacles.ofFormats(Proc.mountInfo(subject.init().pid()), Proc.self("mountinfo")));
         if (subject.inside() != InsideReader.NONE) {
-            leaks.addAll(MountLeaks.of(subject.hostMounts()));
+            obstacles.addAll(MountObstacles.of(subject.hostMounts()));
             if (options.tcpEstablished()) {
-                leaks.addAll(SocketLeaks.inside(tree));
+                obstacles.addAll(SocketObstacles.inside(tree));
             }
         }
-        return new PreflightReport(leaks, options);
+        return new PreflightReport(obstacles, options);
     }
 }

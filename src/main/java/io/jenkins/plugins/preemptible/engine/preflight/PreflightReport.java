@@ -1,17 +1,17 @@
 package io.jenkins.plugins.preemptible.engine.preflight;
 
-import io.jenkins.plugins.preemptible.engine.criu.CriuOptions;
-import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
+import io.jenkins.plugins.preemptible.engine.stage.CriuOptions;
 import java.util.List;
 import java.util.Set;
 
 /**
  * What a look at a stage's tree found.
  *
- * @param leaks what stops a dump, the worst first; empty when nothing does
+ * @param obstacles what stops a dump, the worst first; empty when nothing does
  * @param options what criu has to be given for this tree
  */
-public record PreflightReport(List<Leak> leaks, CriuOptions options) {
+public record PreflightReport(List<Obstacle> obstacles, CriuOptions options) {
 
     /**
      * Somebody outside would wait for the stage or give it up, it holds hardware that others may want, or it cannot be
@@ -32,21 +32,21 @@ public record PreflightReport(List<Leak> leaks, CriuOptions options) {
             FailureReason.DMA_BUFFER);
 
     public PreflightReport {
-        leaks = List.copyOf(leaks);
+        obstacles = List.copyOf(obstacles);
     }
 
     /** What is left of it where no image is made: only what suffers when the stage stands still. */
     public PreflightReport withoutDump() {
         return new PreflightReport(
-                leaks.stream().filter(l -> OF_FREEZE.contains(l.reason())).toList(), options);
+                obstacles.stream().filter(l -> OF_FREEZE.contains(l.reason())).toList(), options);
     }
 
     public boolean ok() {
-        return leaks.isEmpty();
+        return obstacles.isEmpty();
     }
 
     /** Those that stay as long as the process that has them: with one in its first seconds, do not count on a stage. */
-    public List<Leak> lasting() {
-        return leaks.stream().filter(l -> !l.reason().passing()).toList();
+    public List<Obstacle> lasting() {
+        return obstacles.stream().filter(l -> !l.reason().passing()).toList();
     }
 }

@@ -1,7 +1,8 @@
 package io.jenkins.plugins.preemptible.engine.preflight;
 
+import io.jenkins.plugins.preemptible.engine.host.InsideReader;
+import io.jenkins.plugins.preemptible.engine.host.InsideReader.Question;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
-import io.jenkins.plugins.preemptible.engine.preflight.InsideReader.Look;
 import java.io.File;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -46,7 +47,7 @@ final class ProcView {
         try {
             return Proc.text(file, StandardCharsets.ISO_8859_1);
         } catch (IOException e) {
-            return ask(Look.TEXT, file).orElse("");
+            return ask(Question.TEXT, file).orElse("");
         }
     }
 
@@ -59,7 +60,7 @@ final class ProcView {
         try {
             return Optional.of(Files.readSymbolicLink(file).toString());
         } catch (IOException e) {
-            return ask(Look.LINK, file);
+            return ask(Question.LINK, file);
         } catch (java.nio.file.InvalidPathException e) {
             return Optional.empty();
         }
@@ -68,7 +69,7 @@ final class ProcView {
     /** The numbers that name the entries of a folder, such as process ids or descriptors. */
     List<Long> numbers(Path folder) {
         String[] names = new File(folder.toString()).list();
-        Stream<String> all = names == null ? ask(Look.NUMBERS, folder).orElse("").lines() : Stream.of(names);
+        Stream<String> all = names == null ? ask(Question.NUMBERS, folder).orElse("").lines() : Stream.of(names);
         return all.filter(n -> Character.isDigit(n.charAt(0))).map(Long::valueOf).toList();
     }
 
@@ -86,7 +87,7 @@ final class ProcView {
                     device((Long) seen.get("dev")),
                     device((Long) seen.get("rdev"))));
         } catch (IOException e) {
-            return ask(Look.STATUS, file).flatMap(words(7)).map(w -> new Status(
+            return ask(Question.STATUS, file).flatMap(words(7)).map(w -> new Status(
                     Integer.parseInt(w[0]),
                     Long.parseLong(w[1]),
                     Long.parseLong(w[2]),
@@ -123,7 +124,7 @@ final class ProcView {
     /** The protocol of the socket behind a descriptor's link, such as {@code MPTCP}; empty when it is not told. */
     String protocol(Path descriptor) {
         String own = SystemCalls.protocol(descriptor.toString());
-        return own.isEmpty() ? ask(Look.PROTOCOL, descriptor).orElse("").replace("\0", "").trim() : own;
+        return own.isEmpty() ? ask(Question.PROTOCOL, descriptor).orElse("").replace("\0", "").trim() : own;
     }
 
     /** Whether a process's UDP socket collects a datagram; false where this process may not ask. */
@@ -146,21 +147,21 @@ final class ProcView {
     }
 
     private Optional<Long> fileSystem(String path, int word) {
-        return ask(Look.FILE_SYSTEM, path).flatMap(words(2)).map(w -> Long.parseUnsignedLong(w[word]));
+        return ask(Question.FILE_SYSTEM, path).flatMap(words(2)).map(w -> Long.parseUnsignedLong(w[word]));
     }
 
     /** Whether two processes share root, working folder and umask (CLONE_FS); false where the kernel does not tell. */
     boolean shareFolder(long pid, long other) {
         return SystemCalls.shareFolder(pid, other)
-                || ask(Look.SHARES_FOLDER, pid + " " + other).equals(Optional.of("1"));
+                || ask(Question.SHARES_FOLDER, pid + " " + other).equals(Optional.of("1"));
     }
 
-    private Optional<String> ask(Look look, Path path) {
-        return ask(look, path.toString());
+    private Optional<String> ask(Question question, Path path) {
+        return ask(question, path.toString());
     }
 
-    private Optional<String> ask(Look look, String path) {
-        return inside.ask(look, path.startsWith(ROOT) ? path.substring(ROOT.length()) : path).map(bytes -> new String(bytes, StandardCharsets.ISO_8859_1));
+    private Optional<String> ask(Question question, String path) {
+        return inside.ask(question, path.startsWith(ROOT) ? path.substring(ROOT.length()) : path).map(bytes -> new String(bytes, StandardCharsets.ISO_8859_1));
     }
 
     private static Function<String, Optional<String[]>> words(int count) {

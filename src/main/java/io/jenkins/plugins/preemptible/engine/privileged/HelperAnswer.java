@@ -1,8 +1,8 @@
 package io.jenkins.plugins.preemptible.engine.privileged;
 
-import io.jenkins.plugins.preemptible.engine.EngineException;
-import io.jenkins.plugins.preemptible.engine.SuspendFailedException;
-import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.EngineException;
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
 import java.io.IOException;
 import java.util.HashMap;
 import java.util.List;
@@ -12,7 +12,7 @@ import java.util.Map;
  * An answer of the privileged part: {@code ok}, then lines of a name, a blank and a value; or {@code refused REASON
  * sentence}.
  */
-record HelperAnswer(Map<String, String> values) {
+public record HelperAnswer(Map<String, String> values) {
 
     private static final String OK = "ok";
     private static final String REFUSED = "refused ";
@@ -56,14 +56,14 @@ record HelperAnswer(Map<String, String> values) {
     }
 
     /** The value of this name; empty when the answer has none. */
-    String text(String name) {
+    public String text(String name) {
         return values.getOrDefault(name, "");
     }
 
     /**
      * @throws IOException when there is no number of this name
      */
-    long number(String name) throws IOException {
+    public long number(String name) throws IOException {
         try {
             return Long.parseLong(text(name));
         } catch (NumberFormatException e) {

@@ -1,7 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.privileged;
 
-import io.jenkins.plugins.preemptible.engine.EngineException;
-import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.EngineException;
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import java.io.ByteArrayOutputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
@@ -12,7 +12,7 @@ import java.util.Map;
  * the number of the command's words; those follow, then the environment as {@code NAME=VALUE}. The privileged part counts
  * the words and looks at nothing in them: the kernel gives them to a program that runs as the user.
  */
-final class HelperRequest {
+public final class HelperRequest {
 
     /** Bytes. The kernel takes about 2 MiB for the arguments and the environment of a process together. */
     static final int LARGEST = 4 * 1024 * 1024;
@@ -23,7 +23,7 @@ final class HelperRequest {
      * @param command an argument vector; its first word is an absolute path
      * @throws EngineException {@link FailureReason#BAD_SPEC} for a NUL in a word, or more than {@link #LARGEST} bytes
      */
-    static byte[] of(List<String> command, Map<String, String> environment) {
+    public static byte[] of(List<String> command, Map<String, String> environment) {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         write(bytes, Integer.toString(command.size()));
         command.forEach(word -> write(bytes, word));

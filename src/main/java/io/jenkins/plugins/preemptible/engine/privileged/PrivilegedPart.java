@@ -1,11 +1,11 @@
 package io.jenkins.plugins.preemptible.engine.privileged;
 
-import io.jenkins.plugins.preemptible.engine.EngineException;
-import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.EngineException;
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
-import io.jenkins.plugins.preemptible.engine.preflight.InsideReader;
+import io.jenkins.plugins.preemptible.engine.host.InsideReader;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -30,11 +30,11 @@ import java.util.function.BooleanSupplier;
  */
 public record PrivilegedPart(Path program, Path sudo) {
 
-    /** Where {@link PrivilegedInstall} puts it by default. */
+    /** Where {@code PrivilegedInstall} puts it by default. */
     public static final Path USUAL = Path.of("/usr/local/libexec/preemptible");
 
     /** The interface that this class speaks; {@code helper/helper.h} has the same number. */
-    static final int PROTOCOL = 3;
+    public static final int PROTOCOL = 3;
 
     /** Of a dump or a restore; the privileged part itself ends them sooner. */
     private static final Duration CRIU_LIMIT = Duration.ofMinutes(12);
@@ -44,7 +44,7 @@ public record PrivilegedPart(Path program, Path sudo) {
     private static final Duration LIMIT = Duration.ofMinutes(5);
 
     /** There was no answer that is understood: whether root has done it is not known. */
-    static final class Unanswered extends EngineException {
+    public static final class Unanswered extends EngineException {
         private static final long serialVersionUID = 1L;
 
         Unanswered(String detail, Throwable cause) {
@@ -147,7 +147,7 @@ public record PrivilegedPart(Path program, Path sudo) {
             reader = new StageReader(new SudoCall(program, sudo).start(Verb.INSPECT, id, errors), errors);
             StageReader begun = reader;
             FutureTask<Optional<byte[]>> first =
-                    new FutureTask<>(() -> begun.ask(InsideReader.Look.LINK, init + "/ns/user"));
+                    new FutureTask<>(() -> begun.ask(InsideReader.Question.LINK, init + "/ns/user"));
             SudoCall.onItsOwn(Verb.INSPECT, first);
             SudoCall.within(INSPECT_LIMIT, first);
             return reader;
@@ -186,11 +186,11 @@ public record PrivilegedPart(Path program, Path sudo) {
         return seen(call(Verb.RESTORE, id, HelperRequest.of(words), null, CRIU_LIMIT, cancelled));
     }
 
-    HelperAnswer call(Verb verb, StageId id) {
+    public HelperAnswer call(Verb verb, StageId id) {
         return call(verb, id, new byte[0], null);
     }
 
-    HelperAnswer call(Verb verb, StageId id, byte[] request, Path errors) {
+    public HelperAnswer call(Verb verb, StageId id, byte[] request, Path errors) {
         return call(verb, id, request, errors, LIMIT);
     }
 

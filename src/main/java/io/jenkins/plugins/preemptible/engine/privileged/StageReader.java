@@ -1,8 +1,8 @@
 package io.jenkins.plugins.preemptible.engine.privileged;
 
-import io.jenkins.plugins.preemptible.engine.EngineException;
-import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
-import io.jenkins.plugins.preemptible.engine.preflight.InsideReader;
+import io.jenkins.plugins.preemptible.engine.api.EngineException;
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
+import io.jenkins.plugins.preemptible.engine.host.InsideReader;
 import java.io.DataInputStream;
 import java.io.EOFException;
 import java.io.IOException;
@@ -49,12 +49,12 @@ final class StageReader implements InsideReader {
 
     /** @throws EngineException when it was refused, or ended */
     @Override
-    public synchronized Optional<byte[]> ask(Look look, String path) {
+    public synchronized Optional<byte[]> ask(Question question, String path) {
         if (path.isEmpty() || !Character.isDigit(path.charAt(0)) || path.indexOf('\0') >= 0) {
             return Optional.empty();
         }
         try {
-            to.write((look.letter() + path + '\0').getBytes(StandardCharsets.ISO_8859_1));
+            to.write((question.letter() + path + '\0').getBytes(StandardCharsets.ISO_8859_1));
             to.flush();
             int length = from.readInt();
             if (length == NOTHING) {

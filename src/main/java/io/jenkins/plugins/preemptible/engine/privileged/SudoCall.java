@@ -1,7 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.privileged;
 
-import io.jenkins.plugins.preemptible.engine.EngineException;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import io.jenkins.plugins.preemptible.engine.api.EngineException;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
 import java.io.File;
 import java.io.IOException;
 import java.io.OutputStream;

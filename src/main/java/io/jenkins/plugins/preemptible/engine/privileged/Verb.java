@@ -8,7 +8,7 @@ import java.util.Locale;
  * <p>A verb is the first argument, as {@link #word} has it; the id of a stage is the second and last one. The command of
  * {@link #START} and {@link #ENTER} comes on standard input, see {@link HelperRequest}.
  */
-enum Verb {
+public enum Verb {
     /** The number of the interface, and what the installed program can do. */
     VERSION,
     /** Makes a control group and namespaces, and removes them again. */

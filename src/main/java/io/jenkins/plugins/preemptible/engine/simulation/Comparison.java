@@ -2,6 +2,8 @@ package io.jenkins.plugins.preemptible.engine.simulation;
 
 import com.fasterxml.jackson.annotation.JsonIgnore;
 import io.jenkins.plugins.preemptible.engine.policy.Limits;
+import io.jenkins.plugins.preemptible.engine.simulation.workload.SimJob;
+import io.jenkins.plugins.preemptible.engine.simulation.workload.Workload;
 import java.time.ZoneId;
 import java.time.ZoneOffset;
 import java.util.EnumMap;

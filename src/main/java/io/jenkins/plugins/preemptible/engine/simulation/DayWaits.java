@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.engine.simulation;
 
+import io.jenkins.plugins.preemptible.engine.simulation.workload.SimJob;
 import java.time.Instant;
 import java.time.ZoneId;
 import java.util.ArrayList;
@@ -27,16 +28,16 @@ public record DayWaits(String day, int jobs, double secondsWithout, double secon
     static List<DayWaits> of(Outcome without, Outcome with, ZoneId zone) {
         TreeMap<String, DayWaits> days = new TreeMap<>();
         // Both have the same jobs in the same order.
-        for (int i = 0; i < with.courses().size(); i++) {
-            Course course = with.courses().get(i);
-            SimJob job = course.job;
+        for (int i = 0; i < with.progresses().size(); i++) {
+            JobProgress progress = with.progresses().get(i);
+            SimJob job = progress.job;
             String day = Instant.ofEpochMilli(job.arrivalMillis()).atZone(zone).toLocalDate().toString();
-            long lastedMillis = course.endMillis - course.firstStartMillis;
+            long lastedMillis = progress.endMillis - progress.firstStartMillis;
             DayWaits one = new DayWaits(
                     day,
                     1,
-                    seconds(without.courses().get(i).firstStartMillis - job.arrivalMillis()),
-                    seconds(course.firstStartMillis - job.arrivalMillis()),
+                    seconds(without.progresses().get(i).firstStartMillis - job.arrivalMillis()),
+                    seconds(progress.firstStartMillis - job.arrivalMillis()),
                     seconds(lastedMillis - job.durationMillis()));
             days.merge(day, one, DayWaits::plus);
         }

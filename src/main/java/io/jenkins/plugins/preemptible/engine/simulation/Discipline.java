@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.engine.simulation;
 
 import io.jenkins.plugins.preemptible.engine.policy.Limits;
 import io.jenkins.plugins.preemptible.engine.policy.Slices;
+import io.jenkins.plugins.preemptible.engine.simulation.workload.SimJob;
 
 /**
  * A way of giving out executors, to be compared with others.

@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.engine.simulation;
 
+import io.jenkins.plugins.preemptible.engine.simulation.workload.SimJob;
 import java.util.ArrayDeque;
 import java.util.HashMap;
 import java.util.Map;

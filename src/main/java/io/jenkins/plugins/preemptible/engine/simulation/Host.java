@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.engine.simulation;
 
+import io.jenkins.plugins.preemptible.engine.simulation.workload.SimAgent;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
@@ -19,7 +20,7 @@ final class Host {
     /** Its name: where its suspended stages may go on. */
     final Set<String> alone;
     /** Those that hold an executor. */
-    final List<Course> holders = new ArrayList<>();
+    final List<JobProgress> holders = new ArrayList<>();
     private long usedBytes;
     int suspended;
 
@@ -32,16 +33,16 @@ final class Host {
         return agent.executors() - holders.size();
     }
 
-    void take(Course course) {
+    void take(JobProgress progress) {
         if (idle() == 0) {
-            throw new IllegalStateException("No executor of " + agent.name() + " is idle for " + course.id);
+            throw new IllegalStateException("No executor of " + agent.name() + " is idle for " + progress.id);
         }
-        holders.add(course);
+        holders.add(progress);
     }
 
-    void release(Course course) {
-        if (!holders.remove(course)) {
-            throw new IllegalStateException(course.id + " holds no executor of " + agent.name());
+    void release(JobProgress progress) {
+        if (!holders.remove(progress)) {
+            throw new IllegalStateException(progress.id + " holds no executor of " + agent.name());
         }
     }
 

@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.engine.simulation;
 
+import io.jenkins.plugins.preemptible.engine.simulation.workload.Workload;
 import java.util.Arrays;
 import java.util.List;
 import java.util.TreeSet;
@@ -16,21 +17,21 @@ import java.util.function.ToLongFunction;
  *
  * @param utilisation share of the executor time that was held while jobs arrived, 0 to 1
  */
-record Outcome(Discipline discipline, Workload workload, List<Course> courses, double utilisation) {
+record Outcome(Discipline discipline, Workload workload, List<JobProgress> progresses, double utilisation) {
 
     private static final double HOUR = 3_600_000;
 
     Outcome {
-        courses = List.copyOf(courses);
+        progresses = List.copyOf(progresses);
     }
 
     Figures figures() {
         TreeSet<String> kinds = new TreeSet<>();
-        courses.forEach(course -> kinds.add(course.job.kind()));
-        long lost = courses.stream().mapToLong(course -> course.lostMillis).sum();
-        long overhead = courses.stream().mapToLong(course -> course.dumpMillis + course.restoreMillis).sum();
-        long reruns = courses.stream().mapToLong(course -> course.reruns).sum();
-        long all = courses.stream().mapToLong(course -> course.suspensions).sum();
+        progresses.forEach(progress -> kinds.add(progress.job.kind()));
+        long lost = progresses.stream().mapToLong(progress -> progress.lostMillis).sum();
+        long overhead = progresses.stream().mapToLong(progress -> progress.dumpMillis + progress.restoreMillis).sum();
+        long reruns = progresses.stream().mapToLong(progress -> progress.reruns).sum();
+        long all = progresses.stream().mapToLong(progress -> progress.suspensions).sum();
         return new Figures(
                 discipline,
                 kinds.stream().map(this::waits).toList(),
@@ -44,15 +45,15 @@ record Outcome(Discipline discipline, Workload workload, List<Course> courses, d
     }
 
     private WaitFigures waits(String kind) {
-        long[] waits = sorted(kind, course -> course.firstStartMillis - course.job.arrivalMillis());
+        long[] waits = sorted(kind, progress -> progress.firstStartMillis - progress.job.arrivalMillis());
         long[] delays = sorted(
-                kind, course -> course.endMillis - course.job.arrivalMillis() - course.job.durationMillis());
+                kind, progress -> progress.endMillis - progress.job.arrivalMillis() - progress.job.durationMillis());
         return WaitFigures.of(kind, waits, delays);
     }
 
-    private long[] sorted(String kind, ToLongFunction<Course> what) {
-        long[] values = courses.stream()
-                .filter(course -> course.job.kind().equals(kind))
+    private long[] sorted(String kind, ToLongFunction<JobProgress> what) {
+        long[] values = progresses.stream()
+                .filter(progress -> progress.job.kind().equals(kind))
                 .mapToLong(what)
                 .toArray();
         Arrays.sort(values);
@@ -61,12 +62,12 @@ record Outcome(Discipline discipline, Workload workload, List<Course> courses, d
 
     // While jobs arrive: afterwards only what was put off is left.
     private double jobsAnHour() {
-        if (courses.isEmpty()) {
+        if (progresses.isEmpty()) {
             return 0;
         }
         long first = workload.jobs().get(0).arrivalMillis();
         long last = workload.jobs().get(workload.jobs().size() - 1).arrivalMillis();
-        long ended = courses.stream().filter(course -> course.endMillis <= last).count();
+        long ended = progresses.stream().filter(progress -> progress.endMillis <= last).count();
         return last == first ? 0 : ended / ((last - first) / HOUR);
     }
 }

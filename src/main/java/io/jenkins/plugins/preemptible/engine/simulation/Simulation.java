@@ -6,6 +6,9 @@ import io.jenkins.plugins.preemptible.engine.policy.Limits;
 import io.jenkins.plugins.preemptible.engine.policy.PreemptionPolicy;
 import io.jenkins.plugins.preemptible.engine.policy.Reason;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot;
+import io.jenkins.plugins.preemptible.engine.simulation.workload.SimAgent;
+import io.jenkins.plugins.preemptible.engine.simulation.workload.SimJob;
+import io.jenkins.plugins.preemptible.engine.simulation.workload.Workload;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -40,24 +43,24 @@ final class Simulation {
         YIELDED,
         DUMPED,
         RESTORED,
-        LOOK
+        EVALUATE
     }
 
-    /** @param plan that of the course when it was planned; void when the course has another by then */
-    private record Event(long atMillis, int number, What what, Course course, int plan) {}
+    /** @param plan that of the job when it was planned; void when the job has another one by then */
+    private record Event(long atMillis, int number, What what, JobProgress progress, int plan) {}
 
     private final Workload workload;
     private final Rates rates;
     private final Discipline discipline;
     private final Limits limits;
     private final Estimates estimates = new Estimates();
-    private final Look look;
+    private final PolicyView view;
     private final List<Host> hosts;
     private final Map<String, Host> hostsByName = new HashMap<>();
-    private final List<Course> courses = new ArrayList<>();
-    private final Map<String, Course> coursesById = new HashMap<>();
+    private final List<JobProgress> progresses = new ArrayList<>();
+    private final Map<String, JobProgress> progressById = new HashMap<>();
     private final WaitingJobs waiting = new WaitingJobs();
-    private final Set<Course> suspended = new TreeSet<>(Comparator.comparing((Course course) -> course.id));
+    private final Set<JobProgress> suspended = new TreeSet<>(Comparator.comparing((JobProgress progress) -> progress.id));
     private final FairShares shares = new FairShares();
     private final Map<String, Integer> held = new TreeMap<>();
     private final PriorityQueue<Event> events =
@@ -75,20 +78,20 @@ final class Simulation {
         this.rates = rates;
         this.discipline = discipline;
         this.limits = discipline.limits(ours);
-        this.look = new Look(limits, rates, discipline, estimates);
+        this.view = new PolicyView(limits, rates, discipline, estimates);
         this.hosts = workload.agents().stream().map(Host::new).toList();
         hosts.forEach(host -> hostsByName.put(host.agent.name(), host));
         this.idle = workload.executors();
         Map<String, Set<String>> fitting = new HashMap<>();
         for (SimJob job : workload.jobs()) {
-            Course course = new Course(
-                    courses.size(), job, discipline, fitting.computeIfAbsent(job.label(), this::fitting));
-            courses.add(course);
-            coursesById.put(course.id, course);
-            plan(job.arrivalMillis(), What.ARRIVES, course);
+            JobProgress progress = new JobProgress(
+                    progresses.size(), job, discipline, fitting.computeIfAbsent(job.label(), this::fitting));
+            progresses.add(progress);
+            progressById.put(progress.id, progress);
+            plan(job.arrivalMillis(), What.ARRIVES, progress);
         }
-        long last = courses.isEmpty() ? 0 : courses.get(courses.size() - 1).job.arrivalMillis();
-        this.busy = new BusyTime(courses.isEmpty() ? 0 : courses.get(0).job.arrivalMillis(), last);
+        long last = progresses.isEmpty() ? 0 : progresses.get(progresses.size() - 1).job.arrivalMillis();
+        this.busy = new BusyTime(progresses.isEmpty() ? 0 : progresses.get(0).job.arrivalMillis(), last);
     }
 
     private Set<String> fitting(String label) {
@@ -113,7 +116,7 @@ final class Simulation {
             advanceTo(events.peek().atMillis());
             while (!events.isEmpty() && events.peek().atMillis() == now) {
                 Event event = events.poll();
-                if (event.course() == null || event.plan() == event.course().plan) {
+                if (event.progress() == null || event.plan() == event.progress().plan) {
                     happen(event);
                 }
             }
@@ -121,166 +124,166 @@ final class Simulation {
                 decide();
             }
         }
-        courses.stream().filter(course -> course.state != Course.State.ENDED).findFirst().ifPresent(course -> {
-            throw new IllegalStateException(course.id + " never ended: it is " + course.state);
+        progresses.stream().filter(progress -> progress.state != JobProgress.State.ENDED).findFirst().ifPresent(progress -> {
+            throw new IllegalStateException(progress.id + " never ended: it is " + progress.state);
         });
-        return new Outcome(discipline, workload, courses, busy.share(workload.executors()));
+        return new Outcome(discipline, workload, progresses, busy.share(workload.executors()));
     }
 
     private void advanceTo(long millis) {
-        if (courses.isEmpty() || millis == now) {
+        if (progresses.isEmpty() || millis == now) {
             return;
         }
         busy.add(now, millis, workload.executors() - idle);
         if (discipline.shares()) {
             Set<String> wanting = new TreeSet<>(waiting.owners());
-            suspended.forEach(course -> wanting.add(course.owner));
+            suspended.forEach(progress -> wanting.add(progress.owner));
             shares.advance(millis - now, held, wanting);
         }
         now = millis;
     }
 
-    private void plan(long atMillis, What what, Course course) {
-        events.add(new Event(atMillis, eventNumber++, what, course, course == null ? 0 : course.plan));
+    private void plan(long atMillis, What what, JobProgress progress) {
+        events.add(new Event(atMillis, eventNumber++, what, progress, progress == null ? 0 : progress.plan));
     }
 
     private void happen(Event event) {
-        Course course = event.course();
+        JobProgress progress = event.progress();
         switch (event.what()) {
-            case ARRIVES -> waits(course, now);
-            case ENDS -> ends(course);
-            case YIELDED -> yielded(course);
-            case DUMPED -> dumped(course);
-            case RESTORED -> runs(course);
-            case LOOK -> {
+            case ARRIVES -> waits(progress, now);
+            case ENDS -> ends(progress);
+            case YIELDED -> yielded(progress);
+            case DUMPED -> dumped(progress);
+            case RESTORED -> runs(progress);
+            case EVALUATE -> {
                 nextLook = Long.MAX_VALUE;
                 changed = true;
             }
         }
     }
 
-    private void waits(Course course, long since) {
-        course.state = Course.State.WAITING;
-        course.sinceMillis = since;
-        waiting.add(course);
+    private void waits(JobProgress progress, long since) {
+        progress.state = JobProgress.State.WAITING;
+        progress.sinceMillis = since;
+        waiting.add(progress);
         changed = true;
     }
 
-    private void runs(Course course) {
-        course.runs(now);
-        isCandidate(course);
-        plan(now + course.remainingMillis(), What.ENDS, course);
+    private void runs(JobProgress progress) {
+        progress.runs(now);
+        isCandidate(progress);
+        plan(now + progress.remainingMillis(), What.ENDS, progress);
     }
 
     // Under an exempt time it becomes one later, and the clock says so.
-    private void isCandidate(Course course) {
-        changed |= course.job.preemptible() && limits.exemptMillis() == 0;
+    private void isCandidate(JobProgress progress) {
+        changed |= progress.job.preemptible() && limits.exemptMillis() == 0;
     }
 
-    private void ends(Course course) {
-        course.stopsRunning(now);
-        course.state = Course.State.ENDED;
-        course.endMillis = now;
-        course.host.forget(course.job.memoryBytes());
-        estimates.ended(course.job);
-        Course heir = course.heir;
-        course.heir = null;
-        release(course, heir);
+    private void ends(JobProgress progress) {
+        progress.stopsRunning(now);
+        progress.state = JobProgress.State.ENDED;
+        progress.endMillis = now;
+        progress.host.forget(progress.job.memoryBytes());
+        estimates.ended(progress.job);
+        JobProgress heir = progress.heir;
+        progress.heir = null;
+        release(progress, heir);
     }
 
-    private void yielded(Course course) {
-        course.stopsRunning(now);
-        Course heir = course.heir;
-        course.heir = null;
-        if (course.losesItsWork) {
-            course.losesAllWork();
-            course.reruns++;
+    private void yielded(JobProgress progress) {
+        progress.stopsRunning(now);
+        JobProgress heir = progress.heir;
+        progress.heir = null;
+        if (progress.losesItsWork) {
+            progress.losesAllWork();
+            progress.reruns++;
             // Counted, so that the most suspensions of a stage bound its kills too.
-            course.suspensions++;
-            course.host.forget(course.job.memoryBytes());
-            release(course, heir);
+            progress.suspensions++;
+            progress.host.forget(progress.job.memoryBytes());
+            release(progress, heir);
             // It keeps its place in the queue: kinder to it than most that requeue are.
-            waits(course, course.job.arrivalMillis());
+            waits(progress, progress.job.arrivalMillis());
             return;
         }
-        course.suspensions++;
-        course.frozen = true;
-        long free = course.host.freeBytes();
+        progress.suspensions++;
+        progress.frozen = true;
+        long free = progress.host.freeBytes();
         boolean room = free < 0 || free >= limits.memoryFloorBytes();
-        course.host.suspended++;
-        course.dumpFromMillis = room ? now + course.sealAfterMillis : now;
-        plan(course.dumpFromMillis + course.cost(rates).dumpMillis(), What.DUMPED, course);
+        progress.host.suspended++;
+        progress.dumpFromMillis = room ? now + progress.sealAfterMillis : now;
+        plan(progress.dumpFromMillis + progress.cost(rates).dumpMillis(), What.DUMPED, progress);
         if (room) {
-            isSuspended(course, heir);
+            isSuspended(progress, heir);
         } else {
-            course.state = Course.State.DUMPED_FIRST;
-            course.heir = heir;
+            progress.state = JobProgress.State.DUMPED_FIRST;
+            progress.heir = heir;
         }
     }
 
-    private void isSuspended(Course course, Course heir) {
-        course.state = Course.State.SUSPENDED;
-        course.sinceMillis = now;
-        suspended.add(course);
-        release(course, heir);
+    private void isSuspended(JobProgress progress, JobProgress heir) {
+        progress.state = JobProgress.State.SUSPENDED;
+        progress.sinceMillis = now;
+        suspended.add(progress);
+        release(progress, heir);
     }
 
-    private void dumped(Course course) {
-        course.frozen = false;
-        course.dumpMillis += course.cost(rates).dumpMillis();
-        course.host.forget(course.job.memoryBytes());
-        if (course.state == Course.State.DUMPED_FIRST) {
-            Course heir = course.heir;
-            course.heir = null;
-            isSuspended(course, heir);
+    private void dumped(JobProgress progress) {
+        progress.frozen = false;
+        progress.dumpMillis += progress.cost(rates).dumpMillis();
+        progress.host.forget(progress.job.memoryBytes());
+        if (progress.state == JobProgress.State.DUMPED_FIRST) {
+            JobProgress heir = progress.heir;
+            progress.heir = null;
+            isSuspended(progress, heir);
         }
     }
 
-    private void release(Course course, Course heir) {
-        course.releases(now);
+    private void release(JobProgress progress, JobProgress heir) {
+        progress.releases(now);
         idle++;
-        held.computeIfPresent(course.owner, (owner, count) -> count == 1 ? null : count - 1);
-        if (heir != null && heir.reserved == course.host) {
+        held.computeIfPresent(progress.owner, (owner, count) -> count == 1 ? null : count - 1);
+        if (heir != null && heir.reserved == progress.host) {
             heir.reserved = null;
             if (heir.waits()) {
-                start(heir, course.host);
+                start(heir, progress.host);
             } else if (heir.isSuspended()) {
                 resume(heir);
             }
         }
     }
 
-    private void start(Course course, Host host) {
-        waiting.remove(course);
-        takesExecutor(course, host);
-        course.starts(now);
-        isCandidate(course);
-        plan(now + course.remainingMillis(), What.ENDS, course);
+    private void start(JobProgress progress, Host host) {
+        waiting.remove(progress);
+        takesExecutor(progress, host);
+        progress.starts(now);
+        isCandidate(progress);
+        plan(now + progress.remainingMillis(), What.ENDS, progress);
     }
 
-    private void resume(Course course) {
-        suspended.remove(course);
-        course.reserved = null;
-        course.host.suspended--;
-        takesExecutor(course, course.host);
-        if (course.frozen) {
-            course.frozen = false;
-            course.dumpMillis += Math.max(0, now - course.dumpFromMillis);
-            runs(course);
+    private void resume(JobProgress progress) {
+        suspended.remove(progress);
+        progress.reserved = null;
+        progress.host.suspended--;
+        takesExecutor(progress, progress.host);
+        if (progress.frozen) {
+            progress.frozen = false;
+            progress.dumpMillis += Math.max(0, now - progress.dumpFromMillis);
+            runs(progress);
             return;
         }
-        course.state = Course.State.RESTORING;
-        course.plan++;
-        long millis = course.cost(rates).restoreMillis();
-        course.restoreMillis += millis;
-        course.host.remember(course.job.memoryBytes());
-        plan(now + millis, What.RESTORED, course);
+        progress.state = JobProgress.State.RESTORING;
+        progress.plan++;
+        long millis = progress.cost(rates).restoreMillis();
+        progress.restoreMillis += millis;
+        progress.host.remember(progress.job.memoryBytes());
+        plan(now + millis, What.RESTORED, progress);
     }
 
-    private void takesExecutor(Course course, Host host) {
-        course.holds(host, now);
+    private void takesExecutor(JobProgress progress, Host host) {
+        progress.holds(host, now);
         idle--;
-        held.merge(course.owner, 1, Integer::sum);
+        held.merge(progress.owner, 1, Integer::sum);
     }
 
     private boolean canMatter() {
@@ -291,19 +294,19 @@ final class Simulation {
     private void decide() {
         changed = false;
         Map<String, Long> used = discipline.shares() ? shares.usedMillis() : Map.of();
-        List<Course> shown = waiting.shown(this::couldBeServed, used);
-        Snapshot snapshot = look.at(now, hosts, suspended, shown, used);
+        List<JobProgress> shown = waiting.shown(this::couldBeServed, used);
+        Snapshot snapshot = view.at(now, hosts, suspended, shown, used);
         List<Action> actions = PreemptionPolicy.decide(snapshot);
-        Map<Course, Host> reserved = new LinkedHashMap<>();
+        Map<JobProgress, Host> reserved = new LinkedHashMap<>();
         actions.forEach(action -> carryOut(action, reserved));
-        reserved.forEach((course, host) -> course.reserved = host);
+        reserved.forEach((progress, host) -> progress.reserved = host);
         // Last: what goes on has its place, a job may have the choice.
         for (Action action : actions) {
             if (action.reason() == Reason.EXECUTOR_FREE_ALREADY) {
-                dispatch(coursesById.get(action.claimant()));
+                dispatch(progressById.get(action.claimant()));
             }
         }
-        lookAgain();
+        evaluateAgain();
     }
 
     /** How many claims of that priority could get an executor at best. */
@@ -311,9 +314,9 @@ final class Simulation {
         int most = idle;
         if (limits.enabled()) {
             for (Host host : hosts) {
-                for (Course course : host.holders) {
+                for (JobProgress progress : host.holders) {
                     // Equals too: they may have slices.
-                    if (course.isRunningStage() && course.priority >= priority) {
+                    if (progress.isRunningStage() && progress.priority >= priority) {
                         most++;
                     }
                 }
@@ -322,24 +325,24 @@ final class Simulation {
         return most;
     }
 
-    private void carryOut(Action action, Map<Course, Host> reserved) {
+    private void carryOut(Action action, Map<JobProgress, Host> reserved) {
         if (action instanceof Action.Resume resume) {
-            resume(coursesById.get(resume.stageId()));
+            resume(progressById.get(resume.stageId()));
         } else if (action instanceof Action.Reserve reserve) {
-            reserved.put(coursesById.get(reserve.stageId()), hostsByName.get(reserve.agent()));
+            reserved.put(progressById.get(reserve.stageId()), hostsByName.get(reserve.agent()));
         } else if (action instanceof Action.Freeing freeing) {
             free(freeing);
         }
     }
 
     private void free(Action.Freeing action) {
-        Course victim = coursesById.get(action.stageId());
-        Course heir = coursesById.get(action.forItem());
+        JobProgress victim = progressById.get(action.stageId());
+        JobProgress heir = progressById.get(action.forItem());
         heir.reserved = victim.host;
         if (heir.waits()) {
             waiting.becomesHeir(heir);
         }
-        victim.state = Course.State.YIELDING;
+        victim.state = JobProgress.State.YIELDING;
         victim.heir = heir;
         victim.losesItsWork = discipline.kills() || action instanceof Action.Rerun;
         victim.sealAfterMillis = action.sealAfterMillis();
@@ -347,25 +350,25 @@ final class Simulation {
     }
 
     /** As Jenkins does: one after the other, wherever there is room; here first where the fewest others fit. */
-    private void dispatch(Course course) {
-        Predicate<Host> fits = host -> host.idle() > 0 && course.fitting.contains(host.agent.name());
+    private void dispatch(JobProgress progress) {
+        Predicate<Host> fits = host -> host.idle() > 0 && progress.fitting.contains(host.agent.name());
         hosts.stream()
                 .filter(fits)
                 .min(Comparator.comparingInt((Host host) -> host.agent.labels().size())
                         .thenComparing(Host::idle, Comparator.reverseOrder())
                         .thenComparing(host -> host.agent.name()))
-                .ifPresent(host -> start(course, host));
+                .ifPresent(host -> start(progress, host));
     }
 
-    private void lookAgain() {
+    private void evaluateAgain() {
         if (waiting.isEmpty() && suspended.isEmpty()) {
             return;
         }
-        int best = suspended.stream().mapToInt(course -> course.priority).reduce(waiting.best(), Math::min);
-        long next = look.next(now, best, hosts, suspended);
+        int best = suspended.stream().mapToInt(progress -> progress.priority).reduce(waiting.best(), Math::min);
+        long next = view.next(now, best, hosts, suspended);
         if (next < nextLook && next > now) {
             nextLook = next;
-            plan(next, What.LOOK, null);
+            plan(next, What.EVALUATE, null);
         }
     }
 }

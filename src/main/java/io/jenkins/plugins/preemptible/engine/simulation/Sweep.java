@@ -2,6 +2,8 @@ package io.jenkins.plugins.preemptible.engine.simulation;
 
 import io.jenkins.plugins.preemptible.engine.policy.Limits;
 import io.jenkins.plugins.preemptible.engine.policy.Slices;
+import io.jenkins.plugins.preemptible.engine.simulation.workload.GitHubMix;
+import io.jenkins.plugins.preemptible.engine.simulation.workload.SimAgent;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -57,18 +59,18 @@ public record Sweep(
     public record Row(
             String setting,
             Discipline discipline,
-            Spread shortWaitP95Seconds,
-            Spread longDelayP95Seconds,
-            Spread wastedPercent,
-            Spread suspensionsAndReruns,
-            Spread jobsPerHour) {}
+            SeedStatistics shortWaitP95Seconds,
+            SeedStatistics longDelayP95Seconds,
+            SeedStatistics wastedPercent,
+            SeedStatistics suspensionsAndReruns,
+            SeedStatistics jobsPerHour) {}
 
     /**
      * A ratio that is wanted.
      *
      * @param wanted for people
      */
-    public record Goal(String what, String wanted, Spread ratio, boolean met) {}
+    public record Goal(String what, String wanted, SeedStatistics ratio, boolean met) {}
 
     /** All tables. */
     public record Tables(List<Row> loads, List<Goal> goals, List<Row> dumpRates, List<Row> slices, List<Row> bounded) {
@@ -140,15 +142,15 @@ public record Sweep(
         return new Row(
                 setting,
                 figures.get(0).discipline(),
-                spread(figures, Sweep::shortWait),
-                spread(figures, Sweep::longDelay),
-                spread(figures, of -> 100 * of.wastedShare()),
-                spread(figures, of -> of.suspensions() + of.reruns()),
-                spread(figures, Figures::jobsPerHour));
+                statistics(figures, Sweep::shortWait),
+                statistics(figures, Sweep::longDelay),
+                statistics(figures, of -> 100 * of.wastedShare()),
+                statistics(figures, of -> of.suspensions() + of.reruns()),
+                statistics(figures, Figures::jobsPerHour));
     }
 
-    private static Spread spread(List<Figures> figures, ToDoubleFunction<Figures> what) {
-        return Spread.of(figures.stream().mapToDouble(what));
+    private static SeedStatistics statistics(List<Figures> figures, ToDoubleFunction<Figures> what) {
+        return SeedStatistics.of(figures.stream().mapToDouble(what));
     }
 
     private static double shortWait(Figures figures) {
@@ -169,11 +171,11 @@ public record Sweep(
     }
 
     private List<Goal> goals(List<List<Figures>> all) {
-        Spread wait = ratios(seed ->
+        SeedStatistics wait = ratios(seed ->
                 shortWait(of(all, Discipline.SUSPEND, seed)) / shortWait(of(all, Discipline.FIRST_COME, seed)));
-        Spread waste = ratios(seed -> of(all, Discipline.SUSPEND, seed).wastedHours()
+        SeedStatistics waste = ratios(seed -> of(all, Discipline.SUSPEND, seed).wastedHours()
                 / of(all, Discipline.KILL_AND_REQUEUE, seed).wastedHours());
-        Spread loss = ratios(seed -> {
+        SeedStatistics loss = ratios(seed -> {
             double best = Arrays.stream(Discipline.values())
                     .mapToDouble(each -> of(all, each, seed).jobsPerHour())
                     .max()
@@ -186,15 +188,15 @@ public record Sweep(
                 goal("throughput lost against the best of the four", loss, 0.02));
     }
 
-    private Spread ratios(IntToDoubleFunction ofSeed) {
-        return Spread.of(IntStream.range(0, seeds).mapToDouble(ofSeed));
+    private SeedStatistics ratios(IntToDoubleFunction ofSeed) {
+        return SeedStatistics.of(IntStream.range(0, seeds).mapToDouble(ofSeed));
     }
 
     private static Figures of(List<List<Figures>> all, Discipline discipline, int seed) {
         return all.get(discipline.ordinal()).get(seed);
     }
 
-    private static Goal goal(String what, Spread ratio, double most) {
+    private static Goal goal(String what, SeedStatistics ratio, double most) {
         return new Goal(what, "≤ " + most, ratio, ratio.most() <= most);
     }
 }

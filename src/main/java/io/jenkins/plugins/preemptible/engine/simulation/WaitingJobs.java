@@ -24,41 +24,41 @@ import java.util.function.IntUnaryOperator;
  */
 final class WaitingJobs {
 
-    private static final Comparator<Course> OLDEST_FIRST =
-            Comparator.comparingLong((Course course) -> course.sinceMillis).thenComparing(course -> course.id);
+    private static final Comparator<JobProgress> OLDEST_FIRST =
+            Comparator.comparingLong((JobProgress progress) -> progress.sinceMillis).thenComparing(progress -> progress.id);
 
     private record Place(Set<String> fitting, int priority) {}
 
-    private final Map<Place, Map<String, TreeSet<Course>>> lines = new HashMap<>();
-    private final Set<Course> heirs = new TreeSet<>(OLDEST_FIRST);
+    private final Map<Place, Map<String, TreeSet<JobProgress>>> lines = new HashMap<>();
+    private final Set<JobProgress> heirs = new TreeSet<>(OLDEST_FIRST);
     private final Map<String, Integer> byOwner = new TreeMap<>();
 
-    void add(Course course) {
-        lines.computeIfAbsent(new Place(course.fitting, course.priority), line -> new TreeMap<>())
-                .computeIfAbsent(course.owner, owner -> new TreeSet<>(OLDEST_FIRST))
-                .add(course);
-        byOwner.merge(course.owner, 1, Integer::sum);
+    void add(JobProgress progress) {
+        lines.computeIfAbsent(new Place(progress.fitting, progress.priority), line -> new TreeMap<>())
+                .computeIfAbsent(progress.owner, owner -> new TreeSet<>(OLDEST_FIRST))
+                .add(progress);
+        byOwner.merge(progress.owner, 1, Integer::sum);
     }
 
-    void becomesHeir(Course course) {
-        removeFromLine(course);
-        heirs.add(course);
+    void becomesHeir(JobProgress progress) {
+        removeFromLine(progress);
+        heirs.add(progress);
     }
 
-    void remove(Course course) {
-        if (!heirs.remove(course)) {
-            removeFromLine(course);
+    void remove(JobProgress progress) {
+        if (!heirs.remove(progress)) {
+            removeFromLine(progress);
         }
-        byOwner.computeIfPresent(course.owner, (owner, count) -> count == 1 ? null : count - 1);
+        byOwner.computeIfPresent(progress.owner, (owner, count) -> count == 1 ? null : count - 1);
     }
 
-    private void removeFromLine(Course course) {
-        Place place = new Place(course.fitting, course.priority);
-        Map<String, TreeSet<Course>> owners = lines.get(place);
-        TreeSet<Course> own = owners.get(course.owner);
-        own.remove(course);
+    private void removeFromLine(JobProgress progress) {
+        Place place = new Place(progress.fitting, progress.priority);
+        Map<String, TreeSet<JobProgress>> owners = lines.get(place);
+        TreeSet<JobProgress> own = owners.get(progress.owner);
+        own.remove(progress);
         if (own.isEmpty()) {
-            owners.remove(course.owner);
+            owners.remove(progress.owner);
         }
         if (owners.isEmpty()) {
             lines.remove(place);
@@ -88,30 +88,30 @@ final class WaitingJobs {
      * @param servable how many of a priority can be served at best
      * @param usedMillis by owner, as the policy orders equals
      */
-    List<Course> shown(IntUnaryOperator servable, Map<String, Long> usedMillis) {
-        List<Course> shown = new ArrayList<>(heirs);
+    List<JobProgress> shown(IntUnaryOperator servable, Map<String, Long> usedMillis) {
+        List<JobProgress> shown = new ArrayList<>(heirs);
         lines.forEach((place, owners) ->
                 addFirst(owners, servable.applyAsInt(place.priority) + 1, usedMillis, shown));
         return shown;
     }
 
     private static void addFirst(
-            Map<String, TreeSet<Course>> owners, int most, Map<String, Long> usedMillis, List<Course> shown) {
-        Map<Long, List<TreeSet<Course>>> byUse = new TreeMap<>();
-        owners.forEach((owner, courses) -> byUse.computeIfAbsent(
+            Map<String, TreeSet<JobProgress>> owners, int most, Map<String, Long> usedMillis, List<JobProgress> shown) {
+        Map<Long, List<TreeSet<JobProgress>>> byUse = new TreeMap<>();
+        owners.forEach((owner, progresses) -> byUse.computeIfAbsent(
                         usedMillis.getOrDefault(owner, 0L), used -> new ArrayList<>())
-                .add(courses));
+                .add(progresses));
         int room = most;
-        for (List<TreeSet<Course>> alike : byUse.values()) {
-            List<Course> next = new ArrayList<>();
-            for (TreeSet<Course> courses : alike) {
-                Iterator<Course> each = courses.iterator();
+        for (List<TreeSet<JobProgress>> alike : byUse.values()) {
+            List<JobProgress> next = new ArrayList<>();
+            for (TreeSet<JobProgress> progresses : alike) {
+                Iterator<JobProgress> each = progresses.iterator();
                 for (int i = 0; i < room && each.hasNext(); i++) {
                     next.add(each.next());
                 }
             }
             next.sort(OLDEST_FIRST);
-            List<Course> first = next.subList(0, Math.min(room, next.size()));
+            List<JobProgress> first = next.subList(0, Math.min(room, next.size()));
             shown.addAll(first);
             room -= first.size();
             if (room == 0) {

@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.stage;
 
-import io.jenkins.plugins.preemptible.engine.privileged.PrivilegedPart;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.text.Script;
 import java.io.Serializable;
 import java.util.List;
 import java.util.Optional;
@@ -57,13 +58,13 @@ public sealed interface EnterCommand extends Serializable {
             return List.of(
                     Checks.SHELL,
                     "-c",
-                    Script.text(StageLaunch.class, "enter.sh"),
+                    Script.text(EnterCommand.class, "enter.sh"),
                     Checks.NAME,
                     nsenter,
                     setsid,
                     Long.toString(initPid),
                     joinFile,
-                    Script.text(StageLaunch.class, "entered.sh"));
+                    Script.text(EnterCommand.class, "entered.sh"));
         }
 
         @Override
@@ -94,7 +95,7 @@ public sealed interface EnterCommand extends Serializable {
             return List.of(
                     Checks.SHELL,
                     "-c",
-                    Script.text(PrivilegedPart.class, "enter-by-sudo.sh"),
+                    Script.text(EnterCommand.class, "enter-by-sudo.sh"),
                     Checks.NAME,
                     sudo,
                     program,

@@ -1,7 +1,8 @@
 package io.jenkins.plugins.preemptible.engine.stage;
 
-import io.jenkins.plugins.preemptible.engine.EngineException;
-import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.EngineException;
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.StageSpec;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
@@ -31,13 +32,13 @@ import java.util.regex.Pattern;
  * @param size the tmpfs's {@code size} option, see tmpfs(5)
  * @param through absolute paths below {@code at} that stay the host's, none below another
  */
-record PrivateTmp(Path at, String size, List<Path> through) {
+public record PrivateTmp(Path at, String size, List<Path> through) {
 
     /**
      * The environment variable of the engine's own process that sets the size of /tmp, such as {@code 2g} or
      * {@code 10%} (of the host's memory), or keeps the host's folders: {@code host}.
      */
-    static final String SETTING = "PREEMPTIBLE_TMP";
+    public static final String SETTING = "PREEMPTIBLE_TMP";
 
     /** The source of these mounts in mountinfo, by which they are told from the host's; CRIU keeps it. */
     static final String SOURCE = "preemptible";
@@ -57,7 +58,7 @@ record PrivateTmp(Path at, String size, List<Path> through) {
      * @throws EngineException {@link FailureReason#BAD_SPEC} for a setting that is none, or a program that the stage
      *     would not see
      */
-    static List<PrivateTmp> of(StageSpec spec, Path stageFolder, String home, String setting) throws IOException {
+    public static List<PrivateTmp> of(StageSpec spec, Path stageFolder, String home, String setting) throws IOException {
         if (KEEP.equals(setting)) {
             return List.of();
         }
@@ -139,7 +140,7 @@ record PrivateTmp(Path at, String size, List<Path> through) {
     }
 
     /** The words for {@code launch.sh}: folder, size, number of paths, paths. */
-    List<String> words() {
+    public List<String> words() {
         List<String> words = new ArrayList<>(List.of(at.toString(), size, Integer.toString(through.size())));
         through.forEach(p -> words.add(p.toString()));
         return words;

@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.stage;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -120,10 +121,10 @@ public final class StageFolder {
      *
      * @throws UncheckedIOException when it is there and cannot be read, or is none
      */
-    public Optional<StageRecord> read() {
+    public Optional<StageJson> read() {
         Path file = path.resolve("stage.json");
         try {
-            StageRecord record = JSON.readValue(Files.readAllBytes(file), StageRecord.class);
+            StageJson record = JSON.readValue(Files.readAllBytes(file), StageJson.class);
             if (record == null || record.id() == null || record.state() == null) {
                 throw new IOException("it names no stage or no state");
             }
@@ -136,17 +137,17 @@ public final class StageFolder {
     }
 
     /** Replaces the record, whoever may be changing it: for the first one of a folder. */
-    public void write(StageRecord record) throws IOException {
+    public void write(StageJson record) throws IOException {
         // From the seal on the archive is what counts: a crash must not bring an older record back.
         write(record, record.dumped() != null || record.state() == StageStatus.State.SUSPENDED);
     }
 
     /** The same beside CRIU's files, which are not forced to disk either: after a crash the archive serves. */
-    public void writeBesideImages(StageRecord record) throws IOException {
+    public void writeBesideImages(StageJson record) throws IOException {
         write(record, false);
     }
 
-    private void write(StageRecord record, boolean synced) throws IOException {
+    private void write(StageJson record, boolean synced) throws IOException {
         Path next = Files.createTempFile(path, "stage", ".tmp");
         try {
             // No channel: a thread that was interrupted has to write down what it leaves behind.
@@ -168,7 +169,7 @@ public final class StageFolder {
      *
      * @throws IOException when it cannot be written; it is as before then
      */
-    public Optional<StageRecord> change(UnaryOperator<StageRecord> change) throws IOException {
+    public Optional<StageJson> change(UnaryOperator<StageJson> change) throws IOException {
         synchronized (CHANGES) {
             if (!exists()) {
                 return Optional.empty();
@@ -177,7 +178,7 @@ public final class StageFolder {
             try (FileChannel channel = FileChannel.open(
                     path.resolve("record.lock"), StandardOpenOption.CREATE, StandardOpenOption.WRITE)) {
                 awaitLock(channel);
-                Optional<StageRecord> next = read().map(change);
+                Optional<StageJson> next = read().map(change);
                 if (next.isPresent()) {
                     write(next.get());
                 }

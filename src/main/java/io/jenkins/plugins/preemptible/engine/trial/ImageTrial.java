@@ -1,15 +1,17 @@
 package io.jenkins.plugins.preemptible.engine.trial;
 
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.api.TrialResult;
+import io.jenkins.plugins.preemptible.engine.api.TrialVerdict;
 import io.jenkins.plugins.preemptible.engine.content.ContentReader;
 import io.jenkins.plugins.preemptible.engine.content.FileKind;
 import io.jenkins.plugins.preemptible.engine.content.ImageContent;
-import io.jenkins.plugins.preemptible.engine.criu.CriuOptions;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
 import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.host.HostMemory;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
+import io.jenkins.plugins.preemptible.engine.stage.CriuOptions;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

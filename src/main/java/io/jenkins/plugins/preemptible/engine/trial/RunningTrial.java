@@ -1,5 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.trial;
 
+import io.jenkins.plugins.preemptible.engine.api.TrialResult;
+import io.jenkins.plugins.preemptible.engine.api.TrialVerdict;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;

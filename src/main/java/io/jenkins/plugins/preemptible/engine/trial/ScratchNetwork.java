@@ -2,9 +2,9 @@ package io.jenkins.plugins.preemptible.engine.trial;
 
 import com.google.protobuf.ByteString;
 import com.google.protobuf.UnknownFieldSet;
-import io.jenkins.plugins.preemptible.engine.content.CriuFields.FileEntry;
-import io.jenkins.plugins.preemptible.engine.content.CriuFields.InetSocket;
-import io.jenkins.plugins.preemptible.engine.content.ImageFile;
+import io.jenkins.plugins.preemptible.engine.content.format.CriuFields.FileEntry;
+import io.jenkins.plugins.preemptible.engine.content.format.CriuFields.InetSocket;
+import io.jenkins.plugins.preemptible.engine.content.format.ImageFile;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InterfaceAddress;

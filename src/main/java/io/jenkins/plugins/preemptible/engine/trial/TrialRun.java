@@ -1,11 +1,12 @@
 package io.jenkins.plugins.preemptible.engine.trial;
 
+import io.jenkins.plugins.preemptible.engine.api.TrialResult;
 import io.jenkins.plugins.preemptible.engine.criu.CriuLog;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
 import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.host.LibC;
-import io.jenkins.plugins.preemptible.engine.stage.Script;
+import io.jenkins.plugins.preemptible.engine.text.Script;
 import java.io.File;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -34,7 +35,7 @@ import java.util.regex.Pattern;
  * @param folder for the engine's user only, on the host; the group is noted there while it exists
  * @param image what is restored, the whole image or a stripped one
  */
-record TrialRun(ImageTrial.Subject subject, Path folder, Path image, TrialMounts mounts, ScratchNetwork network) {
+public record TrialRun(ImageTrial.Subject subject, Path folder, Path image, TrialMounts mounts, ScratchNetwork network) {
 
     private static final String PASSED = "Aborting restore due to post-restore script";
     private static final String FULL = "No space left on device";
@@ -103,7 +104,7 @@ record TrialRun(ImageTrial.Subject subject, Path folder, Path image, TrialMounts
      * @param log of CRIU, then the words of the programs around it
      * @throws UntriableException when it says nothing of the image
      */
-    static TrialResult verdict(List<String> log, int code) throws UntriableException {
+    public static TrialResult verdict(List<String> log, int code) throws UntriableException {
         if (log.stream().anyMatch(l -> l.contains(PASSED))) {
             return TrialResult.passed();
         }

@@ -1,7 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.trial;
 
 /** A trial cannot be made here; its message says why, without the final stop. */
-final class UntriableException extends Exception {
+public final class UntriableException extends Exception {
 
     private static final long serialVersionUID = 1L;
 

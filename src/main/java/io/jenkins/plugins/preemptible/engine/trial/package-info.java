@@ -10,6 +10,7 @@
  *   <li>{@link io.jenkins.plugins.preemptible.engine.trial.ChangeSinceDump} looks for what others have changed since.
  * </ol>
  *
- * Only for images that this process's own CRIU made as root. docs/trial.md has the measurements.
+ * Only for images that this process's own CRIU made as root. Used by the dump; one trial of a stage at a time, under the
+ * stage's lock. Tests: {@code HollowTarTest} and {@code ImageTrialTest}. docs/trial.md has the measurements.
  */
 package io.jenkins.plugins.preemptible.engine.trial;

@@ -1,7 +1,7 @@
 package io.jenkins.plugins.preemptible.acceptance.faults;
 
 import io.jenkins.plugins.preemptible.engine.Engine;
-import io.jenkins.plugins.preemptible.engine.stage.StageStatus;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;

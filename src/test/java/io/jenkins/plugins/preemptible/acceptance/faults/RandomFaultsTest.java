@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.jenkins.plugins.preemptible.engine.Engine;
-import io.jenkins.plugins.preemptible.engine.host.HostReport;
+import io.jenkins.plugins.preemptible.engine.host.check.HostReport;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import java.io.IOException;
 import java.nio.file.Files;

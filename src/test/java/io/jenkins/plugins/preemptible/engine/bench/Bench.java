@@ -2,7 +2,7 @@ package io.jenkins.plugins.preemptible.engine.bench;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.SerializationFeature;
-import io.jenkins.plugins.preemptible.engine.EngineException;
+import io.jenkins.plugins.preemptible.engine.api.EngineException;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;

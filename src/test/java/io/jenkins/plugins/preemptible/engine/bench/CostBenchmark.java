@@ -2,7 +2,7 @@ package io.jenkins.plugins.preemptible.engine.bench;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -2,9 +2,9 @@ package io.jenkins.plugins.preemptible.engine.bench;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.jenkins.plugins.preemptible.engine.Engine;
-import io.jenkins.plugins.preemptible.engine.SuspendReport;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.api.SuspendReport;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

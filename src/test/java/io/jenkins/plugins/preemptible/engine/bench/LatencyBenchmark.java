@@ -1,8 +1,8 @@
 package io.jenkins.plugins.preemptible.engine.bench;
 
-import io.jenkins.plugins.preemptible.engine.DumpGuard;
-import io.jenkins.plugins.preemptible.engine.FreezeRequest;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import io.jenkins.plugins.preemptible.engine.api.DumpGuard;
+import io.jenkins.plugins.preemptible.engine.api.FreezeRequest;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
 import java.util.ArrayList;
 import java.util.List;
 

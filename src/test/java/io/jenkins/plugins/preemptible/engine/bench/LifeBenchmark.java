@@ -1,8 +1,8 @@
 package io.jenkins.plugins.preemptible.engine.bench;
 
-import io.jenkins.plugins.preemptible.engine.Checkpoint;
+import io.jenkins.plugins.preemptible.engine.api.Checkpoint;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -1,8 +1,8 @@
 package io.jenkins.plugins.preemptible.engine.bench;
 
-import io.jenkins.plugins.preemptible.engine.Extent;
-import io.jenkins.plugins.preemptible.engine.SuspendReport;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import io.jenkins.plugins.preemptible.engine.api.Extent;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.api.SuspendReport;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;

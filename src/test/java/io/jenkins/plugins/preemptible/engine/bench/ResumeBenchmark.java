@@ -1,10 +1,10 @@
 package io.jenkins.plugins.preemptible.engine.bench;
 
-import io.jenkins.plugins.preemptible.engine.DumpGuard;
-import io.jenkins.plugins.preemptible.engine.FreezeRequest;
-import io.jenkins.plugins.preemptible.engine.Tier;
+import io.jenkins.plugins.preemptible.engine.api.DumpGuard;
+import io.jenkins.plugins.preemptible.engine.api.FreezeRequest;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.api.Tier;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;

@@ -1,6 +1,6 @@
 package io.jenkins.plugins.preemptible.engine.bench;
 
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;

@@ -1,9 +1,9 @@
 package io.jenkins.plugins.preemptible.engine.bench;
 
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.api.TrialResult;
+import io.jenkins.plugins.preemptible.engine.api.TrialVerdict;
 import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
-import io.jenkins.plugins.preemptible.engine.trial.TrialResult;
-import io.jenkins.plugins.preemptible.engine.trial.TrialVerdict;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -6,9 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.jenkins.plugins.preemptible.engine.Engine;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
-import io.jenkins.plugins.preemptible.engine.host.HostReport;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import io.jenkins.plugins.preemptible.engine.host.check.HostReport;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -8,9 +8,9 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.jenkins.plugins.preemptible.engine.Engine;
-import io.jenkins.plugins.preemptible.engine.host.HostReport;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
-import io.jenkins.plugins.preemptible.engine.stage.StageStatus;
+import io.jenkins.plugins.preemptible.engine.host.check.HostReport;
 import java.io.File;
 import java.io.PrintWriter;
 import java.io.StringWriter;
@@ -219,10 +219,10 @@ class PreemptLiveTest {
             assertTrue(text.out().contains("  what  descriptor 7: TCP from port "), text::toString);
             assertTrue(text.out().contains("  why   A process of the stage holds a TCP connection to the outside."), text::toString);
             assertTrue(text.out().contains("  help  ") && text.out().contains("perhaps later"), text::toString);
-            JsonNode leak = call("check", tied, "--json").exits(5).json().at("/leaks/0");
-            assertEquals("CONNECTED_TCP", leak.get("reason").asText());
-            assertTrue(leak.get("passing").asBoolean() && leak.get("pid").asLong() > 1, leak.toString());
-            assertTrue(leak.get("command").asText().startsWith("bash -c exec 7<>"), leak.toString());
+            JsonNode obstacle = call("check", tied, "--json").exits(5).json().at("/leaks/0");
+            assertEquals("CONNECTED_TCP", obstacle.get("reason").asText());
+            assertTrue(obstacle.get("passing").asBoolean() && obstacle.get("pid").asLong() > 1, obstacle.toString());
+            assertTrue(obstacle.get("command").asText().startsWith("bash -c exec 7<>"), obstacle.toString());
             call("kill", tied).exits(0);
             call("check", tied).refuses(tied);
         }

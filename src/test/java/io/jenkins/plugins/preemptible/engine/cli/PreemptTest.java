@@ -6,9 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import io.jenkins.plugins.preemptible.engine.image.ImageArchive;
+import io.jenkins.plugins.preemptible.engine.cli.text.RefusedException;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.image.ImageManifest;
+import io.jenkins.plugins.preemptible.engine.image.archive.ImageArchive;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.nio.file.Files;

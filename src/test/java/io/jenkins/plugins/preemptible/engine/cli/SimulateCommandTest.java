@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.jenkins.plugins.preemptible.engine.cli.simulate.MarkedSection;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;

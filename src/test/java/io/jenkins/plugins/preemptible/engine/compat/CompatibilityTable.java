@@ -2,7 +2,7 @@ package io.jenkins.plugins.preemptible.engine.compat;
 
 import com.fasterxml.jackson.core.type.TypeReference;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import io.jenkins.plugins.preemptible.engine.cli.MarkedSection;
+import io.jenkins.plugins.preemptible.engine.cli.simulate.MarkedSection;
 import io.jenkins.plugins.preemptible.engine.criu.Criu;
 import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
@@ -21,7 +21,7 @@ import org.junit.jupiter.api.extension.ExtensionContext;
  * Writes docs/compatibility.md from what the tests tried.
  *
  * <ol>
- *   <li>A test class says {@code @ExtendWith(CompatibilityTable.class)}; each of its tests is a {@link Trial}, whose row
+ *   <li>A test class says {@code @ExtendWith(CompatibilityTable.class)}; each of its tests is a {@link ProgramTrial}, whose row
  *       is kept for the life of this JVM.
  *   <li>After each the rows are sorted and written into the file that the system property {@value #FILE} names.
  *   <li>Rows of an earlier run of a part of the tests stay, unless this one has the same: {@code preempt compat}, which
@@ -39,7 +39,7 @@ public final class CompatibilityTable implements BeforeAllCallback {
     static final String EARLIER = "preemptible.compatibility.rows";
 
     private static final ObjectMapper JSON = new ObjectMapper();
-    private static final ConcurrentLinkedQueue<Row> ROWS = new ConcurrentLinkedQueue<>();
+    private static final ConcurrentLinkedQueue<CompatibilityRow> ROWS = new ConcurrentLinkedQueue<>();
 
     /** Nothing is left to do before a class: it is the mark of those that take part. */
     @Override
@@ -47,7 +47,7 @@ public final class CompatibilityTable implements BeforeAllCallback {
         // The rows are written one by one, so that a run that is cut off has told what it saw.
     }
 
-    static synchronized void add(Row row) throws IOException {
+    static synchronized void add(CompatibilityRow row) throws IOException {
         ROWS.add(row);
         String file = System.getProperty(FILE);
         if (file != null) {
@@ -56,10 +56,10 @@ public final class CompatibilityTable implements BeforeAllCallback {
     }
 
     private static void write(Path file) throws IOException {
-        Map<List<Object>, Row> rows = new LinkedHashMap<>();
+        Map<List<Object>, CompatibilityRow> rows = new LinkedHashMap<>();
         Path earlier = Path.of(System.getProperty(EARLIER, "target/engine/compatibility.json"));
         if (Files.exists(earlier)) {
-            JSON.readValue(earlier.toFile(), new TypeReference<List<Row>>() {}).forEach(r -> rows.put(key(r), r));
+            JSON.readValue(earlier.toFile(), new TypeReference<List<CompatibilityRow>>() {}).forEach(r -> rows.put(key(r), r));
         }
         ROWS.forEach(r -> rows.put(key(r), r));
         Files.createDirectories(earlier.toAbsolutePath().getParent());
@@ -77,11 +77,11 @@ public final class CompatibilityTable implements BeforeAllCallback {
         return (from >= 0 && to > from ? old.substring(from, to) : begin + "\n") + end + "\n";
     }
 
-    private static List<Object> key(Row row) {
+    private static List<Object> key(CompatibilityRow row) {
         return List.of(row.part(), row.subject(), row.work());
     }
 
-    static String markdown(List<Row> rows, List<String> machine) {
+    static String markdown(List<CompatibilityRow> rows, List<String> machine) {
         List<String> lines = new ArrayList<>(List.of(
                 "# Compatibility: what was suspended in the middle of its work, and went on",
                 "",
@@ -99,7 +99,7 @@ public final class CompatibilityTable implements BeforeAllCallback {
                 "",
                 "Machine: " + String.join(", ", machine) + "."));
         for (Part part : Part.values()) {
-            List<Row> own = rows.stream().filter(r -> r.part() == part).sorted(Row.ORDER).toList();
+            List<CompatibilityRow> own = rows.stream().filter(r -> r.part() == part).sorted(CompatibilityRow.ORDER).toList();
             if (own.isEmpty()) {
                 continue;
             }
@@ -114,9 +114,9 @@ public final class CompatibilityTable implements BeforeAllCallback {
         return String.join("\n", lines) + "\n";
     }
 
-    private static String count(List<Row> rows) {
+    private static String count(List<CompatibilityRow> rows) {
         List<String> parts = new ArrayList<>();
-        for (Row.Result result : Row.Result.values()) {
+        for (CompatibilityRow.Result result : CompatibilityRow.Result.values()) {
             long count = rows.stream().filter(r -> r.result() == result).count();
             if (count > 0) {
                 parts.add(count + " " + result.text);

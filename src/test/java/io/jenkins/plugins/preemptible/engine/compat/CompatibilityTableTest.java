@@ -3,7 +3,7 @@ package io.jenkins.plugins.preemptible.engine.compat;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.jenkins.plugins.preemptible.engine.compat.Row.Result;
+import io.jenkins.plugins.preemptible.engine.compat.CompatibilityRow.Result;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -11,19 +11,19 @@ import org.junit.jupiter.api.Test;
 
 class CompatibilityTableTest {
 
-    private static Row row(Part part, String subject, Result result, String remark) {
-        return new Row(part, subject, "1.0", "counting", 2, 2, result, 12, 3_450_000, remark);
+    private static CompatibilityRow row(Part part, String subject, Result result, String remark) {
+        return new CompatibilityRow(part, subject, "1.0", "counting", 2, 2, result, 12, 3_450_000, remark);
     }
 
-    private static final List<Row> ROWS = List.of(
+    private static final List<CompatibilityRow> ROWS = List.of(
             row(Part.PROGRAMS, "a", Result.YES, ""),
             row(Part.PROGRAMS, "B", Result.NO, "first line\nsecond | line"),
-            new Row(Part.PROGRAMS, "c", "", "counting", 0, 0, Result.NOT_TRIED, -1, -1, "c is not installed"),
+            new CompatibilityRow(Part.PROGRAMS, "c", "", "counting", 0, 0, Result.NOT_TRIED, -1, -1, "c is not installed"),
             row(Part.KERNEL_RESOURCES, "a", Result.YES, ""));
 
     @Test
     void theOrderOfTheTestsDoesNotShow() {
-        List<Row> reversed = new ArrayList<>(ROWS);
+        List<CompatibilityRow> reversed = new ArrayList<>(ROWS);
         Collections.reverse(reversed);
         assertEquals(
                 CompatibilityTable.markdown(ROWS, List.of("m")), CompatibilityTable.markdown(reversed, List.of("m")));

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;

@@ -7,7 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.google.protobuf.UnknownFieldSet;
 import com.google.protobuf.UnknownFieldSet.Field;
-import io.jenkins.plugins.preemptible.engine.content.ImageFile;
+import io.jenkins.plugins.preemptible.engine.content.format.ImageFile;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;

@@ -5,11 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import com.google.protobuf.UnknownFieldSet;
 import com.google.protobuf.UnknownFieldSet.Field;
-import io.jenkins.plugins.preemptible.engine.content.CriuFields.Mm;
-import io.jenkins.plugins.preemptible.engine.content.CriuFields.Pagemap;
-import io.jenkins.plugins.preemptible.engine.content.CriuFields.Vma;
-import io.jenkins.plugins.preemptible.engine.content.ImageFile;
-import io.jenkins.plugins.preemptible.engine.content.VmaStatus;
+import io.jenkins.plugins.preemptible.engine.content.format.CriuFields.Mm;
+import io.jenkins.plugins.preemptible.engine.content.format.CriuFields.Pagemap;
+import io.jenkins.plugins.preemptible.engine.content.format.CriuFields.Vma;
+import io.jenkins.plugins.preemptible.engine.content.format.ImageFile;
+import io.jenkins.plugins.preemptible.engine.content.format.VmaStatus;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;

@@ -7,10 +7,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.google.protobuf.UnknownFieldSet;
 import com.google.protobuf.UnknownFieldSet.Field;
-import io.jenkins.plugins.preemptible.engine.content.CriuFields.Mm;
-import io.jenkins.plugins.preemptible.engine.content.CriuFields.Vma;
-import io.jenkins.plugins.preemptible.engine.content.ImageFile;
-import io.jenkins.plugins.preemptible.engine.content.VmaStatus;
+import io.jenkins.plugins.preemptible.engine.content.format.CriuFields.Mm;
+import io.jenkins.plugins.preemptible.engine.content.format.CriuFields.Vma;
+import io.jenkins.plugins.preemptible.engine.content.format.ImageFile;
+import io.jenkins.plugins.preemptible.engine.content.format.VmaStatus;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

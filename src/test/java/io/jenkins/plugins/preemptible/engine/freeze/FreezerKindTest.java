@@ -6,8 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import java.io.IOException;
 import java.util.List;
 import java.util.Set;

@@ -4,9 +4,9 @@ import static io.jenkins.plugins.preemptible.engine.policy.Decided.isOften;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.jenkins.plugins.preemptible.engine.policy.History.Job;
-import io.jenkins.plugins.preemptible.engine.policy.History.State;
-import io.jenkins.plugins.preemptible.engine.policy.History.Watcher;
+import io.jenkins.plugins.preemptible.engine.policy.DecisionHistory.Job;
+import io.jenkins.plugins.preemptible.engine.policy.DecisionHistory.State;
+import io.jenkins.plugins.preemptible.engine.policy.DecisionHistory.Watcher;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Random;
@@ -35,9 +35,9 @@ class FairHistoryPropertyTest {
     private static final Set<String> AGENT = Set.of("a");
     private static final int LONG = 1000;
 
-    private static History history(int executors, int slice) {
-        Limits limits = new Limits(true, History.millis(slice), 0, 0);
-        return new History(limits, Map.of("a", executors), 0, false, new Watcher() {});
+    private static DecisionHistory history(int executors, int slice) {
+        Limits limits = new Limits(true, DecisionHistory.millis(slice), 0, 0);
+        return new DecisionHistory(limits, Map.of("a", executors), 0, false, new Watcher() {});
     }
 
     @Property(edgeCases = EdgeCasesMode.NONE, shrinking = ShrinkingMode.OFF)
@@ -45,7 +45,7 @@ class FairHistoryPropertyTest {
         int executors = 1 + random.nextInt(3);
         int slice = 1 + random.nextInt(2);
         int work = 2 + random.nextInt(4);
-        History history = history(executors, slice);
+        DecisionHistory history = history(executors, slice);
         for (int i = 0; i < 40; i++) {
             history.add(new Job("many" + i, 3, "many", AGENT, LONG, 0));
         }
@@ -66,7 +66,7 @@ class FairHistoryPropertyTest {
     void tenOwnersGetEqualSharesWithinATenth(@ForAll Random random) {
         int executors = 7 + random.nextInt(4);
         int slices = 200 / executors;
-        History history = history(executors, 1);
+        DecisionHistory history = history(executors, 1);
         for (int owner = 0; owner < 10; owner++) {
             for (int i = 1 + random.nextInt(2); i > 0; i--) {
                 history.add(new Job("job" + owner + "/" + i, 3, "owner" + owner, AGENT, LONG, 0));

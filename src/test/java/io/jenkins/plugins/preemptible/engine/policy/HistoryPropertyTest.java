@@ -6,10 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.jenkins.plugins.preemptible.engine.policy.Action.Freeing;
-import io.jenkins.plugins.preemptible.engine.policy.History.Freed;
-import io.jenkins.plugins.preemptible.engine.policy.History.Job;
-import io.jenkins.plugins.preemptible.engine.policy.History.State;
-import io.jenkins.plugins.preemptible.engine.policy.History.Watcher;
+import io.jenkins.plugins.preemptible.engine.policy.DecisionHistory.Freed;
+import io.jenkins.plugins.preemptible.engine.policy.DecisionHistory.Job;
+import io.jenkins.plugins.preemptible.engine.policy.DecisionHistory.State;
+import io.jenkins.plugins.preemptible.engine.policy.DecisionHistory.Watcher;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -68,7 +68,7 @@ class HistoryPropertyTest {
         final int suspensionTicks;
         final int worst;
         final Map<String, Integer> agents = new TreeMap<>();
-        final History history;
+        final DecisionHistory history;
 
         World(Random random, boolean queueFirst, Watcher watcher) {
             this.random = random;
@@ -84,10 +84,10 @@ class HistoryPropertyTest {
                 agents.put("b", executors);
             }
             int slice = random.nextInt(4);
-            Limits limits = new Limits(true, History.millis(slice), History.millis(exempt), 0)
-                    .withAgeing(History.millis(ageing))
+            Limits limits = new Limits(true, DecisionHistory.millis(slice), DecisionHistory.millis(exempt), 0)
+                    .withAgeing(DecisionHistory.millis(ageing))
                     .withMostSuspended(most, 0);
-            history = new History(limits, agents, suspensionTicks, queueFirst, watcher);
+            history = new DecisionHistory(limits, agents, suspensionTicks, queueFirst, watcher);
             int jobs = TICKS * agents.size() * executors * 3 / (longest + 1) / 2 + 4;
             for (int i = 0; i < jobs; i++) {
                 history.add(job("job" + i));
@@ -128,7 +128,7 @@ class HistoryPropertyTest {
         boolean[] aged = new boolean[1];
         World world = new World(random, true, new Watcher() {
             @Override
-            public void decided(Action action, History history) {
+            public void decided(Action action, DecisionHistory history) {
                 aged[0] |= action instanceof Action.Reserve;
             }
         });
@@ -152,11 +152,11 @@ class HistoryPropertyTest {
         boolean[] again = new boolean[1];
         World world = new World(random, random.nextBoolean(), new Watcher() {
             @Override
-            public void decided(Action action, History history) {
+            public void decided(Action action, DecisionHistory history) {
                 if (action instanceof Freeing freeing) {
                     Job victim = history.jobs.get(freeing.stageId());
                     again[0] |= victim.suspensions > 0;
-                    long ran = History.millis(history.now - victim.since);
+                    long ran = DecisionHistory.millis(history.now - victim.since);
                     assertTrue(ran >= history.limits.exemptMillis(), () -> victim.id + " ran for " + ran);
                 }
             }
@@ -172,7 +172,7 @@ class HistoryPropertyTest {
         int cancelled;
 
         @Override
-        public void decided(Action action, History history) {
+        public void decided(Action action, DecisionHistory history) {
             if (action instanceof Freeing freeing) {
                 assertEquals(null, promised.get(freeing.forItem()), () -> "twice for " + freeing.forItem());
                 assertEquals(freeing.agent(), history.jobs.get(freeing.stageId()).agent);
@@ -180,7 +180,7 @@ class HistoryPropertyTest {
         }
 
         @Override
-        public void ticked(History history) {
+        public void ticked(DecisionHistory history) {
             for (Map.Entry<String, Freed> entry : promised.entrySet()) {
                 Job claimant = history.jobs.get(entry.getKey());
                 if (claimant.agent == null && claimant.state == State.GONE) {
@@ -203,9 +203,9 @@ class HistoryPropertyTest {
         }
 
         // What was cancelled gives its executor back, to its victim or to whoever comes before it.
-        private static boolean nobodyWants(History history, String agent) {
+        private static boolean nobodyWants(DecisionHistory history, String agent) {
             return history.present.stream()
-                    .filter(History::wants)
+                    .filter(DecisionHistory::wants)
                     .filter(job -> !history.freed.containsKey(job.id))
                     .noneMatch(job -> (job.state == State.SUSPENDED ? Set.of(job.agent) : job.agents).contains(agent));
         }
@@ -228,8 +228,8 @@ class HistoryPropertyTest {
 
     private static int timesOn(int ageing) {
         int[] times = new int[1];
-        Limits limits = new Limits(true, 0, History.millis(1), 0).withAgeing(History.millis(ageing));
-        History history = new History(limits, Map.of("a", 1), 0, true, new Watcher() {
+        Limits limits = new Limits(true, 0, DecisionHistory.millis(1), 0).withAgeing(DecisionHistory.millis(ageing));
+        DecisionHistory history = new DecisionHistory(limits, Map.of("a", 1), 0, true, new Watcher() {
             @Override
             public void wentOn(Job stage, int waited) {
                 times[0]++;

@@ -149,7 +149,7 @@ class CheckpointMountsTest {
                         + "/shut/work/begun ]; do sleep 0.1; done; chmod 700 " + shut + ") >/dev/null 2>&1 &",
                 "private", "shut", 1,
                 "echo > begun; while [ -x " + shut + " ]; do sleep 0.1; done; " + LOOP);
-        assertTrue(seen.out().contains("preflight=[Leak[reason=MOUNT_UNREACHABLE, pid=0, command=, what=" + shut + "/m]]"), seen.all());
+        assertTrue(seen.out().contains("preflight=[Obstacle[reason=MOUNT_UNREACHABLE, pid=0, command=, what=" + shut + "/m]]"), seen.all());
         assertTrue(seen.err().contains("SuspendFailedException"), seen.all());
     }
 }

@@ -3,7 +3,7 @@ package io.jenkins.plugins.preemptible.engine.privileged;
 import com.google.protobuf.ByteString;
 import com.google.protobuf.UnknownFieldSet;
 import com.google.protobuf.UnknownFieldSet.Field;
-import io.jenkins.plugins.preemptible.engine.content.ImageFile;
+import io.jenkins.plugins.preemptible.engine.content.format.ImageFile;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;

@@ -3,12 +3,12 @@ package io.jenkins.plugins.preemptible.engine.privileged;
 import static io.jenkins.plugins.preemptible.engine.privileged.LifeSteps.say;
 
 import io.jenkins.plugins.preemptible.engine.Engine;
-import io.jenkins.plugins.preemptible.engine.EngineException;
+import io.jenkins.plugins.preemptible.engine.api.EngineException;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.api.StageSpec;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
-import io.jenkins.plugins.preemptible.engine.stage.StageSpec;
-import io.jenkins.plugins.preemptible.engine.stage.StageStatus.State;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;

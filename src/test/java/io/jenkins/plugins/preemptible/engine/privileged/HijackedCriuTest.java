@@ -10,6 +10,7 @@ import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.privileged.PrivilegedHost.Result;
 import io.jenkins.plugins.preemptible.engine.privileged.PrivilegedHost.User;
+import io.jenkins.plugins.preemptible.engine.privileged.install.PrivilegedInstall;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;

@@ -10,6 +10,10 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.jenkins.plugins.preemptible.engine.criu.Criu;
 import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
+import io.jenkins.plugins.preemptible.engine.privileged.install.CheckpointUser;
+import io.jenkins.plugins.preemptible.engine.privileged.install.InstalledLevel;
+import io.jenkins.plugins.preemptible.engine.privileged.install.PrivilegedInstall;
+import io.jenkins.plugins.preemptible.engine.privileged.install.RootsFiles;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -1,9 +1,9 @@
 package io.jenkins.plugins.preemptible.engine.privileged;
 
-import io.jenkins.plugins.preemptible.engine.EngineException;
+import io.jenkins.plugins.preemptible.engine.api.EngineException;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.stage.Mounts;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -1,7 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.privileged;
 
 import io.jenkins.plugins.preemptible.engine.Engine;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -6,17 +6,17 @@ import static io.jenkins.plugins.preemptible.engine.privileged.LifeSteps.say;
 import static io.jenkins.plugins.preemptible.engine.privileged.LifeSteps.until;
 import static io.jenkins.plugins.preemptible.engine.privileged.LifeSteps.withoutHostName;
 
-import io.jenkins.plugins.preemptible.engine.Checkpoint;
-import io.jenkins.plugins.preemptible.engine.DumpGuard;
 import io.jenkins.plugins.preemptible.engine.Engine;
-import io.jenkins.plugins.preemptible.engine.EngineException;
-import io.jenkins.plugins.preemptible.engine.FreezeRequest;
-import io.jenkins.plugins.preemptible.engine.IfDumpFails;
-import io.jenkins.plugins.preemptible.engine.ResumeReport;
+import io.jenkins.plugins.preemptible.engine.api.Checkpoint;
+import io.jenkins.plugins.preemptible.engine.api.DumpGuard;
+import io.jenkins.plugins.preemptible.engine.api.EngineException;
+import io.jenkins.plugins.preemptible.engine.api.FreezeRequest;
+import io.jenkins.plugins.preemptible.engine.api.IfDumpFails;
+import io.jenkins.plugins.preemptible.engine.api.ResumeReport;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.api.StageSpec;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
-import io.jenkins.plugins.preemptible.engine.stage.StageSpec;
 import java.io.File;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -48,7 +48,7 @@ public final class LifeWithCheckpoints {
         String before = rights(engine, id);
         say("rights", before);
         say("entered", enter(engine, id, home, work, "echo here > /tmp/mark; echo there > /dev/shm/mark; id -u"));
-        say("preflight", engine.preflight(id).leaks());
+        say("preflight", engine.preflight(id).obstacles());
         ImageKey key = ImageKey.generate();
         Path archive = home.resolve("image");
         for (int cycle = 1; cycle <= cycles; cycle++) {

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
+import io.jenkins.plugins.preemptible.engine.privileged.install.PrivilegedInstall;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import java.io.File;
 import java.io.IOException;

@@ -5,13 +5,13 @@ import static io.jenkins.plugins.preemptible.engine.privileged.LifeSteps.says;
 import static io.jenkins.plugins.preemptible.engine.privileged.LifeSteps.until;
 
 import io.jenkins.plugins.preemptible.engine.Engine;
-import io.jenkins.plugins.preemptible.engine.EngineException;
-import io.jenkins.plugins.preemptible.engine.criu.Connections;
+import io.jenkins.plugins.preemptible.engine.api.Connections;
+import io.jenkins.plugins.preemptible.engine.api.EngineException;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.api.StageSpec;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
-import io.jenkins.plugins.preemptible.engine.preflight.Leak;
+import io.jenkins.plugins.preemptible.engine.preflight.Obstacle;
 import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
-import io.jenkins.plugins.preemptible.engine.stage.StageSpec;
 import java.io.File;
 import java.net.InetAddress;
 import java.net.ServerSocket;
@@ -95,7 +95,7 @@ public final class TiesOfAUser {
             PreflightReport report = engine.preflight(id);
             System.err.println("preflight of " + command.get(1) + ": " + (System.nanoTime() - begun) / 1_000_000 + " ms");
             if (!report.ok()) {
-                return report.leaks().stream().map(Leak::reason).distinct().toList() + " " + report.leaks().get(0).words();
+                return report.obstacles().stream().map(Obstacle::reason).distinct().toList() + " " + report.obstacles().get(0).words();
             }
             return resumed(engine, id, archive, output);
         } finally {

@@ -5,9 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.jenkins.plugins.preemptible.engine.home.StageLaunch;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.privileged.PrivilegedHost.Result;
-import io.jenkins.plugins.preemptible.engine.stage.StageLaunch;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;

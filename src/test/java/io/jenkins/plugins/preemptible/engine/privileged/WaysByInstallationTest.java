@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.privileged.PrivilegedHost.Result;
+import io.jenkins.plugins.preemptible.engine.privileged.install.PrivilegedInstall;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import java.nio.file.Files;
 import java.nio.file.Path;

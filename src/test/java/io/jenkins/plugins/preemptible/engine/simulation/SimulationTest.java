@@ -6,6 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.jenkins.plugins.preemptible.engine.policy.Limits;
 import io.jenkins.plugins.preemptible.engine.policy.Slices;
+import io.jenkins.plugins.preemptible.engine.simulation.workload.GitHubMix;
+import io.jenkins.plugins.preemptible.engine.simulation.workload.SimAgent;
+import io.jenkins.plugins.preemptible.engine.simulation.workload.SimJob;
+import io.jenkins.plugins.preemptible.engine.simulation.workload.Workload;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Set;
@@ -36,11 +40,11 @@ class SimulationTest {
 
     /** Seconds. */
     private static double start(Outcome outcome, int job) {
-        return outcome.courses().get(job).firstStartMillis / 1000.0;
+        return outcome.progresses().get(job).firstStartMillis / 1000.0;
     }
 
     private static double end(Outcome outcome, int job) {
-        return outcome.courses().get(job).endMillis / 1000.0;
+        return outcome.progresses().get(job).endMillis / 1000.0;
     }
 
     @Test
@@ -77,7 +81,7 @@ class SimulationTest {
                 run(Discipline.SUSPEND, NONE, ONE, job("long", 5, 0, 100, true), job("short", 1, 10, 20, false));
         assertEquals(11, start(outcome, 1));
         assertEquals(31, end(outcome, 1));
-        Course victim = outcome.courses().get(0);
+        JobProgress victim = outcome.progresses().get(0);
         assertEquals(1, victim.suspensions);
         assertEquals(1_150, victim.dumpMillis);
         assertEquals(550, victim.restoreMillis);
@@ -90,7 +94,7 @@ class SimulationTest {
     void aDumpThatThePreemptorOutrunsIsGivenUp() {
         Outcome outcome =
                 run(Discipline.SUSPEND, NONE, ONE, job("long", 5, 0, 100, true), job("short", 1, 10, 0.5, false));
-        Course victim = outcome.courses().get(0);
+        JobProgress victim = outcome.progresses().get(0);
         assertEquals(500, victim.dumpMillis);
         assertEquals(0, victim.restoreMillis);
         assertEquals(11.5 + 89, end(outcome, 0));
@@ -102,7 +106,7 @@ class SimulationTest {
         Outcome outcome = run(
                 Discipline.SUSPEND, NONE, roomy,
                 job("short", 1, 0, 20, false), job("long", 5, 20, 100, true), job("short", 1, 30, 20, false));
-        Course victim = outcome.courses().get(1);
+        JobProgress victim = outcome.progresses().get(1);
         assertEquals(1, victim.suspensions);
         assertEquals(0, victim.dumpMillis + victim.restoreMillis);
         assertEquals(31, start(outcome, 2));
@@ -124,7 +128,7 @@ class SimulationTest {
         Outcome outcome = run(
                 Discipline.KILL_AND_REQUEUE, NONE, ONE, job("long", 5, 0, 100, true), job("short", 1, 10, 20, false));
         assertEquals(11, start(outcome, 1));
-        assertEquals(11_000, outcome.courses().get(0).lostMillis);
+        assertEquals(11_000, outcome.progresses().get(0).lostMillis);
         assertEquals(31 + 100, end(outcome, 0));
         assertEquals(1, outcome.figures().reruns());
         assertEquals(0, outcome.figures().suspensions());
@@ -135,7 +139,7 @@ class SimulationTest {
         SimJob rerun = new SimJob("long", "all", "", "", 5, 0, 100_000, 20_000 * MEGABYTE, true, true);
         Outcome outcome = run(Discipline.SUSPEND, NONE, ONE, rerun, job("short", 1, 10, 20, false));
         assertEquals(1, outcome.figures().reruns());
-        assertEquals(11_000, outcome.courses().get(0).lostMillis);
+        assertEquals(11_000, outcome.progresses().get(0).lostMillis);
         assertEquals(31 + 100, end(outcome, 0));
     }
 
@@ -146,7 +150,7 @@ class SimulationTest {
                 run(Discipline.SUSPEND, slices, ONE, job("a", 5, 0, 300, true), job("b", 5, 0, 300, true));
         // 61 s each: the slice, and a second in which the other takes over.
         assertEquals(61, start(outcome, 1));
-        assertTrue(outcome.courses().get(0).suspensions >= 3, "a was suspended too seldom");
+        assertTrue(outcome.progresses().get(0).suspensions >= 3, "a was suspended too seldom");
         assertTrue(Math.abs(end(outcome, 0) - end(outcome, 1)) < 70, "one of them ran on alone");
     }
 
@@ -155,7 +159,7 @@ class SimulationTest {
         Outcome outcome = run(
                 Discipline.SUSPEND, new Limits(true, 0, 0, 1), ONE,
                 job("long", 5, 0, 100, true), job("short", 1, 10, 20, false), job("short", 1, 50, 20, false));
-        assertEquals(1, outcome.courses().get(0).suspensions);
+        assertEquals(1, outcome.progresses().get(0).suspensions);
         assertEquals(end(outcome, 0), start(outcome, 2));
     }
 
@@ -174,7 +178,7 @@ class SimulationTest {
         SimJob mac = new SimJob("m", "all", "", "mac", 3, 0, 1_000, 0, false, false);
         SimJob byName = new SimJob("n", "all", "", "mac-1", 3, 0, 1_000, 0, false, false);
         Outcome outcome = run(Discipline.SUSPEND, NONE, agents, mac, byName);
-        outcome.courses().forEach(course -> assertEquals("mac-1", course.holds.get(0).agent()));
+        outcome.progresses().forEach(progress -> assertEquals("mac-1", progress.holds.get(0).agent()));
         assertEquals(1, start(outcome, 1));
         SimJob nowhere = new SimJob("x", "all", "", "windows", 3, 0, 1_000, 0, false, false);
         IllegalArgumentException refused =
@@ -196,21 +200,21 @@ class SimulationTest {
         for (long memory : new long[] {0, 4L << 30}) {
             Outcome outcome = Simulation.run(mix(400, 7, memory), limits, RATES, discipline);
             TreeMap<Long, Integer> all = new TreeMap<>();
-            for (Course course : outcome.courses()) {
+            for (JobProgress progress : outcome.progresses()) {
                 long held = 0;
                 long last = Long.MIN_VALUE;
-                for (Course.Hold hold : course.holds) {
-                    assertTrue(hold.fromMillis() >= last, course.id + " holds two executors at once");
+                for (JobProgress.Hold hold : progress.holds) {
+                    assertTrue(hold.fromMillis() >= last, progress.id + " holds two executors at once");
                     last = hold.toMillis();
                     held += hold.toMillis() - hold.fromMillis();
                     all.merge(hold.fromMillis(), 1, Integer::sum);
                     all.merge(hold.toMillis(), -1, Integer::sum);
                 }
-                assertEquals(course.job.durationMillis(), course.doneMillis);
-                long work = course.job.durationMillis() + course.lostMillis + course.restoreMillis;
+                assertEquals(progress.job.durationMillis(), progress.doneMillis);
+                long work = progress.job.durationMillis() + progress.lostMillis + progress.restoreMillis;
                 // Dumped before the executor is free only where memory is short.
-                long more = memory == 0 ? 0 : course.dumpMillis;
-                assertTrue(work <= held && held <= work + more, () -> course.id + " did not hold what it worked");
+                long more = memory == 0 ? 0 : progress.dumpMillis;
+                assertTrue(work <= held && held <= work + more, () -> progress.id + " did not hold what it worked");
             }
             int now = 0;
             for (int change : all.values()) {

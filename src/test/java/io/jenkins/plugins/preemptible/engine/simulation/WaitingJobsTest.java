@@ -11,6 +11,7 @@ import io.jenkins.plugins.preemptible.engine.policy.Snapshot;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.Agent;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.RunningStage;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.WaitingItem;
+import io.jenkins.plugins.preemptible.engine.simulation.workload.SimJob;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -47,13 +48,13 @@ class WaitingJobsTest {
                 used.put("owner" + owner, (long) random.nextInt(3));
             }
             WaitingJobs waiting = new WaitingJobs();
-            List<Course> all = new ArrayList<>();
+            List<JobProgress> all = new ArrayList<>();
             for (int i = 0; i < 30; i++) {
-                Course course = course(i, random);
-                all.add(course);
-                waiting.add(course);
+                JobProgress progress = progress(i, random);
+                all.add(progress);
+                waiting.add(progress);
             }
-            List<Course> shown = waiting.shown(
+            List<JobProgress> shown = waiting.shown(
                     priority -> idle
                             + (int) running.stream()
                                     .filter(stage -> stage.priority() >= priority)
@@ -68,19 +69,19 @@ class WaitingJobsTest {
         assertTrue(shortened > 250 && freeing > 50, shortened + " were shortened, " + freeing + " free something");
     }
 
-    private static Course course(int number, Random random) {
+    private static JobProgress progress(int number, Random random) {
         SimJob job = new SimJob(
                 "", "all", "owner" + random.nextInt(3), "", random.nextInt(4), 0, 1_000, 0, false, false);
-        Course course = new Course(number, job, Discipline.SUSPEND, FITTING.get(random.nextInt(3)));
-        course.state = Course.State.WAITING;
-        course.sinceMillis = random.nextInt(20);
-        return course;
+        JobProgress progress = new JobProgress(number, job, Discipline.SUSPEND, FITTING.get(random.nextInt(3)));
+        progress.state = JobProgress.State.WAITING;
+        progress.sinceMillis = random.nextInt(20);
+        return progress;
     }
 
-    private static List<WaitingItem> items(List<Course> courses) {
-        return courses.stream()
-                .map(course -> new WaitingItem(
-                        course.id, course.priority, course.owner, course.sinceMillis, course.fitting, null, 0))
+    private static List<WaitingItem> items(List<JobProgress> progresses) {
+        return progresses.stream()
+                .map(progress -> new WaitingItem(
+                        progress.id, progress.priority, progress.owner, progress.sinceMillis, progress.fitting, null, 0))
                 .toList();
     }
 

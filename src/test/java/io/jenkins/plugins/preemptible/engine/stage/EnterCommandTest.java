@@ -4,7 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.jenkins.plugins.preemptible.engine.privileged.PrivilegedPart;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.text.Script;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -33,13 +34,13 @@ class EnterCommandTest {
     void theScriptsAreOurOwn() {
         assertEquals(
                 List.of(
-                        "/bin/sh", "-c", Script.text(StageLaunch.class, "enter.sh"), "preemptible-enter",
+                        "/bin/sh", "-c", Script.text(EnterCommand.class, "enter.sh"), "preemptible-enter",
                         "/usr/bin/nsenter", "/usr/bin/setsid", "4711", JOIN,
-                        Script.text(StageLaunch.class, "entered.sh")),
+                        Script.text(EnterCommand.class, "entered.sh")),
                 DIRECT.words());
         assertEquals(
                 List.of(
-                        "/bin/sh", "-c", Script.text(PrivilegedPart.class, "enter-by-sudo.sh"), "preemptible-enter",
+                        "/bin/sh", "-c", Script.text(EnterCommand.class, "enter-by-sudo.sh"), "preemptible-enter",
                         "/usr/bin/sudo", "/usr/local/libexec/preemptible", ID.value()),
                 BY_SUDO.words());
     }

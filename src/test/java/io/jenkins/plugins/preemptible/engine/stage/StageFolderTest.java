@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.api.StageSpec;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -50,7 +52,7 @@ class StageFolderTest {
         StageFolder folder = new StageFolder(home.resolve("stages/one"));
         folder.create();
         StageSpec spec = new StageSpec(StageId.create("one"), "one", home, List.of("true"), null);
-        folder.write(StageRecord.starting(spec, "signals:", "2026-01-01T00:00:00Z", folder.path().toString()));
+        folder.write(StageJson.starting(spec, "signals:", "2026-01-01T00:00:00Z", folder.path().toString()));
         Process other = new ProcessBuilder(
                         Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                         "-XX:+UseSerialGC",

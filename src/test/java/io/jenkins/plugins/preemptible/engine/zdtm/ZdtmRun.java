@@ -1,18 +1,18 @@
 package io.jenkins.plugins.preemptible.engine.zdtm;
 
-import io.jenkins.plugins.preemptible.engine.DumpGuard;
 import io.jenkins.plugins.preemptible.engine.Engine;
-import io.jenkins.plugins.preemptible.engine.EngineException;
-import io.jenkins.plugins.preemptible.engine.FreezeRequest;
-import io.jenkins.plugins.preemptible.engine.IfDumpFails;
-import io.jenkins.plugins.preemptible.engine.ResumeFailedException;
-import io.jenkins.plugins.preemptible.engine.SuspendFailedException;
+import io.jenkins.plugins.preemptible.engine.api.DumpGuard;
+import io.jenkins.plugins.preemptible.engine.api.EngineException;
+import io.jenkins.plugins.preemptible.engine.api.FreezeRequest;
+import io.jenkins.plugins.preemptible.engine.api.IfDumpFails;
+import io.jenkins.plugins.preemptible.engine.api.ResumeFailedException;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.api.StageSpec;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus;
+import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
-import io.jenkins.plugins.preemptible.engine.stage.StageSpec;
-import io.jenkins.plugins.preemptible.engine.stage.StageStatus;
 import io.jenkins.plugins.preemptible.engine.zdtm.ZdtmResult.Verdict;
 import io.jenkins.plugins.preemptible.engine.zdtm.ZdtmResult.Way;
 import java.io.IOException;

@@ -5,11 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.jenkins.plugins.preemptible.engine.SuspendFailedException;
-import io.jenkins.plugins.preemptible.engine.criu.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
-import io.jenkins.plugins.preemptible.engine.stage.StageId;
 import io.jenkins.plugins.preemptible.engine.zdtm.ZdtmResult.Verdict;
 import io.jenkins.plugins.preemptible.engine.zdtm.ZdtmResult.Way;
 import java.io.IOException;

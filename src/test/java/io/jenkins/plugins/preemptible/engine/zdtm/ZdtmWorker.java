@@ -2,8 +2,8 @@ package io.jenkins.plugins.preemptible.engine.zdtm;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.jenkins.plugins.preemptible.engine.Engine;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
-import io.jenkins.plugins.preemptible.engine.stage.StageStatus;
 import io.jenkins.plugins.preemptible.engine.zdtm.ZdtmResult.Verdict;
 import io.jenkins.plugins.preemptible.engine.zdtm.ZdtmResult.Way;
 import java.io.BufferedReader;

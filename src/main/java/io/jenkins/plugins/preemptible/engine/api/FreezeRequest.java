@@ -1,0 +1,44 @@
+package io.jenkins.plugins.preemptible.engine.api;
+
+/**
+ * What a freeze has to heed.
+ *
+ * <ol>
+ *   <li>{@code guard} is asked once, while the tree is frozen; an objection thaws it again.
+ *   <li>{@code memoryFloorBytes} is what the preemptor needs beside the frozen stage: with less free memory on the host
+ *       (or its group), the executor is given away after the dump only.
+ *   <li>0 switches the look at the memory off: the executor is always free from the freeze on.
+ * </ol>
+ *
+ * @param mustNotRun its executor is gone already: it is frozen whatever stands against a dump, a refusal leaves it
+ *     frozen, and an image that was made of it before, but not committed, is forgotten
+ */
+public record FreezeRequest(DumpGuard guard, long memoryFloorBytes, boolean mustNotRun) {
+
+    /** 1 GiB. */
+    public static final long DEFAULT_MEMORY_FLOOR = 1L << 30;
+
+    /**
+     * @throws IllegalArgumentException when the guard is missing or the floor is negative
+     */
+    public FreezeRequest {
+        if (guard == null || memoryFloorBytes < 0) {
+            throw new IllegalArgumentException("a freeze needs a guard and a memory floor of 0 bytes or more");
+        }
+    }
+
+    /** Of a stage that may run. */
+    public FreezeRequest(DumpGuard guard, long memoryFloorBytes) {
+        this(guard, memoryFloorBytes, false);
+    }
+
+    /** Of a stage that must not run. */
+    public static FreezeRequest ofSuspended() {
+        return new FreezeRequest(DumpGuard.NONE, 0, true);
+    }
+
+    /** No guard, the default floor. */
+    public static FreezeRequest plain() {
+        return new FreezeRequest(DumpGuard.NONE, DEFAULT_MEMORY_FLOOR);
+    }
+}

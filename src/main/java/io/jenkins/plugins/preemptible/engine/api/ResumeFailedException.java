@@ -1,0 +1,25 @@
+package io.jenkins.plugins.preemptible.engine.api;
+
+import java.util.List;
+
+/**
+ * A restore that failed: nothing of the stage runs, its image is kept, and it stays suspended.
+ *
+ * <ol>
+ *   <li>Thrown after the engine cleaned up, so the stage's state is settled when it arrives.
+ *   <li>{@link #reason} says why in one constant, with a sentence and a remedy.
+ *   <li>{@link #criuLines} holds CRIU's own words where CRIU refused.
+ * </ol>
+ */
+public final class ResumeFailedException extends EngineException {
+
+    private static final long serialVersionUID = 1L;
+
+    public ResumeFailedException(FailureReason reason, String detail, List<String> criuLines, Throwable cause) {
+        super(reason, detail, criuLines, cause);
+    }
+
+    public ResumeFailedException(FailureReason reason, String detail) {
+        super(reason, detail);
+    }
+}

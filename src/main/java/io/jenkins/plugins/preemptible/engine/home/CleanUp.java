@@ -1,0 +1,141 @@
+package io.jenkins.plugins.preemptible.engine.home;
+
+import io.jenkins.plugins.preemptible.engine.api.EngineException;
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.Leftover;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
+import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
+import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
+import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
+import io.jenkins.plugins.preemptible.engine.stage.StageJson;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.EnumSet;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+import java.util.stream.Stream;
+
+/**
+ * Finds and removes what is left of stages that nobody has.
+ *
+ * <ol>
+ *   <li>Folders of stages that ended, failed or were killed; folders without a record that nobody is about to write.
+ *   <li>Control groups without a process that no stage of this home names, wherever they were made.
+ *   <li>Images of stages that were killed, if that is asked for: they are files of the user's.
+ * </ol>
+ *
+ * What is younger than a minute may be somebody's who is just about to use it, in another home, and stays.
+ *
+ * @param list all stages, as the engine knows them
+ * @param forget removes a stage that is over, as the engine does
+ * @param stages empty for an engine that has every verb done by somebody with more rights
+ */
+public record CleanUp(Supplier<List<StageStatus>> list, Consumer<StageId> forget, Optional<Stages> stages) {
+
+    private static final Set<State> OVER = EnumSet.of(State.ENDED, State.FAILED, State.KILLED);
+    private static final Duration SETTLED = Duration.ofMinutes(1);
+
+    public List<Leftover> clean(boolean dryRun, Duration imageAge) {
+        try {
+            List<Leftover> left = new ArrayList<>();
+            for (StageStatus stage : list.get()) {
+                if (OVER.contains(stage.state())) {
+                    ended(stage, dryRun, imageAge, left);
+                }
+            }
+            if (stages.isPresent()) {
+                foldersWithoutRecord(stages.get(), dryRun, left);
+                groups(stages.get(), dryRun, left);
+            }
+            return List.copyOf(left);
+        } catch (IOException e) {
+            throw new UncheckedIOException("not all that is left of stages can be removed", e);
+        }
+    }
+
+    private void ended(StageStatus stage, boolean dryRun, Duration imageAge, List<Leftover> left) throws IOException {
+        Optional<StageJson> record = stages.flatMap(s -> s.folder(stage.id()).read());
+        Optional<Path> image = record.filter(r -> r.state() == State.KILLED && imageAge != null)
+                .filter(SealedImages::ownsSealed)
+                .map(r -> Path.of(r.archive()));
+        if (image.isPresent() && age(image.get()).compareTo(imageAge) >= 0) {
+            left.add(new Leftover(Leftover.Kind.IMAGE, image.get(), stage.id().value()));
+            if (!dryRun) {
+                Files.deleteIfExists(image.get());
+            }
+        }
+        Path folder = stages.map(s -> s.folder(stage.id()).path()).orElse(Path.of(stage.id().value()));
+        left.add(new Leftover(Leftover.Kind.FOLDER, folder, stage.state().name()));
+        if (!dryRun) {
+            try {
+                forget.accept(stage.id());
+            } catch (EngineException e) {
+                // Somebody else forgets it at this moment.
+                if (e.reason() != FailureReason.UNKNOWN_STAGE) {
+                    throw e;
+                }
+            }
+        }
+    }
+
+    private static void foldersWithoutRecord(Stages stages, boolean dryRun, List<Leftover> left) throws IOException {
+        Path all = stages.home().resolve("stages");
+        if (!Files.isDirectory(all)) {
+            return;
+        }
+        try (Stream<Path> folders = Files.list(all)) {
+            for (Path each : folders.filter(Files::isDirectory).sorted().toList()) {
+                StageFolder folder = new StageFolder(each);
+                boolean used = folder.exists() || age(each).compareTo(SETTLED) < 0 || StageLaunch.find(folder).isPresent();
+                if (!used) {
+                    left.add(new Leftover(Leftover.Kind.FOLDER_WITHOUT_RECORD, each, "no stage.json"));
+                    if (!dryRun) {
+                        StageFolder.delete(each);
+                    }
+                }
+            }
+        }
+    }
+
+    private static void groups(Stages stages, boolean dryRun, List<Leftover> left) throws IOException {
+        Set<String> named = new HashSet<>();
+        for (StageId id : stages.ids()) {
+            try {
+                stages.folder(id).read().map(StageJson::freezer).ifPresent(named::add);
+            } catch (UncheckedIOException e) {
+                // Of a stage whose record cannot be read, the groups are its own until it is forgotten.
+                FreezerKind.left(id, stages.freezers()).forEach(g -> named.add(g.location()));
+            }
+        }
+        for (Map.Entry<Freezer, StageId> group : FreezerKind.all().entrySet()) {
+            Path folder = group.getKey().cgroup().orElseThrow();
+            boolean used = named.contains(group.getKey().location())
+                    || !group.getKey().pids(null).isEmpty()
+                    || age(folder).compareTo(SETTLED) < 0;
+            if (!used) {
+                left.add(new Leftover(Leftover.Kind.GROUP, folder, group.getValue().value()));
+                if (!dryRun) {
+                    group.getKey().remove();
+                }
+            }
+        }
+    }
+
+    private static Duration age(Path path) throws IOException {
+        return Files.exists(path)
+                ? Duration.between(Files.getLastModifiedTime(path).toInstant(), Instant.now())
+                : Duration.ZERO;
+    }
+}

@@ -1,0 +1,98 @@
+package io.jenkins.plugins.preemptible.engine.home;
+
+import io.jenkins.plugins.preemptible.engine.host.LibC;
+import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
+import java.io.IOException;
+import java.nio.file.DirectoryIteratorException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.logging.Level;
+import java.util.logging.Logger;
+
+/**
+ * Frees the room of images that are needed no more, without a resumed stage waiting for it: gigabytes take a while.
+ *
+ * <ol>
+ *   <li>The folder gets another name beside the old one at once, so that nobody takes it for an image.
+ *   <li>One thread of this JVM deletes such folders, at the lowest CPU and I/O priority; it ends when there are none.
+ *   <li>What a JVM left that was ended meanwhile goes with the next image of its stage, or with the stage's folder.
+ * </ol>
+ *
+ * Safe for any thread.
+ */
+public final class OldImages {
+
+    private static final Logger LOG = Logger.getLogger(OldImages.class.getName());
+    private static final String MARK = ".old-";
+    private static final ThreadPoolExecutor DELETING =
+            new ThreadPoolExecutor(1, 1, 5, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), OldImages::thread);
+
+    static {
+        DELETING.allowCoreThreadTimeOut(true);
+    }
+
+    private OldImages() {}
+
+    private static Thread thread(Runnable deletions) {
+        Thread thread = new Thread(
+                () -> {
+                    LibC.idleThread();
+                    deletions.run();
+                },
+                "preemptible: deletes old images");
+        thread.setDaemon(true);
+        return thread;
+    }
+
+    /** Has a folder deleted; it is gone from its place on return. Without effect when it is not there. */
+    public static void discard(Path folder) {
+        if (!Files.exists(folder)) {
+            return;
+        }
+        try {
+            Files.move(folder, folder.resolveSibling(folder.getFileName() + MARK + System.nanoTime()));
+        } catch (IOException e) {
+            LOG.log(Level.FINE, e, () -> folder + " cannot be renamed and is deleted at once");
+            deleteQuietly(folder);
+            return;
+        }
+        DELETING.execute(() -> deleteAll(folder));
+    }
+
+    /** Deletes a folder, or leaves it to the next one: it hinders nothing. Without effect for null. */
+    public static void deleteQuietly(Path folder) {
+        try {
+            if (folder != null) {
+                StageFolder.delete(folder);
+            }
+        } catch (IOException e) {
+            // Left for the next one: it hinders nothing.
+        }
+    }
+
+    // Those of an earlier JVM too.
+    private static void deleteAll(Path folder) {
+        try (DirectoryStream<Path> old =
+                Files.newDirectoryStream(folder.getParent(), folder.getFileName() + MARK + "*")) {
+            for (Path each : old) {
+                StageFolder.delete(each);
+            }
+        } catch (IOException | DirectoryIteratorException e) {
+            LOG.log(Level.FINE, e, () -> "old images of " + folder + " are left to the next time");
+        }
+    }
+
+    /** Waits until nothing is left to delete, for a JVM that ends: a minute at most. */
+    public static void finish() {
+        DELETING.shutdown();
+        try {
+            DELETING.awaitTermination(1, TimeUnit.MINUTES);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}

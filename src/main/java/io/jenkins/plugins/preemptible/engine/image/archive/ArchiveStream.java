@@ -1,0 +1,114 @@
+package io.jenkins.plugins.preemptible.engine.image.archive;
+
+import static io.jenkins.plugins.preemptible.engine.image.ImageException.Reason.INPUT_OUTPUT;
+import static io.jenkins.plugins.preemptible.engine.image.ImageException.Reason.MISSING;
+import static io.jenkins.plugins.preemptible.engine.image.ImageException.Reason.NOT_AN_IMAGE;
+import static io.jenkins.plugins.preemptible.engine.image.ImageException.Reason.OTHER_VERSION;
+import static io.jenkins.plugins.preemptible.engine.image.ImageException.Reason.TRUNCATED;
+import static io.jenkins.plugins.preemptible.engine.image.ImageException.Reason.WRONG_KEY_OR_TAMPERED;
+
+import com.github.luben.zstd.ZstdInputStream;
+import io.jenkins.plugins.preemptible.engine.image.ArchiveFormat;
+import io.jenkins.plugins.preemptible.engine.image.ImageException;
+import io.jenkins.plugins.preemptible.engine.image.ImageKey;
+import io.jenkins.plugins.preemptible.engine.image.ImageManifest;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.ByteBuffer;
+import java.nio.channels.Channels;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.security.GeneralSecurityException;
+import java.util.Arrays;
+import org.apache.commons.io.input.BoundedInputStream;
+
+/**
+ * The chain of streams by which an archive is read.
+ *
+ * <ol>
+ *   <li>Head and tail are looked at first: they tell a foreign, other or cut file without any cryptography.
+ *   <li>The decrypting stream gives out no byte of a segment before it was checked; what follows sees only those.
+ *   <li>Whatever fails comes out as an {@link ImageException} with a reason.
+ * </ol>
+ */
+final class ArchiveStream {
+
+    // A frame is a MiB; a crafted one must not make zstd take 128 MB for its window.
+    private static final int LARGEST_WINDOW_LOG = 21;
+
+    private final Path archive;
+    private final ImageKey key;
+
+    ArchiveStream(Path archive, ImageKey key) {
+        this.archive = archive;
+        this.key = key;
+    }
+
+    /** What is done with an open archive. */
+    interface Use<T> {
+        T of(TarInput tar, long fileBytes) throws IOException;
+    }
+
+    /** @param whole whether all of it is going to be read, which is worth a thread */
+    <T> T use(boolean whole, Use<T> use) throws ImageException {
+        if (!Files.isReadable(archive)) {
+            throw new ImageException(MISSING, archive, null, null);
+        }
+        if (Files.isDirectory(archive)) {
+            throw new ImageException(NOT_AN_IMAGE, archive, "it is a folder", null);
+        }
+        try (FileChannel channel = FileChannel.open(archive, StandardOpenOption.READ)) {
+            long fileBytes = channel.size();
+            checkEnds(channel, fileBytes);
+            channel.position(ArchiveFormat.HEAD_BYTES);
+            InputStream body = BoundedInputStream.builder()
+                    .setInputStream(Channels.newInputStream(channel))
+                    .setMaxCount(fileBytes - ArchiveFormat.HEAD_BYTES - ArchiveFormat.TAIL_BYTES)
+                    .get();
+            try (InputStream decrypted = key.cipher().newDecryptingStream(body, ArchiveFormat.head());
+                    InputStream zstd = new ZstdInputStream(decrypted).setLongMax(LARGEST_WINDOW_LOG);
+                    InputStream plain = whole && fileBytes > ArchiveFormat.CHUNK ? new ReadAhead(zstd) : zstd) {
+                return use.of(new TarInput(plain, archive), fileBytes);
+            } catch (ImageException e) {
+                throw e;
+            } catch (IOException | GeneralSecurityException | RuntimeException e) {
+                // Parsers of tar, zstd and JSON see authenticated bytes only, so their complaints mean the same.
+                throw new ImageException(WRONG_KEY_OR_TAMPERED, archive, null, e);
+            }
+        } catch (ImageException e) {
+            throw e;
+        } catch (IOException e) {
+            throw new ImageException(INPUT_OUTPUT, archive, ImageException.words(e), e);
+        }
+    }
+
+    private void checkEnds(FileChannel channel, long fileBytes) throws IOException {
+        byte[] head = bytesAt(channel, 0, (int) Math.min(ArchiveFormat.HEAD_BYTES, fileBytes));
+        int magicBytes = Math.min(head.length, ArchiveFormat.MAGIC.length);
+        if (!Arrays.equals(head, 0, magicBytes, ArchiveFormat.MAGIC, 0, magicBytes)) {
+            throw new ImageException(NOT_AN_IMAGE, archive, null, null);
+        }
+        if (head.length < ArchiveFormat.HEAD_BYTES) {
+            throw new ImageException(TRUNCATED, archive, "it has " + fileBytes + " bytes", null);
+        }
+        int version = Short.toUnsignedInt(ByteBuffer.wrap(head).getShort(ArchiveFormat.MAGIC.length));
+        if (version != ImageManifest.FORMAT_VERSION) {
+            throw new ImageException(
+                    OTHER_VERSION, archive, "it has " + version + ", known is " + ImageManifest.FORMAT_VERSION, null);
+        }
+        if (fileBytes < ArchiveFormat.HEAD_BYTES + ArchiveFormat.TAIL_BYTES
+                || !Arrays.equals(
+                        bytesAt(channel, fileBytes - ArchiveFormat.TAIL_BYTES, ArchiveFormat.TAIL_BYTES),
+                        ArchiveFormat.tail(fileBytes))) {
+            throw new ImageException(TRUNCATED, archive, "it has " + fileBytes + " bytes", null);
+        }
+    }
+
+    private static byte[] bytesAt(FileChannel channel, long position, int length) throws IOException {
+        ByteBuffer buffer = ByteBuffer.allocate(length);
+        while (buffer.hasRemaining() && channel.read(buffer, position + buffer.position()) >= 0) {}
+        return Arrays.copyOf(buffer.array(), buffer.position());
+    }
+}

@@ -1,0 +1,88 @@
+package io.jenkins.plugins.preemptible.engine.image.archive;
+
+import static io.jenkins.plugins.preemptible.engine.image.ImageException.Reason.BAD_CONTENT;
+
+import io.jenkins.plugins.preemptible.engine.image.ArchiveFormat;
+import io.jenkins.plugins.preemptible.engine.image.ImageException;
+import io.jenkins.plugins.preemptible.engine.image.ImageManifest;
+import io.jenkins.plugins.preemptible.engine.image.block.BlockHash;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.file.Path;
+
+/**
+ * The content of one entry, hashed while it is read.
+ *
+ * <ol>
+ *   <li>It is taken from the tar in pieces of 1 MiB, which {@link #nextPiece} gives without copying.
+ *   <li>As a stream it gives the same bytes to whoever wants less.
+ *   <li>{@link #finish} reads what is left and compares the digest with the manifest's.
+ * </ol>
+ */
+final class EntryContent extends InputStream {
+
+    private final TarInput tar;
+    private final BlockHash hash;
+    private final byte[] piece;
+    private int length;
+    private int at;
+    private IOException failure;
+
+    /** @param buffer of 1 MiB, this entry's until it is finished */
+    EntryContent(TarInput tar, boolean hashed, byte[] buffer) {
+        this.tar = tar;
+        this.hash = hashed ? new BlockHash() : null;
+        this.piece = buffer;
+    }
+
+    /** Takes the next piece; 0 at the end. */
+    int nextPiece() throws IOException {
+        try {
+            at = 0;
+            length = tar.read(piece);
+        } catch (IOException e) {
+            failure = e;
+            throw e;
+        }
+        if (hash != null && length > 0) {
+            hash.add(BlockHash.leaves(piece, length));
+        }
+        return length;
+    }
+
+    /** The bytes of the piece that was taken last. */
+    byte[] piece() {
+        return piece;
+    }
+
+    @Override
+    public int read() throws IOException {
+        return at < length || nextPiece() > 0 ? piece[at++] & 0xff : -1;
+    }
+
+    @Override
+    public int read(byte[] bytes, int offset, int wanted) throws IOException {
+        if (wanted == 0) {
+            return 0;
+        }
+        if (at == length && nextPiece() == 0) {
+            return -1;
+        }
+        int size = Math.min(wanted, length - at);
+        System.arraycopy(piece, at, bytes, offset, size);
+        at += size;
+        return size;
+    }
+
+    /** A failure of the archive, which a reader's own must not hide; null when there was none. */
+    IOException failure() {
+        return failure;
+    }
+
+    void finish(Path archive, ImageManifest.EntryInfo entry) throws IOException {
+        while (nextPiece() > 0) {}
+        if (hash != null && !ArchiveFormat.hex(hash.digest()).equals(entry.sha256())) {
+            throw new ImageException(BAD_CONTENT, archive, "'" + entry.name() + "'", null);
+        }
+    }
+}

@@ -1,0 +1,150 @@
+package io.jenkins.plugins.preemptible.engine.image.preserved;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.nio.file.FileSystemException;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import jnr.ffi.LibraryLoader;
+
+/**
+ * A folder that was opened without following any link, and stays the same folder whatever happens to its path.
+ *
+ * <ol>
+ *   <li>{@link #of} goes down from the root folder name by name, each opened with {@code O_NOFOLLOW}; so a link that
+ *       somebody puts in the way, at any moment, is refused.
+ *   <li>{@link #at} gives the path of a name in it through {@code /proc/self/fd}, which the kernel resolves from the
+ *       open descriptor, as the {@code *at} calls of open(2) do: Java's own file methods so become safe.
+ *   <li>Such a path holds one name; what is under the name is not followed as long as the caller says NOFOLLOW.
+ * </ol>
+ *
+ * Linux only. For one thread. Sources: open(2), proc(5).
+ */
+final class OpenFolder implements Closeable {
+
+    private static final int O_RDONLY = 0;
+    private static final int O_DIRECTORY = 0200000;
+    private static final int O_NOFOLLOW = 0400000;
+    private static final int O_PATH = 010000000;
+    private static final int O_CLOEXEC = 02000000;
+
+    /** The functions as the C library names them. */
+    public interface Functions {
+        int open(String path, int flags, int mode);
+
+        int close(int descriptor);
+
+        int mkfifo(String path, int mode);
+    }
+
+    private static final class Bound {
+        static final Functions C = LibraryLoader.create(Functions.class).load("c");
+    }
+
+    private final int descriptor;
+    private final Path shown;
+
+    private OpenFolder(int descriptor, Path shown) {
+        this.descriptor = descriptor;
+        this.shown = shown;
+    }
+
+    /** @param path absolute and normal; none of its names may be a link */
+    static OpenFolder of(Path path) throws IOException {
+        return of(path, false);
+    }
+
+    /** The same; folders that are missing are made. */
+    static OpenFolder makeAll(Path path) throws IOException {
+        return of(path, true);
+    }
+
+    private static OpenFolder of(Path path, boolean make) throws IOException {
+        if (!path.isAbsolute() || !path.equals(path.normalize())) {
+            throw new FileSystemException(path.toString(), null, "is no absolute, plain path");
+        }
+        OpenFolder folder = open("/", Path.of("/"));
+        for (Path name : path) {
+            OpenFolder parent = folder;
+            try {
+                if (make && !Files.exists(parent.at(name.toString()), LinkOption.NOFOLLOW_LINKS)) {
+                    Files.createDirectory(parent.at(name.toString()));
+                }
+                folder = parent.child(name.toString());
+            } finally {
+                parent.close();
+            }
+        }
+        return folder;
+    }
+
+    private static OpenFolder open(String path, Path shown) throws IOException {
+        int descriptor = Bound.C.open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+        if (descriptor < 0) {
+            if (!Files.exists(Path.of(path), LinkOption.NOFOLLOW_LINKS)) {
+                throw new NoSuchFileException(shown.toString());
+            }
+            throw new FileSystemException(shown.toString(), null, "is no folder that can be opened, or a link");
+        }
+        return new OpenFolder(descriptor, shown);
+    }
+
+    /** A folder in this one; a link is refused. */
+    OpenFolder child(String name) throws IOException {
+        return open(at(name).toString(), shown.resolve(name));
+    }
+
+    /** The path by which Java's methods reach one name in this folder; good until it is closed. */
+    Path at(String name) {
+        if (name.isEmpty() || name.equals(".") || name.equals("..") || name.indexOf('/') >= 0 || name.indexOf('\0') >= 0) {
+            throw new IllegalArgumentException("no plain name: " + name);
+        }
+        return itself().resolve(name);
+    }
+
+    /** The path by which Java's methods reach the folder itself; it is a link of /proc's that has to be followed. */
+    Path itself() {
+        return Path.of("/proc/self/fd/" + descriptor);
+    }
+
+    private void makeFifo(String name) throws IOException {
+        if (Bound.C.mkfifo(at(name).toString(), 0600) != 0) {
+            throw new FileSystemException(shown.resolve(name).toString(), null, "no FIFO can be made here");
+        }
+    }
+
+    /**
+     * Makes a FIFO and gives it a mode and, unless negative, an owner.
+     *
+     * <p>Java's own methods would open it to do so, and wait for its other end.
+     */
+    void makeFifo(String name, int mode, int uid, int gid) throws IOException {
+        makeFifo(name);
+        int fifo = Bound.C.open(at(name).toString(), O_PATH | O_NOFOLLOW | O_CLOEXEC, 0);
+        if (fifo < 0) {
+            throw new NoSuchFileException(shown.resolve(name).toString());
+        }
+        try {
+            Path pinned = Path.of("/proc/self/fd/" + fifo);
+            if (uid >= 0) {
+                Files.setAttribute(pinned, "unix:uid", uid);
+                Files.setAttribute(pinned, "unix:gid", gid);
+            }
+            Files.setAttribute(pinned, "unix:mode", mode);
+        } finally {
+            Bound.C.close(fifo);
+        }
+    }
+
+    /** Where it was when it was opened, for people. */
+    Path shown() {
+        return shown;
+    }
+
+    @Override
+    public void close() {
+        Bound.C.close(descriptor);
+    }
+}

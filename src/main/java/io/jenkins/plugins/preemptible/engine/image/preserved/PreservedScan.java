@@ -1,0 +1,209 @@
+package io.jenkins.plugins.preemptible.engine.image.preserved;
+
+import static io.jenkins.plugins.preemptible.engine.image.ImageException.Reason.INPUT_OUTPUT;
+import static io.jenkins.plugins.preemptible.engine.image.ImageException.Reason.TOO_LARGE;
+import static io.jenkins.plugins.preemptible.engine.image.ImageException.Reason.UNSAFE_ENTRY;
+
+import io.jenkins.plugins.preemptible.engine.image.ArchiveFormat;
+import io.jenkins.plugins.preemptible.engine.image.ImageException;
+import io.jenkins.plugins.preemptible.engine.image.ImageManifest.Kind;
+import io.jenkins.plugins.preemptible.engine.image.ImageManifest.PreservedFile;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
+import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+
+/**
+ * Lists what is at and below the preserved paths.
+ *
+ * <ol>
+ *   <li>Folders are gone through by open descriptors, so a link that is put in the way leads nowhere else.
+ *   <li>Files, folders, links and FIFOs are listed with owner, mode and time; sockets, devices and what lies on another
+ *       file system below are left out and named as such.
+ *   <li>The archive that is being written, and the image itself, are left out where they lie below.
+ * </ol>
+ */
+public final class PreservedScan {
+
+    private static final String ATTRIBUTES = "unix:mode,uid,gid,dev,ino,nlink,size,lastModifiedTime,ctime";
+    private static final int S_IFMT = 0170000;
+
+    private final Set<Path> leftOut;
+    private final List<String> roots = new ArrayList<>();
+    private final List<PreservedFile> files = new ArrayList<>();
+    private final List<State> states = new ArrayList<>();
+    private final List<String> skipped = new ArrayList<>();
+    private final Map<List<Object>, Integer> firstNames = new HashMap<>();
+
+    /** What tells whether a file is still what it was. */
+    record State(Object dev, Object ino, long size, FileTime modified, FileTime changed) {}
+
+    /** @param leftOut absolute paths of files and folders that are not packed, nor what is below them */
+    public PreservedScan(Set<Path> leftOut) {
+        this.leftOut = leftOut;
+    }
+
+    public List<String> roots() {
+        return roots;
+    }
+
+    public List<PreservedFile> files() {
+        return files;
+    }
+
+    State state(int number) {
+        return states.get(number);
+    }
+
+    /** Paths that were found and not packed, for people. */
+    public List<String> skipped() {
+        return skipped;
+    }
+
+    /** Adds a declared path; one that does not exist is named among the skipped. */
+    public void add(Path declared) throws ImageException {
+        Path root = declared.normalize();
+        try {
+            if (!root.isAbsolute() || root.getParent() == null) {
+                throw new ImageException(UNSAFE_ENTRY, declared, "a preserved path is absolute and not '/'", null);
+            }
+            // Links on the way are the host's business and resolved once; from there on none is followed.
+            root = root.getParent().toRealPath().resolve(root.getFileName());
+            if (!Files.exists(root, LinkOption.NOFOLLOW_LINKS)) {
+                skipped.add(declared.toString());
+                return;
+            }
+            for (String other : roots) {
+                if (root.startsWith(other) || Path.of(other).startsWith(root)) {
+                    throw new ImageException(UNSAFE_ENTRY, declared, "it lies in, or holds, " + other, null);
+                }
+            }
+            roots.add(text(root));
+            try (OpenFolder above = OpenFolder.of(root.getParent())) {
+                add(above, root.getFileName().toString(), root, "", null);
+            }
+        } catch (NoSuchFileException e) {
+            skipped.add(declared.toString());
+        } catch (ImageException e) {
+            throw e;
+        } catch (IOException e) {
+            throw new ImageException(INPUT_OUTPUT, root, ImageException.words(e), e);
+        }
+    }
+
+    private void add(OpenFolder folder, String name, Path shown, String below, Object device) throws IOException {
+        if (leftOut.contains(shown)) {
+            return;
+        }
+        Path path = folder.at(name);
+        Map<String, Object> is;
+        try {
+            is = Files.readAttributes(path, ATTRIBUTES, LinkOption.NOFOLLOW_LINKS);
+        } catch (NoSuchFileException e) {
+            return;
+        }
+        Kind kind = kind((int) is.get("mode") & S_IFMT);
+        if (kind == null || (device != null && !device.equals(is.get("dev")))) {
+            skipped.add(shown.toString());
+            return;
+        }
+        String link = kind == Kind.SYMLINK ? text(Files.readSymbolicLink(path)) : null;
+        List<Object> inode = List.of(is.get("dev"), is.get("ino"));
+        if (kind == Kind.FILE && (int) is.get("nlink") > 1) {
+            Integer first = firstNames.putIfAbsent(inode, files.size());
+            if (first != null) {
+                kind = Kind.HARDLINK;
+                link = first.toString();
+            }
+        }
+        list(is, kind, link, below);
+        if (kind == Kind.FOLDER) {
+            try (OpenFolder child = folder.child(name)) {
+                for (String each : names(child)) {
+                    String path2 = below.isEmpty() ? each : below + "/" + each;
+                    add(child, each, shown.resolve(each), path2, is.get("dev"));
+                }
+            }
+        }
+    }
+
+    private void list(Map<String, Object> is, Kind kind, String link, String below) throws ImageException {
+        if (files.size() == ArchiveFormat.MOST_PRESERVED) {
+            throw new ImageException(
+                    TOO_LARGE, roots.get(roots.size() - 1), "more than " + ArchiveFormat.MOST_PRESERVED + " files", null);
+        }
+        FileTime modified = (FileTime) is.get("lastModifiedTime");
+        long nanos = modified.to(TimeUnit.NANOSECONDS);
+        files.add(new PreservedFile(
+                roots.size() - 1,
+                below,
+                kind,
+                (int) is.get("mode") & 07777,
+                (int) is.get("uid"),
+                (int) is.get("gid"),
+                Math.floorDiv(nanos, 1_000_000_000L),
+                (int) Math.floorMod(nanos, 1_000_000_000L),
+                link));
+        states.add(new State(
+                is.get("dev"), is.get("ino"), (long) is.get("size"), modified, (FileTime) is.get("ctime")));
+    }
+
+    /** What a file is at this moment. */
+    static State stateOf(Path path) throws IOException {
+        Map<String, Object> is = Files.readAttributes(path, ATTRIBUTES, LinkOption.NOFOLLOW_LINKS);
+        return new State(
+                is.get("dev"),
+                is.get("ino"),
+                (long) is.get("size"),
+                (FileTime) is.get("lastModifiedTime"),
+                (FileTime) is.get("ctime"));
+    }
+
+    private static Kind kind(int type) {
+        return switch (type) {
+            case 0100000 -> Kind.FILE;
+            case 0040000 -> Kind.FOLDER;
+            case 0120000 -> Kind.SYMLINK;
+            case 0010000 -> Kind.FIFO;
+            default -> null;
+        };
+    }
+
+    private static List<String> names(OpenFolder folder) throws IOException {
+        try (Stream<Path> content = Files.list(folder.itself())) {
+            List<String> names = new ArrayList<>();
+            for (Path each : (Iterable<Path>) content::iterator) {
+                names.add(text(each.getFileName()));
+            }
+            names.sort(null);
+            return names;
+        }
+    }
+
+    // A JVM that runs under the C locale cannot say names beyond ASCII; packing them under another would lose them.
+    private static String text(Path path) throws ImageException {
+        String text = path.toString();
+        try {
+            if (Path.of(text).equals(path)) {
+                return text;
+            }
+        } catch (InvalidPathException e) {
+            // told below
+        }
+        throw new ImageException(
+                UNSAFE_ENTRY,
+                text,
+                "its name cannot be said in this Java's character set; start it with LC_ALL=C.UTF-8",
+                null);
+    }
+}

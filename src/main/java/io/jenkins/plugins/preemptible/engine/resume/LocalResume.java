@@ -1,0 +1,100 @@
+package io.jenkins.plugins.preemptible.engine.resume;
+
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.ResumeFailedException;
+import io.jenkins.plugins.preemptible.engine.api.ResumeReport;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
+import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
+import io.jenkins.plugins.preemptible.engine.api.Tier;
+import io.jenkins.plugins.preemptible.engine.home.SealedImages;
+import io.jenkins.plugins.preemptible.engine.home.Stages;
+import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
+import io.jenkins.plugins.preemptible.engine.stage.StageJson;
+import io.jenkins.plugins.preemptible.engine.suspend.CommitOrThaw;
+import io.jenkins.plugins.preemptible.engine.suspend.SuspendAttempt;
+import java.io.IOException;
+import java.util.Optional;
+import java.util.Set;
+import java.util.logging.Level;
+import java.util.logging.Logger;
+
+/**
+ * One resume of a stage from what is left of it on this host, without its archive.
+ *
+ * <ol>
+ *   <li>A tree that is still frozen is thawed; a dump of it that is under way gives up first.
+ *   <li>Else CRIU's files in the stage's folder are restored, if they are those of its last suspension and the host was not
+ *       booted since: they were not forced to disk.
+ *   <li>When there is neither, or the files cannot be restored, the answer is empty: the archive is needed.
+ * </ol>
+ */
+public record LocalResume(Stages stages, StageId id) {
+
+    private static final Logger LOG = Logger.getLogger(LocalResume.class.getName());
+
+    /** What no archive would mend. */
+    private static final Set<FailureReason> FINAL =
+            Set.of(FailureReason.KILLED, FailureReason.STAGE_BUSY, FailureReason.CRIU_MISSING, FailureReason.CRIU_UNUSABLE);
+
+    public Optional<ResumeReport> resume() {
+        State state = stages.settle(id).state();
+        if (state == State.SUSPENDING) {
+            try {
+                return Optional.of(thaw());
+            } catch (SuspendFailedException e) {
+                if (e.reason() != FailureReason.NO_CHECKPOINT) {
+                    throw new ResumeFailedException(e.reason(), e.detail(), e.criuLines(), e);
+                }
+                // The commit was faster.
+                state = stages.settle(id).state();
+            }
+        }
+        FailureReason refusal =
+                switch (state) {
+                    case SUSPENDED -> null;
+                    case RUNNING -> FailureReason.STAGE_RUNS;
+                    case SUSPENDING, RESUMING -> FailureReason.STAGE_BUSY;
+                    case KILLED -> FailureReason.KILLED;
+                    case ENDED, FAILED -> FailureReason.STAGE_ENDED;
+                };
+        if (refusal != null) {
+            throw new ResumeFailedException(refusal, id.value());
+        }
+        try {
+            return fromLocalImage();
+        } catch (ResumeFailedException e) {
+            if (FINAL.contains(e.reason())) {
+                throw e;
+            }
+            LOG.log(Level.WARNING, e, () -> "the local image of " + id + " cannot be restored, its archive is needed");
+            return Optional.empty();
+        } catch (IOException e) {
+            LOG.log(Level.WARNING, e, () -> "the local image of " + id + " cannot be read, its archive is needed");
+            return Optional.empty();
+        }
+    }
+
+    private ResumeReport thaw() {
+        long begun = System.nanoTime();
+        int processes = new CommitOrThaw(new SuspendAttempt(stages, id)).thaw();
+        return new ResumeReport(id, SuspendAttempt.millis(begun, System.nanoTime()), processes, 0, Tier.FROZEN);
+    }
+
+    private Optional<ResumeReport> fromLocalImage() throws IOException {
+        try (StageFolder.Held lock = ArchiveResume.lock(stages, id)) {
+            StageFolder folder = stages.folder(id);
+            Optional<StageJson> known = folder.read().filter(r -> r.state() == State.SUSPENDED
+                    || r.state() == State.RESUMING);
+            Optional<StageJson> sealed = known.flatMap(k -> SealedImages.localImage(folder, k));
+            if (sealed.isEmpty()) {
+                return Optional.empty();
+            }
+            StageJson suspended = known.get().withState(State.SUSPENDED).withInit(null).withFreezer(null);
+            Restore.Restored restored = new Restore(stages, id, Restore.usableCriu(stages))
+                    .restore(folder.images(), sealed.get(), suspended);
+            return Optional.of(new ResumeReport(
+                    id, restored.millis(), sealed.get().image().processes(), 0, Tier.LOCAL_IMAGE, restored.warnings()));
+        }
+    }
+}

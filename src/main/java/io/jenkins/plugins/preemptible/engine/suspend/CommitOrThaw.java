@@ -1,0 +1,151 @@
+package io.jenkins.plugins.preemptible.engine.suspend;
+
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
+import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
+import io.jenkins.plugins.preemptible.engine.home.InterruptedSteps;
+import io.jenkins.plugins.preemptible.engine.home.OldImages;
+import io.jenkins.plugins.preemptible.engine.home.SealedImages;
+import io.jenkins.plugins.preemptible.engine.home.Stages;
+import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
+import io.jenkins.plugins.preemptible.engine.stage.StageJson;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import java.util.logging.Level;
+import java.util.logging.Logger;
+
+/**
+ * The end of a suspension: the frozen tree is killed, or it runs on.
+ *
+ * <ol>
+ *   <li>{@link #commit}: the archive is safe, so the tree is killed; nothing of it ran since the freeze. CRIU's files
+ *       stay for the next resume where there is room. It stays frozen where somebody has changed what the image needs.
+ *   <li>{@link #thaw}: the image is discarded and the tree runs on. A dump that is still under way, in this process or
+ *       another, is asked to end first; nothing is killed for that.
+ *   <li>Whoever dumped and died in the middle is no hindrance: the lock is free then, and its criu is waited for.
+ * </ol>
+ */
+public final class CommitOrThaw {
+
+    private static final Duration THAW_LIMIT = Duration.ofSeconds(60);
+    private static final Logger LOG = Logger.getLogger(CommitOrThaw.class.getName());
+
+    private final SuspendAttempt suspension;
+    private final StageFolder folder;
+
+    public CommitOrThaw(SuspendAttempt suspension) {
+        this.suspension = suspension;
+        this.folder = suspension.folder();
+    }
+
+    public void commit() {
+        try (StageFolder.Held lock = suspension.lock()) {
+            StageJson record = waiting();
+            FrozenTree tree = suspension.tree(record);
+            List<Long> strangers = tree.strangers(record.dumped());
+            if (!strangers.isEmpty()) {
+                discard(record, tree);
+                throw new SuspendFailedException(FailureReason.ENTERING, "process " + strangers);
+            }
+            Optional<String> change = suspension.changeSinceDump(record, record.dumped());
+            if (change.isPresent()) {
+                throw new SuspendFailedException(FailureReason.NOT_RESTORABLE, change.get());
+            }
+            StageJson after = suspension.change(r -> r.state() == State.KILLED ? r : r.withState(State.SUSPENDED)
+                    .withFreezing(null)
+                    .withSuspensions(r.suspensions() + 1));
+            if (after.state() == State.KILLED) {
+                StageFolder.delete(folder.images());
+                throw new SuspendFailedException(FailureReason.KILLED, suspension.id().value());
+            }
+            InterruptedSteps.finishCommit(suspension.stages(), folder, after, Stages.GONE);
+        } catch (IOException e) {
+            throw suspension.failed(e);
+        }
+    }
+
+    private StageJson waiting() {
+        StageJson record = suspension.record();
+        if (record.state() != State.SUSPENDING || record.dumped() == null) {
+            throw new SuspendFailedException(FailureReason.NO_CHECKPOINT, suspension.id().value());
+        }
+        Path archive = Path.of(record.archive());
+        if (!Files.isRegularFile(archive)) {
+            throw new SuspendFailedException(FailureReason.IMAGE_MISSING, record.archive());
+        }
+        // By its size alone: a copy that was fetched back under its name is as good.
+        if (record.image() != null && !sizeOf(SealedImages.stamp(archive)).equals(sizeOf(record.image().archiveStamp()))) {
+            throw new SuspendFailedException(FailureReason.IMAGE_MISSING, "another file has its name, " + archive);
+        }
+        return record;
+    }
+
+    private static String sizeOf(String stamp) {
+        return String.valueOf(stamp).split(" ")[0];
+    }
+
+    /** Returns how many processes run on. */
+    public int thaw() {
+        suspension.stages().settle(suspension.id());
+        refuseUnfrozen(suspension.record());
+        try (StageFolder.Held lock = lockAskingToGiveUp()) {
+            StageJson record = suspension.record();
+            if (record.state() != State.RUNNING) {
+                refuseUnfrozen(record);
+                InterruptedSteps.endDumper(folder, record);
+                discard(record, suspension.tree(record));
+            }
+            return Stages.freezer(record).orElseThrow().pids(record.init()).size();
+        } catch (IOException e) {
+            throw suspension.failed(e);
+        } finally {
+            folder.askToThaw(false);
+        }
+    }
+
+    private void refuseUnfrozen(StageJson record) {
+        if (record.state() != State.SUSPENDING || record.freezer() == null) {
+            throw new SuspendFailedException(FailureReason.NO_CHECKPOINT, suspension.id().value());
+        }
+    }
+
+    private StageFolder.Held lockAskingToGiveUp() throws IOException {
+        long end = System.nanoTime() + THAW_LIMIT.toNanos();
+        while (System.nanoTime() - end < 0) {
+            Optional<StageFolder.Held> held = folder.lock();
+            if (held.isPresent()) {
+                return held.get();
+            }
+            folder.askToThaw(true);
+            try {
+                Thread.sleep(5);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                throw new IOException("interrupted", e);
+            }
+        }
+        throw new SuspendFailedException(FailureReason.STAGE_BUSY, suspension.id().value());
+    }
+
+    private void discard(StageJson record, FrozenTree tree) throws IOException {
+        // First: once it has run, nobody may take the image for its last state any more, not after a crash either.
+        // Removing needs no room on a full disk, the record does.
+        try {
+            SealedImages.dropImage(folder, record);
+        } catch (IOException e) {
+            suspension.change(r -> r.withArchive(null, null));
+        }
+        tree.thaw();
+        try {
+            suspension.change(r ->
+                    r.state() == State.KILLED ? r : r.withState(State.RUNNING).withFreezing(null).withArchive(null, null));
+        } catch (IOException e) {
+            LOG.log(Level.WARNING, e, () -> suspension.id() + " runs on, which cannot be written down yet");
+        }
+        OldImages.deleteQuietly(folder.images());
+    }
+}

@@ -1,0 +1,342 @@
+package io.jenkins.plugins.preemptible.engine.suspend;
+
+import io.jenkins.plugins.preemptible.engine.api.Checkpoint;
+import io.jenkins.plugins.preemptible.engine.api.Extent;
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.Handover;
+import io.jenkins.plugins.preemptible.engine.api.IfDumpFails;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
+import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
+import io.jenkins.plugins.preemptible.engine.api.TrialResult;
+import io.jenkins.plugins.preemptible.engine.api.TrialVerdict;
+import io.jenkins.plugins.preemptible.engine.criu.Criu;
+import io.jenkins.plugins.preemptible.engine.criu.CriuException;
+import io.jenkins.plugins.preemptible.engine.criu.CriuRun;
+import io.jenkins.plugins.preemptible.engine.criu.TaskTraits;
+import io.jenkins.plugins.preemptible.engine.fixup.ImageFixups;
+import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
+import io.jenkins.plugins.preemptible.engine.home.InterruptedSteps;
+import io.jenkins.plugins.preemptible.engine.home.SealedImages;
+import io.jenkins.plugins.preemptible.engine.host.HostProbe;
+import io.jenkins.plugins.preemptible.engine.host.HostProcess;
+import io.jenkins.plugins.preemptible.engine.host.Proc;
+import io.jenkins.plugins.preemptible.engine.image.ImageKey;
+import io.jenkins.plugins.preemptible.engine.image.ImageManifest;
+import io.jenkins.plugins.preemptible.engine.image.WriteRequest;
+import io.jenkins.plugins.preemptible.engine.image.archive.ImageArchive;
+import io.jenkins.plugins.preemptible.engine.stage.Mounts;
+import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
+import io.jenkins.plugins.preemptible.engine.stage.StageJson;
+import io.jenkins.plugins.preemptible.engine.trial.ImageTrial;
+import io.jenkins.plugins.preemptible.engine.trial.RunningTrial;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * The second step of a suspension: the frozen tree becomes CRIU's files, and those a sealed archive.
+ *
+ * <ol>
+ *   <li>Both run at idle priority when the executor was given away at the freeze, else at that of the caller.
+ *   <li>CRIU's files stay in the stage's folder until {@link CommitOrThaw} decides about them. While they are packed, they
+ *       are tried ({@link ImageTrial}): what cannot be restored is never sealed.
+ *   <li>Any failure, and a thaw or a kill that comes meanwhile, leaves no file, and the tree frozen or running as the
+ *       caller wants it.
+ * </ol>
+ */
+public final class Dumping {
+
+    private static final Duration REFREEZE_LIMIT = Duration.ofSeconds(5);
+
+    private final SuspendAttempt suspension;
+    private final StageFolder folder;
+    private List<Proc.Stat> dumped = List.of();
+
+    public Dumping(SuspendAttempt suspension) {
+        this.suspension = suspension;
+        this.folder = suspension.folder();
+    }
+
+    public Checkpoint dump(Path archive, ImageKey key, IfDumpFails ifFails, Extent extent) {
+        Path target = archive.toAbsolutePath();
+        try (StageFolder.Held lock = suspension.lock()) {
+            StageJson record = suspension.record();
+            FailureReason refusal = SuspendAttempt.refusal(record.state());
+            if (refusal != null) {
+                throw new SuspendFailedException(refusal, suspension.id().value());
+            }
+            if (record.freezing() == null || record.dumped() != null) {
+                throw new SuspendFailedException(
+                        record.dumped() == null ? FailureReason.NO_CHECKPOINT : FailureReason.STAGE_BUSY,
+                        suspension.id().value());
+            }
+            FrozenTree tree = suspension.tree(record);
+            try {
+                InterruptedSteps.endDumper(folder, record);
+                requireFolder(target);
+                Criu criu = suspension.usableCriu();
+                suspension.change(r -> r.withArchive(target.toString(), null));
+                return dump(record, tree, criu, target, key, extent);
+            } catch (CriuException | IOException | RuntimeException e) {
+                undo(record, tree, ifFails);
+                throw lost(e).orElseGet(() -> suspension.failed(e));
+            }
+        }
+    }
+
+    /**
+     * A criu that was killed inside of a process may have taken it along, which nobody else would notice. The tree ran
+     * from then on until it was looked at, so one that is gone may have ended by itself as well.
+     */
+    private Optional<SuspendFailedException> lost(Exception e) {
+        if (!(e instanceof CriuException criu && criu.reason() == FailureReason.CRIU_KILLED)) {
+            return Optional.empty();
+        }
+        List<String> gone = dumped.stream()
+                .filter(s -> Proc.stat(s.pid())
+                        .filter(n -> n.startTicks() == s.startTicks() && (s.zombie() || !n.zombie()))
+                        .isEmpty())
+                .map(Proc.Stat::comm)
+                .distinct()
+                .toList();
+        return gone.isEmpty()
+                ? Optional.empty()
+                : Optional.of(new SuspendFailedException(
+                        FailureReason.CRIU_KILLED,
+                        suspension.id() + "; these ended meanwhile, by themselves or with it: " + String.join(", ", gone),
+                        List.of(),
+                        e));
+    }
+
+    private static void requireFolder(Path archive) {
+        Path parent = archive.getParent();
+        if (parent == null || !Files.isDirectory(parent) || !Files.isWritable(parent)) {
+            throw new SuspendFailedException(FailureReason.BAD_FOLDER, String.valueOf(parent));
+        }
+        if (Files.isDirectory(archive)) {
+            throw new SuspendFailedException(FailureReason.BAD_FOLDER, archive + " is a folder, a file is meant");
+        }
+    }
+
+    private Checkpoint dump(
+            StageJson record, FrozenTree frozen, Criu criu, Path archive, ImageKey key, Extent extent)
+            throws CriuException, IOException {
+        boolean idle = record.freezing().handover() == Handover.AT_FREEZE;
+        List<Proc.Stat> tree = frozen.freeze();
+        FrozenTree.refuseTraced(tree);
+        dumped = tree;
+        StageFolder.delete(folder.images());
+        Files.createDirectory(
+                folder.images(), PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+        List<String> now = Mounts.ofHost(Proc.mountInfo(record.init().pid()));
+        List<String> mounts = record.mounts().stream().filter(now::contains).toList();
+        ImageManifest manifest = manifest(record, criu, tree);
+        CriuRun.Watch watch = new CriuRun.Watch() {
+            @Override
+            public void started(HostProcess process) throws IOException {
+                suspension.change(r -> r.freezing() == null ? r : r.withFreezing(r.freezing().withDumper(process)));
+            }
+
+            @Override
+            public boolean cancelled() {
+                return Dumping.this.cancelled();
+            }
+        };
+        long dumping = System.nanoTime();
+        criu.dump(record.init(), folder, frozen.freezer(), mounts, record.options(), idle, watch);
+        long ended = System.nanoTime();
+        StageJson.Freezing freezing = record.freezing();
+        ImageManifest timed = manifest.with(new ImageManifest.Timings(
+                freezing.preflightMillis(),
+                freezing.millis(),
+                SuspendAttempt.millis(dumping, ended),
+                freezing.handover().name()));
+        ImageFixups.apply(folder.images());
+        TaskTraits.keep(folder.images(), tree);
+        Path measured = folder.logs().resolve("stats-dump");
+        if (Files.exists(measured)) {
+            Files.copy(measured, folder.images().resolve("stats-dump.img"));
+        }
+        StageJson.Image image = new StageJson.Image(manifest.createdAt(), null, tree.size(), Proc.bootId());
+        new StageFolder(folder.images())
+                .writeBesideImages(record.withState(State.SUSPENDED)
+                        .withInit(null)
+                        .withFreezer(null)
+                        .withFreezing(null)
+                        .withMounts(mounts)
+                        .withImage(image)
+                        .withSuspensions(record.suspensions() + 1));
+        ImageArchive.Written written;
+        TrialResult tried;
+        try (RunningTrial trial = begin(record, criu, mounts)) {
+            written = pack(archive, idle, trial, givenUp ->
+                    ImageArchive.write(request(record, archive, key, timed, extent).unless(givenUp)));
+            tried = requireRestorable(record, archive, trial, tree);
+        }
+        seal(archive, image.sealed(SealedImages.stamp(archive)), tree);
+        return new Checkpoint(
+                suspension.id(),
+                record.freezing().millis(),
+                SuspendAttempt.millis(dumping, ended),
+                written.millis(),
+                written.imageBytes(),
+                written.archiveBytes(),
+                tree.size(),
+                written.imageId(),
+                written.parentId(),
+                written.skipped(),
+                tried);
+    }
+
+    private RunningTrial begin(StageJson record, Criu criu, List<String> mounts) {
+        return RunningTrial.begin(
+                new ImageTrial.Subject(
+                        suspension.id(),
+                        folder.images(),
+                        folder.trial(),
+                        folder.logs(),
+                        folder.tools(),
+                        criu.program(),
+                        record.options(),
+                        mounts,
+                        suspension.stages().freezers() != FreezerKind.HELPER),
+                this::cancelled);
+    }
+
+    private <T> T pack(Path archive, boolean idle, RunningTrial trial, Packing.Task<T> task) throws IOException {
+        try {
+            // What cannot be restored need not be packed.
+            return new Packing(archive, idle, () -> cancelled() || trial.refuses()).run(task);
+        } catch (SuspendFailedException e) {
+            throw trial.refuses() ? refused(trial) : e;
+        }
+    }
+
+    /**
+     * @throws SuspendFailedException {@link FailureReason#NOT_RESTORABLE}, {@link FailureReason#TRIAL_TIMEOUT}; there is no
+     *     archive then
+     */
+    private TrialResult requireRestorable(
+            StageJson record, Path archive, RunningTrial trial, List<Proc.Stat> tree) throws IOException {
+        SuspendFailedException why;
+        try {
+            TrialResult result = trial.result();
+            if (trial.refuses()) {
+                why = refused(trial);
+            } else {
+                Optional<String> change = suspension.changeSinceDump(
+                        record, tree.stream().map(Proc.Stat::pid).toList());
+                if (change.isEmpty()) {
+                    return result;
+                }
+                why = new SuspendFailedException(FailureReason.NOT_RESTORABLE, change.get());
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            why = new SuspendFailedException(FailureReason.GOES_ON, null);
+        }
+        Files.deleteIfExists(archive);
+        throw why;
+    }
+
+    private static SuspendFailedException refused(RunningTrial trial) {
+        try {
+            TrialResult result = trial.result();
+            FailureReason reason = result.verdict() == TrialVerdict.OUT_OF_TIME
+                    ? FailureReason.TRIAL_TIMEOUT
+                    : FailureReason.NOT_RESTORABLE;
+            return new SuspendFailedException(reason, result.why(), result.criuLines(), null);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return new SuspendFailedException(FailureReason.GOES_ON, null);
+        }
+    }
+
+    private void seal(Path archive, StageJson.Image sealed, List<Proc.Stat> tree) throws IOException {
+        List<Long> pids = tree.stream().map(Proc.Stat::pid).toList();
+        boolean noted = false;
+        try {
+            StageJson after = suspension.change(r -> r.state() != State.SUSPENDING ? r : r
+                    .withArchive(archive.toString(), pids)
+                    .withImage(sealed));
+            noted = after.state() == State.SUSPENDING;
+        } finally {
+            if (!noted) {
+                Files.deleteIfExists(archive);
+            }
+        }
+        if (!noted) {
+            throw new SuspendFailedException(FailureReason.KILLED, suspension.id().value());
+        }
+    }
+
+    private boolean cancelled() {
+        return folder.thawAsked() || suspension.record().state() == State.KILLED;
+    }
+
+    private WriteRequest request(
+            StageJson record, Path archive, ImageKey key, ImageManifest manifest, Extent extent) {
+        WriteRequest request = WriteRequest.of(folder.images(), archive, key, manifest)
+                .preserving(record.preserved() == null
+                        ? List.of()
+                        : record.preserved().stream().map(Path::of).toList());
+        return extent == Extent.DIFFERENCE
+                ? request.against(folder.imageIndex(), null)
+                : request.indexed(folder.imageIndex());
+    }
+
+    private ImageManifest manifest(StageJson record, Criu criu, List<Proc.Stat> tree) {
+        List<ImageManifest.ProcessInfo> processes = tree.stream()
+                .map(s -> new ImageManifest.ProcessInfo(
+                        Proc.innerPid(s.pid()),
+                        s.pid() == record.init().pid() ? 0 : Proc.innerPid(s.ppid()),
+                        s.comm(),
+                        Proc.commandLine(s.pid())))
+                .toList();
+        return new ImageManifest(
+                        ImageManifest.FORMAT_VERSION,
+                        suspension.id().value(),
+                        record.name(),
+                        Instant.now().toString(),
+                        criu.version(),
+                        Proc.kernelRelease(),
+                        Proc.machine(),
+                        tree.size(),
+                        0,
+                        processes)
+                .with(
+                        record.suspensions() + 1,
+                        HostProbe.fingerprint(
+                        criu.version(), tree.stream().map(Proc.Stat::pid).toList()));
+    }
+
+    /** What cannot be cleared away does not hide why. */
+    private void undo(StageJson before, FrozenTree tree, IfDumpFails ifFails) {
+        try {
+            boolean thaw = ifFails == IfDumpFails.THAW;
+            try {
+                if (thaw) {
+                    tree.thaw();
+                } else {
+                    // A criu that was killed left it running.
+                    tree.freezer().freeze(tree.init(), REFREEZE_LIMIT);
+                }
+            } finally {
+                // Plain memory: also where the tree is gone.
+                StageFolder.delete(folder.images());
+            }
+            suspension.change(r -> r.state() != State.SUSPENDING ? r : r
+                    .withState(thaw ? State.RUNNING : State.SUSPENDING)
+                    .withFreezing(thaw ? null : r.freezing())
+                    .withArchive(null, null)
+                    .withImage(before.image()));
+        } catch (IOException | RuntimeException e) {
+            // The next look finds out whether it is frozen.
+        }
+    }
+}

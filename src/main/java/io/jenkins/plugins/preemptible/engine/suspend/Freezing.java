@@ -1,0 +1,138 @@
+package io.jenkins.plugins.preemptible.engine.suspend;
+
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.FreezeRequest;
+import io.jenkins.plugins.preemptible.engine.api.Frozen;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
+import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
+import io.jenkins.plugins.preemptible.engine.home.InterruptedSteps;
+import io.jenkins.plugins.preemptible.engine.host.HostMemory;
+import io.jenkins.plugins.preemptible.engine.host.Proc;
+import io.jenkins.plugins.preemptible.engine.preflight.Obstacle;
+import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
+import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
+import io.jenkins.plugins.preemptible.engine.stage.StageJson;
+import java.io.IOException;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.Function;
+import java.util.logging.Logger;
+
+/**
+ * The first step of a suspension: the stage stands still, and its executor can be given away.
+ *
+ * <ol>
+ *   <li>The preflight looks while the stage runs: what can never be dumped is refused before anything is stopped.
+ *   <li>The tree is frozen, which takes the same time at any size of its memory; then the guard is asked.
+ *   <li>The host's free memory decides when the executor is free; the record says all of it.
+ * </ol>
+ *
+ * A stage that is frozen already, because whoever suspended it did not come to an end, is taken over as it is.
+ */
+public final class Freezing {
+
+    private static final Logger LOG = Logger.getLogger(Freezing.class.getName());
+
+    private final SuspendAttempt suspension;
+    private final Function<StageJson, PreflightReport> preflight;
+
+    public Freezing(SuspendAttempt suspension, Function<StageJson, PreflightReport> preflight) {
+        this.suspension = suspension;
+        this.preflight = preflight;
+    }
+
+    public Frozen freeze(FreezeRequest request) {
+        try (StageFolder.Held lock = suspension.lock()) {
+            StageJson record = suspension.record();
+            FailureReason refusal = SuspendAttempt.refusal(record.state());
+            boolean dumped = record.dumped() != null && !request.mustNotRun();
+            if (refusal == null && (record.init() == null || record.freezer() == null || dumped)) {
+                refusal = FailureReason.STAGE_BUSY;
+            }
+            if (refusal != null) {
+                throw new SuspendFailedException(refusal, suspension.id().value());
+            }
+            // Left by somebody who was killed while he asked.
+            suspension.folder().askToThaw(false);
+            try {
+                return inspect(record, request);
+            } catch (SuspendFailedException e) {
+                if (record.state() == State.SUSPENDING && !request.mustNotRun()) {
+                    // Taken over frozen from somebody who died, and refused: it runs on, as is promised.
+                    undo(suspension.tree(record));
+                }
+                throw e;
+            }
+        } catch (IOException e) {
+            throw suspension.failed(e);
+        }
+    }
+
+    private Frozen inspect(StageJson record, FreezeRequest request) throws IOException {
+        if (!checkpoints()) {
+            MemoryGuard.require(HostMemory.now(), request.memoryFloorBytes());
+        } else if (!request.mustNotRun()) {
+            suspension.usableCriu();
+        }
+        InterruptedSteps.endDumper(suspension.folder(), record);
+        long begun = System.nanoTime();
+        PreflightReport seen = preflight.apply(record);
+        // Whoever is just entering is waited for while the tree is being frozen.
+        Optional<Obstacle> obstacle = seen.obstacles().stream()
+                .filter(l -> l.reason() != FailureReason.ENTERING)
+                .findFirst();
+        // The dump of a stage that must not run finds it as well, and leaves the stage frozen.
+        if (obstacle.isPresent() && !request.mustNotRun()) {
+            throw new SuspendFailedException(obstacle.get().reason(), obstacle.get().words());
+        }
+        return freeze(record.withOptions(seen.options()), request, SuspendAttempt.millis(begun, System.nanoTime()));
+    }
+
+    private Frozen freeze(StageJson record, FreezeRequest request, long preflightMillis) {
+        FrozenTree tree = suspension.tree(record);
+        try {
+            suspension.change(r -> r.state() == State.KILLED ? r : r.withState(State.SUSPENDING)
+                    .withOptions(record.options())
+                    .withArchive(null, null));
+            long begun = System.nanoTime();
+            List<Proc.Stat> processes = tree.freeze();
+            long millis = SuspendAttempt.millis(begun, System.nanoTime());
+            Optional<String> objection = request.guard().objection(suspension.id());
+            if (objection.isPresent()) {
+                throw new SuspendFailedException(FailureReason.OBJECTION, objection.get());
+            }
+            if (!request.mustNotRun()) {
+                FrozenTree.refuseTraced(processes);
+            }
+            // Without images it was looked at before, while nothing stood still.
+            MemoryGuard.Decision decision =
+                    MemoryGuard.decide(HostMemory.now(), checkpoints() ? request.memoryFloorBytes() : 0);
+            LOG.info(() -> suspension.id() + " is frozen. " + decision.sentence());
+            suspension.change(r -> r.withFreezing(
+                    new StageJson.Freezing(preflightMillis, millis, decision.handover(), null)));
+            long resident = processes.parallelStream().mapToLong(s -> Proc.residentBytes(s.pid())).sum();
+            return new Frozen(
+                    suspension.id(), preflightMillis, millis, processes.size(), resident, decision.handover(),
+                    !checkpoints());
+        } catch (IOException | RuntimeException e) {
+            if (!request.mustNotRun()) {
+                undo(tree);
+            }
+            throw suspension.failed(e);
+        }
+    }
+
+    private boolean checkpoints() {
+        return suspension.stages().checkpoints();
+    }
+
+    private void undo(FrozenTree tree) {
+        try {
+            tree.thaw();
+            suspension.change(r ->
+                    r.state() == State.SUSPENDING ? r.withState(State.RUNNING).withFreezing(null) : r);
+        } catch (IOException | RuntimeException e) {
+            // The record says SUSPENDING: the next look finds out whether it is frozen, a thaw or a freeze finishes this.
+        }
+    }
+}

@@ -1,0 +1,159 @@
+package io.jenkins.plugins.preemptible.engine.suspend;
+
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
+import io.jenkins.plugins.preemptible.engine.host.LibC;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.BooleanSupplier;
+
+/**
+ * The packing of an image on a thread of its own, which can be made idle and be cancelled.
+ *
+ * <ol>
+ *   <li>An idle thread has the lowest CPU and I/O priority, and threads that it starts inherit both (sched(7),
+ *       ioprio_set(2)): the workers that compress, too. It ends with the packing, since a user without rights may lower a
+ *       priority but not raise it again.
+ *   <li>Cancelling interrupts it: the file channel that it writes to is closed, and the writer clears away.
+ *   <li>What waits inside the kernel, such as fsync on a slow disk, hears nothing of that. It is left behind after a while;
+ *       whatever it still writes is removed, and nobody packs into the same file before it has ended.
+ * </ol>
+ *
+ * @param cancelled asked again and again while it is packed
+ * @param patience how long a cancelled one is waited for
+ */
+record Packing(Path archive, boolean idle, BooleanSupplier cancelled, Duration patience) {
+
+    private static final long LOOK_MILLIS = 20;
+    private static final Duration PATIENCE = Duration.ofSeconds(10);
+    /** The archives that threads may still write which were left behind; itself the monitor of all access to it. */
+    private static final Set<Path> LEFT = new HashSet<>();
+
+    Packing(Path archive, boolean idle, BooleanSupplier cancelled) {
+        this(archive, idle, cancelled, PATIENCE);
+    }
+
+    /** What is run; it asks whether it was given up, and ends without an archive then. */
+    interface Task<T> {
+        T run(BooleanSupplier givenUp) throws Exception;
+    }
+
+    /**
+     * Runs it to its end, or until it was cancelled.
+     *
+     * @throws SuspendFailedException {@link FailureReason#GOES_ON} when it was cancelled or this thread interrupted; no
+     *     archive is left then, or will come to be
+     * @throws SuspendFailedException {@link FailureReason#STAGE_BUSY} when an earlier one of the same archive still ends
+     */
+    <T> T run(Task<T> task) throws IOException {
+        refuseLeft();
+        AtomicBoolean givenUp = new AtomicBoolean();
+        AtomicBoolean written = new AtomicBoolean();
+        FutureTask<T> future = new FutureTask<>(() -> {
+            if (idle) {
+                LibC.idleThread();
+            }
+            T result = task.run(givenUp::get);
+            written.set(true);
+            return result;
+        });
+        Thread thread = new Thread(() -> runAndClear(future, written), "preemptible-packing");
+        thread.setDaemon(true);
+        thread.start();
+        boolean interrupted = false;
+        long end = 0;
+        try {
+            while (end == 0 || System.nanoTime() - end < 0) {
+                try {
+                    T result = future.get(LOOK_MILLIS, TimeUnit.MILLISECONDS);
+                    thread.join();
+                    return result;
+                } catch (TimeoutException e) {
+                    if (end != 0 || !cancelled.getAsBoolean()) {
+                        continue;
+                    }
+                } catch (InterruptedException e) {
+                    interrupted = true;
+                } catch (ExecutionException e) {
+                    if (end != 0) {
+                        throw goesOn(e.getCause());
+                    }
+                    throw failure(e.getCause());
+                }
+                if (end == 0) {
+                    end = System.nanoTime() + patience.toNanos();
+                    givenUp.set(true);
+                    thread.interrupt();
+                }
+            }
+            leave(future, written);
+            throw goesOn(null);
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
+
+    private void refuseLeft() {
+        synchronized (LEFT) {
+            if (LEFT.contains(archive)) {
+                throw new SuspendFailedException(
+                        FailureReason.STAGE_BUSY, "the disk still works on what was packed into " + archive + " before");
+            }
+        }
+    }
+
+    // Either this removes the archive, or whoever leaves the thread behind finds that it has ended.
+    private void runAndClear(FutureTask<?> future, AtomicBoolean written) {
+        future.run();
+        synchronized (LEFT) {
+            if (LEFT.contains(archive)) {
+                remove(written);
+                LEFT.remove(archive);
+            }
+        }
+    }
+
+    private void leave(FutureTask<?> future, AtomicBoolean written) {
+        synchronized (LEFT) {
+            if (future.isDone()) {
+                remove(written);
+            } else {
+                LEFT.add(archive);
+            }
+        }
+    }
+
+    // An older archive under that name is left alone.
+    private void remove(AtomicBoolean written) {
+        try {
+            if (written.get()) {
+                Files.deleteIfExists(archive);
+            }
+        } catch (IOException e) {
+            // Its stage runs on and its record names no archive: it is of no use to anybody.
+        }
+    }
+
+    private static SuspendFailedException goesOn(Throwable why) {
+        return new SuspendFailedException(FailureReason.GOES_ON, null, List.of(), why);
+    }
+
+    private static IOException failure(Throwable cause) {
+        if (cause instanceof RuntimeException fault) {
+            throw fault;
+        }
+        return cause instanceof IOException io ? io : new IOException(cause);
+    }
+}

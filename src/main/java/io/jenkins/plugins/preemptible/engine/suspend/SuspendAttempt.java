@@ -1,0 +1,124 @@
+package io.jenkins.plugins.preemptible.engine.suspend;
+
+import io.jenkins.plugins.preemptible.engine.api.EngineException;
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
+import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
+import io.jenkins.plugins.preemptible.engine.criu.Criu;
+import io.jenkins.plugins.preemptible.engine.criu.CriuException;
+import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
+import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
+import io.jenkins.plugins.preemptible.engine.home.Stages;
+import io.jenkins.plugins.preemptible.engine.image.ImageException;
+import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
+import io.jenkins.plugins.preemptible.engine.stage.StageJson;
+import io.jenkins.plugins.preemptible.engine.trial.ChangeSinceDump;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.UnaryOperator;
+
+/**
+ * What the steps of one suspension share: the stage, its lock, its record, and the names of failures.
+ *
+ * <ol>
+ *   <li>{@link Freezing} comes first, {@link Dumping} follows, {@link CommitOrThaw} ends it either way.
+ *   <li>The stage's lock is held during each of them, not between them.
+ *   <li>What a step finds in the record is what the step before wrote, perhaps in another process.
+ * </ol>
+ */
+public record SuspendAttempt(Stages stages, StageId id) {
+
+    StageFolder folder() {
+        return stages.folder(id);
+    }
+
+    /**
+     * Takes the stage's lock after its record was settled.
+     *
+     * @throws SuspendFailedException {@link FailureReason#STAGE_BUSY}
+     */
+    StageFolder.Held lock() {
+        stages.settle(id);
+        try {
+            return stages.lock(id);
+        } catch (EngineException e) {
+            throw new SuspendFailedException(e.reason(), e.detail());
+        }
+    }
+
+    StageJson record() {
+        return folder().read().orElseThrow(() -> new SuspendFailedException(FailureReason.UNKNOWN_STAGE, id.value()));
+    }
+
+    StageJson change(UnaryOperator<StageJson> change) throws IOException {
+        return folder()
+                .change(change)
+                .orElseThrow(() -> new SuspendFailedException(FailureReason.UNKNOWN_STAGE, id.value()));
+    }
+
+    FrozenTree tree(StageJson record) {
+        Freezer freezer = Stages.freezer(record).orElseThrow();
+        return new FrozenTree(id, freezer, record.init());
+    }
+
+    /** The refusal of a stage in a state that no step of a suspension starts from; null for the others. */
+    public static FailureReason refusal(State state) {
+        return switch (state) {
+            case RUNNING, SUSPENDING -> null;
+            case RESUMING -> FailureReason.STAGE_BUSY;
+            case SUSPENDED -> FailureReason.STAGE_SUSPENDED;
+            case KILLED -> FailureReason.KILLED;
+            case ENDED, FAILED -> FailureReason.STAGE_ENDED;
+        };
+    }
+
+    Criu usableCriu() {
+        return stages.criu().usable().orElseThrow(() -> {
+            List<Path> installed = stages.criu().installed();
+            return installed.isEmpty()
+                    ? new SuspendFailedException(FailureReason.CRIU_MISSING, null)
+                    : new SuspendFailedException(FailureReason.CRIU_UNUSABLE, installed.toString());
+        });
+    }
+
+    /**
+     * What others have changed since the dump, so that the image cannot be restored any more; empty for images of the
+     * privileged part, which this process may not compare.
+     */
+    Optional<String> changeSinceDump(StageJson record, List<Long> dumped) throws IOException {
+        return stages.freezers() == FreezerKind.HELPER || !Files.isDirectory(folder().images())
+                ? Optional.empty()
+                : ChangeSinceDump.find(
+                        folder().images(),
+                        dumped,
+                        record.preserved().stream().map(Path::of).toList());
+    }
+
+    /** Any failure of a step in the engine's words. */
+    SuspendFailedException failed(Exception e) {
+        if (e instanceof SuspendFailedException told) {
+            return told;
+        }
+        if (e instanceof CriuException criu) {
+            return new SuspendFailedException(criu.reason(), id.value(), criu.lines(), criu);
+        }
+        if (e instanceof ImageException image) {
+            FailureReason reason = image.reason() == ImageException.Reason.NO_SPACE
+                    ? FailureReason.NO_SPACE
+                    : FailureReason.IMAGE_UNUSABLE;
+            return new SuspendFailedException(reason, image.finding(), List.of(), image);
+        }
+        String words = String.valueOf(e.getMessage());
+        boolean full = words.contains("No space left") || folder().path().toFile().getUsableSpace() < 64 * 1024;
+        return new SuspendFailedException(full ? FailureReason.NO_SPACE : FailureReason.CRIU_FAILED, words, List.of(), e);
+    }
+
+    public static long millis(long from, long to) {
+        return Duration.ofNanos(to - from).toMillis();
+    }
+}
