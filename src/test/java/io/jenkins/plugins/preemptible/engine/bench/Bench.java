@@ -38,7 +38,7 @@ import picocli.CommandLine.Spec;
                 + "of free disk in /var/tmp and 10 GB of free memory for all of it.",
         footer = "'preempt bench --queue' alone measures on a real Jenkins what a busy controller notices, and writes it to "
                 + "docs/performance.md; with --most N it stops at N items that wait, and writes to no page.")
-final class Bench implements Callable<Integer> {
+public final class Bench implements Callable<Integer> {
 
     private static final List<Benchmark> ALL = List.of(
             new LatencyBenchmark(),

@@ -13,6 +13,7 @@ import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.zdtm.ZdtmResult.Verdict;
 import io.jenkins.plugins.preemptible.engine.zdtm.ZdtmResult.Way;
 import java.io.IOException;
+import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -51,7 +52,7 @@ import picocli.CommandLine.Spec;
         name = "preempt compat",
         description = "Runs CRIU's own tests (ZDTM) as stages: each is started, suspended, resumed, told to look at what it"
                 + " has, and asked for its verdict. What does not pass is tried without suspension and by plain criu.")
-final class ZdtmCommand implements Callable<Integer> {
+public final class ZdtmCommand implements Callable<Integer> {
 
     private static final ObjectMapper JSON = new ObjectMapper().enable(SerializationFeature.INDENT_OUTPUT);
     /** The marks in docs/compatibility.md. */
@@ -98,6 +99,11 @@ final class ZdtmCommand implements Callable<Integer> {
     public static void main(String[] args) {
         LogManager.getLogManager().reset();
         System.exit(run(args));
+    }
+
+    /** Prints the options. */
+    public static void usage(PrintWriter out) {
+        new CommandLine(new ZdtmCommand()).usage(out);
     }
 
     static int run(String... args) {

@@ -1,0 +1,160 @@
+package io.jenkins.plugins.preemptible.engine.testrun;
+
+import java.nio.file.Files;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** The verbs that run tests: the everyday ones, and those with a certain tag. */
+final class Verbs {
+
+    /** Of the long tests, which have limits of their own; see junit-platform.properties. */
+    static final List<String> LONG =
+            List.of("-DskippedTests=none", "-Djunit.jupiter.execution.timeout.testable.method.default=8h");
+
+    /** Real processes on a machine that others use: one more try, and what needed it is named. */
+    private static final String TRY_AGAIN = "-Dsurefire.rerunFailingTestsCount=1";
+
+    private Verbs() {}
+
+    private static List<String> longTests(String... more) {
+        List<String> options = new ArrayList<>(LONG);
+        options.addAll(List.of(more));
+        return options;
+    }
+
+    @Command(
+            name = "test",
+            customSynopsis = "preempt test [--fast]",
+            description = "Sets up what is missing, runs all tests that can run here, says which half ran and what was skipped.")
+    static final class Everyday implements Callable<Integer> {
+
+        private final Run run;
+
+        @Option(
+                names = "--fast",
+                description = "Only the engine's tests that need neither root nor CRIU, in about a minute.")
+        private boolean fast;
+
+        Everyday(Run run) {
+            this.run = run;
+        }
+
+        @Override
+        public Integer call() throws Exception {
+            if (fast) {
+                return run.halves(
+                        halves -> halves.engine("10m", List.of("-DskippedTests=soak,fuzz,tools,host")), Run.NOT_ASKED_FOR);
+            }
+            run.setUp("--tests");
+            return run.halves(
+                    halves -> halves.engine("25m", List.of(TRY_AGAIN)),
+                    halves -> halves.plugin("35m", List.of(TRY_AGAIN), System.out));
+        }
+    }
+
+    @Command(
+            name = "soak",
+            customSynopsis = "preempt soak [--faults N [--seed S]]",
+            description = "Runs the long tests: suspensions in a row, failures at every phase, restarts, shares, many jobs on"
+                    + " many agents, how long preemptors wait.")
+    static final class Soak implements Callable<Integer> {
+
+        private final Run run;
+
+        @Spec
+        private CommandSpec spec;
+
+        @Option(
+                names = "--faults",
+                paramLabel = "N",
+                converter = WholeNumber.class,
+                description = "In their place, N rounds of random faults on real Jenkins: kills, cuts, full disks, changed"
+                        + " clocks. Counts go into docs/reliability.md.")
+        private Integer faults;
+
+        @Option(
+                names = "--seed",
+                paramLabel = "S",
+                converter = WholeNumber.class,
+                description = "What the rounds are drawn from; 1 by default.")
+        private Integer seed;
+
+        Soak(Run run) {
+            this.run = run;
+        }
+
+        @Override
+        public Integer call() throws Exception {
+            if (seed != null && faults == null) {
+                throw new ParameterException(spec.commandLine(), "'--seed' counts beside '--faults N' only.");
+            }
+            run.setUp("--tests");
+            if (faults == null) {
+                return run.halves(
+                        halves -> halves.engine("12h", longTests("-Dgroups=soak")),
+                        halves -> halves.plugin("2h", longTests("-Dgroups=soak"), System.out));
+            }
+            List<String> rounds = longTests("-Dgroups=soak", "-Dtest=RandomFaultsTest", "-Dpreemptible.faults=" + faults);
+            if (seed != null) {
+                rounds.add("-Dpreemptible.seed=" + seed);
+            }
+            return run.halves(Run.NOT_ASKED_FOR, halves -> halves.plugin("24h", rounds, System.out));
+        }
+    }
+
+    @Command(
+            name = "fuzz",
+            customSynopsis = "preempt fuzz",
+            description = "Runs the long search for an image that is broken and not refused, and tries the policy on 20,000 generated "
+                    + "histories and queues a property, in place of 3,000.")
+    static final class Fuzz implements Callable<Integer> {
+
+        private final Run run;
+
+        Fuzz(Run run) {
+            this.run = run;
+        }
+
+        @Override
+        public Integer call() throws Exception {
+            run.setUp("--tests");
+            return run.halves(
+                    halves -> halves.engine("12h", longTests("-Dgroups=fuzz | property", "-Djqwik.tries.default=20000")),
+                    Run.NOT_ASKED_FOR);
+        }
+    }
+
+    @Command(
+            name = "compat",
+            customSynopsis = "preempt compat",
+            description = "Suspends and resumes real programs and kernel resources; writes docs/compatibility.md.")
+    static final class Compat implements Callable<Integer> {
+
+        private static final String TESTS = "RealProgramsTest,KernelResourceTest,WaysBy*Test,WaysFrom*Test,"
+                + "PrivilegedFaultTest,CheckpointsWithoutRootTest,CheckpointWaysTest,CheckpointMountsTest,ForgedImagesTest";
+
+        private final Run run;
+
+        Compat(Run run) {
+            this.run = run;
+        }
+
+        @Override
+        public Integer call() throws Exception {
+            run.setUp("--tools");
+            Checkout checkout = run.checkout();
+            Files.deleteIfExists(checkout.root().resolve("target/engine/compatibility.json"));
+            List<String> options = longTests(
+                    "-Dtest=" + TESTS,
+                    "-Dsurefire.failIfNoSpecifiedTests=false",
+                    "-Dpreemptible.compatibility=" + checkout.root().resolve("docs/compatibility.md"));
+            return run.halves(halves -> halves.engine("2h", options), Run.NOT_ASKED_FOR);
+        }
+    }
+}
