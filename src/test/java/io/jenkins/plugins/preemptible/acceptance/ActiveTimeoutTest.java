@@ -10,27 +10,14 @@ import io.jenkins.plugins.preemptible.lifecycle.Pretended;
 import java.util.concurrent.TimeUnit;
 import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.jvnet.hudson.test.JenkinsRule;
 import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 
 /** A stage's own time-out counts the time for which it has an executor; that of Pipeline counts all of it. */
 @WithJenkins
 @Tag("acceptance")
-class ActiveTimeoutTest {
-
-    private JenkinsRule j;
-    private Rig rig;
-
-    @BeforeEach
-    void agent(JenkinsRule jenkins) throws Exception {
-        j = jenkins;
-        rig = new Rig(j);
-        Rig.assumeSuspendable();
-        rig.agent();
-    }
+class ActiveTimeoutTest extends OneAgent {
 
     /** Suspended for longer than its time-out, it has all of that left. Hours pass by changing its record. */
     @Test

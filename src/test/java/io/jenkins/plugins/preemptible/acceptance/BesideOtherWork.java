@@ -1,11 +1,7 @@
 package io.jenkins.plugins.preemptible.acceptance;
 
-import static org.awaitility.Awaitility.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import io.jenkins.plugins.preemptible.engine.policy.Snapshot;
-import io.jenkins.plugins.preemptible.queue.LastDecision;
-import io.jenkins.plugins.preemptible.queue.Preemption;
 import java.io.IOException;
 import java.util.regex.Pattern;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
@@ -23,16 +19,6 @@ abstract class BesideOtherWork extends OneHeldArchive {
     static void executors(int count) throws IOException {
         agent.setNumExecutors(count);
         j.jenkins.setNodes(j.jenkins.getNodes());
-    }
-
-    /** Waits until the queue was looked at and decided upon once more, whatever happens in it. */
-    static void awaitAnotherLook() {
-        long before = System.currentTimeMillis();
-        Preemption.soon(0);
-        await("another look at the queue").atMost(Rig.PATIENCE).until(() -> {
-            Snapshot seen = LastDecision.get().snapshot();
-            return seen != null && seen.nowMillis() > before;
-        });
     }
 
     /**

@@ -25,16 +25,18 @@ import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
 import java.io.File;
 import java.lang.reflect.Field;
+import java.nio.file.Files;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.jenkinsci.plugins.durabletask.executors.OnceRetentionStrategy;
 import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
+import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.jvnet.hudson.test.JenkinsRule;
@@ -45,27 +47,44 @@ import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 @Tag("acceptance")
 class KeptAgentTest {
 
-    @TempDir
+    private static JenkinsRule j;
+    private static Rig rig;
     private File root;
-
-    private JenkinsRule j;
-    private Rig rig;
     private WorkflowRun victim;
     private FreeStyleBuild preemptor;
 
-    @BeforeEach
-    void controller(JenkinsRule jenkins) throws Exception {
-        Rig.assumeSuspendable();
+    /** One for all tests, each with an agent of its own: most of their time would be its start. */
+    @BeforeAll
+    static void controller(JenkinsRule jenkins) {
         j = jenkins;
         rig = new Rig(j);
+    }
+
+    @AfterAll
+    static void stop() throws Exception {
+        j.after();
+    }
+
+    @BeforeEach
+    void folder() throws Exception {
+        Rig.assumeSuspendable();
         rig.prepare();
+        // Not a folder that JUnit removes: the agent's process may be about to end then.
+        root = Files.createTempDirectory(j.jenkins.getRootDir().toPath(), "agent").toFile();
         CloudAgent.GIVEN_BACK.clear();
     }
 
     @AfterEach
-    void tell() throws Exception {
+    void noAgents() throws Exception {
         rig.tell();
         rig.clear();
+        for (Node node : j.jenkins.getNodes()) {
+            if (node.toComputer() != null) {
+                node.toComputer().disconnect(null).get();
+            }
+            j.jenkins.removeNode(node);
+        }
+        await("no agent is left").atMost(Rig.PATIENCE).until(() -> j.jenkins.getComputers().length == 1);
     }
 
     /** The end of the preemptor is not the end of a once-only agent; that of the stage is. */

@@ -70,7 +70,7 @@ class LockedAndThrottledTest extends BesideOtherWork {
                 .atMost(Rig.PATIENCE)
                 .until(() -> high.getQueueItem() instanceof Queue.BlockedItem blocked
                         && blocked.getWhy().contains("db"));
-        awaitAnotherLook();
+        Rig.awaitAnotherLook();
         assertThat(Rig.log(victim), not(containsString("Suspending this stage")));
         j.jenkins.getWorkspaceFor(holds).child("enough").touch(System.currentTimeMillis());
         j.assertBuildStatusSuccess(j.waitForCompletion(holder));
@@ -91,12 +91,12 @@ class LockedAndThrottledTest extends BesideOtherWork {
         WorkflowRun waiter =
                 Rig.start(rig.pipeline("waiter", 1, "lock('db') { node('linux') { sh 'echo has it now' } }"));
         Rig.awaitLog(waiter, "is not free, waiting");
-        awaitAnotherLook();
+        Rig.awaitAnotherLook();
         assertThat(Rig.log(waiter), not(containsString("Lock acquired")));
         ends(preemptor);
         Rig.awaitLog(victim, "Resumed on worker");
         Rig.awaitCounting(victim);
-        awaitAnotherLook();
+        Rig.awaitAnotherLook();
         assertThat(Rig.log(waiter), not(containsString("Lock acquired")));
         Rig.enough(victim);
         j.assertBuildStatusSuccess(j.waitForCompletion(victim));
@@ -175,7 +175,7 @@ class LockedAndThrottledTest extends BesideOtherWork {
         await("it is held back")
                 .atMost(Rig.PATIENCE)
                 .until(() -> held.test(Queue.getInstance().getItem(second.getId())));
-        awaitAnotherLook();
+        Rig.awaitAnotherLook();
         assertTrue(held.test(Queue.getInstance().getItem(second.getId())));
         ends(first);
         await("the second build has started").atMost(Rig.PATIENCE).until(() -> high.getLastBuild() != first);
@@ -203,7 +203,7 @@ class LockedAndThrottledTest extends BesideOtherWork {
         Rig.awaitState(StageState.SUSPENDED);
         ends(preemptor);
 
-        awaitAnotherLook();
+        Rig.awaitAnotherLook();
         WorkflowRun worse = Rig.start(rig.pipeline("worse", 5, "node('linux') { sh 'echo meanwhile' }"));
         await("another one gets the idle executor").atMost(Rig.PATIENCE).until(() -> !worse.isBuilding());
         j.assertBuildStatusSuccess(worse);

@@ -127,7 +127,7 @@ class ParallelWorkTest extends BesideOtherWork {
         start(Rig.own(Rig.endless()));
         vetoed = MatrixConfiguration.class::isInstance;
         MatrixBuild build = begun(matrix(1));
-        awaitAnotherLook();
+        Rig.awaitAnotherLook();
         assertTrue(build.isBuilding());
         assertThat(Rig.log(victim), not(containsString("Suspending this stage")));
         lift();
@@ -148,7 +148,7 @@ class ParallelWorkTest extends BesideOtherWork {
         victim = Rig.start(low);
         Rig.awaitLog(victim, "count-3\n");
         MatrixBuild build = begun(matrix(4));
-        awaitAnotherLook();
+        Rig.awaitAnotherLook();
         for (Queue.Item item : Queue.getInstance().getBuildableItems()) {
             assertEquals(
                     Reason.NO_LOWER_PRIORITY,
@@ -168,7 +168,7 @@ class ParallelWorkTest extends BesideOtherWork {
         PreemptibleConfiguration.get().setMemoryFloorMegabytes(1_000_000);
         start(Rig.own(Rig.endless()));
         j.assertBuildStatusSuccess(j.waitForCompletion(Rig.start(rig.pipeline("light", 1, "echo 'no node'"))));
-        awaitAnotherLook();
+        Rig.awaitAnotherLook();
         assertThat(Rig.log(victim), not(containsString("Suspending this stage")));
 
         // Made ready while the preemptor's reservation is there and not yet open.
@@ -247,7 +247,7 @@ class ParallelWorkTest extends BesideOtherWork {
         startBranches(", c: { node('linux') { sh 'echo from-c' } }");
         FreeStyleBuild preemptor = preempt("high");
         Rig.awaitState(StageState.SUSPENDED);
-        awaitAnotherLook();
+        Rig.awaitAnotherLook();
         assertEquals(1, inState(StageState.SUSPENDED).size());
         assertEquals(1, inState(StageState.RUNNING).size());
         int a = counts(victim, "a").size();

@@ -129,8 +129,10 @@ class RestartTest extends Restarts {
             endsInQuietDown(j, preemptor);
             Slave agent = (Slave) j.jenkins.getNode("worker");
             await().atMost(Rig.PATIENCE).until(() -> agent.toComputer().countIdle() == 1);
-            // Long enough for the plugin to want the stage back, and to be held off.
-            Thread.sleep(6_000);
+            // The plugin wants the stage back in the first look, and is held off; the second one finds it so.
+            Rig.awaitAnotherLook();
+            Rig.awaitAnotherLook();
+            Queue.getInstance().scheduleMaintenance().get();
             assertEquals(1, agent.toComputer().countIdle(), "nothing is dispatched before the restart");
             Rig.awaitState(StageState.SUSPENDED);
         });

@@ -21,10 +21,13 @@ import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.Engine;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.host.check.HostReport;
+import io.jenkins.plugins.preemptible.engine.policy.Snapshot;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import io.jenkins.plugins.preemptible.queue.LastDecision;
+import io.jenkins.plugins.preemptible.queue.Preemption;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -287,11 +290,16 @@ final class Rig {
     /** Ends what a test left, and removes its jobs and workspaces: the next test has the same controller. */
     void clear() throws Exception {
         j.jenkins.doCancelQuietDown();
-        await("no build and no stage left").atMost(PATIENCE).pollInterval(Duration.ofMillis(500)).untilAsserted(() -> {
-            assertEquals(List.of(), interrupted());
-            assertEquals(List.of(), List.copyOf(StageRegistry.get().all()));
-            assertEquals(0, j.jenkins.getQueue().getItems().length);
-        });
+        // Most tests have left nothing, so the first look is at once.
+        await("no build and no stage left")
+                .atMost(PATIENCE)
+                .pollDelay(Duration.ZERO)
+                .pollInterval(Duration.ofMillis(200))
+                .untilAsserted(() -> {
+                    assertEquals(List.of(), interrupted());
+                    assertEquals(List.of(), List.copyOf(StageRegistry.get().all()));
+                    assertEquals(0, j.jenkins.getQueue().getItems().length);
+                });
         for (TopLevelItem item : j.jenkins.getItems()) {
             item.delete();
         }
@@ -318,6 +326,16 @@ final class Rig {
             }
         }
         return running;
+    }
+
+    /** Waits until the queue was looked at and decided upon once more, whatever happens in it. */
+    static void awaitAnotherLook() {
+        long before = System.currentTimeMillis();
+        Preemption.soon(0);
+        await("another look at the queue").atMost(PATIENCE).until(() -> {
+            Snapshot seen = LastDecision.get().snapshot();
+            return seen != null && seen.nowMillis() > before;
+        });
     }
 
     /** Waits until the stage has counted further. */

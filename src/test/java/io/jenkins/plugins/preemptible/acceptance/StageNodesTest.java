@@ -18,26 +18,19 @@ import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.jvnet.hudson.test.JenkinsRule;
 import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 
 /** Pipeline's views draw stages, not steps: the stages around and inside of a suspended block say that it is. */
 @WithJenkins
 @Tag("acceptance")
-class StageNodesTest {
+class StageNodesTest extends OneAgent {
 
-    private JenkinsRule j;
-    private Rig rig;
     private WorkflowRun victim;
     private WorkflowRun preemptor;
     private Path over;
 
     @BeforeEach
-    void aStageIsSuspended(JenkinsRule jenkins) throws Exception {
-        j = jenkins;
-        rig = new Rig(j);
-        Rig.assumeSuspendable();
-        rig.agent();
+    void aStageIsSuspended() throws Exception {
         over = Files.createTempDirectory("preemptible-nodes").resolve("over");
         WorkflowJob low = rig.pipeline(
                 "low",

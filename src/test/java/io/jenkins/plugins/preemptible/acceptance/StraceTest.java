@@ -55,8 +55,7 @@ class StraceTest extends OneAgent {
                 containsString("is being traced (strace"));
         WorkflowRun waiting = Rig.start(high);
         await("it waits").atMost(Rig.PATIENCE).until(() -> j.jenkins.getQueue().getBuildableItems().size() == 1);
-        // The next look comes at the latest now.
-        Thread.sleep(6_000);
+        Rig.awaitAnotherLook();
         assertTrue(traced.isBuilding());
         assertFalse(times.runs(waiting.getExternalizableId()), "the preemptor waits while the traced stage runs");
         assertThat(Rig.log(traced), not(containsString("Suspending this stage")));

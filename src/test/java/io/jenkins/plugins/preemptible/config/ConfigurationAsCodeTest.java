@@ -32,6 +32,7 @@ import java.util.TreeMap;
 import org.htmlunit.HttpMethod;
 import org.htmlunit.WebRequest;
 import org.htmlunit.WebResponse;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.jvnet.hudson.test.JenkinsRule;
@@ -55,9 +56,20 @@ class ConfigurationAsCodeTest {
             UndumpableStages.NEVER_PREEMPT,
             new Undisturbed(LocalTime.of(22, 0), LocalTime.of(6, 30), ZoneId.of("Europe/Berlin"), 7_200_000));
 
-    @Test
+    /** One for all tests: most of their time is its start. */
     @ConfiguredWithCode("configuration-as-code.yaml")
-    void isReadSavedExportedAndReadAgain(JenkinsConfiguredWithCodeRule jenkins, @TempDir Path folder)
+    public static JenkinsConfiguredWithCodeRule jenkins;
+
+    /** What one test has configured is not the next one's. */
+    @BeforeEach
+    void asInTheFile() throws Exception {
+        jenkins.jenkins.setNumExecutors(2);
+        ConfigurationAsCode.get()
+                .configure(ConfigurationAsCodeTest.class.getResource("configuration-as-code.yaml").toExternalForm());
+    }
+
+    @Test
+    void isReadSavedExportedAndReadAgain(@TempDir Path folder)
             throws Exception {
         PreemptibleConfiguration configuration = PreemptibleConfiguration.get();
         assertEquals(LIMITS, configuration.limits());
@@ -124,8 +136,7 @@ class ConfigurationAsCodeTest {
             """;
 
     @Test
-    @ConfiguredWithCode("configuration-as-code.yaml")
-    void aBadValueFailsWithASentenceAndNothingOfItsFileIsTakenOver(JenkinsConfiguredWithCodeRule jenkins, @TempDir Path folder) throws Exception {
+    void aBadValueFailsWithASentenceAndNothingOfItsFileIsTakenOver(@TempDir Path folder) throws Exception {
         Map<String, String> sentences = new TreeMap<>(Map.of(
                 "timeSliceMinutes: 10081", "Time slice is 10081, but must be a whole number from 0 to 10080.",
                 "ageingMinutes: -1", "Ageing is -1, but must be a whole number from 0 to 10080.",
@@ -166,8 +177,7 @@ class ConfigurationAsCodeTest {
     }
 
     @Test
-    @ConfiguredWithCode("configuration-as-code.yaml")
-    void whatASectionLeavesOutGoesBackToItsDefault(JenkinsConfiguredWithCodeRule jenkins, @TempDir Path folder)
+    void whatASectionLeavesOutGoesBackToItsDefault(@TempDir Path folder)
             throws Exception {
         PreemptibleConfiguration configuration = PreemptibleConfiguration.get();
         Map<String, Object> defaults = fields(new PreemptibleConfiguration());
@@ -187,8 +197,7 @@ class ConfigurationAsCodeTest {
 
     /** Undisturbed hours are switched off by a file that has none, or that leaves them empty. */
     @Test
-    @ConfiguredWithCode("configuration-as-code.yaml")
-    void undisturbedHoursAreSwitchedOffAgain(JenkinsConfiguredWithCodeRule jenkins, @TempDir Path folder)
+    void undisturbedHoursAreSwitchedOffAgain(@TempDir Path folder)
             throws Exception {
         PreemptibleConfiguration configuration = PreemptibleConfiguration.get();
         assertTrue(configuration.getUndisturbedHours() != null);
@@ -206,8 +215,7 @@ class ConfigurationAsCodeTest {
 
     /** Who reloads the configuration on its page sees the sentence, not only the controller's log. */
     @Test
-    @ConfiguredWithCode("configuration-as-code.yaml")
-    void aBadValueIsSaidOnThePageThatReloads(JenkinsConfiguredWithCodeRule jenkins, @TempDir Path folder)
+    void aBadValueIsSaidOnThePageThatReloads(@TempDir Path folder)
             throws Exception {
         Path file = Files.writeString(
                 folder.resolve("bad.yaml"), "unclassified:\n  preemptible:\n    ageingMinutes: -1\n");

@@ -19,6 +19,7 @@ import org.htmlunit.Page;
 import org.htmlunit.WebRequest;
 import org.htmlunit.html.HtmlForm;
 import org.htmlunit.html.HtmlPage;
+import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -46,6 +47,11 @@ class SimulationPageTest {
                 .grant(Jenkins.ADMINISTER).everywhere().to("admin")
                 .grant(Jenkins.READ, PreemptiblePermissions.MANAGE).everywhere().to("manager"));
         User.getById("admin", true).setFullName(HTML);
+    }
+
+    @AfterAll
+    static void stop() throws Exception {
+        jenkins.after();
     }
 
     @BeforeEach

@@ -9,6 +9,8 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import hudson.ExtensionList;
+import hudson.Util;
 import hudson.XmlFile;
 import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
@@ -26,6 +28,11 @@ import java.util.logging.Level;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import jenkins.model.Jenkins;
+import org.jenkinsci.plugins.workflow.cps.CpsFlowDefinition;
+import org.jenkinsci.plugins.workflow.job.WorkflowJob;
+import org.jenkinsci.plugins.workflow.job.WorkflowRun;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.jvnet.hudson.test.JenkinsRule;
@@ -41,15 +48,47 @@ class StageRegistryTest {
     private static final EnterCommand ENTER =
             new EnterCommand.Direct(A, 4711, "", "/usr/bin/nsenter", "/usr/bin/setsid");
 
-    private Path home;
-    private Path folder;
+    private static JenkinsRule j;
+    private static WorkflowRun run;
+    private static Path home;
+    private static Path folder;
     private StageRegistry registry;
 
-    @BeforeEach
-    void home(JenkinsRule j) {
+    /** One for all tests: most of their time is its start. */
+    @BeforeAll
+    static void start(JenkinsRule rule) throws Exception {
+        j = rule;
         home = j.jenkins.getRootDir().toPath();
         folder = home.resolve("preemptible-stages");
+        WorkflowJob job = j.createProject(WorkflowJob.class, "job");
+        // Every ten seconds, stages of builds that do not run are dropped.
+        job.setDefinition(new CpsFlowDefinition("sleep 3600", true));
+        run = job.scheduleBuild2(0).waitForStart();
+        j.waitForMessage("Sleeping for", run);
+    }
+
+    @AfterAll
+    static void stop() throws Exception {
+        withoutStages();
+        run.doStop();
+        j.waitForCompletion(run);
+        j.after();
+    }
+
+    @BeforeEach
+    void noStages() throws Exception {
+        withoutStages();
         registry = StageRegistry.get();
+    }
+
+    /** As on a controller that never had one. */
+    private static void withoutStages() throws Exception {
+        Util.deleteRecursive(folder.toFile());
+        Files.deleteIfExists(home.resolve("preemptible-stages.xml"));
+        Files.deleteIfExists(home.resolve("preemptible-stages.xml.taken-over"));
+        ExtensionList<StageRegistry> registries = ExtensionList.lookup(StageRegistry.class);
+        registries.remove(0);
+        registries.add(new StageRegistry());
     }
 
     private static StageRecord stage(String id) {

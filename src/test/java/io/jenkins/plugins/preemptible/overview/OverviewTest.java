@@ -79,6 +79,8 @@ class OverviewTest {
     static void theStageEnds() throws Exception {
         run.doStop();
         j.waitForCompletion(run);
+        await().atMost(Duration.ofMinutes(1)).until(() -> StageRegistry.get().all().isEmpty());
+        j.after();
     }
 
     private static StageRecord stage() {

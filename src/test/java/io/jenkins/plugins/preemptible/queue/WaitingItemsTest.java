@@ -9,9 +9,12 @@ import hudson.model.FreeStyleProject;
 import hudson.model.Label;
 import hudson.model.Node;
 import hudson.model.Queue;
+import hudson.model.TopLevelItem;
 import hudson.model.User;
 import hudson.model.queue.CauseOfBlockage;
 import hudson.model.queue.QueueTaskDispatcher;
+import hudson.security.AuthorizationStrategy;
+import hudson.security.SecurityRealm;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.WaitingItem;
 import java.util.List;
 import java.util.Set;
@@ -21,7 +24,9 @@ import jenkins.model.Jenkins;
 import jenkins.security.QueueItemAuthenticator;
 import jenkins.security.QueueItemAuthenticatorConfiguration;
 import jenkins.security.QueueItemAuthenticatorProvider;
+import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.jvnet.hudson.test.JenkinsRule;
@@ -60,16 +65,26 @@ class WaitingItemsTest {
         }
     }
 
+    private static JenkinsRule j;
     private final WaitingItems items = new WaitingItems();
     private final Throttling throttling = new Throttling();
-    private JenkinsRule j;
     private Node one;
     private Node two;
 
-    @BeforeEach
-    void agents(JenkinsRule rule) throws Exception {
+    /** One for all tests: most of their time is its start. */
+    @BeforeAll
+    static void start(JenkinsRule rule) throws Exception {
         j = rule;
         j.jenkins.setNumExecutors(0);
+    }
+
+    @AfterAll
+    static void stop() throws Exception {
+        j.after();
+    }
+
+    @BeforeEach
+    void agents() throws Exception {
         one = new BusyController.Processless("one", "linux", 0);
         two = new BusyController.Processless("two", "linux", 0);
         j.jenkins.setNodes(List.of(one, two));
@@ -77,9 +92,15 @@ class WaitingItemsTest {
     }
 
     @AfterEach
-    void remove() {
+    void asBefore() throws Exception {
         ExtensionList.lookup(QueueTaskDispatcher.class).remove(throttling);
+        QueueItemAuthenticatorConfiguration.get().getAuthenticators().clear();
+        j.jenkins.setSecurityRealm(SecurityRealm.NO_AUTHENTICATION);
+        j.jenkins.setAuthorizationStrategy(AuthorizationStrategy.UNSECURED);
         j.jenkins.getQueue().clear();
+        for (TopLevelItem job : j.jenkins.getItems()) {
+            job.delete();
+        }
     }
 
     private FreeStyleProject waiting(String name) throws Exception {

@@ -7,7 +7,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import hudson.model.FreeStyleProject;
 import hudson.model.Item;
+import hudson.model.TopLevelItem;
 import hudson.security.AuthorizationMatrixProperty;
+import hudson.security.AuthorizationStrategy;
 import hudson.security.FullControlOnceLoggedInAuthorizationStrategy;
 import hudson.security.GlobalMatrixAuthorizationStrategy;
 import hudson.security.ProjectMatrixAuthorizationStrategy;
@@ -18,6 +20,9 @@ import jenkins.model.Jenkins;
 import org.jenkinsci.plugins.matrixauth.AuthorizationType;
 import org.jenkinsci.plugins.matrixauth.PermissionEntry;
 import org.jenkinsci.plugins.matrixauth.inheritance.NonInheritingStrategy;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.jvnet.hudson.test.JenkinsRule;
@@ -29,18 +34,36 @@ import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 @WithJenkins
 class LoggedNameTest {
 
-    private JenkinsRule j;
+    private static JenkinsRule j;
     private FreeStyleProject other;
 
-    @BeforeEach
-    void jobs(JenkinsRule rule) throws Exception {
+    /** One for all tests: most of their time is its start. */
+    @BeforeAll
+    static void start(JenkinsRule rule) throws Exception {
         j = rule;
+        j.jenkins.setSecurityRealm(j.createDummySecurityRealm());
+    }
+
+    @AfterAll
+    static void stop() throws Exception {
+        j.after();
+    }
+
+    @BeforeEach
+    void jobs() throws Exception {
         j.createFreeStyleProject("log");
         other = j.createFreeStyleProject("other");
         MockFolder folder = j.createFolder("folder");
         folder.createProject(FreeStyleProject.class, "inside");
         folder.createProject(FreeStyleProject.class, "beside");
-        j.jenkins.setSecurityRealm(j.createDummySecurityRealm());
+    }
+
+    @AfterEach
+    void noJobs() throws Exception {
+        j.jenkins.setAuthorizationStrategy(AuthorizationStrategy.UNSECURED);
+        for (TopLevelItem item : j.jenkins.getItems()) {
+            item.delete();
+        }
     }
 
     @Test
