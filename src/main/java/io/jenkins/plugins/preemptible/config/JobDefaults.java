@@ -4,15 +4,20 @@ import edu.umd.cs.findbugs.annotations.CheckForNull;
 import edu.umd.cs.findbugs.annotations.NonNull;
 import hudson.Extension;
 import hudson.Util;
+import hudson.model.Item;
 import hudson.model.Job;
 import hudson.model.JobProperty;
+import hudson.util.FormValidation;
 import jenkins.model.OptionalJobProperty;
 import net.sf.json.JSONObject;
 import org.jenkinsci.Symbol;
 import org.jenkinsci.plugins.workflow.flow.BlockableResume;
+import org.kohsuke.stapler.AncestorInPath;
 import org.kohsuke.stapler.DataBoundConstructor;
 import org.kohsuke.stapler.DataBoundSetter;
+import org.kohsuke.stapler.QueryParameter;
 import org.kohsuke.stapler.StaplerRequest2;
+import org.kohsuke.stapler.verb.POST;
 
 /**
  * The defaults for the preemptible stages of one job: {@code properties([preemptibleDefaults(priority: 4)])}.
@@ -111,6 +116,11 @@ public final class JobDefaults extends OptionalJobProperty<Job<?, ?>> {
         @SuppressWarnings("rawtypes")
         public boolean isApplicable(Class<? extends Job> jobType) {
             return BlockableResume.class.isAssignableFrom(jobType);
+        }
+
+        @POST
+        public FormValidation doCheckName(@AncestorInPath Item item, @QueryParameter String value) {
+            return StepFields.checkName(item, value);
         }
 
         @Override

@@ -38,6 +38,8 @@ enum Range {
     LONG_STAGE(Messages::UndisturbedHours_LongMinutes, 0, Range.WEEK_IN_MINUTES),
     DEFAULT_PRIORITY(Messages::StageDefaults_Priority, 1, Range.LOWEST_PRIORITY_OF_ALL),
     DEFAULT_TIME_SLICE(Messages::StageDefaults_TimeSlice, 1, Range.WEEK_IN_MINUTES),
+    STEP_TIME_SLICE(Messages::StepFields_TimeSlice, 1, Range.WEEK_IN_MINUTES),
+    ACTIVE_TIME(Messages::StepFields_ActiveTime, 1, Integer.MAX_VALUE),
     TRIAL_DAYS(Messages::Trial_Days, 1, 365);
 
     static final int LOWEST_PRIORITY_OF_ALL = 1_000;

@@ -138,8 +138,7 @@ public final class StageDefaults implements Describable<StageDefaults> {
 
         @POST
         public FormValidation doCheckTimeSliceMinutes(@AncestorInPath Item item, @QueryParameter String value) {
-            BestPriority.checkRead(item);
-            return value.isBlank() ? FormValidation.ok() : Range.DEFAULT_TIME_SLICE.said(value);
+            return StepFields.check(item, Range.DEFAULT_TIME_SLICE, value);
         }
 
         @POST

@@ -11,6 +11,7 @@ import io.jenkins.plugins.preemptible.history.AgentTimelines;
 import io.jenkins.plugins.preemptible.history.Timeline;
 import io.jenkins.plugins.preemptible.lifecycle.HowSuspended;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
+import io.jenkins.plugins.preemptible.view.RowsPart;
 import io.jenkins.plugins.preemptible.view.ShownName;
 import java.util.Collection;
 import java.util.List;
@@ -124,8 +125,8 @@ public final class AgentByHandAction implements Action {
         return node == null ? List.of() : AgentVerbs.stagesOn(node.getNodeName());
     }
 
-    public List<Line> getLines() {
-        return stages().stream().map(AgentByHandAction::line).toList();
+    public RowsPart<Line> getLines() {
+        return RowsPart.asked(stages()).map(AgentByHandAction::line);
     }
 
     private static Line line(StageRecord stage) {

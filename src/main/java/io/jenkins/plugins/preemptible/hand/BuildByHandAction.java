@@ -14,6 +14,7 @@ import io.jenkins.plugins.preemptible.history.SuspensionHistoryAction;
 import io.jenkins.plugins.preemptible.history.Timeline;
 import io.jenkins.plugins.preemptible.lifecycle.ResumedFrom;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
+import io.jenkins.plugins.preemptible.view.RowsPart;
 import io.jenkins.plugins.preemptible.view.RunningStagesAction;
 import io.jenkins.plugins.preemptible.view.SuspendedBadgeAction;
 import java.text.DateFormat;
@@ -82,14 +83,18 @@ public final class BuildByHandAction implements Action {
     public record Suspended(
             String stage, String since, String lasted, String forWhom, String why, String took, String image, String resumed) {}
 
+    /** One of a stage. */
+    private record Past(String stage, PastSuspension suspension) {}
+
     /** The newest suspensions of each stage, in the order in which they began. */
-    public List<Suspended> getSuspensions() {
+    public RowsPart<Suspended> getSuspensions() {
         SuspensionHistoryAction history = getHistory();
-        return history == null
+        List<Past> all = history == null
                 ? List.of()
                 : history.getStages().stream()
-                        .flatMap(stage -> stage.getSuspensions().stream().map(one -> suspended(stage.getName(), one)))
+                        .flatMap(stage -> stage.getSuspensions().stream().map(one -> new Past(stage.getName(), one)))
                         .toList();
+        return RowsPart.asked(all).map(past -> suspended(past.stage, past.suspension));
     }
 
     private static Suspended suspended(String stage, PastSuspension one) {
@@ -159,12 +164,15 @@ public final class BuildByHandAction implements Action {
         if (!run.isBuilding()) {
             return sentences;
         }
-        run.getActions(SuspendedBadgeAction.class).forEach(action -> sentences.addAll(action.getSentences()));
-        run.getActions(RunningStagesAction.class).forEach(action -> sentences.addAll(action.getSentences()));
+        List<String> states = new ArrayList<>();
+        run.getActions(SuspendedBadgeAction.class).forEach(action -> states.addAll(action.getSentences()));
+        run.getActions(RunningStagesAction.class).forEach(action -> states.addAll(action.getSentences()));
+        states.stream().limit(RowsPart.MOST).forEach(sentences::add);
         if (isNeverPreempted()) {
             sentences.add(Messages.BuildByHandAction_NeverPreempted());
         }
-        for (StageRecord stage : StageVerbs.stagesOf(run)) {
+        List<StageRecord> stages = StageVerbs.stagesOf(run);
+        for (StageRecord stage : shown(stages)) {
             if (stage.whyNotResumed() != null) {
                 sentences.add(Messages.BuildByHandAction_Failed(stage.name(), stage.whyNotResumed()));
             }
@@ -174,8 +182,20 @@ public final class BuildByHandAction implements Action {
             } else if (stage.suspended() && !stage.byHand() && DrainedAgents.get().contains(stage.node())) {
                 sentences.add(Messages.BuildByHandAction_Drained(stage.name(), AgentVerbs.shown(stage.node())));
             }
+            if (stage.imagePath() != null) {
+                sentences.add(Messages.BuildByHandAction_Image(
+                        stage.name(), Functions.humanReadableByteSize(stage.archiveBytes()), stage.imagePath()));
+            }
+        }
+        if (stages.size() > RowsPart.MOST) {
+            sentences.add(Messages.BuildByHandAction_More(stages.size() - RowsPart.MOST));
         }
         return sentences;
+    }
+
+    /** Those that have sentences and buttons of their own in the row on the build's page. */
+    private static List<StageRecord> shown(List<StageRecord> stages) {
+        return stages.subList(0, Math.min(RowsPart.MOST, stages.size()));
     }
 
     private boolean isNeverPreempted() {
@@ -187,7 +207,7 @@ public final class BuildByHandAction implements Action {
 
     /** The images of stages that could not be resumed. */
     public List<Download> getDownloads() {
-        return StageVerbs.stagesOf(run).stream()
+        return shown(StageVerbs.stagesOf(run)).stream()
                 .filter(stage -> stage.whyNotResumed() != null && stage.imagePath() != null)
                 .map(stage -> new Download(
                         run.getUrl() + "artifact/" + stage.imagePath(),
@@ -200,7 +220,7 @@ public final class BuildByHandAction implements Action {
         if (!run.isBuilding()) {
             return List.of();
         }
-        List<StageRecord> stages = StageVerbs.stagesOf(run);
+        List<StageRecord> stages = shown(StageVerbs.stagesOf(run));
         List<Button> buttons = new ArrayList<>();
         if (PreemptiblePermissions.maySuspend(run)) {
             for (StageRecord stage : stages) {

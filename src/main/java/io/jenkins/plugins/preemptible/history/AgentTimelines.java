@@ -175,14 +175,14 @@ public final class AgentTimelines implements PastStageListener, ExecutorListener
                 }
             }
         });
-        for (Held held : stages) {
-            PastStage stage = held.stage;
-            long last = stage.getEndedMillis() == 0 ? now : stage.getEndedMillis();
-            if (last >= now - LONGEST_MILLIS) {
-                String name = ShownName.of(stage.getName(), held.job);
-                timeline.row(name);
-                SuspensionBars.add(timeline, stage, name, now);
-            }
+        List<Held> lately = stages.stream()
+                .filter(held -> held.stage.getEndedMillis() == 0
+                        || held.stage.getEndedMillis() >= now - LONGEST_MILLIS)
+                .toList();
+        for (Held held : timeline.newest(lately)) {
+            String name = ShownName.of(held.stage.getName(), held.job);
+            timeline.row(name);
+            SuspensionBars.add(timeline, held.stage, name, now);
         }
         return timeline;
     }

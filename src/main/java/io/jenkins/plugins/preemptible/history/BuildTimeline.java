@@ -19,7 +19,7 @@ public final class BuildTimeline {
                 .max()
                 .orElse(now);
         Timeline timeline = new Timeline(Math.min(from, to), to);
-        for (PastStage stage : stages) {
+        for (PastStage stage : timeline.newest(stages)) {
             timeline.row(stage.getName());
             SuspensionBars.add(timeline, stage, stage.getName(), now);
         }

@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.history;
 
+import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.Util;
 import java.text.DateFormat;
 import java.util.ArrayList;
@@ -29,6 +30,7 @@ public final class Timeline {
     private static final int BAR_HEIGHT = 20;
     private static final int AXIS_HEIGHT = 26;
     private static final int LONGEST_LABEL = 28;
+    private static final int MOST_STAGES = 50;
 
     /** What a bar stands for. The name in lower case is its CSS class. */
     public enum Kind {
@@ -96,6 +98,7 @@ public final class Timeline {
     private final long fromMillis;
     private final long toMillis;
     private final List<Row> rows = new ArrayList<>();
+    private int leftOut;
     private final Set<Kind> kinds = EnumSet.noneOf(Kind.class);
 
     /** @throws IllegalArgumentException when it would end before it begins */
@@ -105,6 +108,18 @@ public final class Timeline {
         }
         this.fromMillis = fromMillis;
         this.toMillis = Math.max(toMillis, fromMillis + 1);
+    }
+
+    /** As many of the newest stages as can be drawn; those before are counted only. @param all the newest last */
+    <T> List<T> newest(List<T> all) {
+        leftOut = Math.max(0, all.size() - MOST_STAGES);
+        return all.subList(leftOut, all.size());
+    }
+
+    /** Said when there are more stages than are drawn; null when there are not. */
+    @CheckForNull
+    public String getLeftOut() {
+        return leftOut == 0 ? null : Messages.Timeline_LeftOut(leftOut);
     }
 
     void row(String label) {

@@ -73,7 +73,7 @@ public final class FailedResume {
         StageLog.line(
                 live.context(),
                 "Given up: the stage fails." + (stage != null && stage.imageKept
-                        ? " Its sealed image stays among the artifacts (" + StageImages.path(live.id())
+                        ? " Its sealed image stays among the artifacts (" + StageImages.path(stage)
                                 + ") and its key with the controller, as long as this build."
                         : ""));
         live.markAborting();

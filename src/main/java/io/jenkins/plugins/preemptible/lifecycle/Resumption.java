@@ -155,7 +155,7 @@ public final class Resumption {
         if (stage.imageKey == null || run == null) {
             throw new ImageGoneException("the image's key is gone");
         }
-        StageImages.fetch(run, stage.id, agent.prepareExchange());
+        StageImages.fetch(run, stage, agent.prepareExchange());
         return agent.restore(stage.imageKey.getPlainText());
     }
 

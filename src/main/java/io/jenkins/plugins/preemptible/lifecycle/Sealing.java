@@ -342,6 +342,7 @@ public final class Sealing {
                 s.state = StageLifecycle.next(s.state, Event.DUMPED);
                 s.frozen = false;
                 s.unsealed = false;
+                s.imageFile = StageImages.FILE;
                 s.archiveBytes = dump.archiveBytes();
             });
             if (sealed == null) {

@@ -40,13 +40,19 @@ final class StageImages {
 
     private static final Logger LOGGER = Logger.getLogger(StageImages.class.getName());
     private static final String FOLDER = "preemptible";
+    /** Beside the build's own products it tells what it is. */
+    static final String FILE = "suspended-stage.preempt";
     private static final long OTHER_FILES_BYTES = 64L << 20;
 
     private StageImages() {}
 
     /** Path of a stage's image below the build's artifacts. */
-    static String path(String stageId) {
-        return FOLDER + "/" + stageId + "/" + AgentStage.IMAGE_FILE;
+    static String path(StageRecord stage) {
+        return path(stage.id, stage.imageFile == null ? AgentStage.IMAGE_FILE : stage.imageFile);
+    }
+
+    private static String path(String stageId, String file) {
+        return FOLDER + "/" + stageId + "/" + file;
     }
 
     /**
@@ -71,18 +77,18 @@ final class StageImages {
         if (manager.getClass() == StandardArtifactManager.class) {
             Path artifacts = Path.of(manager.root().toURI());
             Path folder = ImageTransfer.folder(artifacts, FOLDER, live.id());
-            ImageTransfer.receive(agent::readImage, announcedBytes, folder.resolve(AgentStage.IMAGE_FILE), roomIn(folder));
+            ImageTransfer.receive(agent::readImage, announcedBytes, folder.resolve(FILE), roomIn(folder));
             return;
         }
         Path folder = Files.createTempDirectory(run.getRootDir().toPath(), FOLDER);
-        Path image = folder.resolve(AgentStage.IMAGE_FILE);
+        Path image = folder.resolve(FILE);
         try {
             ImageTransfer.receive(agent::readImage, announcedBytes, image, roomIn(folder));
             manager.archive(
                     new FilePath(folder.toFile()),
                     new Launcher.LocalLauncher(listener),
                     BuildListenerAdapter.wrap(listener),
-                    Map.of(path(live.id()), AgentStage.IMAGE_FILE));
+                    Map.of(path(live.id(), FILE), FILE));
         } finally {
             Files.deleteIfExists(image);
             Files.deleteIfExists(folder);
@@ -119,10 +125,10 @@ final class StageImages {
      * @throws Resumption.ImageGoneException when the image is not there any more
      * @throws IOException when it does not arrive whole
      */
-    static void fetch(Run<?, ?> run, String stageId, FilePath exchange) throws IOException, InterruptedException {
-        VirtualFile image = run.getArtifactManager().root().child(path(stageId));
+    static void fetch(Run<?, ?> run, StageRecord stage, FilePath exchange) throws IOException, InterruptedException {
+        VirtualFile image = run.getArtifactManager().root().child(path(stage));
         if (!image.isFile()) {
-            throw new Resumption.ImageGoneException("the image " + path(stageId) + " is no longer among the artifacts of "
+            throw new Resumption.ImageGoneException("the image " + path(stage) + " is no longer among the artifacts of "
                     + run.getFullDisplayName());
         }
         try (InputStream stored = image.open()) {
@@ -147,9 +153,13 @@ final class StageImages {
 
     /** Removes the image where that can be done; tells whether nothing is left. */
     static boolean delete(Run<?, ?> run, String stageId) {
+        return delete(run, stageId, FILE) && delete(run, stageId, AgentStage.IMAGE_FILE);
+    }
+
+    private static boolean delete(Run<?, ?> run, String stageId, String file) {
         try {
             VirtualFile root = run.getArtifactManager().root();
-            VirtualFile image = root.child(path(stageId));
+            VirtualFile image = root.child(path(stageId, file));
             if (!image.exists()) {
                 return true;
             }

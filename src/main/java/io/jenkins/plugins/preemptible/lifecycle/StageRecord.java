@@ -124,6 +124,10 @@ public final class StageRecord implements Cloneable {
      */
     boolean notRestorable;
 
+    /** Name of the sealed image's file; null in the records of versions whose images had another name. */
+    @CheckForNull
+    String imageFile;
+
     /** Size of the sealed image, for people. */
     long archiveBytes;
     /** Why it can never be suspended as it is now, in words; null when nothing is known that stands against it. */
@@ -506,7 +510,7 @@ public final class StageRecord implements Cloneable {
     /** Path of its image below its build's artifacts; null when it has none yet. */
     @CheckForNull
     public String imagePath() {
-        return frozen || imageKey == null ? null : StageImages.path(id);
+        return frozen || imageKey == null ? null : StageImages.path(this);
     }
 
     /**

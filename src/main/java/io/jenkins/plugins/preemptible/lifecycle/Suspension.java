@@ -368,6 +368,7 @@ public final class Suspension {
             s.memoryOnly = false;
             s.notRestorable = false;
             s.imageKey = key;
+            s.imageFile = StageImages.FILE;
             s.archiveBytes = dump.archiveBytes();
         });
         if (stage == null) {

@@ -22,7 +22,7 @@ public enum Lists {
 
         @Override
         Listing listing(StaplerRequest2 request) {
-            return part(request, StageRows.stages(true), StageRows.suspendedColumns(), StageRows::steps);
+            return part(request, StageRows.stages(true), StageRows.suspendedColumns(), StageRows.steps());
         }
     },
     RUNNING {
@@ -38,7 +38,7 @@ public enum Lists {
 
         @Override
         Listing listing(StaplerRequest2 request) {
-            return part(request, StageRows.stages(false), StageRows.runningColumns(), StageRows::steps);
+            return part(request, StageRows.stages(false), StageRows.runningColumns(), StageRows.steps());
         }
     },
     WAITING {

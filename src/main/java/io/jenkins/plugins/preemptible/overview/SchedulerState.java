@@ -16,7 +16,7 @@ import io.jenkins.plugins.preemptible.lifecycle.RemovedAgent;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
 import io.jenkins.plugins.preemptible.queue.LastDecision;
-import io.jenkins.plugins.preemptible.view.ShownName;
+import io.jenkins.plugins.preemptible.view.ReadableJobs;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -298,7 +298,7 @@ final class SchedulerState {
 
     @CheckForNull
     private static String url(@CheckForNull String job) {
-        Item item = job == null || !ShownName.readable(job) ? null : Jenkins.get().getItemByFullName(job);
+        Item item = job == null ? null : ReadableJobs.get().find(job);
         return item == null ? null : item.getUrl();
     }
 

@@ -2,7 +2,6 @@ package io.jenkins.plugins.preemptible.overview;
 
 import hudson.Functions;
 import hudson.Util;
-import hudson.model.Item;
 import io.jenkins.plugins.preemptible.engine.policy.Action;
 import io.jenkins.plugins.preemptible.hand.AgentVerbs;
 import io.jenkins.plugins.preemptible.hand.NeverPreemptAction;
@@ -11,14 +10,12 @@ import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
 import io.jenkins.plugins.preemptible.queue.LastDecision;
+import io.jenkins.plugins.preemptible.view.ReadableJobs;
 import io.jenkins.plugins.preemptible.view.ShownName;
 import java.util.ArrayList;
 import java.util.Comparator;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.function.Function;
-import jenkins.model.Jenkins;
 
 /** The lists of stages that are suspended, and of those that run. */
 final class StageRows {
@@ -27,11 +24,9 @@ final class StageRows {
 
     /** Those of jobs that the looking user may read, the one that began first at the beginning. */
     static List<StageRecord> stages(boolean suspended) {
-        // Many stages are of few jobs, and an authorization may be slow.
-        Map<String, Boolean> readable = new HashMap<>();
+        ReadableJobs jobs = ReadableJobs.get();
         return StageRegistry.get().all().stream()
-                .filter(stage -> stage.suspended() == suspended
-                        && readable.computeIfAbsent(stage.job(), ShownName::readable))
+                .filter(stage -> stage.suspended() == suspended && jobs.find(stage.job()) != null)
                 .sorted(Comparator.comparingLong(StageRecord::startedMillis).thenComparing(StageRecord::id))
                 .toList();
     }
@@ -146,7 +141,13 @@ final class StageRows {
                 : Messages.StageRows_No(stage.whyNotSuspendable());
     }
 
-    static List<Listing.Step> steps(StageRecord stage) {
+    /** What the looking user may do to each stage. */
+    static Function<StageRecord, List<Listing.Step>> steps() {
+        boolean manages = PreemptiblePermissions.mayManage();
+        return stage -> steps(stage, manages);
+    }
+
+    private static List<Listing.Step> steps(StageRecord stage, boolean manages) {
         List<Listing.Step> steps = new ArrayList<>();
         if (maySuspend(stage)) {
             if (stage.suspended() && stage.byHand()) {
@@ -155,7 +156,7 @@ final class StageRows {
                 steps.add(step(stage.suspended() ? StageConfirmation.Verb.HOLD : StageConfirmation.Verb.SUSPEND, stage));
             }
         }
-        if (PreemptiblePermissions.mayManage() && !NeverPreemptAction.holds(stage.runId())) {
+        if (manages && !NeverPreemptAction.holds(stage.runId())) {
             steps.add(step(StageConfirmation.Verb.NEVER, stage));
         }
         return steps;
@@ -163,8 +164,7 @@ final class StageRows {
 
     /** Without loading the build: who started it themselves find the button on its page. */
     private static boolean maySuspend(StageRecord stage) {
-        Item job = Jenkins.get().getItemByFullName(stage.job());
-        return job != null && job.hasPermission(PreemptiblePermissions.SUSPEND);
+        return ReadableJobs.get().permits(stage.job(), PreemptiblePermissions.SUSPEND);
     }
 
     private static Listing.Step step(StageConfirmation.Verb verb, StageRecord stage) {

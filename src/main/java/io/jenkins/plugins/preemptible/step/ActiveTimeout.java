@@ -4,11 +4,17 @@ import edu.umd.cs.findbugs.annotations.NonNull;
 import hudson.Extension;
 import hudson.model.AbstractDescribableImpl;
 import hudson.model.Descriptor;
+import hudson.model.Item;
+import hudson.util.FormValidation;
 import hudson.util.ListBoxModel;
+import io.jenkins.plugins.preemptible.config.StepFields;
 import java.io.Serializable;
 import java.util.concurrent.TimeUnit;
+import org.kohsuke.stapler.AncestorInPath;
 import org.kohsuke.stapler.DataBoundConstructor;
 import org.kohsuke.stapler.DataBoundSetter;
+import org.kohsuke.stapler.QueryParameter;
+import org.kohsuke.stapler.verb.POST;
 
 /**
  * For how long a stage may have an executor: {@code preemptible(activeTimeout: [time: 30, unit: 'MINUTES'])}.
@@ -62,6 +68,12 @@ public final class ActiveTimeout extends AbstractDescribableImpl<ActiveTimeout> 
             return Messages.ActiveTimeout_displayName();
         }
 
+        @POST
+        public FormValidation doCheckTime(@AncestorInPath Item item, @QueryParameter String value) {
+            return StepFields.checkActiveTime(item, value);
+        }
+
+        @POST
         public ListBoxModel doFillUnitItems() {
             ListBoxModel items = new ListBoxModel();
             for (TimeUnit unit : new TimeUnit[] {TimeUnit.SECONDS, TimeUnit.MINUTES, TimeUnit.HOURS, TimeUnit.DAYS}) {

@@ -4,6 +4,7 @@ import edu.umd.cs.findbugs.annotations.CheckForNull;
 import edu.umd.cs.findbugs.annotations.NonNull;
 import hudson.Extension;
 import hudson.Util;
+import hudson.model.AutoCompletionCandidates;
 import hudson.model.Computer;
 import hudson.model.Executor;
 import hudson.model.Item;
@@ -13,6 +14,7 @@ import hudson.util.FormValidation;
 import hudson.util.ListBoxModel;
 import io.jenkins.plugins.preemptible.config.BestPriority;
 import io.jenkins.plugins.preemptible.config.StageDefaults;
+import io.jenkins.plugins.preemptible.config.StepFields;
 import java.io.Serializable;
 import java.util.Set;
 import net.sf.json.JSONObject;
@@ -169,11 +171,32 @@ public final class PreemptibleStep extends Step implements Serializable {
             return BestPriority.check(item, value);
         }
 
+        @POST
+        public FormValidation doCheckTimeSliceMinutes(@AncestorInPath Item item, @QueryParameter String value) {
+            return StepFields.checkTimeSlice(item, value);
+        }
+
+        @POST
+        public FormValidation doCheckLabel(@AncestorInPath Item item, @QueryParameter String value) {
+            return StepFields.checkLabel(item, value);
+        }
+
+        @POST
+        public AutoCompletionCandidates doAutoCompleteLabel(@AncestorInPath Item item, @QueryParameter String value) {
+            return StepFields.labels(item, value);
+        }
+
+        @POST
+        public FormValidation doCheckName(@AncestorInPath Item item, @QueryParameter String value) {
+            return StepFields.checkName(item, value);
+        }
+
         @Override
         public Step newInstance(@CheckForNull StaplerRequest2 req, @NonNull JSONObject form) throws FormException {
             return super.newInstance(req, StageDefaults.filledIn(form));
         }
 
+        @POST
         public ListBoxModel doFillTcpItems() {
             return StageDefaults.connections();
         }

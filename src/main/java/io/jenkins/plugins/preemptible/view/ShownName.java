@@ -2,8 +2,6 @@ package io.jenkins.plugins.preemptible.view;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.model.Job;
-import jenkins.model.Jenkins;
-import org.springframework.security.access.AccessDeniedException;
 
 /**
  * The name of a build, or of an item of the queue, for whoever looks.
@@ -11,7 +9,7 @@ import org.springframework.security.access.AccessDeniedException;
  * <ol>
  *   <li>Pages and REST of one job tell of another one, which the looking user may not be allowed to see.
  *   <li>Its name is shown to those who may read its job; others learn that there is somebody.
- *   <li>The look-up is in memory. What the plugin itself does as SYSTEM, such as writing build logs, sees every name.
+ *   <li>The look-up is in memory, and made once a request for each job. What the plugin itself does as SYSTEM, such as writing build logs, sees every name.
  * </ol>
  */
 public final class ShownName {
@@ -29,12 +27,7 @@ public final class ShownName {
 
     /** Whether the looking user may read the job of this full name. */
     public static boolean readable(String job) {
-        try {
-            return Jenkins.get().getItemByFullName(job) != null;
-        } catch (AccessDeniedException x) {
-            // He may know that there is such a job, and no more.
-            return false;
-        }
+        return ReadableJobs.get().find(job) != null;
     }
 
     /**
@@ -45,7 +38,7 @@ public final class ShownName {
      */
     @CheckForNull
     public static String address(String job, String runId) {
-        return readable(job) && Jenkins.get().getItemByFullName(job) instanceof Job<?, ?> found
+        return ReadableJobs.get().find(job) instanceof Job<?, ?> found
                 ? found.getUrl() + runId.substring(job.length() + 1) + "/"
                 : null;
     }

@@ -155,7 +155,7 @@ class OutageTest extends OneHeldArchive {
     }
 
     private Path image(StageRecord stage) {
-        return victim.getArtifactsDir().toPath().resolve("preemptible/" + stage.id() + "/image.preempt");
+        return victim.getArtifactsDir().toPath().resolve("preemptible/" + stage.id() + "/suspended-stage.preempt");
     }
 
     private static CLICommandInvoker.Result command(String name, String... arguments) {

@@ -72,6 +72,20 @@ public final class Pretended {
         return stage;
     }
 
+    /** The same record with a sealed image of a megabyte. */
+    public static StageRecord sealed(StageRecord stage) {
+        stage.imageKey = Secret.fromString("a key");
+        stage.imageFile = StageImages.FILE;
+        stage.archiveBytes = 1 << 20;
+        return stage;
+    }
+
+    /** The same record on another agent. @param node its name, empty for the built-in node */
+    public static StageRecord withNode(StageRecord stage, String node) {
+        stage.node = node;
+        return stage;
+    }
+
     public static void suspend(StageRecord stage, long sinceMillis) {
         stage.state = StageState.SUSPENDED;
         stage.suspendedSinceMillis = sinceMillis;

@@ -2,11 +2,18 @@ package io.jenkins.plugins.preemptible.step;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.cloudbees.hudson.plugins.folder.Folder;
 import hudson.model.Cause;
 import hudson.model.CauseAction;
+import hudson.model.Item;
+import hudson.model.User;
+import hudson.security.ACL;
+import hudson.security.ACLContext;
+import hudson.security.AuthorizationStrategy;
+import hudson.security.SecurityRealm;
 import hudson.util.FormValidation;
 import io.jenkins.plugins.preemptible.config.FolderBestPriority;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
@@ -18,6 +25,7 @@ import java.util.List;
 import jenkins.advancedqueue.PrioritySorterConfiguration;
 import jenkins.advancedqueue.sorter.SorterStrategy;
 import jenkins.advancedqueue.sorter.strategy.AbsoluteStrategy;
+import jenkins.model.Jenkins;
 import org.htmlunit.HttpMethod;
 import org.htmlunit.WebRequest;
 import org.htmlunit.html.HtmlInput;
@@ -32,7 +40,9 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.jvnet.hudson.test.JenkinsRule;
+import org.jvnet.hudson.test.MockAuthorizationStrategy;
 import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
+import org.springframework.security.access.AccessDeniedException;
 
 /** The step's fields: in Jenkins' snippet generator, which draws its form and reads it, and in a build. */
 @WithJenkins
@@ -192,6 +202,78 @@ class PreemptibleStepPageTest {
         assertEquals(FormValidation.Kind.OK, page.doCheckPriority(job, "2").kind);
         assertEquals(FormValidation.Kind.OK, page.doCheckPriority(folder, "2").kind);
         assertTrue(page.doCheckPriority(job, "1").getMessage().contains("folder"));
+    }
+
+    @Test
+    void theOtherFieldsAreCheckedWhileTyping() throws Exception {
+        PreemptibleStep.DescriptorImpl page = jenkins.jenkins.getDescriptorByType(PreemptibleStep.DescriptorImpl.class);
+        for (String value : new String[] {"", "1", "10080"}) {
+            assertEquals(FormValidation.Kind.OK, page.doCheckTimeSliceMinutes(null, value).kind, value);
+        }
+        for (String value : new String[] {"0", "10081", "x"}) {
+            FormValidation answer = page.doCheckTimeSliceMinutes(null, value);
+            assertEquals(FormValidation.Kind.ERROR, answer.kind, value);
+            assertEquals(
+                    "Time slice of the stage is " + (value.equals("x") ? "\u201cx\u201d" : value)
+                            + ", but must be a whole number from 1 to 10080.",
+                    answer.getMessage());
+        }
+        assertEquals(FormValidation.Kind.OK, page.doCheckLabel(null, "").kind);
+        assertEquals(FormValidation.Kind.OK, page.doCheckLabel(null, "built-in").kind);
+        assertEquals(FormValidation.Kind.WARNING, page.doCheckLabel(null, "nobody-has-it").kind);
+        assertEquals(FormValidation.Kind.ERROR, page.doCheckLabel(null, "a && ").kind);
+        assertTrue(page.doAutoCompleteLabel(null, "buil").getValues().contains("built-in"));
+        assertEquals(FormValidation.Kind.OK, page.doCheckName(null, "caf\u00e9 \ud83d\ude80").kind);
+        FormValidation odd = page.doCheckName(null, "a\u0007b");
+        assertEquals(FormValidation.Kind.WARNING, odd.kind);
+        assertFalse(odd.renderHtml().contains("\u0007"), odd::renderHtml);
+        ActiveTimeout.DescriptorImpl limit = jenkins.jenkins.getDescriptorByType(ActiveTimeout.DescriptorImpl.class);
+        assertEquals(FormValidation.Kind.OK, limit.doCheckTime(null, "30").kind);
+        for (String value : new String[] {"", "0", "-1", "1.5", "9999999999"}) {
+            assertEquals(FormValidation.Kind.ERROR, limit.doCheckTime(null, value).kind, value);
+        }
+        assertTrue(help(limit.getDescriptorUrl() + "/help/time").contains("<p>"));
+        assertTrue(help(limit.getDescriptorUrl() + "/help/unit").contains("<p>"));
+        String base = jenkins.jenkins.getDescriptorOrDie(PreemptibleStep.class).getDescriptorUrl();
+        assertTrue(help(base + "/help/activeTimeout").contains("<p>"));
+    }
+
+    @Test
+    void onlyReadersOfTheItemAreAnsweredAndOnlyByPost() throws Exception {
+        WorkflowJob job = jenkins.createProject(WorkflowJob.class, "closed");
+        jenkins.jenkins.setSecurityRealm(jenkins.createDummySecurityRealm());
+        jenkins.jenkins.setAuthorizationStrategy(new MockAuthorizationStrategy()
+                .grant(Jenkins.READ).everywhere().to("stranger")
+                .grant(Jenkins.READ, Item.READ).everywhere().to("reader"));
+        try {
+            String step = "job/closed/" + jenkins.jenkins.getDescriptorOrDie(PreemptibleStep.class).getDescriptorUrl();
+            String limit = "job/closed/" + jenkins.jenkins.getDescriptorOrDie(ActiveTimeout.class).getDescriptorUrl();
+            for (String check : List.of(
+                    step + "/checkTimeSliceMinutes", step + "/checkLabel", step + "/autoCompleteLabel", step + "/checkName",
+                    limit + "/checkTime")) {
+                assertEquals(200, status("reader", check, HttpMethod.POST), check);
+                assertEquals(404, status("stranger", check, HttpMethod.POST), check);
+                assertEquals(404, status("reader", check, HttpMethod.GET), check);
+            }
+            PreemptibleStep.DescriptorImpl page =
+                    jenkins.jenkins.getDescriptorByType(PreemptibleStep.DescriptorImpl.class);
+            try (ACLContext stranger = ACL.as2(User.getOrCreateByIdOrFullName("stranger").impersonate2())) {
+                assertThrows(AccessDeniedException.class, () -> page.doCheckTimeSliceMinutes(job, "1"));
+                assertThrows(AccessDeniedException.class, () -> page.doCheckLabel(job, "x"));
+                assertThrows(AccessDeniedException.class, () -> page.doAutoCompleteLabel(job, "x"));
+                assertThrows(AccessDeniedException.class, () -> page.doCheckName(job, "x"));
+            }
+        } finally {
+            jenkins.jenkins.setAuthorizationStrategy(AuthorizationStrategy.UNSECURED);
+            jenkins.jenkins.setSecurityRealm(SecurityRealm.NO_AUTHENTICATION);
+        }
+    }
+
+    private static int status(String user, String path, HttpMethod method) throws Exception {
+        JenkinsRule.WebClient client =
+                jenkins.createWebClient().withThrowExceptionOnFailingStatusCode(false).withBasicApiToken(user);
+        WebRequest request = new WebRequest(new URL(jenkins.getURL(), path + "?value=1"), method);
+        return client.getPage(request).getWebResponse().getStatusCode();
     }
 
     @Test
