@@ -119,6 +119,11 @@ class SuspendAndResumeTest {
             Path stage = folder.resolve("home/stages").resolve(id.value());
             StageBench.until("old images to be deleted", SOON, () -> Stream.of(stage.toFile().list())
                     .noneMatch(name -> name.startsWith("images.old")));
+            StageBench.until("one process to wait for the stage", SOON, () -> Proc.tree(ProcessHandle.current().pid()).stream()
+                    .filter(s -> Proc.arguments(s.pid()).contains("preemptible-restored"))
+                    .map(Proc.Stat::state)
+                    .toList()
+                    .equals(List.of('S')));
             for (int look = 0; look < 20; look++) {
                 try {
                     return seen(folder, id);
