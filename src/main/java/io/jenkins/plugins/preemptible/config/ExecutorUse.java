@@ -6,7 +6,7 @@ import hudson.model.AbstractBuild;
 import hudson.model.Queue;
 import hudson.model.Run;
 import io.jenkins.plugins.preemptible.engine.simulation.workload.PastJob;
-import io.jenkins.plugins.preemptible.queue.Priorities;
+import io.jenkins.plugins.preemptible.priority.Priorities;
 import io.jenkins.plugins.preemptible.view.ResumedStageAction;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -109,7 +109,8 @@ final class ExecutorUse {
                 started,
                 withoutSuspension,
                 own || aroundStages.contains(block.getId()),
-                own ? Priorities.get().ofStage(run, arguments.get("priority") instanceof Integer given ? given : null)
+                own ? BestPriority.ofStage(
+                                Priorities.get(), run, arguments.get("priority") instanceof Integer given ? given : null)
                         : ofBuild());
     }
 

@@ -5,7 +5,7 @@ import hudson.Util;
 import hudson.util.FormValidation;
 import io.jenkins.plugins.preemptible.config.SettingsSimulation;
 import io.jenkins.plugins.preemptible.config.Simulations;
-import io.jenkins.plugins.preemptible.hand.Answer;
+import io.jenkins.plugins.preemptible.manual.Answer;
 import jakarta.servlet.http.HttpServletResponse;
 import java.util.List;
 import java.util.Optional;

@@ -4,7 +4,7 @@ import hudson.Functions;
 import hudson.Util;
 import hudson.model.Item;
 import io.jenkins.plugins.preemptible.engine.policy.Action;
-import io.jenkins.plugins.preemptible.hand.AgentVerbs;
+import io.jenkins.plugins.preemptible.manual.AgentVerbs;
 import io.jenkins.plugins.preemptible.hand.NeverPreemptAction;
 import io.jenkins.plugins.preemptible.hand.PreemptiblePermissions;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;

@@ -1,6 +1,6 @@
-package io.jenkins.plugins.preemptible.hand;
+package io.jenkins.plugins.preemptible.manual;
 
-import static io.jenkins.plugins.preemptible.hand.Requests.answers;
+import static io.jenkins.plugins.preemptible.manual.Requests.answers;
 import static org.awaitility.Awaitility.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
@@ -17,6 +17,7 @@ import io.jenkins.plugins.casc.misc.ConfiguredWithCode;
 import io.jenkins.plugins.casc.misc.JenkinsConfiguredWithCodeRule;
 import io.jenkins.plugins.casc.misc.Util;
 import io.jenkins.plugins.casc.misc.junit.jupiter.WithJenkinsConfiguredWithCode;
+import io.jenkins.plugins.preemptible.hand.PreemptiblePermissions;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.Pretended;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;

@@ -1,4 +1,4 @@
-package io.jenkins.plugins.preemptible.hand;
+package io.jenkins.plugins.preemptible.manual;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import edu.umd.cs.findbugs.annotations.NonNull;
@@ -7,6 +7,8 @@ import hudson.Util;
 import hudson.model.Action;
 import hudson.model.Computer;
 import hudson.model.Node;
+import io.jenkins.plugins.preemptible.hand.DrainedAgents;
+import io.jenkins.plugins.preemptible.hand.PreemptiblePermissions;
 import io.jenkins.plugins.preemptible.history.AgentTimelines;
 import io.jenkins.plugins.preemptible.history.Timeline;
 import io.jenkins.plugins.preemptible.lifecycle.HowSuspended;
@@ -32,13 +34,13 @@ import org.kohsuke.stapler.verb.POST;
  * </ol>
  */
 @Restricted(NoExternalUse.class) // for its pages only
-public final class AgentByHandAction implements Action {
+public final class ManualAgentAction implements Action {
 
     private static final List<String> VERBS = List.of("drain", "undrain");
 
     private final Computer computer;
 
-    AgentByHandAction(Computer computer) {
+    ManualAgentAction(Computer computer) {
         this.computer = computer;
     }
 
@@ -60,7 +62,7 @@ public final class AgentByHandAction implements Action {
 
     @Override
     public String getDisplayName() {
-        return Messages.AgentByHandAction_DisplayName();
+        return Messages.ManualAgentAction_DisplayName();
     }
 
     @Override
@@ -93,7 +95,7 @@ public final class AgentByHandAction implements Action {
         DrainedAgents.Drain drain = getDrain();
         return drain == null
                 ? null
-                : Messages.AgentByHandAction_Drained(
+                : Messages.ManualAgentAction_Drained(
                         drain.by(),
                         Util.getTimeSpanString(Math.max(0, System.currentTimeMillis() - drain.sinceMillis())));
     }
@@ -103,19 +105,19 @@ public final class AgentByHandAction implements Action {
         Node node = computer.getNode();
         HowSuspended how = node == null ? null : HowSuspended.on(node.getNodeName());
         if (how == null) {
-            return Messages.AgentByHandAction_Unknown();
+            return Messages.ManualAgentAction_Unknown();
         }
         switch (how.way()) {
             case CHECKPOINTS:
                 return how.throughSudo()
-                        ? Messages.AgentByHandAction_CheckpointsThroughSudo()
-                        : Messages.AgentByHandAction_Checkpoints();
+                        ? Messages.ManualAgentAction_CheckpointsThroughSudo()
+                        : Messages.ManualAgentAction_Checkpoints();
             case MEMORY_ONLY:
-                return Messages.AgentByHandAction_MemoryOnly();
+                return Messages.ManualAgentAction_MemoryOnly();
             case NOT:
-                return Messages.AgentByHandAction_CannotSuspend(how.whyNot());
+                return Messages.ManualAgentAction_CannotSuspend(how.whyNot());
             default:
-                return Messages.AgentByHandAction_Unknown();
+                return Messages.ManualAgentAction_Unknown();
         }
     }
 
@@ -125,7 +127,7 @@ public final class AgentByHandAction implements Action {
     }
 
     public List<Line> getLines() {
-        return stages().stream().map(AgentByHandAction::line).toList();
+        return stages().stream().map(ManualAgentAction::line).toList();
     }
 
     private static Line line(StageRecord stage) {
@@ -141,11 +143,11 @@ public final class AgentByHandAction implements Action {
 
     private static String state(StageRecord stage) {
         return switch (stage.state()) {
-            case RUNNING -> Messages.AgentByHandAction_StateRunning();
-            case SUSPENDING -> Messages.AgentByHandAction_StateSuspending();
-            case SUSPENDED -> Messages.AgentByHandAction_StateSuspended();
-            case RESUMING -> Messages.AgentByHandAction_StateResuming();
-            case ENDED, FAILED -> Messages.AgentByHandAction_StateEnded();
+            case RUNNING -> Messages.ManualAgentAction_StateRunning();
+            case SUSPENDING -> Messages.ManualAgentAction_StateSuspending();
+            case SUSPENDED -> Messages.ManualAgentAction_StateSuspended();
+            case RESUMING -> Messages.ManualAgentAction_StateResuming();
+            case ENDED, FAILED -> Messages.ManualAgentAction_StateEnded();
         };
     }
 
@@ -182,13 +184,13 @@ public final class AgentByHandAction implements Action {
         @Override
         public Class<? extends Action> actionType() {
             // Tells core not to ask when it looks for other actions.
-            return AgentByHandAction.class;
+            return ManualAgentAction.class;
         }
 
         @NonNull
         @Override
         public Collection<? extends Action> createFor(@NonNull Computer target) {
-            return List.of(new AgentByHandAction(target));
+            return List.of(new ManualAgentAction(target));
         }
     }
 }

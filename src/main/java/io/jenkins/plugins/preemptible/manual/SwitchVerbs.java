@@ -1,6 +1,7 @@
-package io.jenkins.plugins.preemptible.hand;
+package io.jenkins.plugins.preemptible.manual;
 
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
+import io.jenkins.plugins.preemptible.hand.DrainedAgents;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
 import io.jenkins.plugins.preemptible.queue.Preemption;

@@ -1,11 +1,14 @@
-package io.jenkins.plugins.preemptible.hand;
+package io.jenkins.plugins.preemptible.manual;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.Util;
 import hudson.model.Item;
 import hudson.model.Run;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
-import io.jenkins.plugins.preemptible.hand.Answer.OfStage;
+import io.jenkins.plugins.preemptible.hand.DrainedAgents;
+import io.jenkins.plugins.preemptible.hand.NeverPreemptAction;
+import io.jenkins.plugins.preemptible.hand.PreemptiblePermissions;
+import io.jenkins.plugins.preemptible.manual.Answer.OfStage;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.lifecycle.FailedResume;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;

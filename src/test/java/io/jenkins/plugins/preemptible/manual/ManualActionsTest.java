@@ -1,8 +1,8 @@
-package io.jenkins.plugins.preemptible.hand;
+package io.jenkins.plugins.preemptible.manual;
 
-import static io.jenkins.plugins.preemptible.hand.Requests.answers;
-import static io.jenkins.plugins.preemptible.hand.Requests.only;
-import static io.jenkins.plugins.preemptible.hand.Requests.told;
+import static io.jenkins.plugins.preemptible.manual.Requests.answers;
+import static io.jenkins.plugins.preemptible.manual.Requests.only;
+import static io.jenkins.plugins.preemptible.manual.Requests.told;
 import static org.awaitility.Awaitility.await;
 import static org.hamcrest.MatcherAssert.assertThat;
 import static org.hamcrest.Matchers.containsString;
@@ -17,6 +17,9 @@ import hudson.security.Permission;
 import hudson.security.PermissionScope;
 import hudson.slaves.DumbSlave;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
+import io.jenkins.plugins.preemptible.hand.DrainedAgents;
+import io.jenkins.plugins.preemptible.hand.NeverPreemptAction;
+import io.jenkins.plugins.preemptible.hand.PreemptiblePermissions;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.Pretended;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
@@ -50,7 +53,7 @@ import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
  * never is suspended: it sleeps, which is no process.
  */
 @WithJenkins
-class ByHandTest {
+class ManualActionsTest {
 
     private static final String[] USERS = {"reader", "owner", "stranger", "suspender", "manager", "admin"};
     /** For whom the verbs of stages are. "stranger" has the same right as "owner", and has started nothing. */

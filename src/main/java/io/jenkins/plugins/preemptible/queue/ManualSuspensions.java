@@ -1,15 +1,15 @@
-package io.jenkins.plugins.preemptible.hand;
+package io.jenkins.plugins.preemptible.queue;
 
 import hudson.model.Queue;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.policy.Reason;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.hand.DrainedAgents;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
 import io.jenkins.plugins.preemptible.lifecycle.StageThreads;
 import io.jenkins.plugins.preemptible.lifecycle.Suspension;
-import io.jenkins.plugins.preemptible.queue.Preemption;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BooleanSupplier;
@@ -26,15 +26,15 @@ import java.util.function.BooleanSupplier;
  *
  * Called by one look at a time; returns at once.
  */
-public final class SuspensionsByHand {
+final class ManualSuspensions {
 
     /** Stages with a suspension that was handed to a thread and has not ended. */
     private static final Set<String> UNDERWAY = ConcurrentHashMap.newKeySet();
 
-    private SuspensionsByHand() {}
+    private ManualSuspensions() {}
 
     /** Begins to suspend all running stages that somebody wants suspended. */
-    public static void carryOut() {
+    static void carryOut() {
         if (!PreemptibleConfiguration.get().isEnabled()) {
             return;
         }
@@ -46,7 +46,7 @@ public final class SuspensionsByHand {
     }
 
     /** Begins to suspend one stage of a drained agent. */
-    public static void drain(String stageId, String agent, Reason reason) {
+    static void drain(String stageId, String agent, Reason reason) {
         begin(
                 stageId,
                 agent,

@@ -1,4 +1,4 @@
-package io.jenkins.plugins.preemptible.hand;
+package io.jenkins.plugins.preemptible.manual;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.Extension;
@@ -8,17 +8,17 @@ import org.kohsuke.accmod.restrictions.NoExternalUse;
 import org.kohsuke.args4j.Argument;
 
 /**
- * {@code preemptible-suspend JOB BUILD [STAGE]}: suspends stages until somebody lets them go on.
+ * {@code preemptible-give-up JOB BUILD [STAGE]}: fails stages whose resume failed as often as it is tried.
  *
  * <ol>
- *   <li>Without STAGE all of the build's stages are meant; with it those of that name or id.
- *   <li>Does not wait for the suspension, of which the build log tells.
+ *   <li>Without STAGE all such stages of the build are meant; with it those of that name or id.
+ *   <li>Their images stay among the build's artifacts.
  *   <li>Prints what became of each.
  * </ol>
  */
 @Extension
 @Restricted(NoExternalUse.class) // a command
-public final class SuspendCommand extends BuildCommand {
+public final class GiveUpCommand extends BuildCommand {
 
     @CheckForNull
     @Argument(index = 2, metaVar = "STAGE", usage = "Name or id of the stage; all of the build when left out")
@@ -26,16 +26,16 @@ public final class SuspendCommand extends BuildCommand {
 
     @Override
     public String getName() {
-        return "preemptible-suspend";
+        return "preemptible-give-up";
     }
 
     @Override
     public String getShortDescription() {
-        return Messages.SuspendCommand_Description();
+        return Messages.GiveUpCommand_Description();
     }
 
     @Override
     Answer act(Run<?, ?> run) {
-        return StageVerbs.suspend(run, stage);
+        return StageVerbs.giveUp(run, stage);
     }
 }

@@ -1,4 +1,4 @@
-package io.jenkins.plugins.preemptible.hand;
+package io.jenkins.plugins.preemptible.manual;
 
 import static org.awaitility.Awaitility.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;

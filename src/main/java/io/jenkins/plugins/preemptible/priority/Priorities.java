@@ -1,11 +1,9 @@
-package io.jenkins.plugins.preemptible.queue;
+package io.jenkins.plugins.preemptible.priority;
 
-import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.ExtensionList;
 import hudson.ExtensionPoint;
 import hudson.model.Queue;
 import hudson.model.Run;
-import io.jenkins.plugins.preemptible.config.BestPriority;
 
 /**
  * Where priorities come from.
@@ -35,19 +33,8 @@ public abstract class Priorities implements ExtensionPoint {
     public abstract int ofBuild(Run<?, ?> run);
 
     /** The priority of a stage in this build whose step asks for none. */
-    protected abstract int ofStageByDefault(Run<?, ?> run);
+    public abstract int ofStageByDefault(Run<?, ?> run);
 
     /** The priority of an item that waits. */
     public abstract int ofItem(Queue.Item item);
-
-    /**
-     * The priority of a stage that starts in this build: what its step asks for, as far as {@link BestPriority} allows.
-     *
-     * @param asked null when the step asks for none
-     */
-    public final int ofStage(Run<?, ?> run, @CheckForNull Integer asked) {
-        return asked == null
-                ? ofStageByDefault(run)
-                : BestPriority.in(run.getParent().getParent()).granted(asked, ofBuild(run));
-    }
 }

@@ -1,4 +1,4 @@
-package io.jenkins.plugins.preemptible.hand;
+package io.jenkins.plugins.preemptible.manual;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.Extension;

@@ -1,9 +1,8 @@
-package io.jenkins.plugins.preemptible.queue;
+package io.jenkins.plugins.preemptible.priority;
 
 import hudson.Extension;
 import hudson.model.Queue;
 import hudson.model.Run;
-import io.jenkins.plugins.preemptible.step.StageTask;
 
 /**
  * Priorities without Priority Sorter: those of the preemptible steps themselves.
@@ -36,12 +35,12 @@ public final class StepPriorities extends Priorities {
     }
 
     @Override
-    protected int ofStageByDefault(Run<?, ?> run) {
+    public int ofStageByDefault(Run<?, ?> run) {
         return LOWEST;
     }
 
     @Override
     public int ofItem(Queue.Item item) {
-        return item.task instanceof StageTask ? ((StageTask) item.task).priority() : MIDDLE;
+        return item.task instanceof OwnPriority ? ((OwnPriority) item.task).priority() : MIDDLE;
     }
 }

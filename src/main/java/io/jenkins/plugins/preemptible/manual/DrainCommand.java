@@ -1,8 +1,9 @@
-package io.jenkins.plugins.preemptible.hand;
+package io.jenkins.plugins.preemptible.manual;
 
 import hudson.Extension;
 import hudson.cli.CLICommand;
 import hudson.model.Computer;
+import io.jenkins.plugins.preemptible.hand.PreemptiblePermissions;
 import jenkins.model.Jenkins;
 import org.kohsuke.accmod.Restricted;
 import org.kohsuke.accmod.restrictions.NoExternalUse;

@@ -1,4 +1,4 @@
-package io.jenkins.plugins.preemptible.hand;
+package io.jenkins.plugins.preemptible.manual;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import edu.umd.cs.findbugs.annotations.NonNull;
@@ -8,6 +8,9 @@ import hudson.Util;
 import hudson.model.Action;
 import hudson.model.Item;
 import hudson.model.Run;
+import io.jenkins.plugins.preemptible.hand.DrainedAgents;
+import io.jenkins.plugins.preemptible.hand.NeverPreemptAction;
+import io.jenkins.plugins.preemptible.hand.PreemptiblePermissions;
 import io.jenkins.plugins.preemptible.history.BuildTimeline;
 import io.jenkins.plugins.preemptible.history.PastSuspension;
 import io.jenkins.plugins.preemptible.history.SuspensionHistoryAction;
@@ -43,13 +46,13 @@ import org.kohsuke.stapler.verb.POST;
  * </ol>
  */
 @Restricted(NoExternalUse.class) // for its pages only
-public final class BuildByHandAction implements Action {
+public final class ManualBuildAction implements Action {
 
     private static final List<String> VERBS = List.of("suspend", "resume", "again", "give-up", "never", "preempt-again");
 
     private final Run<?, ?> run;
 
-    BuildByHandAction(Run<?, ?> run) {
+    ManualBuildAction(Run<?, ?> run) {
         this.run = run;
     }
 
@@ -61,7 +64,7 @@ public final class BuildByHandAction implements Action {
 
     @Override
     public String getDisplayName() {
-        return Messages.AgentByHandAction_DisplayName();
+        return Messages.ManualAgentAction_DisplayName();
     }
 
     public Run<?, ?> getRun() {
@@ -103,18 +106,18 @@ public final class BuildByHandAction implements Action {
                 one.getSentence(),
                 Util.getTimeSpanString(one.getTookMillis()),
                 one.getSealedMillis() == 0
-                        ? Messages.BuildByHandAction_NoImage()
+                        ? Messages.ManualBuildAction_NoImage()
                         : Functions.humanReadableByteSize(one.getArchiveBytes()),
                 resumed(one));
     }
 
     private static String resumed(PastSuspension one) {
         if (one.isOpen()) {
-            return Messages.BuildByHandAction_Suspended();
+            return Messages.ManualBuildAction_Suspended();
         }
         return one.getTier() == null
-                ? Messages.BuildByHandAction_Ended()
-                : Messages.BuildByHandAction_Resumed(
+                ? Messages.ManualBuildAction_Ended()
+                : Messages.ManualBuildAction_Resumed(
                         ResumedFrom.of(one.getTier()).words(), Util.getTimeSpanString(one.getResumeTookMillis()));
     }
 
@@ -153,7 +156,7 @@ public final class BuildByHandAction implements Action {
         List<String> sentences = new ArrayList<>();
         SuspensionHistoryAction history = getHistory();
         if (history != null) {
-            sentences.add(Messages.BuildByHandAction_History(
+            sentences.add(Messages.ManualBuildAction_History(
                     history.getCount(), Util.getTimeSpanString(history.getWithoutExecutorMillis())));
         }
         if (!run.isBuilding()) {
@@ -162,17 +165,17 @@ public final class BuildByHandAction implements Action {
         run.getActions(SuspendedBadgeAction.class).forEach(action -> sentences.addAll(action.getSentences()));
         run.getActions(RunningStagesAction.class).forEach(action -> sentences.addAll(action.getSentences()));
         if (isNeverPreempted()) {
-            sentences.add(Messages.BuildByHandAction_NeverPreempted());
+            sentences.add(Messages.ManualBuildAction_NeverPreempted());
         }
         for (StageRecord stage : StageVerbs.stagesOf(run)) {
             if (stage.whyNotResumed() != null) {
-                sentences.add(Messages.BuildByHandAction_Failed(stage.name(), stage.whyNotResumed()));
+                sentences.add(Messages.ManualBuildAction_Failed(stage.name(), stage.whyNotResumed()));
             }
             // Of one that is suspended already, the badge's lines on the same page tell who wants it so.
             if (stage.byHand() && !stage.suspended()) {
-                sentences.add(Messages.BuildByHandAction_ByHand(stage.name()));
+                sentences.add(Messages.ManualBuildAction_ByHand(stage.name()));
             } else if (stage.suspended() && !stage.byHand() && DrainedAgents.get().contains(stage.node())) {
-                sentences.add(Messages.BuildByHandAction_Drained(stage.name(), AgentVerbs.shown(stage.node())));
+                sentences.add(Messages.ManualBuildAction_Drained(stage.name(), AgentVerbs.shown(stage.node())));
             }
         }
         return sentences;
@@ -191,7 +194,7 @@ public final class BuildByHandAction implements Action {
                 .filter(stage -> stage.whyNotResumed() != null && stage.imagePath() != null)
                 .map(stage -> new Download(
                         run.getUrl() + "artifact/" + stage.imagePath(),
-                        Messages.BuildByHandAction_Download(stage.name())))
+                        Messages.ManualBuildAction_Download(stage.name())))
                 .toList();
     }
 
@@ -205,26 +208,26 @@ public final class BuildByHandAction implements Action {
         if (PreemptiblePermissions.maySuspend(run)) {
             for (StageRecord stage : stages) {
                 if (stage.whyNotResumed() != null) {
-                    buttons.add(new Button("again", stage.id(), Messages.BuildByHandAction_Again(stage.name())));
+                    buttons.add(new Button("again", stage.id(), Messages.ManualBuildAction_Again(stage.name())));
                 }
                 if (stage.byHand()) {
-                    buttons.add(new Button("resume", stage.id(), Messages.BuildByHandAction_Resume(stage.name())));
+                    buttons.add(new Button("resume", stage.id(), Messages.ManualBuildAction_Resume(stage.name())));
                 } else if (stage.suspended()) {
-                    buttons.add(new Button("suspend", stage.id(), Messages.BuildByHandAction_Keep(stage.name())));
+                    buttons.add(new Button("suspend", stage.id(), Messages.ManualBuildAction_Keep(stage.name())));
                 } else if (stage.whyNotSuspendable() == null) {
-                    buttons.add(new Button("suspend", stage.id(), Messages.BuildByHandAction_Suspend(stage.name())));
+                    buttons.add(new Button("suspend", stage.id(), Messages.ManualBuildAction_Suspend(stage.name())));
                 }
             }
         }
         if (run.hasPermission(Item.CANCEL)) {
             stages.stream().filter(stage -> stage.whyNotResumed() != null).forEach(stage -> buttons.add(
-                    new Button("give-up", stage.id(), Messages.BuildByHandAction_GiveUp(stage.name()))));
+                    new Button("give-up", stage.id(), Messages.ManualBuildAction_GiveUp(stage.name()))));
         }
         if (PreemptiblePermissions.mayManage()) {
             if (isNeverPreempted()) {
-                buttons.add(new Button("preempt-again", null, Messages.BuildByHandAction_PreemptAgain()));
+                buttons.add(new Button("preempt-again", null, Messages.ManualBuildAction_PreemptAgain()));
             } else if (!stages.isEmpty()) {
-                buttons.add(new Button("never", null, Messages.BuildByHandAction_Never()));
+                buttons.add(new Button("never", null, Messages.ManualBuildAction_Never()));
             }
         }
         return buttons;
@@ -284,14 +287,14 @@ public final class BuildByHandAction implements Action {
         @Override
         public Class<? extends Action> actionType() {
             // Tells core not to ask when it looks for other actions, which it does often.
-            return BuildByHandAction.class;
+            return ManualBuildAction.class;
         }
 
         @NonNull
         @Override
         public Collection<? extends Action> createFor(@NonNull Run target) {
             return target instanceof FlowExecutionOwner.Executable
-                    ? List.of(new BuildByHandAction((Run<?, ?>) target))
+                    ? List.of(new ManualBuildAction((Run<?, ?>) target))
                     : List.of();
         }
     }
