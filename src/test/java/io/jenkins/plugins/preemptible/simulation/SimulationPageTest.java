@@ -1,4 +1,4 @@
-package io.jenkins.plugins.preemptible.config;
+package io.jenkins.plugins.preemptible.simulation;
 
 import static org.awaitility.Awaitility.await;
 import static org.hamcrest.MatcherAssert.assertThat;
@@ -10,6 +10,9 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import hudson.model.User;
+import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
+import io.jenkins.plugins.preemptible.config.SliceRule;
+import io.jenkins.plugins.preemptible.config.UnsavedSettings;
 import io.jenkins.plugins.preemptible.hand.PreemptiblePermissions;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
@@ -51,7 +54,7 @@ class SimulationPageTest {
     @BeforeEach
     void nothingRuns() {
         await().until(() -> Simulations.get().running().isEmpty());
-        PreemptibleConfiguration.get().take(new PreemptibleConfiguration());
+        UnsavedSettings.reset();
     }
 
     private static JenkinsRule.WebClient browser(String user) {
@@ -121,7 +124,7 @@ class SimulationPageTest {
 
     @Test
     void whatDiffersFromTheSavedSettingsIsShownAndIsNoStatistic() throws Exception {
-        PreemptibleConfiguration used = new PreemptibleConfiguration(new PreemptibleConfiguration());
+        PreemptibleConfiguration used = UnsavedSettings.fresh();
         SliceRule rule = new SliceRule(9);
         rule.setLabel("\"" + HTML + "\"");
         used.setSliceRules(List.of(rule));

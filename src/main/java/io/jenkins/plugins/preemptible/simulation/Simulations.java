@@ -1,4 +1,4 @@
-package io.jenkins.plugins.preemptible.config;
+package io.jenkins.plugins.preemptible.simulation;
 
 import hudson.Extension;
 import hudson.ExtensionList;
@@ -6,6 +6,8 @@ import hudson.model.User;
 import hudson.util.DaemonThreadFactory;
 import hudson.util.FormValidation;
 import hudson.util.NamingThreadFactory;
+import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
+import io.jenkins.plugins.preemptible.config.Range;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;

@@ -1,4 +1,4 @@
-package io.jenkins.plugins.preemptible.config;
+package io.jenkins.plugins.preemptible.simulation;
 
 import hudson.model.Label;
 import hudson.model.Node;

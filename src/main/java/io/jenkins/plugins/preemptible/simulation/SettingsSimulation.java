@@ -1,6 +1,10 @@
-package io.jenkins.plugins.preemptible.config;
+package io.jenkins.plugins.preemptible.simulation;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
+import io.jenkins.plugins.preemptible.config.Messages;
+import io.jenkins.plugins.preemptible.config.Owners;
+import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
+import io.jenkins.plugins.preemptible.config.Setting;
 import io.jenkins.plugins.preemptible.engine.policy.Limits;
 import io.jenkins.plugins.preemptible.engine.simulation.Comparison;
 import io.jenkins.plugins.preemptible.engine.simulation.Discipline;

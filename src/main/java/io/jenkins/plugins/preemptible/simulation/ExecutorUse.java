@@ -1,10 +1,12 @@
-package io.jenkins.plugins.preemptible.config;
+package io.jenkins.plugins.preemptible.simulation;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.Util;
 import hudson.model.AbstractBuild;
 import hudson.model.Queue;
 import hudson.model.Run;
+import io.jenkins.plugins.preemptible.config.BestPriority;
+import io.jenkins.plugins.preemptible.config.Owners;
 import io.jenkins.plugins.preemptible.engine.simulation.workload.PastJob;
 import io.jenkins.plugins.preemptible.priority.Priorities;
 import io.jenkins.plugins.preemptible.view.ResumedStageAction;

@@ -1,4 +1,4 @@
-package io.jenkins.plugins.preemptible.config;
+package io.jenkins.plugins.preemptible.simulation;
 
 import static org.awaitility.Awaitility.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -12,6 +12,9 @@ import hudson.model.FreeStyleProject;
 import hudson.model.Queue;
 import hudson.model.Run;
 import hudson.triggers.TimerTrigger;
+import io.jenkins.plugins.preemptible.config.OwnerBy;
+import io.jenkins.plugins.preemptible.config.Owners;
+import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.policy.Limits;
 import io.jenkins.plugins.preemptible.engine.simulation.workload.PastJob;
 import java.lang.reflect.Field;

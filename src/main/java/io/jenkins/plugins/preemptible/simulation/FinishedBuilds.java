@@ -1,7 +1,8 @@
-package io.jenkins.plugins.preemptible.config;
+package io.jenkins.plugins.preemptible.simulation;
 
 import hudson.model.Job;
 import hudson.model.Run;
+import io.jenkins.plugins.preemptible.config.Owners;
 import io.jenkins.plugins.preemptible.engine.simulation.workload.PastJob;
 import java.util.ArrayList;
 import java.util.Comparator;
