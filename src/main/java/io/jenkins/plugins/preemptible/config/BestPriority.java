@@ -5,9 +5,10 @@ import hudson.ExtensionList;
 import hudson.ExtensionPoint;
 import hudson.model.Item;
 import hudson.model.ItemGroup;
+import hudson.model.Run;
 import hudson.security.AccessControlled;
 import hudson.util.FormValidation;
-import io.jenkins.plugins.preemptible.queue.Priorities;
+import io.jenkins.plugins.preemptible.priority.Priorities;
 import jenkins.model.Jenkins;
 
 /**
@@ -46,6 +47,20 @@ public record BestPriority(int priority, @CheckForNull String folder) {
         }
         int set = PreemptibleConfiguration.get().getBestPriority();
         return new BestPriority(set == 0 ? Priorities.get().ordinary() : set, null);
+    }
+
+    /**
+     * The priority of a stage that starts in this build: what its step asks for, as far as its folder allows.
+     *
+     * <p>May load builds: not under the queue's lock.
+     *
+     * @param priorities those of the build and of stages whose step asks for none
+     * @param asked null when the step asks for none
+     */
+    public static int ofStage(Priorities priorities, Run<?, ?> run, @CheckForNull Integer asked) {
+        return asked == null
+                ? priorities.ofStageByDefault(run)
+                : in(run.getParent().getParent()).granted(asked, priorities.ofBuild(run));
     }
 
     /** What a step gets that asks for some priority in a build that has another one. */

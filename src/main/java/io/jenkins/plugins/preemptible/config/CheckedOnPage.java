@@ -3,7 +3,7 @@ package io.jenkins.plugins.preemptible.config;
 import hudson.util.FormValidation;
 import hudson.util.ListBoxModel;
 import io.jenkins.plugins.preemptible.engine.policy.UndumpableStages;
-import io.jenkins.plugins.preemptible.queue.Priorities;
+import io.jenkins.plugins.preemptible.priority.Priorities;
 import java.util.concurrent.TimeUnit;
 import jenkins.model.GlobalConfiguration;
 import org.kohsuke.accmod.Restricted;

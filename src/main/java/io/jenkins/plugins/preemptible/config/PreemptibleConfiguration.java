@@ -375,7 +375,7 @@ public final class PreemptibleConfiguration extends CheckedOnPage implements Per
      *
      * @throws FormException when one is out of its range
      */
-    PreemptibleConfiguration with(StaplerRequest2 req, JSONObject json) throws FormException {
+    public PreemptibleConfiguration with(StaplerRequest2 req, JSONObject json) throws FormException {
         PreemptibleConfiguration asked = new PreemptibleConfiguration(this);
         StageDefaults.filledIn(json.optJSONObject("stageDefaults"));
         try {

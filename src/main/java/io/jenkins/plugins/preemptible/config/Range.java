@@ -18,7 +18,7 @@ import jenkins.model.Jenkins;
  *   <li>The page, the setters and what is read from disk all ask here, so that none of them takes what another refuses.
  * </ol>
  */
-enum Range {
+public enum Range {
     BEST_PRIORITY(Messages::PreemptibleConfiguration_BestPriority, 0, Range.LOWEST_PRIORITY_OF_ALL),
     FOLDER_BEST_PRIORITY(Messages::PreemptibleConfiguration_BestPriority, 1, Range.LOWEST_PRIORITY_OF_ALL),
     TIME_SLICE(Messages::PreemptibleConfiguration_TimeSlice, 0, Range.WEEK_IN_MINUTES),
@@ -87,7 +87,7 @@ enum Range {
      *
      * @throws IllegalArgumentException when it is none, or outside, with a sentence for people
      */
-    int parsed(String typed) {
+    public int parsed(String typed) {
         int value;
         try {
             value = Integer.parseInt(typed.trim());
@@ -99,7 +99,7 @@ enum Range {
     }
 
     /** What the page says to a value while it is typed; for administrators only. */
-    FormValidation check(String typed) {
+    public FormValidation check(String typed) {
         return check(typed, Jenkins.ADMINISTER);
     }
 

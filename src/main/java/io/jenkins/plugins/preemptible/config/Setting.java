@@ -17,7 +17,7 @@ import java.util.stream.Collectors;
  *   <li>A simulation shows which of its settings were not the saved ones.
  * </ol>
  */
-enum Setting {
+public enum Setting {
     ENABLED(Messages::PreemptibleConfiguration_Enabled, Group.BASICS, PreemptibleConfiguration::isEnabled),
     TIME_SLICE(Messages::PreemptibleConfiguration_TimeSlice, Group.BASICS, PreemptibleConfiguration::getTimeSliceMinutes),
     UNDUMPABLE(Messages::PreemptibleConfiguration_Undumpable, Group.BASICS, PreemptibleConfiguration::getUndumpable),
@@ -75,21 +75,21 @@ enum Setting {
     }
 
     /** For people. */
-    String title() {
+    public String title() {
         return title.get();
     }
 
     /** For people. */
-    String value(PreemptibleConfiguration of) {
+    public String value(PreemptibleConfiguration of) {
         return String.valueOf(value.apply(of));
     }
 
-    boolean hasEffectOnSimulations() {
+    public boolean hasEffectOnSimulations() {
         return !WITHOUT_EFFECT_ON_SIMULATIONS.contains(this);
     }
 
     /** Those that are not alike in both, in the page's order. */
-    static List<Setting> differences(PreemptibleConfiguration one, PreemptibleConfiguration other) {
+    public static List<Setting> differences(PreemptibleConfiguration one, PreemptibleConfiguration other) {
         return Arrays.stream(values())
                 .filter(setting -> !setting.value(one).equals(setting.value(other)))
                 .toList();

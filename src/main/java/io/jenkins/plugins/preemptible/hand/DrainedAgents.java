@@ -80,7 +80,7 @@ public final class DrainedAgents implements Saveable {
      * @return false when it was noted before
      * @throws UncheckedIOException when it cannot be saved; then nothing has changed
      */
-    synchronized boolean drain(String node, String by) {
+    public synchronized boolean drain(String node, String by) {
         if (byNode.putIfAbsent(node, new Drain(node, by, System.currentTimeMillis())) != null) {
             return false;
         }
@@ -99,7 +99,7 @@ public final class DrainedAgents implements Saveable {
      * @return false when it was not noted
      * @throws UncheckedIOException when that cannot be saved; then nothing has changed
      */
-    synchronized boolean undo(String node) {
+    public synchronized boolean undo(String node) {
         Drain drain = byNode.remove(node);
         if (drain == null) {
             return false;

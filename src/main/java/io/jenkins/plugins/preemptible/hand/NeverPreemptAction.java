@@ -22,7 +22,7 @@ public final class NeverPreemptAction extends InvisibleAction {
     private final String by;
     private final long sinceMillis;
 
-    NeverPreemptAction(String by, long sinceMillis) {
+    public NeverPreemptAction(String by, long sinceMillis) {
         this.by = by;
         this.sinceMillis = sinceMillis;
     }

@@ -1,7 +1,7 @@
 package io.jenkins.plugins.preemptible.overview;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
-import io.jenkins.plugins.preemptible.hand.Answer;
+import io.jenkins.plugins.preemptible.manual.Answer;
 import jakarta.servlet.http.HttpServletResponse;
 import java.util.Optional;
 import org.kohsuke.stapler.StaplerRequest2;

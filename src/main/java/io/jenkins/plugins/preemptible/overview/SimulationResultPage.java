@@ -1,7 +1,7 @@
 package io.jenkins.plugins.preemptible.overview;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
-import io.jenkins.plugins.preemptible.config.SettingsSimulation;
+import io.jenkins.plugins.preemptible.simulation.SettingsSimulation;
 import io.jenkins.plugins.preemptible.engine.simulation.Comparison;
 import java.text.DateFormat;
 import java.util.Date;

@@ -3,7 +3,7 @@ package io.jenkins.plugins.preemptible.overview;
 import hudson.Functions;
 import hudson.Util;
 import io.jenkins.plugins.preemptible.engine.policy.Action;
-import io.jenkins.plugins.preemptible.hand.AgentVerbs;
+import io.jenkins.plugins.preemptible.manual.AgentVerbs;
 import io.jenkins.plugins.preemptible.hand.NeverPreemptAction;
 import io.jenkins.plugins.preemptible.hand.PreemptiblePermissions;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;

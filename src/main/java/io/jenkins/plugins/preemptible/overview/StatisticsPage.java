@@ -3,7 +3,7 @@ package io.jenkins.plugins.preemptible.overview;
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.Functions;
 import hudson.Util;
-import io.jenkins.plugins.preemptible.config.Simulations;
+import io.jenkins.plugins.preemptible.simulation.Simulations;
 import io.jenkins.plugins.preemptible.history.DailyStatistics;
 import io.jenkins.plugins.preemptible.history.DayCounts;
 import java.util.List;

@@ -1,10 +1,9 @@
 /**
  * The page and the REST data of everything that is suspended, runs or waits: {@code preemptible/} below Jenkins' address.
  *
- * <ol>
- *   <li>Shows what the looking user may see; reads memory only, loads no build for a list and asks no agent.
- *   <li>Each list is sorted and cut into pages on the controller: ten thousand rows are a hundred at a time.
- *   <li>What it lets people do is done by {@link io.jenkins.plugins.preemptible.hand.StageVerbs}, which checks the rights.
- * </ol>
+ * <p>Nothing else of the plugin uses it. It shows what the user may see; it reads memory only, loads no build for a list and
+ * asks no agent. Each list is sorted and cut into pages on the controller. What people do there is done by {@link
+ * io.jenkins.plugins.preemptible.manual.StageVerbs}, which checks the rights. Each request has objects of its own, on its own
+ * thread. Tests: {@code OverviewTest}, {@code MonitorsTest}.
  */
 package io.jenkins.plugins.preemptible.overview;

@@ -8,6 +8,7 @@ import hudson.model.Queue;
 import hudson.model.Saveable;
 import hudson.model.listeners.SaveableListener;
 import io.jenkins.plugins.preemptible.config.Owners;
+import io.jenkins.plugins.preemptible.priority.Priorities;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;

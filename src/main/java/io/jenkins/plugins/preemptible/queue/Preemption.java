@@ -11,7 +11,6 @@ import io.jenkins.plugins.preemptible.engine.policy.Reason;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.hand.DrainedAgents;
-import io.jenkins.plugins.preemptible.hand.SuspensionsByHand;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
@@ -104,7 +103,7 @@ public final class Preemption {
             }
             withdrawLateRequests(jenkins);
             takeUpForgotten();
-            SuspensionsByHand.carryOut();
+            ManualSuspensions.carryOut();
             CheckedDecision decision = CheckedDecision.of(
                     new SnapshotReader(OWNER_TIMES, WAITING).read(), WAITING::check, MOST_ROUNDS);
             Snapshot snapshot = decision.snapshot();
@@ -246,7 +245,7 @@ public final class Preemption {
 
     private static void suspend(Action.Freeing action) {
         if (action.forItem() == null) {
-            SuspensionsByHand.drain(action.stageId(), action.agent(), action.reason());
+            ManualSuspensions.drain(action.stageId(), action.agent(), action.reason());
             return;
         }
         StageRecord victim = StageRegistry.get().find(action.stageId());

@@ -5,6 +5,7 @@ import hudson.model.Job;
 import hudson.model.Queue;
 import hudson.model.Run;
 import hudson.model.queue.QueueListener;
+import io.jenkins.plugins.preemptible.priority.Priorities;
 import io.jenkins.plugins.preemptible.step.StageTask;
 import jenkins.advancedqueue.PrioritySorterConfiguration;
 import jenkins.advancedqueue.sorter.ItemInfo;
@@ -44,7 +45,7 @@ public final class PrioritySorterPriorities extends Priorities {
     }
 
     @Override
-    protected int ofStageByDefault(Run<?, ?> run) {
+    public int ofStageByDefault(Run<?, ?> run) {
         return ofRun(run);
     }
 

@@ -14,7 +14,7 @@ import io.jenkins.plugins.preemptible.config.StageDefaults;
 import io.jenkins.plugins.preemptible.engine.text.PlainText;
 import io.jenkins.plugins.preemptible.lifecycle.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
-import io.jenkins.plugins.preemptible.queue.Priorities;
+import io.jenkins.plugins.preemptible.priority.Priorities;
 import java.io.IOException;
 import java.io.Serializable;
 import java.util.List;
@@ -83,7 +83,7 @@ record StageSettings(
             throw new AbortException("preemptible: the label '" + PlainText.of(step.getLabel())
                     + "' has a control character, or one that is none. Correct it in the Jenkinsfile.");
         }
-        int priority = priorities.ofStage(run, own.value());
+        int priority = BestPriority.ofStage(priorities, run, own.value());
         if (own.value() != null && own.value() != priority) {
             StageLog.line(
                     context,

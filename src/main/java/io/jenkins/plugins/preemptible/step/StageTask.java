@@ -23,6 +23,7 @@ import io.jenkins.plugins.preemptible.lifecycle.AbortedStage;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import io.jenkins.plugins.preemptible.priority.OwnPriority;
 import java.io.IOException;
 import java.io.Serializable;
 import java.util.Collection;
@@ -52,7 +53,7 @@ import org.springframework.security.core.userdetails.UsernameNotFoundException;
  *
  * AccessControlled, since otherwise the queue would neither show nor persist it.
  */
-public final class StageTask implements ContinuedTask, AccessControlled, Serializable {
+public final class StageTask implements ContinuedTask, AccessControlled, OwnPriority, Serializable {
 
     private static final long serialVersionUID = 1L;
 
@@ -100,6 +101,7 @@ public final class StageTask implements ContinuedTask, AccessControlled, Seriali
     }
 
     /** Lower is higher. */
+    @Override
     public int priority() {
         return priority;
     }

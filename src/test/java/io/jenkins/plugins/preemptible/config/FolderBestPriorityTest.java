@@ -12,7 +12,7 @@ import hudson.model.User;
 import hudson.security.ACL;
 import hudson.security.ACLContext;
 import io.jenkins.plugins.preemptible.hand.PreemptiblePermissions;
-import io.jenkins.plugins.preemptible.queue.Priorities;
+import io.jenkins.plugins.preemptible.priority.Priorities;
 import java.net.URL;
 import java.util.List;
 import jenkins.model.Jenkins;

@@ -12,6 +12,7 @@ import io.jenkins.plugins.preemptible.engine.policy.Limits;
 import io.jenkins.plugins.preemptible.engine.policy.Slices;
 import io.jenkins.plugins.preemptible.engine.policy.UndumpableStages;
 import io.jenkins.plugins.preemptible.engine.policy.Undisturbed;
+import io.jenkins.plugins.preemptible.simulation.Trial;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.LocalTime;

@@ -1,0 +1,240 @@
+package io.jenkins.plugins.preemptible.manual;
+
+import edu.umd.cs.findbugs.annotations.CheckForNull;
+import hudson.Util;
+import hudson.model.Item;
+import hudson.model.Run;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.hand.DrainedAgents;
+import io.jenkins.plugins.preemptible.hand.NeverPreemptAction;
+import io.jenkins.plugins.preemptible.hand.PreemptiblePermissions;
+import io.jenkins.plugins.preemptible.manual.Answer.OfStage;
+import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
+import io.jenkins.plugins.preemptible.lifecycle.FailedResume;
+import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.RemovedAgent;
+import io.jenkins.plugins.preemptible.lifecycle.StageLog;
+import io.jenkins.plugins.preemptible.lifecycle.StageMarks;
+import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import io.jenkins.plugins.preemptible.queue.Preemption;
+import jakarta.servlet.http.HttpServletResponse;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.Comparator;
+import java.util.List;
+import java.util.function.Function;
+import jenkins.model.Jenkins;
+
+/**
+ * What can be done by hand to a build's stages.
+ *
+ * <ol>
+ *   <li>Checks the permission before anything else.
+ *   <li>Notes in the stage's record, or with the build, what is wanted; that outlives the controller.
+ *   <li>Asks for a look at the queue, which makes it so. None of this waits for an agent.
+ * </ol>
+ *
+ * <p>Each throws {@link hudson.security.AccessDeniedException3} when the current user may not do that, and {@link
+ * UncheckedIOException} when it cannot be saved; nothing has changed then. From any thread, under no lock.
+ */
+public final class StageVerbs {
+
+    private StageVerbs() {}
+
+    /**
+     * Suspends stages until somebody lets them go on.
+     *
+     * @param stage name or id of those that are meant; null for all of the build
+     */
+    public static Answer suspend(Run<?, ?> run, @CheckForNull String stage) {
+        PreemptiblePermissions.checkSuspend(run);
+        return each(run, stage, StageVerbs::suspend);
+    }
+
+    /** Lets stages go on that were suspended by hand. */
+    public static Answer resume(Run<?, ?> run, @CheckForNull String stage) {
+        PreemptiblePermissions.checkSuspend(run);
+        return each(run, stage, StageVerbs::resume);
+    }
+
+    /** Tries once more to resume stages whose resume failed as often as it is tried. */
+    public static Answer again(Run<?, ?> run, @CheckForNull String stage) {
+        PreemptiblePermissions.checkSuspend(run);
+        return each(run, stage, StageVerbs::again);
+    }
+
+    /** Fails such stages; their images are kept. */
+    public static Answer giveUp(Run<?, ?> run, @CheckForNull String stage) {
+        run.checkPermission(Item.CANCEL);
+        return each(run, stage, StageVerbs::giveUp);
+    }
+
+    /** Exempts a build that runs from being suspended for others. */
+    public static Answer never(Run<?, ?> run) {
+        PreemptiblePermissions.checkManage();
+        String build = run.getFullDisplayName();
+        if (!run.isBuilding()) {
+            return Answer.refused(HttpServletResponse.SC_CONFLICT, Messages.StageVerbs_BuildEnded(build));
+        }
+        if (!NeverPreemptAction.of(run)) {
+            run.addAction(new NeverPreemptAction(user(), System.currentTimeMillis()));
+            save(run);
+        }
+        return Answer.done(Messages.StageVerbs_Never(build));
+    }
+
+    /** Undoes {@link #never}. */
+    public static Answer preemptAgain(Run<?, ?> run) {
+        PreemptiblePermissions.checkManage();
+        String build = run.getFullDisplayName();
+        if (!NeverPreemptAction.of(run)) {
+            return Answer.refused(HttpServletResponse.SC_CONFLICT, Messages.StageVerbs_NotExempt(build));
+        }
+        run.removeActions(NeverPreemptAction.class);
+        save(run);
+        Preemption.soon(0);
+        return Answer.done(Messages.StageVerbs_PreemptAgain(build));
+    }
+
+    /** The stages of a build that have begun and not ended, in the order in which they began. */
+    static List<StageRecord> stagesOf(Run<?, ?> run) {
+        String id = run.getExternalizableId();
+        return StageRegistry.get().all().stream()
+                .filter(stage -> stage.runId().equals(id))
+                .sorted(Comparator.comparingLong(StageRecord::startedMillis).thenComparing(StageRecord::id))
+                .toList();
+    }
+
+    static String user() {
+        return Jenkins.getAuthentication2().getName();
+    }
+
+    private static Answer each(Run<?, ?> run, @CheckForNull String wanted, Function<StageRecord, OfStage> verb) {
+        if (wanted != null && wanted.isBlank()) {
+            return Answer.refused(HttpServletResponse.SC_BAD_REQUEST, Messages.StageVerbs_EmptyName());
+        }
+        List<StageRecord> stages = stagesOf(run);
+        if (stages.isEmpty()) {
+            return Answer.refused(
+                    HttpServletResponse.SC_CONFLICT, Messages.StageVerbs_NoStages(run.getFullDisplayName()));
+        }
+        List<StageRecord> meant = stages.stream()
+                .filter(stage -> wanted == null || stage.id().equals(wanted) || stage.name().equals(wanted))
+                .toList();
+        if (meant.isEmpty()) {
+            List<String> known = stages.stream().map(StageRecord::name).toList();
+            return Answer.refused(
+                    HttpServletResponse.SC_NOT_FOUND,
+                    Messages.StageVerbs_NoSuchStage(run.getFullDisplayName(), wanted, String.join(", ", known)));
+        }
+        Answer answer = Answer.of(meant.stream().map(verb).toList());
+        Preemption.soon(0);
+        return answer;
+    }
+
+    private static OfStage suspend(StageRecord stage) {
+        LiveStage live = LiveStage.find(stage.id());
+        if (live == null || live.ending() || live.aborting()) {
+            return refused(stage, Messages.StageVerbs_Ending(stage.name()));
+        }
+        boolean suspended = stage.suspended();
+        if (!PreemptibleConfiguration.get().isEnabled()) {
+            return refused(stage, Messages.StageVerbs_SwitchedOff(stage.name()));
+        }
+        if (!suspended && RemovedAgent.isGone(stage)) {
+            return refused(stage, Messages.StageVerbs_AgentGone(stage.name(), stage.node()));
+        }
+        if (!suspended && stage.whyNotSuspendable() != null) {
+            return refused(stage, Messages.StageVerbs_NotSuspendable(stage.name(), stage.whyNotSuspendable()));
+        }
+        if (!stage.byHand()) {
+            if (StageRegistry.get().update(stage.id(), s -> s.byHand(user())) == null) {
+                return refused(stage, Messages.StageVerbs_Ending(stage.name()));
+            }
+            live.tryAtOnce();
+            StageLog.line(live.context(), Messages.StageVerbs_LogSuspend(user()));
+            StageMarks.byHandChanged(live);
+        }
+        return done(
+                stage, suspended ? Messages.StageVerbs_Stays(stage.name()) : Messages.StageVerbs_Suspends(stage.name()));
+    }
+
+    private static OfStage again(StageRecord stage) {
+        LiveStage live = LiveStage.find(stage.id());
+        if (live == null || !FailedResume.again(stage.id())) {
+            return refused(stage, Messages.StageVerbs_NotFailed(stage.name()));
+        }
+        StageLog.line(live.context(), Messages.StageVerbs_LogAgain(user()));
+        return done(stage, Messages.StageVerbs_Again(stage.name()));
+    }
+
+    private static OfStage giveUp(StageRecord stage) {
+        LiveStage live = LiveStage.find(stage.id());
+        if (live == null || stage.whyNotResumed() == null) {
+            return refused(stage, Messages.StageVerbs_NotFailed(stage.name()));
+        }
+        StageLog.line(live.context(), Messages.StageVerbs_LogGiveUp(user()));
+        return FailedResume.giveUp(stage.id())
+                ? done(stage, Messages.StageVerbs_GivesUp(stage.name()))
+                : refused(stage, Messages.StageVerbs_NotFailed(stage.name()));
+    }
+
+    private static OfStage resume(StageRecord stage) {
+        if (stage.whyNotResumed() != null) {
+            return refused(stage, Messages.StageVerbs_Failed(stage.name(), stage.whyNotResumed()));
+        }
+        if (!stage.byHand()) {
+            if (stage.state() == StageState.SUSPENDED && RemovedAgent.isGone(stage)) {
+                return refused(stage, waitsForRemoved(stage));
+            }
+            return refused(
+                    stage,
+                    stage.state() == StageState.SUSPENDED
+                            ? Messages.StageVerbs_NotByHand(stage.name())
+                            : Messages.StageVerbs_NotSuspended(stage.name()));
+        }
+        LiveStage live = LiveStage.find(stage.id());
+        StageRecord now = StageRegistry.get().update(stage.id(), StageRecord::notByHand);
+        if (now == null) {
+            return refused(stage, Messages.StageVerbs_Ending(stage.name()));
+        }
+        if (live != null) {
+            StageLog.line(live.context(), Messages.StageVerbs_LogResume(user()));
+            StageMarks.byHandChanged(live);
+        }
+        if (now.state() == StageState.SUSPENDED && RemovedAgent.isGone(now)) {
+            return done(now, waitsForRemoved(now));
+        }
+        if (now.state() == StageState.SUSPENDED && DrainedAgents.get().contains(now.node())) {
+            return done(now, Messages.StageVerbs_ResumesAfterDrain(now.name(), AgentVerbs.shown(now.node())));
+        }
+        return done(now, Messages.StageVerbs_Resumes(now.name()));
+    }
+
+    private static String waitsForRemoved(StageRecord stage) {
+        long endsMillis = RemovedAgent.waitsUntilMillis(stage);
+        return endsMillis == 0
+                ? Messages.StageVerbs_WaitsForRemoved(stage.name(), stage.node())
+                : Messages.StageVerbs_WaitsForRemovedUntil(
+                        stage.name(),
+                        stage.node(),
+                        Util.getTimeSpanString(Math.max(0, endsMillis - System.currentTimeMillis())));
+    }
+
+    private static OfStage done(StageRecord stage, String message) {
+        return new OfStage(stage.id(), stage.name(), true, message);
+    }
+
+    private static OfStage refused(StageRecord stage, String message) {
+        return new OfStage(stage.id(), stage.name(), false, message);
+    }
+
+    private static void save(Run<?, ?> run) {
+        try {
+            run.save();
+        } catch (IOException x) {
+            throw new UncheckedIOException("cannot save " + run + "; is the controller's disk full?", x);
+        }
+    }
+}

@@ -1,0 +1,99 @@
+package io.jenkins.plugins.preemptible;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/**
+ * The names of classes that Jenkins saves. What was saved under another name cannot be read any more, or builds that were
+ * running before an upgrade cannot go on.
+ */
+class SavedNamesTest {
+
+    private static void exists(String name) throws ClassNotFoundException {
+        String full = "io.jenkins.plugins.preemptible." + name;
+        assertEquals(full, Class.forName(full, false, SavedNamesTest.class.getClassLoader()).getName());
+    }
+
+    /** No alias helps there: JBoss Marshalling looks for exactly these classes. */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "step.OwnExecutorExecution",
+                "step.NestedExecution",
+                "step.PreemptibleStep",
+                "step.ActiveTimeout",
+                "step.StageBody",
+                "step.OwnBody",
+                "step.StageContext",
+                "step.StageSettings",
+                "step.StageTask",
+                "step.SandboxDecorator",
+                "declarative.PreemptibleAgent"
+            })
+    void ofRunningPipelines(String name) throws Exception {
+        exists(name);
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "hand.NeverPreemptAction",
+                "queue.RunPriorityAction",
+                "history.SuspensionHistoryAction",
+                "history.PastStage",
+                "history.PastSuspension",
+                "lifecycle.ToldInMemoryOnly",
+                "view.PreemptorAction",
+                "view.WaitReasonAction",
+                "view.ResumedStageAction",
+                "view.SuspendedStageAction",
+                "step.OwnExecutorExecution$InQueue",
+                "step.OwnExecutorExecution$QueueItemCancelled",
+                "step.AfterRestart$AgentNotBack",
+                "step.RunAgain",
+                "lifecycle.Resumption$NotRestored",
+                "lifecycle.Sealing$NotSealed",
+                "lifecycle.ActiveTimeouts$Exceeded",
+                "lifecycle.RemovedAgent$AgentRemoved"
+            })
+    void ofBuildsAndQueueItems(String name) throws Exception {
+        exists(name);
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "lifecycle.StageFiles$Stored",
+                "lifecycle.StageRecord",
+                "lifecycle.StageRecord$Form",
+                "lifecycle.StageTimes$Stored",
+                "hand.DrainedAgents$Stored",
+                "hand.DrainedAgents$Drain",
+                "history.DailyStatistics$Stored",
+                "history.DayCounts"
+            })
+    void ofFilesInJenkinsHome(String name) throws Exception {
+        exists(name);
+    }
+
+    /** The owner's name is part of a permission's id, which matrices save. */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "hand.PreemptiblePermissions",
+                "config.PreemptibleConfiguration",
+                "config.FolderBestPriority",
+                "config.FolderDefaults",
+                "config.JobDefaults",
+                "config.StageDefaults",
+                "config.SliceRule",
+                "config.UndisturbedHours",
+                "config.OwnerBy",
+                "overview.PreemptibleNodeMonitor"
+            })
+    void ofSettingsAndPermissions(String name) throws Exception {
+        exists(name);
+    }
+}

@@ -1,0 +1,464 @@
+package io.jenkins.plugins.preemptible.manual;
+
+import static io.jenkins.plugins.preemptible.manual.Requests.answers;
+import static io.jenkins.plugins.preemptible.manual.Requests.only;
+import static io.jenkins.plugins.preemptible.manual.Requests.told;
+import static org.awaitility.Awaitility.await;
+import static org.hamcrest.MatcherAssert.assertThat;
+import static org.hamcrest.Matchers.containsString;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import hudson.model.Cause;
+import hudson.model.CauseAction;
+import hudson.model.Item;
+import hudson.security.Permission;
+import hudson.security.PermissionScope;
+import hudson.slaves.DumbSlave;
+import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
+import io.jenkins.plugins.preemptible.hand.DrainedAgents;
+import io.jenkins.plugins.preemptible.hand.NeverPreemptAction;
+import io.jenkins.plugins.preemptible.hand.PreemptiblePermissions;
+import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.Pretended;
+import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import java.net.URL;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import jenkins.model.Jenkins;
+import net.sf.json.JSONArray;
+import net.sf.json.JSONObject;
+import org.htmlunit.HttpMethod;
+import org.htmlunit.WebRequest;
+import org.htmlunit.WebResponse;
+import org.htmlunit.html.HtmlForm;
+import org.htmlunit.html.HtmlPage;
+import org.jenkinsci.plugins.workflow.cps.CpsFlowDefinition;
+import org.jenkinsci.plugins.workflow.job.WorkflowJob;
+import org.jenkinsci.plugins.workflow.job.WorkflowRun;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.jvnet.hudson.test.JenkinsRule;
+import org.jvnet.hudson.test.MockAuthorizationStrategy;
+import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
+
+/**
+ * Who may do what by hand, how it answers, and what programs can read. One Pipeline runs all along, in a stage that
+ * never is suspended: it sleeps, which is no process.
+ */
+@WithJenkins
+class ManualActionsTest {
+
+    private static final String[] USERS = {"reader", "owner", "stranger", "suspender", "manager", "admin"};
+    /** For whom the verbs of stages are. "stranger" has the same right as "owner", and has started nothing. */
+    private static final List<String> MAY_SUSPEND = List.of("owner", "suspender", "manager", "admin");
+
+    private static final List<String> MAY_MANAGE = List.of("manager", "admin");
+
+    private static JenkinsRule j;
+    private static Requests web;
+    private static WorkflowRun run;
+    private static DumbSlave agent;
+
+    @BeforeAll
+    static void aStageRuns(JenkinsRule jenkins) throws Exception {
+        j = jenkins;
+        web = new Requests(j);
+        agent = j.createOnlineSlave();
+        WorkflowJob job = j.createProject(WorkflowJob.class, "job");
+        job.setDefinition(new CpsFlowDefinition(
+                "preemptible(label: '" + agent.getNodeName() + "', name: 'tests') { sleep 3600 }", true));
+        run = job.scheduleBuild2(0, new CauseAction(new Cause.UserIdCause("owner"))).waitForStart();
+        j.waitForMessage("Sleeping for", run);
+        // Whatever this machine can do: a record as of one that can suspend.
+        StageRegistry.get().update(stage().id(), s -> s.opened(Pretended.enter(s.id()), null));
+        WorkflowJob ended = j.createProject(WorkflowJob.class, "ended");
+        ended.setDefinition(new CpsFlowDefinition("", true));
+        j.buildAndAssertSuccess(ended);
+        j.jenkins.setSecurityRealm(j.createDummySecurityRealm());
+        j.jenkins.setAuthorizationStrategy(new MockAuthorizationStrategy()
+                .grant(Jenkins.READ, Item.READ).everywhere().to("reader", "owner", "stranger", "suspender", "manager")
+                .grant(Jenkins.READ).everywhere().to("blind")
+                .grant(PreemptiblePermissions.SUSPEND_OWN).everywhere().to("owner", "stranger")
+                .grant(PreemptiblePermissions.SUSPEND).onItems(job).to("suspender")
+                .grant(PreemptiblePermissions.MANAGE).everywhere().to("manager")
+                .grant(Jenkins.ADMINISTER).everywhere().to("admin"));
+    }
+
+    @AfterEach
+    void asBefore() throws Exception {
+        StageRegistry.get().update(stage().id(), StageRecord::notByHand);
+        run.removeActions(NeverPreemptAction.class);
+        DrainedAgents.get().undo(agent.getNodeName());
+    }
+
+    @AfterAll
+    static void end() throws Exception {
+        run.doStop();
+        j.waitForCompletion(run);
+        await().atMost(Duration.ofMinutes(1)).until(() -> StageRegistry.get().all().isEmpty());
+        j.after();
+    }
+
+    private static StageRecord stage() {
+        return await("the stage").atMost(Duration.ofMinutes(1)).until(
+                () -> StageRegistry.get().all().stream().findFirst().orElse(null), found -> found != null);
+    }
+
+    @Test
+    void permissionsAreInTheMatrixAndImplyEachOther() {
+        assertEquals("Preemptible", PreemptiblePermissions.GROUP.getId());
+        Map<String, Permission> impliedBy = Map.of(
+                "Manage", Jenkins.ADMINISTER,
+                "Suspend", PreemptiblePermissions.MANAGE,
+                "SuspendOwn", PreemptiblePermissions.SUSPEND);
+        assertEquals(impliedBy.size(), PreemptiblePermissions.GROUP.size());
+        for (Permission permission : PreemptiblePermissions.GROUP) {
+            assertEquals(impliedBy.get(permission.name), permission.impliedBy, permission.name);
+            assertEquals(permission, Permission.fromId(permission.getId()));
+            assertEquals(!permission.name.equals("Manage"), permission.isContainedBy(PermissionScope.ITEM_GROUP));
+            assertFalse(permission.description.toString().isBlank());
+        }
+    }
+
+    /** What a user is told who may not suspend that build. */
+    private static String missing(String user) {
+        return user.equals("stranger")
+                ? "stranger may suspend and resume stages only of builds that they started, and somebody else started this one"
+                : "is missing the Preemptible/Suspend permission";
+    }
+
+    @Test
+    void eachMaySuspendWhatHeMay() throws Exception {
+        for (String user : USERS) {
+            boolean may = MAY_SUSPEND.contains(user);
+            answers(may ? 200 : 403, may ? "is being suspended" : missing(user) + ": nothing was done",
+                    web.post(user, onBuild("suspend?stage=tests")));
+            assertEquals(may, stage().byHand(), user);
+            answers(may ? 200 : 403, may ? "goes on as soon as" : missing(user), web.post(user, onBuild("resume")));
+            assertFalse(stage().byHand(), user);
+            assertEquals(may ? 0 : 6, web.command("suspend", user, "job", "1", "tests").returnCode(), user);
+            assertEquals(may, stage().byHand(), user);
+            assertEquals(may ? 0 : 6, web.command("resume", user, "job", "1").returnCode(), user);
+            assertFalse(stage().byHand(), user);
+        }
+        assertThat(JenkinsRule.getLog(run), containsString("[preemptible] owner wants this stage suspended"));
+        assertThat(JenkinsRule.getLog(run), containsString("[preemptible] suspender lets this stage go on."));
+    }
+
+    @Test
+    void aStageIsMeantByItsNameOrItsIdOrWithAllOthers() throws Exception {
+        for (String verb : new String[] {"suspend", "suspend?stage=tests", "suspend?stage=" + stage().id()}) {
+            WebResponse suspended = web.post("suspender", onBuild(verb));
+            answers(200, "is being suspended", suspended);
+            JSONObject json = JSONObject.fromObject(suspended.getContentAsString());
+            assertEquals(stage().id(), only(json.getJSONArray("stages"), "stage", "tests").getString("id"));
+            assertTrue(stage().byHand(), verb);
+            answers(200, "goes on as soon as", web.post("suspender", onBuild("resume")));
+        }
+    }
+
+    @Test
+    void exemptionsAreForThoseWhoManage() throws Exception {
+        for (String user : USERS) {
+            boolean may = MAY_MANAGE.contains(user);
+            answers(may ? 200 : 403, may ? "not suspended for others" : "Preemptible", web.post(user, onBuild("never")));
+            assertEquals(may, NeverPreemptAction.holds(run.getExternalizableId()), user);
+            answers(may ? 200 : 403, may ? "again" : "Preemptible/Manage", web.post(user, onBuild("preempt-again")));
+            assertFalse(NeverPreemptAction.of(run), user);
+            assertEquals(may ? 0 : 6, web.command("never", user, "job", "1").returnCode(), user);
+            assertEquals(may, NeverPreemptAction.of(run), user);
+            assertEquals(may ? 0 : 6, web.command("never", user, "job", "1", "--undo").returnCode(), user);
+            assertFalse(NeverPreemptAction.of(run), user);
+        }
+        answers(409, "is not exempt", web.post("admin", onBuild("preempt-again")));
+    }
+
+    @Test
+    void drainsAreForThoseWhoManage() throws Exception {
+        String node = agent.getNodeName();
+        for (String user : USERS) {
+            boolean may = MAY_MANAGE.contains(user);
+            answers(may ? 200 : 403, may ? "is being drained" : "Preemptible/Manage", web.post(user, onAgent("drain")));
+            assertEquals(may, DrainedAgents.get().contains(node), user);
+            assertEquals(may, new DrainedAgents().contains(node), user + ", as it is saved");
+            answers(may ? 200 : 403, may ? "not being drained" : "Preemptible", web.post(user, onAgent("undrain")));
+            assertFalse(DrainedAgents.get().contains(node), user);
+            assertEquals(may ? 0 : 6, web.command("drain", user, node).returnCode(), user);
+            assertEquals(may, DrainedAgents.get().contains(node), user);
+            assertEquals(may ? 0 : 6, web.command("drain", user, node, "--undo").returnCode(), user);
+            assertFalse(new DrainedAgents().contains(node), user);
+        }
+        answers(409, "is not being drained", web.post("admin", onAgent("undrain")));
+    }
+
+    @Test
+    void theSwitchIsForAdministrators() throws Exception {
+        for (String user : USERS) {
+            boolean may = user.equals("admin");
+            try {
+                answers(may ? 200 : 403, may ? "Preemptible stages that run: 1." : "Overall/Administer",
+                        web.post(user, "preemptible/switch-off"));
+                assertEquals(!may, PreemptibleConfiguration.get().isEnabled(), user);
+                if (may) {
+                    answers(409, "is switched off", web.post(user, onBuild("suspend")));
+                    assertFalse(stage().byHand());
+                }
+                answers(may ? 200 : 403, may ? "Switched on" : "Overall", web.post(user, "preemptible/switch-on"));
+                assertTrue(PreemptibleConfiguration.get().isEnabled(), user);
+                assertEquals(may ? 0 : 6, web.command("switch-off", user).returnCode(), user);
+                assertEquals(!may, PreemptibleConfiguration.get().isEnabled(), user);
+                assertEquals(may ? 0 : 6, web.command("switch-off", user, "--undo").returnCode(), user);
+            } finally {
+                PreemptibleConfiguration.get().setEnabled(true);
+            }
+        }
+        assertEquals(405, web.get("admin", "preemptible/switch-off").getStatusCode());
+        assertTrue(PreemptibleConfiguration.get().isEnabled());
+    }
+
+    /** The verbs for a stage that could not be resumed, with one that has no such trouble. */
+    @Test
+    void whoMayDecideAboutAFailedResume() throws Exception {
+        for (String user : USERS) {
+            boolean may = MAY_SUSPEND.contains(user);
+            answers(may ? 409 : 403, may ? "has not failed three times" : missing(user), web.post(user, onBuild("again")));
+            boolean mayEnd = user.equals("admin");
+            answers(mayEnd ? 409 : 403, mayEnd ? "has not failed three times" : "is missing",
+                    web.post(user, onBuild("give-up")));
+            assertEquals(mayEnd ? 4 : 6, web.command("give-up", user, "job", "1").returnCode(), user);
+        }
+    }
+
+    @Test
+    void anonymousMayNothing() throws Exception {
+        for (String verb : new String[] {"suspend", "resume", "never", "preempt-again"}) {
+            assertEquals(403, web.post(null, onBuild(verb)).getStatusCode(), verb);
+        }
+        for (String verb : new String[] {"drain", "undrain"}) {
+            assertEquals(403, web.post(null, onAgent(verb)).getStatusCode(), verb);
+        }
+        assertEquals(403, web.get(null, "preemptible/api/json").getStatusCode());
+        assertFalse(stage().byHand());
+        assertFalse(DrainedAgents.get().contains(agent.getNodeName()));
+    }
+
+    @Test
+    void nothingIsDoneByGetOrWithoutACrumb() throws Exception {
+        for (String address : new String[] {
+            onBuild("suspend"), onBuild("resume"), onBuild("never"), onBuild("preempt-again"), onAgent("drain"),
+            onAgent("undrain")
+        }) {
+            WebResponse refused = web.get("admin", address);
+            answers(405, "needs POST, and this was GET: nothing was done", refused);
+            assertEquals("POST", refused.getResponseHeaderValue("Allow"));
+            WebRequest bare = new WebRequest(new URL(j.getURL(), address), HttpMethod.POST);
+            assertEquals(403, web.client("admin").loadWebResponse(bare).getStatusCode(), address);
+        }
+        assertFalse(stage().byHand());
+        assertFalse(NeverPreemptAction.of(run));
+        assertFalse(DrainedAgents.get().contains(agent.getNodeName()));
+    }
+
+    @Test
+    void theStateIsReadInPages() throws Exception {
+        JSONObject whole = web.state("reader");
+        int total = whole.getInt("runningTotal");
+        assertEquals(total, whole.getJSONArray("running").size());
+        JSONObject none = JSONObject.fromObject(
+                web.get("reader", "preemptible/api/json?from=0&count=0").getContentAsString());
+        assertEquals(0, none.getJSONArray("running").size());
+        assertEquals(total, none.getInt("runningTotal"));
+        JSONObject behind = JSONObject.fromObject(
+                web.get("reader", "preemptible/api/json?from=" + total).getContentAsString());
+        assertEquals(0, behind.getJSONArray("running").size());
+        for (String wrong : new String[] {"count=2001", "count=-1", "count=all", "from=-1"}) {
+            assertEquals(400, web.get("reader", "preemptible/api/json?" + wrong).getStatusCode(), wrong);
+        }
+    }
+
+    @Test
+    void whatIsNotThereIsToldAsSuch() throws Exception {
+        answers(404, "no preemptible stage \u201cother\u201d", web.post("admin", onBuild("suspend?stage=other")));
+        answers(400, "is empty", web.post("admin", onBuild("suspend?stage=")));
+        answers(409, "is not suspended", web.post("admin", onBuild("resume")));
+        answers(404, "no \u201cexplode\u201d here: nothing was done. There are these: suspend, resume, again, give-up, never",
+                web.post("admin", onBuild("explode")));
+        answers(404, "There are these: drain, undrain.", web.get("reader", onAgent("drain/twice")));
+        answers(404, "There are these: suspended, running, waiting, agents, statistics,", web.get("reader", "preemptible/state"));
+        answers(409, "look whether it is the right build", web.post("admin", "job/ended/1/preemptible/suspend"));
+        answers(409, "nothing left to exempt", web.post("admin", "job/ended/1/preemptible/never"));
+        assertEquals(404, web.post("admin", "job/job/2/preemptible/suspend").getStatusCode());
+        assertEquals(404, web.post("blind", onBuild("suspend")).getStatusCode(), "as if there were no such job");
+        assertEquals(404, web.post("admin", "computer/other/preemptible/drain").getStatusCode());
+
+        told(3, "no build 2", web.command("suspend", "admin", "job", "2"));
+        told(3, "No such job 'nosuch'", web.command("suspend", "admin", "nosuch", "1"));
+        told(3, "No such job 'job'", web.command("never", "blind", "job", "1"));
+        told(3, "no preemptible stage", web.command("resume", "admin", "job", "1", "other"));
+        told(4, "is not suspended", web.command("resume", "admin", "job", "1"));
+        told(3, "no agent", web.command("drain", "admin", "other"));
+        told(6, "Preemptible/Manage", web.command("drain", "reader", "other"));
+    }
+
+    @Test
+    void whatCannotBeSavedIsNotDone() throws Exception {
+        Path inTheWay = j.jenkins.getRootDir().toPath().resolve("preemptible-drained.xml");
+        Files.deleteIfExists(inTheWay);
+        Files.createDirectories(inTheWay.resolve("full"));
+        try {
+            answers(500, "cannot save which agents are drained", web.post("manager", onAgent("drain")));
+            assertFalse(DrainedAgents.get().contains(agent.getNodeName()));
+        } finally {
+            Files.delete(inTheWay.resolve("full"));
+            Files.delete(inTheWay);
+        }
+    }
+
+    @Test
+    void aStageThatCannotBeSuspendedSaysWhy() throws Exception {
+        StageRegistry.get().update(stage().id(), s -> s.opened(null, "CRIU was not found."));
+        try {
+            WebResponse refused = web.post("owner", onBuild("suspend"));
+            answers(409, "cannot be suspended as it is. CRIU was not found.", refused);
+            JSONObject one = only(
+                    JSONObject.fromObject(refused.getContentAsString()).getJSONArray("stages"), "stage", "tests");
+            assertFalse(one.getBoolean("ok"));
+            assertFalse(stage().byHand());
+            answers(200, "but 1 that cannot", web.post("manager", onAgent("drain")));
+        } finally {
+            StageRegistry.get().update(stage().id(), s -> s.opened(Pretended.enter(s.id()), null));
+        }
+    }
+
+    @Test
+    void theBuildsPageHasAButtonForWhatOneMayDo() throws Exception {
+        assertEquals(List.of(), buttons("reader"));
+        assertEquals(List.of("suspend"), buttons("owner"));
+        assertEquals(List.of("suspend", "never"), buttons("manager"));
+        web.press("owner", run.getUrl(), "suspend");
+        assertTrue(stage().byHand());
+        web.press("manager", run.getUrl(), "never");
+        assertTrue(NeverPreemptAction.of(run));
+        assertThat(web.page("reader", run.getUrl()).asNormalizedText(), containsString("never suspended for others"));
+        assertThat(web.page("reader", run.getUrl()).asNormalizedText(), containsString("is being suspended by hand"));
+        assertEquals(List.of("resume", "preempt-again"), buttons("manager"));
+        web.press("manager", run.getUrl(), "preempt-again");
+        assertFalse(NeverPreemptAction.of(run));
+        web.press("owner", run.getUrl(), "resume");
+        assertFalse(stage().byHand());
+    }
+
+    /** The verbs of the forms on the build's page. */
+    private static List<String> buttons(String user) throws Exception {
+        return web.page(user, run.getUrl()).getForms().stream()
+                .map(HtmlForm::getActionAttribute)
+                .filter(action -> action.contains("/preemptible/"))
+                .map(action -> action.substring(action.lastIndexOf('/') + 1))
+                .toList();
+    }
+
+    @Test
+    void aBrowserIsShownTheSentence() throws Exception {
+        JenkinsRule.WebClient client = web.browser("owner");
+        WebRequest request = new WebRequest(new URL(j.getURL(), onBuild("resume")), HttpMethod.POST);
+        request.setAdditionalHeader("Accept", "text/html,*/*;q=0.8");
+        WebResponse refused = client.loadWebResponse(client.addCrumb(request));
+        assertEquals(400, refused.getStatusCode());
+        assertThat(refused.getContentType(), containsString("text/html"));
+        assertThat(refused.getContentAsString(), containsString("is not suspended"));
+    }
+
+    @Test
+    void whatWasAskedForIsSaved() throws Exception {
+        web.post("manager", onBuild("suspend"));
+        web.post("manager", onBuild("never"));
+        Path home = j.jenkins.getRootDir().toPath();
+        Path file = home.resolve("preemptible-stages").resolve(stage().id() + ".xml");
+        assertThat(Files.readString(file), containsString("<byHand>true</byHand>"));
+        assertEquals("manager", stage().byHandUser());
+        assertThat(
+                Files.readString(run.getRootDir().toPath().resolve("build.xml")),
+                containsString(NeverPreemptAction.class.getName()));
+    }
+
+    @Test
+    void theAgentsPageDrains() throws Exception {
+        String address = agent.toComputer().getUrl() + "preemptible/";
+        assertThat(web.page("manager", address).asNormalizedText(), containsString("job #1"));
+        web.press("manager", address, "drain");
+        assertTrue(DrainedAgents.get().contains(agent.getNodeName()));
+        HtmlPage page = web.page("manager", address);
+        assertThat(page.asNormalizedText(), containsString("manager has been draining this agent"));
+        web.press("manager", address, "undrain");
+        assertFalse(DrainedAgents.get().contains(agent.getNodeName()));
+        assertThat(
+                web.page("manager", agent.toComputer().getUrl()).asNormalizedText(), containsString("Preemptible stages"));
+
+        HtmlPage blind = web.page("blind", address);
+        assertThat(blind.asNormalizedText(), containsString("a build that you may not see"));
+        assertFalse(blind.asNormalizedText().contains("job #1"));
+        assertTrue(blind.getForms().stream().noneMatch(form -> form.getActionAttribute().contains("drain")));
+    }
+
+    @Test
+    void programsReadTheWholeState() throws Exception {
+        web.post("manager", onBuild("never"));
+        web.post("manager", onAgent("drain"));
+        WorkflowJob other = j.createProject(WorkflowJob.class, "other");
+        other.setDefinition(new CpsFlowDefinition("node('" + agent.getNodeName() + "') {}", true));
+        WorkflowRun waiting = other.scheduleBuild2(0).waitForStart();
+        // What was decided is there after the next look.
+        JSONObject item = await("a decision about the item").atMost(Duration.ofMinutes(1)).until(
+                () -> web.state("reader").getJSONArray("waiting").stream()
+                        .map(JSONObject.class::cast)
+                        .filter(one -> one.get("decision") instanceof JSONObject decision && !decision.isNullObject())
+                        .findFirst()
+                        .orElse(null),
+                found -> found != null);
+        assertThat(item.getString("name"), containsString("other #1"));
+        assertEquals("Wait", item.getJSONObject("decision").getString("action"));
+        assertEquals("AGENT_NOT_ACCEPTING", item.getJSONObject("decision").getString("reason"));
+        assertThat(item.getJSONObject("decision").getString("sentence"), containsString("No agent that fits"));
+        assertTrue(item.getInt("priority") > 0);
+
+        JSONObject state = web.state("reader");
+        assertTrue(state.getJSONObject("limits").getBoolean("enabled"));
+        JSONObject drained = only(state.getJSONArray("agents"), "name", agent.getNodeName());
+        assertTrue(drained.getBoolean("drained"));
+        assertEquals("manager", drained.getString("drainedBy"));
+        assertEquals(1, drained.getInt("executors"));
+        assertEquals(0, drained.getInt("idle"));
+        JSONObject running = state.getJSONArray("running").getJSONObject(0);
+        assertEquals("tests", running.getString("stage"));
+        assertEquals("RUNNING", running.getString("state"));
+        assertEquals(agent.getNodeName(), running.getString("node"));
+        assertTrue(running.getBoolean("neverPreempt"));
+        assertEquals("null", running.getString("whyNotPreemptible"));
+        assertEquals(0, state.getJSONArray("suspended").size());
+
+        JSONObject seenByTheBlind = web.state("blind");
+        assertEquals(0, seenByTheBlind.getJSONArray("running").size());
+        assertEquals(0, seenByTheBlind.getJSONArray("waiting").size());
+        assertThat(
+                web.get("reader", "preemptible/api/xml?tree=running[stage]").getContentAsString(),
+                containsString("<stage>tests</stage>"));
+        web.post("manager", onAgent("undrain"));
+        waiting.doStop();
+        j.waitForCompletion(waiting);
+    }
+
+    private static String onBuild(String verb) {
+        return run.getUrl() + "preemptible/" + verb;
+    }
+
+    private static String onAgent(String verb) {
+        return agent.toComputer().getUrl() + "preemptible/" + verb;
+    }
+}
