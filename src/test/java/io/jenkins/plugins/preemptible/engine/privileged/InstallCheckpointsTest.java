@@ -43,8 +43,8 @@ class InstallCheckpointsTest {
     static void install() throws Exception {
         Optional<Criu> usable = new CriuSearch().usable();
         assumeTrue(usable.isPresent(), "no CRIU works on this host");
-        criu = usable.get().program();
-        host = PrivilegedHost.open(criu);
+        host = PrivilegedHost.open(usable.get().program());
+        criu = host.criu;
     }
 
     @AfterAll

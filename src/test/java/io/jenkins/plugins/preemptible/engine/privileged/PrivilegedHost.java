@@ -12,6 +12,7 @@ import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -46,6 +47,8 @@ final class PrivilegedHost implements AutoCloseable {
     final PrivilegedInstall place;
     /** What the privileged part was installed from, in a folder of root's. */
     final List<Path> source;
+    /** A copy in a folder of root's, since the host's may lie below a HOME where others may write; null without checkpoints. */
+    final Path criu;
     final String group;
     final User one;
     final User two;
@@ -68,10 +71,13 @@ final class PrivilegedHost implements AutoCloseable {
         two = user("ptb" + mark, group);
         this.group = group;
         source = classPath();
+        this.criu = criu == null
+                ? null
+                : Files.copy(criu, base.resolve("criu-of-roots"), StandardCopyOption.COPY_ATTRIBUTES);
         if (criu == null) {
             place.install("%" + group, source);
         } else {
-            place.install(one.name(), source, criu);
+            place.install(one.name(), source, this.criu);
         }
     }
 

@@ -50,11 +50,16 @@ final class MavenCall {
         }
     }
 
-    /** Runs the {@code mvn} of PATH; only errors and warnings are said, on {@code err}. Returns its exit status. */
-    static int quietly(PrintWriter err, String... arguments) throws IOException, InterruptedException {
+    /**
+     * Runs the {@code mvn} of PATH; only errors and warnings are said, on {@code err}. Returns its exit status.
+     *
+     * @param folder where it runs: in one with a POM that cannot be read Maven does nothing
+     */
+    static int quietly(PrintWriter err, Path folder, String... arguments) throws IOException, InterruptedException {
         List<String> command = new ArrayList<>(List.of("mvn", "-q", "-B", "-Dstyle.color=never"));
         command.addAll(Arrays.asList(arguments));
         Process process = new ProcessBuilder(command)
+                .directory(folder.toFile())
                 .redirectInput(Redirect.from(new File("/dev/null")))
                 .redirectErrorStream(true)
                 .start();

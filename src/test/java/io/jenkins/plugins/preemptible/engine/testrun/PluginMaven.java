@@ -47,6 +47,7 @@ final class PluginMaven {
         Files.createDirectories(prefix);
         int status = MavenCall.quietly(
                 err,
+                prefix,
                 "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:unpack",
                 "-Dartifact=org.apache.maven:apache-maven:" + FETCHED + ":tar.gz:bin",
                 "-DoutputDirectory=" + prefix);
