@@ -213,10 +213,10 @@
             if (!names.includes(label.textContent)) {
               return;
             }
-            // The label is wider than its text.
+            // The label is wider than its text, and a long name has several lines.
             const text = document.createRange();
             text.selectNodeContents(label);
-            const place = text.getBoundingClientRect();
+            const place = Array.from(text.getClientRects()).pop();
             const sign = document.createElement("span");
             sign.className = "preemptible-mark";
             sign.title = component.state.stages.map(long).join("\n");
