@@ -3,9 +3,11 @@ package io.jenkins.plugins.preemptible.engine;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.api.StageSpec;
+import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -49,6 +51,32 @@ class OwnTmpTest {
             Files.createFile(bench.work.resolve("go"));
             assertEquals(0, bench.engine.await(id));
             assertEquals(List.of("one", "two", "three", "closed", "shared", "2", "through"), bench.output(id));
+        }
+    }
+
+    @Test
+    void timesAndAttributesOfFilesTravelToo() throws Exception {
+        assumeTrue(HostTool.find("python3").isPresent(), "python3 is not installed");
+        try (StageBench bench = StageBench.open()) {
+            Path program = Files.writeString(bench.work.resolve("meta.py"), """
+                    import os, time
+                    for each in '/tmp/file', '/dev/shm/file':
+                        open(each, 'w').close()
+                        os.setxattr(each, 'user.k', b'v')
+                        os.utime(each, ns=(1, 1700000000987654321))
+                    open('ready', 'w').close()
+                    while not os.path.exists('go'): time.sleep(.05)
+                    for each in '/tmp/file', '/dev/shm/file':
+                        print(os.stat(each).st_mtime_ns, os.listxattr(each))
+                    """);
+            StageId id = bench.script("python3 " + program.getFileName() + " 2>&1 || touch ready").id();
+            StageBench.until("the files", SOON, () -> Files.exists(bench.work.resolve("ready")));
+            assumeTrue(bench.output(id).isEmpty(), () -> "a tmpfs with user attributes (Linux 6.6) is needed");
+            twice(bench, id);
+            Files.createFile(bench.work.resolve("go"));
+            assertEquals(0, bench.engine.await(id));
+            String expected = "1700000000987654321 ['user.k']";
+            assertEquals(List.of(expected, expected), bench.output(id));
         }
     }
 

@@ -10,6 +10,8 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.jenkins.plugins.preemptible.engine.api.Connections;
 import io.jenkins.plugins.preemptible.engine.api.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.FreezeRequest;
+import io.jenkins.plugins.preemptible.engine.api.IfDumpFails;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
 import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
@@ -213,6 +215,8 @@ class PreflightTest {
         pending-data, /tmp/pending, PENDING_CONNECTION, unix socket
         given-up, /tmp/given-up, PENDING_CONNECTION, closed before it was accepted
         corked, -, CORKED_SOCKET, UDP socket
+        unread-datagram, -, UNREAD_DATAGRAMS, UDP socket
+        unread-inotify, /tmp/watched, UNREAD_INOTIFY, inotify
         covered, /tmp/at, COVERED_FILE, /tmp/at/file
         covered-folder, /tmp/at, COVERED_FILE, /tmp/at/first
         covered-mount, /tmp/at, COVERED_FILE, /tmp/at/file
@@ -296,6 +300,20 @@ class PreflightTest {
         found(id, FailureReason.ENTERING);
     }
 
+    /** The preflight of a stage that runs cannot see them. */
+    @Test
+    void whatComesWhenTheStageIsFrozen() throws Exception {
+        Path watched = Files.createDirectory(bench.work.resolve("watched"));
+        StageId id = tied("watching", watched.toString());
+        bench.engine.freeze(id, FreezeRequest.plain());
+        Files.createFile(watched.resolve("new"));
+        SuspendFailedException refusal = assertThrows(SuspendFailedException.class,
+                () -> bench.engine.dump(id, bench.archive(id), bench.key, IfDumpFails.THAW));
+        assertEquals(FailureReason.UNREAD_INOTIFY, refusal.reason(), refusal::getMessage);
+        assertEquals(State.RUNNING, bench.engine.status(id).state());
+        assertFalse(Files.exists(bench.archive(id)));
+    }
+
     @Test
     void noRoomForTheImage() throws Exception {
         Path disk = Files.createTempDirectory(Path.of("/var/tmp"), "preemptible-disk");
@@ -306,7 +324,7 @@ class PreflightTest {
             StageId id = tied("memory", "32");
             PreflightReport report = look(id, Connections.REFUSE, disk.resolve("images"));
             assertEquals(List.of(FailureReason.NO_SPACE), reasons(report), () -> report.obstacles().toString());
-            assertTrue(report.obstacles().get(0).what().contains("free are "), () -> report.obstacles().toString());
+            assertTrue(report.obstacles().get(0).what().startsWith(disk + ": the image may take "), () -> report.obstacles().toString());
             assertTrue(look(id).ok(), "on the other disk there is room");
         } finally {
             if (mounted.ok()) {

@@ -36,7 +36,7 @@ class RefusalTest {
 
     private static final Duration SOON = Duration.ofSeconds(20);
 
-    private static void refused(FailureReason reason, Executable call) {
+    private static EngineException refused(FailureReason reason, Executable call) {
         EngineException e = assertThrows(EngineException.class, call);
         assertEquals(reason, e.reason(), e::toString);
         assertTrue(e.getMessage().startsWith(reason.sentence()), e::getMessage);
@@ -45,6 +45,7 @@ class RefusalTest {
             assertTrue(e.getMessage().contains(image.finding()), e::getMessage);
             assertFalse(e.getMessage().contains(image.reason().remedy()), () -> "one remedy is enough: " + e.getMessage());
         }
+        return e;
     }
 
     private static void stillRuns(StageBench bench, StageId id) throws Exception {
@@ -109,7 +110,10 @@ class RefusalTest {
                 // The archive's disk is full; data that does not compress.
                 StageId id = bench.start("bash", "-c", "x=$(head -c 6000000 /dev/urandom | base64 -w 0); " + TICKS).id();
                 StageBench.until("output", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > 2);
-                refused(FailureReason.NO_SPACE, () -> bench.engine.suspend(id, disk.resolve("a.image"), bench.key));
+                EngineException there = refused(
+                        FailureReason.NO_SPACE, () -> bench.engine.suspend(id, disk.resolve("a.image"), bench.key));
+                assertTrue(there.getMessage().contains(disk + ": the image may take "), there::getMessage);
+                assertTrue(there.getMessage().contains("another folder"), there::getMessage);
                 stillRuns(bench, id);
                 try (var files = Files.list(disk)) {
                     assertEquals(List.of(), files.toList());
@@ -121,7 +125,11 @@ class RefusalTest {
                 StageId id = bench.start("bash", "-c", "x=$(head -c 6000000 /dev/urandom | base64 -w 0); exec >'" + out + "'; "
                         + TICKS).id();
                 StageBench.until("output", SOON, () -> StageBench.lines(out) > 2);
-                refused(FailureReason.NO_SPACE, () -> bench.engine.suspend(id, bench.archive(id), bench.key));
+                EngineException here = refused(
+                        FailureReason.NO_SPACE, () -> bench.engine.suspend(id, bench.archive(id), bench.key));
+                assertTrue(here.getMessage().contains(disk.resolve("home").toString()), here::getMessage);
+                assertTrue(here.getMessage().contains("free are "), here::getMessage);
+                assertFalse(here.getMessage().contains("another folder"), here::getMessage);
                 assertEquals(State.RUNNING, bench.engine.status(id).state());
                 long lines = StageBench.lines(out);
                 StageBench.until("more output", SOON, () -> StageBench.lines(out) > lines + 2);

@@ -1,6 +1,7 @@
 /* One process for each thing that can tie a stage to the outside. Usage: ties KIND [ARGUMENT...]
    Sets the thing up, writes "ready" and ticks; "cannot: ..." and 77 where this kernel does not let it. */
 #define _GNU_SOURCE
+#include <sys/inotify.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
@@ -236,6 +237,17 @@ int main(int argc, char **argv) {
         int s = must(socket(AF_INET, SOCK_DGRAM, 0), "socket"), on = 1;
         must(connect(s, (void *)&a, sizeof a), "connect");
         must(setsockopt(s, IPPROTO_UDP, 1 /* UDP_CORK */, &on, sizeof on), "cork"); must(write(s, "x", 1), "write");
+    } else if (IS("unread-datagram")) {
+        struct sockaddr_in a = {AF_INET, 0, {htonl(INADDR_LOOPBACK)}, ""}; socklen_t n = sizeof a;
+        int s = must(socket(AF_INET, SOCK_DGRAM, 0), "socket");
+        must(bind(s, (void *)&a, sizeof a), "bind"); must(getsockname(s, (void *)&a, &n), "name");
+        must(sendto(s, "x", 1, 0, (void *)&a, sizeof a), "send");
+    } else if (IS("unread-inotify")) {
+        char f[300]; snprintf(f, sizeof f, "%s/new", arg); must(mkdir(arg, 0700), "mkdir");
+        int i = must(inotify_init(), "inotify"); must(inotify_add_watch(i, arg, IN_CREATE), "watch");
+        must(close(open(f, O_CREAT | O_RDWR, 0600)), f);
+    } else if (IS("watching")) {
+        int i = must(inotify_init(), "inotify"); must(inotify_add_watch(i, arg, IN_CREATE), "watch");
     } else if (IS("covered")) {
         must(mkdir(arg, 0700), "mkdir"); must(mount("first", arg, "tmpfs", 0, 0), "mount");
         char f[300]; snprintf(f, sizeof f, "%s/file", arg); must(open(f, O_CREAT | O_RDWR, 0600), f);

@@ -14,7 +14,8 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "clean",
         description = "Removes what is left of stages that are over: folders of those that ended or were killed, empty"
-                + " control groups. Stages that run or are suspended are left. Prints a line for each thing.")
+                + " control groups that are older than ten minutes, also those of other home folders. Stages that run or are"
+                + " suspended are left. Prints a line for each thing.")
 final class CleanCommand implements Callable<Integer> {
 
     private final Context context;

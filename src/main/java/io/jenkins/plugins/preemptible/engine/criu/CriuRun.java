@@ -103,14 +103,17 @@ public final class CriuRun {
 
     /** Starts a dump, whose words go into a file. */
     private static Process start(List<String> command, Path words) throws IOException {
-        return prepared(
-                        new ProcessBuilder(command).redirectOutput(words.toFile()).redirectErrorStream(true), words)
-                .start();
+        ProcessBuilder builder = prepared(
+                new ProcessBuilder(command).redirectOutput(words.toFile()).redirectErrorStream(true), words);
+        TarOptions.useForDump(builder.environment());
+        return builder.start();
     }
 
     /** Starts a restore, whose errors go into a file; what it writes to its output is its answer to the caller. */
     static Process startRestore(List<String> command, Path words) throws IOException {
-        return prepared(new ProcessBuilder(command).redirectError(words.toFile()), words).start();
+        ProcessBuilder builder = prepared(new ProcessBuilder(command).redirectError(words.toFile()), words);
+        TarOptions.useForRestore(builder.environment());
+        return builder.start();
     }
 
     private static ProcessBuilder prepared(ProcessBuilder builder, Path words) throws IOException {

@@ -14,8 +14,9 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
+import java.time.Clock;
 import java.time.Duration;
-import java.time.Instant;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.HashSet;
@@ -32,20 +33,30 @@ import java.util.stream.Stream;
  *
  * <ol>
  *   <li>Folders of stages that ended, failed or were killed; folders without a record that nobody is about to write.
- *   <li>Control groups without a process that no stage of this home names, wherever they were made.
+ *   <li>Control groups without a process that no stage of this home names, wherever they were made. No group says whose
+ *       home it is of, so one has to be so old that nobody can be about to use it.
  *   <li>Images of stages that were killed, if that is asked for: they are files of the user's.
  * </ol>
  *
- * What is younger than a minute may be somebody's who is just about to use it, in another home, and stays.
+ * What is younger than a minute, or a group younger than ten, may be somebody's who is just about to use it, in another
+ * home, and stays.
  *
  * @param list all stages, as the engine knows them
  * @param forget removes a stage that is over, as the engine does
  * @param stages empty for an engine that has every verb done by somebody with more rights
+ * @param clock against which ages are measured
  */
-public record CleanUp(Supplier<List<StageStatus>> list, Consumer<StageId> forget, Optional<Stages> stages) {
+public record CleanUp(
+        Supplier<List<StageStatus>> list, Consumer<StageId> forget, Optional<Stages> stages, Clock clock) {
 
     private static final Set<State> OVER = EnumSet.of(State.ENDED, State.FAILED, State.KILLED);
     private static final Duration SETTLED = Duration.ofMinutes(1);
+    /** A start puts its first process into its group within seconds; a host that swaps takes minutes. */
+    private static final Duration GROUP_SETTLED = Duration.ofMinutes(10);
+
+    public CleanUp(Supplier<List<StageStatus>> list, Consumer<StageId> forget, Optional<Stages> stages) {
+        this(list, forget, stages, Clock.systemUTC());
+    }
 
     public List<Leftover> clean(boolean dryRun, Duration imageAge) {
         try {
@@ -90,7 +101,7 @@ public record CleanUp(Supplier<List<StageStatus>> list, Consumer<StageId> forget
         }
     }
 
-    private static void foldersWithoutRecord(Stages stages, boolean dryRun, List<Leftover> left) throws IOException {
+    private void foldersWithoutRecord(Stages stages, boolean dryRun, List<Leftover> left) throws IOException {
         Path all = stages.home().resolve("stages");
         if (!Files.isDirectory(all)) {
             return;
@@ -109,7 +120,7 @@ public record CleanUp(Supplier<List<StageStatus>> list, Consumer<StageId> forget
         }
     }
 
-    private static void groups(Stages stages, boolean dryRun, List<Leftover> left) throws IOException {
+    private void groups(Stages stages, boolean dryRun, List<Leftover> left) throws IOException {
         Set<String> named = new HashSet<>();
         for (StageId id : stages.ids()) {
             try {
@@ -123,7 +134,7 @@ public record CleanUp(Supplier<List<StageStatus>> list, Consumer<StageId> forget
             Path folder = group.getKey().cgroup().orElseThrow();
             boolean used = named.contains(group.getKey().location())
                     || !group.getKey().pids(null).isEmpty()
-                    || age(folder).compareTo(SETTLED) < 0;
+                    || groupAge(folder).compareTo(GROUP_SETTLED) < 0;
             if (!used) {
                 left.add(new Leftover(Leftover.Kind.GROUP, folder, group.getValue().value()));
                 if (!dryRun) {
@@ -133,9 +144,20 @@ public record CleanUp(Supplier<List<StageStatus>> list, Consumer<StageId> forget
         }
     }
 
-    private static Duration age(Path path) throws IOException {
+    private Duration age(Path path) throws IOException {
         return Files.exists(path)
-                ? Duration.between(Files.getLastModifiedTime(path).toInstant(), Instant.now())
+                ? Duration.between(Files.getLastModifiedTime(path).toInstant(), clock.instant())
                 : Duration.ZERO;
+    }
+
+    // Nobody can set the time of the last change back. The kernel may take a group for younger, never for older.
+    private Duration groupAge(Path group) {
+        try {
+            FileTime changed = (FileTime) Files.getAttribute(group, "unix:ctime");
+            return Duration.between(changed.toInstant(), clock.instant());
+        } catch (IOException e) {
+            // Somebody else removes it at this moment.
+            return Duration.ZERO;
+        }
     }
 }

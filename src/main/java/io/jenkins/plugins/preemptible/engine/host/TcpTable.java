@@ -77,6 +77,11 @@ public final class TcpTable {
         return Integer.parseInt(hexadecimal.substring(hexadecimal.indexOf(':') + 1), 16);
     }
 
+    /** Whether this is an address of the loopback network, which no other network namespace reaches. */
+    public static boolean loopback(String hexadecimal) {
+        return address(hexadecimal).matches("127\\..*|\\[0:0:0:0:0:0:0:1].*");
+    }
+
     /** Address and port for people, such as {@code 127.0.0.1:80} or {@code [0:0:0:0:0:0:0:1]:80}. */
     public static String address(String hexadecimal) {
         String host = hexadecimal.substring(0, hexadecimal.indexOf(':'));

@@ -67,6 +67,9 @@ final class FileObstacles {
                         .ifPresent(r -> obstacles.add(obstacle(r, member, what(file, tree.holders()))));
             }
             member.files().stream()
+                    .filter(f -> f.detail().startsWith(TreeSnapshot.EVENTS))
+                    .forEach(f -> obstacles.add(obstacle(FailureReason.UNREAD_INOTIFY, member, what(f, Map.of()))));
+            member.files().stream()
                     .filter(f -> watches(f, nameless))
                     .forEach(f -> obstacles.add(obstacle(FailureReason.DELETED_WATCH, member, what(f, Map.of()))));
             for (Mapping mapping : member.mappings()) {
@@ -115,7 +118,7 @@ final class FileObstacles {
 
     private static boolean watches(OpenFile file, Set<String> nameless) {
         return !nameless.isEmpty()
-                && file.detail().startsWith(TreeSnapshot.WATCHES)
+                && (file.detail().startsWith(TreeSnapshot.WATCHES) || file.detail().startsWith(TreeSnapshot.EVENTS))
                 && file.detail().lines().skip(1).anyMatch(nameless::contains);
     }
 

@@ -94,7 +94,7 @@ final class FileReader {
         if (!link.startsWith("/")) {
             Kind kind = link.startsWith("anon_inode:") || link.startsWith("pidfd:") ? Kind.ANONYMOUS : Kind.OTHER;
             return new OpenFile(
-                    number, link, kind, mode, mount, link, "", 1, 0, pidfdTarget(info), handleDetail(link, info));
+                    number, link, kind, mode, mount, link, "", 1, 0, pidfdTarget(info), handleDetail(link, info, pid, number));
         }
         Optional<String> inode = ProcFiles.field(info, "ino");
         Facts facts = inode.isEmpty()
@@ -142,6 +142,14 @@ final class FileReader {
     // Of a process that has ended -1 is told: CRIU makes another one that ended.
     private static long pidfdTarget(String info) {
         return ProcFiles.number(info, "Pid", -1);
+    }
+
+    private String handleDetail(String link, String info, long pid, int number) {
+        String detail = handleDetail(link, info);
+        // Who shares the descriptor reads the same queue.
+        return detail.startsWith(TreeSnapshot.WATCHES) && proc.unread(pid, number) > 0
+                ? TreeSnapshot.EVENTS + detail
+                : detail;
     }
 
     static String handleDetail(String link, String info) {

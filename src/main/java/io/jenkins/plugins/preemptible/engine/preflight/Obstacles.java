@@ -107,14 +107,15 @@ final class Obstacles {
 
     private static void room(Room room, List<Obstacle> obstacles) {
         if (room.free() < room.needed()) {
-            obstacles.add(new Obstacle(FailureReason.NO_SPACE, 0, "", megabytes(room.needed(), room.free())));
+            obstacles.add(new Obstacle(FailureReason.NO_SPACE, 0, "", megabytes(room, room.free())));
         } else if (room.freeMemory() < room.needed()) {
-            obstacles.add(new Obstacle(FailureReason.NO_MEMORY, 0, "", megabytes(room.needed(), room.freeMemory())));
+            obstacles.add(new Obstacle(FailureReason.NO_MEMORY, 0, "", megabytes(room, room.freeMemory())));
         }
     }
 
-    private static String megabytes(long needed, long free) {
-        return "the image may take " + (needed + MEGABYTE - 1) / MEGABYTE + " MB, free are " + free / MEGABYTE + " MB";
+    private static String megabytes(Room room, long free) {
+        return room.folder() + ": the image may take " + (room.needed() + MEGABYTE - 1) / MEGABYTE + " MB, free are "
+                + free / MEGABYTE + " MB";
     }
 
     static Obstacle obstacle(FailureReason reason, Member member, String what) {

@@ -132,6 +132,11 @@ final class ProcView {
         return SystemCalls.corked(pid, descriptor);
     }
 
+    /** How many bytes wait to be read from a process's descriptor; 0 where this process may not ask. */
+    int unread(long pid, long descriptor) {
+        return SystemCalls.unread(pid, descriptor);
+    }
+
     /** Whether a descriptor is a POSIX message queue. */
     boolean messageQueue(Path descriptor) {
         return SystemCalls.fileSystem(descriptor.toString())

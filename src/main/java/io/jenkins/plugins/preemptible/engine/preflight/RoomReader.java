@@ -34,6 +34,7 @@ final class RoomReader {
         long needed = memory(members) + ownMounts(subject, proc);
         long old = old(subject.imageFolder());
         return new Room(
+                folder.toString(),
                 needed,
                 folder.toFile().getUsableSpace() + old,
                 inMemory(folder) ? freeMemory(proc) + old : Long.MAX_VALUE);

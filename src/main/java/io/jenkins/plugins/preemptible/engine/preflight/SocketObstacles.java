@@ -75,6 +75,7 @@ final class SocketObstacles {
      * @param tcp their connections, local address first
      * @param listening ports at which it listens
      * @param waiting ports at which it has connections to accept
+     * @param held all connections that any process of this network has, remote address first
      * @param inside whether any connection is within the tree
      * @param outside whether any is not
      */
@@ -83,6 +84,7 @@ final class SocketObstacles {
             Set<String> tcp,
             Set<Integer> listening,
             Set<Integer> waiting,
+            Set<String> held,
             boolean inside,
             boolean outside) {
 
@@ -107,10 +109,13 @@ final class SocketObstacles {
                     .toList();
             Set<Integer> listening = ports(servers.stream());
             Set<Integer> waiting = ports(servers.stream().filter(s -> s.unread() > 0));
-            Ends ends = new Ends(sockets, tcp, listening, waiting, false, false);
+            Set<String> held = tree.sockets().inet().values().stream()
+                    .map(s -> s.remote() + " " + s.local())
+                    .collect(Collectors.toSet());
+            Ends ends = new Ends(sockets, tcp, listening, waiting, held, false, false);
             boolean inside = connected.stream().anyMatch(ends::inside);
             boolean outside = connected.stream().anyMatch(s -> !ends.inside(s));
-            return new Ends(sockets, tcp, listening, waiting, inside, outside);
+            return new Ends(sockets, tcp, listening, waiting, held, inside, outside);
         }
 
         private static Set<Integer> ports(Stream<Inet> servers) {
@@ -124,6 +129,14 @@ final class SocketObstacles {
                     && listening.contains(TcpTable.port(socket.remote()));
         }
 
+        /** Whether its other end, on this host, was closed, and no process has that any more. */
+        boolean abandoned(Inet socket) {
+            String host = socket.remote().split(":")[0];
+            return socket.state() == Inet.CLOSE_WAIT
+                    && (host.equals(socket.local().split(":")[0]) || TcpTable.loopback(socket.remote()))
+                    && !held.contains(socket.local() + " " + socket.remote());
+        }
+
         // The other end of a connection that was not accepted yet is nobody's: its obstacle is the listening socket's.
         boolean inside(Inet socket) {
             return tcp.contains(socket.remote() + " " + socket.local()) || waiting.contains(TcpTable.port(socket.remote()));
@@ -131,7 +144,11 @@ final class SocketObstacles {
     }
 
     private static long inode(OpenFile file) {
-        return Long.parseLong(file.link().replaceAll("[^0-9]", ""));
+        return inode(file.link());
+    }
+
+    static long inode(String link) {
+        return Long.parseLong(link.replaceAll("[^0-9]", ""));
     }
 
     private static void find(
@@ -151,6 +168,9 @@ final class SocketObstacles {
         long inode = inode(file);
         if (tree.sockets().netlinkUnread().getOrDefault(inode, 0L) > 0) {
             obstacles.add(obstacle(FailureReason.UNREAD_NETLINK, member, name + "netlink socket"));
+        }
+        if (tree.sockets().udpUnread().getOrDefault(inode, 0L) > 0) {
+            obstacles.add(obstacle(FailureReason.UNREAD_DATAGRAMS, member, name + "UDP socket"));
         }
         Inet tcp = tree.sockets().inet().get(inode);
         if (tcp != null) {
@@ -190,7 +210,7 @@ final class SocketObstacles {
             return Optional.of(FailureReason.PENDING_CONNECTION);
         }
         if (connections == Connections.REFUSE) {
-            return Optional.of(FailureReason.CONNECTED_TCP);
+            return Optional.of(ends.abandoned(socket) ? FailureReason.ABANDONED_TCP : FailureReason.CONNECTED_TCP);
         }
         return ends.inside() ? Optional.of(FailureReason.MIXED_CONNECTIONS) : Optional.empty();
     }

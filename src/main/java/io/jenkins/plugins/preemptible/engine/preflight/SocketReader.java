@@ -49,12 +49,24 @@ final class SocketReader {
         Map<Long, Long> netlink = any(protocols, "NETLINK")
                 ? netlink(proc.lines(net.resolve("netlink")))
                 : Map.of();
+        Map<Long, Long> udp = any(protocols, "UDP")
+                ? datagrams(init, proc)
+                : Map.of();
         // The diagnosis speaks of the network that this process is in.
         boolean same = proc.link(ProcFiles.of(init).resolve("ns/net"))
                 .equals(proc.link(Path.of("/proc/self/ns/net")));
         Optional<Map<Long, Unix>> unix =
                 same && any(protocols, "UNIX") ? SystemCalls.unixSockets() : Optional.empty();
-        return new Sockets(Map.copyOf(inet), Map.copyOf(unix.orElse(Map.of())), netlink, unix.isPresent());
+        return new Sockets(Map.copyOf(inet), Map.copyOf(unix.orElse(Map.of())), netlink, udp, unix.isPresent());
+    }
+
+    /** Bytes that UDP sockets have to be read, by inode; none where there are none. */
+    static Map<Long, Long> datagrams(long init, ProcView proc) {
+        // Its columns are those of TCP.
+        return Stream.of("udp", "udp6", "udplite", "udplite6")
+                .flatMap(t -> TcpTable.parse(proc.lines(ProcFiles.of(init).resolve("net").resolve(t))).stream())
+                .filter(r -> r.inode() != 0 && r.unread() > 0)
+                .collect(Collectors.toUnmodifiableMap(TcpTable.Row::inode, TcpTable.Row::unread, Math::max));
     }
 
     private static boolean any(Set<String> protocols, String beginning) {

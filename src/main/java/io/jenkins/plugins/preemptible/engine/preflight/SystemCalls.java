@@ -64,6 +64,8 @@ final class SystemCalls {
     // udp(7)
     private static final int SOL_UDP = 17;
     private static final int UDP_CORK = 1;
+    // ioctl(2), as asm-generic has it: x86, ARM, RISC-V, s390.
+    private static final int FIONREAD = 0x541B;
 
     /** The functions as the library names them. */
     public interface Functions {
@@ -87,6 +89,8 @@ final class SystemCalls {
         int statfs(String path, byte[] buffer);
 
         long syscall(long number, long first, long second, long type);
+
+        int ioctl(int descriptor, long request, byte[] value);
 
         int statx(int folder, String path, int flags, int mask, byte[] buffer);
     }
@@ -120,13 +124,28 @@ final class SystemCalls {
 
     /** Whether a process's UDP socket collects a datagram (UDP_CORK); false where the kernel does not tell. */
     static boolean corked(long pid, long descriptor) {
+        return number(pid, descriptor, (copy, value) ->
+                        Bound.C.getsockopt(copy, SOL_UDP, UDP_CORK, value, new int[] {value.length}))
+                != 0;
+    }
+
+    /** How many bytes wait to be read from a process's descriptor (FIONREAD); 0 where the kernel does not tell. */
+    static int unread(long pid, long descriptor) {
+        return number(pid, descriptor, (copy, value) -> Bound.C.ioctl(copy, FIONREAD, value));
+    }
+
+    private interface Asking {
+        /** Has the kernel put one int into {@code value}; 0 where it did. */
+        int ask(int copy, byte[] value);
+    }
+
+    private static int number(long pid, long descriptor, Asking asking) {
         int process = (int) Bound.C.syscall(PIDFD_OPEN, pid, 0, 0);
-        int socket = process < 0 ? -1 : (int) Bound.C.syscall(PIDFD_GETFD, process, descriptor, 0);
+        int copy = process < 0 ? -1 : (int) Bound.C.syscall(PIDFD_GETFD, process, descriptor, 0);
         byte[] value = new byte[Integer.BYTES];
-        boolean told = socket >= 0
-                && Bound.C.getsockopt(socket, SOL_UDP, UDP_CORK, value, new int[] {value.length}) == 0;
-        Stream.of(socket, process).filter(d -> d >= 0).forEach(Bound.C::close);
-        return told && ByteBuffer.wrap(value).order(ByteOrder.nativeOrder()).getInt() != 0;
+        boolean told = copy >= 0 && asking.ask(copy, value) == 0;
+        Stream.of(copy, process).filter(d -> d >= 0).forEach(Bound.C::close);
+        return told ? ByteBuffer.wrap(value).order(ByteOrder.nativeOrder()).getInt() : 0;
     }
 
     /** Whether two processes share root, working folder and umask (CLONE_FS); false where the kernel does not tell. */

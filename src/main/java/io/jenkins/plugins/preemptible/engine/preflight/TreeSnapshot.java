@@ -88,6 +88,9 @@ record TreeSnapshot(
     /** What the detail of an inotify descriptor begins with; the identities of what it watches follow, one a line. */
     static final String WATCHES = "watches\n";
 
+    /** What the detail of an inotify descriptor begins with whose events were not all read; then as {@link #WATCHES}. */
+    static final String EVENTS = "events, ";
+
     /** What the detail of a pseudo terminal begins with; its devpts instance and its number there follow. */
     static final String TERMINAL = "terminal ";
 
@@ -104,7 +107,7 @@ record TreeSnapshot(
      * @param detail a socket's protocol as the kernel names it, {@link #CORKED} of a UDP socket that collects a datagram,
      *     {@link #QUEUE} of a message queue, {@link #COVERED} of a file to which its path does not lead,
      *     {@link #PACKETS} of a pipe in packet mode, {@link #SEMAPHORE} of an eventfd, {@link #WATCHES} and more of
-     *     an inotify descriptor, {@link #TERMINAL} and more of both sides of a pseudo terminal; otherwise empty
+     *     an inotify descriptor, after {@link #EVENTS} where some are unread, {@link #TERMINAL} and more of both sides of a pseudo terminal; otherwise empty
      */
     record OpenFile(
             int number,
@@ -160,10 +163,16 @@ record TreeSnapshot(
     /**
      * The sockets of the stage's network namespace, by inode.
      *
+     * @param udpUnread bytes that UDP sockets have to be read, by inode; none where there are none
      * @param peersKnown whether the table of unix sockets has the peers
      */
-    record Sockets(Map<Long, Inet> inet, Map<Long, Unix> unix, Map<Long, Long> netlinkUnread, boolean peersKnown) {
-        static final Sockets NONE = new Sockets(Map.of(), Map.of(), Map.of(), false);
+    record Sockets(
+            Map<Long, Inet> inet,
+            Map<Long, Unix> unix,
+            Map<Long, Long> netlinkUnread,
+            Map<Long, Long> udpUnread,
+            boolean peersKnown) {
+        static final Sockets NONE = new Sockets(Map.of(), Map.of(), Map.of(), Map.of(), false);
     }
 
     /**
@@ -176,6 +185,7 @@ record TreeSnapshot(
     record Inet(long inode, int state, String local, String remote, long unread) {
         static final int SYN_SENT = 2;
         static final int CLOSE = 7;
+        static final int CLOSE_WAIT = 8;
         static final int LISTEN = 10;
 
         boolean connected() {
@@ -209,11 +219,12 @@ record TreeSnapshot(
     /**
      * What the image needs and what there is.
      *
+     * @param folder of the images, which is in the home folder
      * @param needed bytes of the memory images, estimated from above
      * @param free bytes that may be written to the image's folder
      * @param freeMemory bytes that the kernel could still give out; {@link Long#MAX_VALUE} where the folder is on a disk
      */
-    record Room(long needed, long free, long freeMemory) {
-        static final Room ENOUGH = new Room(0, Long.MAX_VALUE, Long.MAX_VALUE);
+    record Room(String folder, long needed, long free, long freeMemory) {
+        static final Room ENOUGH = new Room("", 0, Long.MAX_VALUE, Long.MAX_VALUE);
     }
 }

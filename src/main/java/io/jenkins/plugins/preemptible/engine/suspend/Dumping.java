@@ -25,6 +25,8 @@ import io.jenkins.plugins.preemptible.engine.image.ImageManifest;
 import io.jenkins.plugins.preemptible.engine.image.WriteRequest;
 import io.jenkins.plugins.preemptible.engine.image.archive.ImageArchive;
 import io.jenkins.plugins.preemptible.engine.stage.Mounts;
+import io.jenkins.plugins.preemptible.engine.preflight.Obstacle;
+import io.jenkins.plugins.preemptible.engine.preflight.UnreadQueues;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageJson;
 import io.jenkins.plugins.preemptible.engine.trial.ImageTrial;
@@ -84,7 +86,7 @@ public final class Dumping {
                 return dump(record, tree, criu, target, key, extent);
             } catch (CriuException | IOException | RuntimeException e) {
                 undo(record, tree, ifFails);
-                throw lost(e).orElseGet(() -> suspension.failed(e));
+                throw lost(e).orElseGet(() -> suspension.failed(e, target));
             }
         }
     }
@@ -130,6 +132,10 @@ public final class Dumping {
         List<Proc.Stat> tree = frozen.freeze();
         FrozenTree.refuseTraced(tree);
         dumped = tree;
+        Optional<Obstacle> unread = UnreadQueues.find(record.init().pid(), tree);
+        if (unread.isPresent()) {
+            throw new SuspendFailedException(unread.get().reason(), unread.get().words());
+        }
         StageFolder.delete(folder.images());
         Files.createDirectory(
                 folder.images(), PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));

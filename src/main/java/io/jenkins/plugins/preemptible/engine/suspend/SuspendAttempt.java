@@ -10,6 +10,8 @@ import io.jenkins.plugins.preemptible.engine.criu.CriuException;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
 import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.home.Stages;
+import io.jenkins.plugins.preemptible.engine.host.HostProcess;
+import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.image.ImageException;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageJson;
@@ -32,6 +34,8 @@ import java.util.function.UnaryOperator;
  * </ol>
  */
 public record SuspendAttempt(Stages stages, StageId id) {
+
+    private static final long MEGABYTE = 1 << 20;
 
     StageFolder folder() {
         return stages.folder(id);
@@ -101,21 +105,66 @@ public record SuspendAttempt(Stages stages, StageId id) {
 
     /** Any failure of a step in the engine's words. */
     SuspendFailedException failed(Exception e) {
+        return failed(e, null);
+    }
+
+    /**
+     * Any failure of a dump in the engine's words.
+     *
+     * @param archive where the image had to go, null where that was not asked for
+     */
+    SuspendFailedException failed(Exception e, Path archive) {
         if (e instanceof SuspendFailedException told) {
             return told;
         }
         if (e instanceof CriuException criu) {
+            if (criu.reason() == FailureReason.NO_SPACE) {
+                return new SuspendFailedException(criu.reason(), noRoomAtHome(), criu.lines(), criu);
+            }
             return new SuspendFailedException(criu.reason(), id.value(), criu.lines(), criu);
         }
         if (e instanceof ImageException image) {
-            FailureReason reason = image.reason() == ImageException.Reason.NO_SPACE
-                    ? FailureReason.NO_SPACE
-                    : FailureReason.IMAGE_UNUSABLE;
-            return new SuspendFailedException(reason, image.finding(), List.of(), image);
+            boolean noSpace = image.reason() == ImageException.Reason.NO_SPACE;
+            return new SuspendFailedException(
+                    noSpace ? FailureReason.NO_SPACE : FailureReason.IMAGE_UNUSABLE,
+                    noSpace && archive != null ? image.finding() + "; " + noRoomFor(archive) : image.finding(),
+                    List.of(),
+                    image);
         }
         String words = String.valueOf(e.getMessage());
         boolean full = words.contains("No space left") || folder().path().toFile().getUsableSpace() < 64 * 1024;
-        return new SuspendFailedException(full ? FailureReason.NO_SPACE : FailureReason.CRIU_FAILED, words, List.of(), e);
+        return full
+                ? new SuspendFailedException(FailureReason.NO_SPACE, noRoomAtHome() + "; " + words, List.of(), e)
+                : new SuspendFailedException(FailureReason.CRIU_FAILED, words, List.of(), e);
+    }
+
+    private String noRoomAtHome() {
+        return "the home folder " + stages.home() + room(stages.home());
+    }
+
+    private String noRoomFor(Path archive) {
+        Path folder = archive.toAbsolutePath().getParent();
+        return folder + room(folder) + "; another folder may be chosen for the image";
+    }
+
+    private String room(Path folder) {
+        long memory = folder().read()
+                .flatMap(Stages::freezer)
+                .map(this::residentBytes)
+                .orElse(0L);
+        long free = folder.toFile().getUsableSpace();
+        return ": " + (memory == 0 ? "" : "the image may take " + (memory + MEGABYTE - 1) / MEGABYTE + " MB, ") + "free are "
+                + free / MEGABYTE + " MB";
+    }
+
+    private long residentBytes(Freezer group) {
+        try {
+            HostProcess init = record().init();
+            return group.pids(init).stream().mapToLong(Proc::residentBytes).sum();
+        } catch (IOException e) {
+            // Only for a message, which then has one number less.
+            return 0;
+        }
     }
 
     public static long millis(long from, long to) {

@@ -9,6 +9,8 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Map;
 import org.apache.commons.compress.archivers.tar.TarArchiveEntry;
 import org.apache.commons.compress.archivers.tar.TarConstants;
 
@@ -18,19 +20,22 @@ import org.apache.commons.compress.archivers.tar.TarConstants;
  * <ol>
  *   <li>A large file becomes a sparse one that has nothing but a hole; tar makes it by ftruncate(2).
  *   <li>Small files and programs stay as they are: CRIU reads the build ids of programs.
- *   <li>What GNU tar did not write in its own format is left alone: then there is no hollow one.
+ *   <li>What is neither in GNU tar's own format nor in that of POSIX is left alone: then there is no hollow one.
  * </ol>
  *
- * Source: the GNU tar manual, "Basic Tar Format", {@code struct sparse_header}.
+ * Source: the GNU tar manual, "Basic Tar Format", {@code struct sparse_header}; "PAX Format, Version 1.0", how a sparse
+ * file is stored in the format of POSIX.
  */
 final class HollowTar {
 
     private static final int BLOCK = TarConstants.DEFAULT_RCDSIZE;
     private static final byte[] GNU_MAGIC = "ustar  \0".getBytes(StandardCharsets.US_ASCII);
+    private static final byte[] POSIX_MAGIC = "ustar\00000".getBytes(StandardCharsets.US_ASCII);
     private static final int SIZE = 124;
     private static final int CHECKSUM = 148;
     private static final int TYPE = 156;
     private static final int MAGIC = 257;
+    private static final int PREFIX = 345;
     private static final int HOLES = 386;
     private static final int EXTENDED = 482;
     private static final int REAL_SIZE = 483;
@@ -39,6 +44,8 @@ final class HollowTar {
     /** What eleven octal digits can say. */
     private static final long LARGEST = (1L << 33) - 1;
     private static final int EXECUTABLE = 0111;
+    /** Of what GNU tar writes before one file; an attribute of a file has 64 KB at most. */
+    private static final long MOST_RECORDS = 16 << 20;
 
     private HollowTar() {}
 
@@ -62,6 +69,7 @@ final class HollowTar {
     }
 
     private static boolean copy(InputStream in, OutputStream out) throws IOException {
+        Map<String, String> records = Map.of();
         while (true) {
             byte[] header = in.readNBytes(BLOCK);
             if (header.length < BLOCK) {
@@ -72,35 +80,119 @@ final class HollowTar {
                 out.write(header);
                 return true;
             }
-            if (!Arrays.equals(header, MAGIC, MAGIC + GNU_MAGIC.length, GNU_MAGIC, 0, GNU_MAGIC.length)) {
+            boolean posix = hasMagic(header, POSIX_MAGIC);
+            if (!posix && !hasMagic(header, GNU_MAGIC)) {
                 return false;
             }
             TarArchiveEntry entry = new TarArchiveEntry(header);
-            boolean sparse = header[TYPE] == TarConstants.LF_GNUTYPE_SPARSE;
-            long stored = entry.getSize();
-            long size = sparse ? entry.getRealSize() : stored;
-            boolean hollow = (sparse || header[TYPE] == TarConstants.LF_NORMAL)
-                    && stored > StrippedImage.SMALL
-                    && size <= LARGEST
-                    && (entry.getMode() & EXECUTABLE) == 0;
-            boolean more = sparse && header[EXTENDED] != 0;
-            out.write(hollow ? hollow(header, size) : header);
-            while (more) {
-                byte[] extension = in.readNBytes(BLOCK);
-                if (extension.length < BLOCK) {
+            if (header[TYPE] == TarConstants.LF_PAX_EXTENDED_HEADER_LC) {
+                if (entry.getSize() > MOST_RECORDS) {
                     return false;
                 }
-                more = extension[EXTENSION_GOES_ON] != 0;
-                if (!hollow) {
-                    out.write(extension);
-                }
+                byte[] text = in.readNBytes((int) padded(entry.getSize()));
+                records = records(text, (int) entry.getSize());
+                out.write(header);
+                out.write(text);
+            } else if (posix) {
+                posix(in, out, header, entry, records);
+                records = Map.of();
+            } else if (!gnu(in, out, header, entry)) {
+                return false;
             }
-            long padded = stored + (-stored & BLOCK - 1);
-            if (hollow) {
-                in.skipNBytes(padded);
-            } else {
-                transfer(in, out, padded);
+        }
+    }
+
+    private static boolean gnu(InputStream in, OutputStream out, byte[] header, TarArchiveEntry entry)
+            throws IOException {
+        boolean sparse = header[TYPE] == TarConstants.LF_GNUTYPE_SPARSE;
+        long stored = entry.getSize();
+        long size = sparse ? entry.getRealSize() : stored;
+        boolean hollow = (sparse || header[TYPE] == TarConstants.LF_NORMAL) && hollow(entry, stored, size);
+        boolean more = sparse && header[EXTENDED] != 0;
+        out.write(hollow ? hole(header, size) : header);
+        while (more) {
+            byte[] extension = in.readNBytes(BLOCK);
+            if (extension.length < BLOCK) {
+                return false;
             }
+            more = extension[EXTENSION_GOES_ON] != 0;
+            if (!hollow) {
+                out.write(extension);
+            }
+        }
+        content(in, out, stored, hollow);
+        return true;
+    }
+
+    private static void posix(
+            InputStream in, OutputStream out, byte[] header, TarArchiveEntry entry, Map<String, String> records)
+            throws IOException {
+        long stored = records.containsKey("size") ? Long.parseLong(records.get("size")) : entry.getSize();
+        boolean sparse = "1".equals(records.get("GNU.sparse.major"));
+        long size = sparse ? Long.parseLong(records.get("GNU.sparse.realsize")) : stored;
+        // With a record of its own the header's size would not count.
+        boolean hollow = header[TYPE] == TarConstants.LF_NORMAL
+                && hollow(entry, stored, size)
+                && !records.containsKey("size")
+                && (sparse || records.keySet().stream().noneMatch(r -> r.startsWith("GNU.sparse.")))
+                && header[PREFIX] == 0;
+        if (hollow && sparse) {
+            // Its map comes before its data: one piece, of no length, where the file ends.
+            byte[] next = header.clone();
+            number(next, SIZE, BLOCK);
+            checksum(next);
+            out.write(next);
+            out.write(Arrays.copyOf(("1\n" + size + "\n0\n").getBytes(StandardCharsets.US_ASCII), BLOCK));
+        } else if (hollow) {
+            // GNU tar takes the format from each header, and the records before it count in either.
+            byte[] next = header.clone();
+            System.arraycopy(GNU_MAGIC, 0, next, MAGIC, GNU_MAGIC.length);
+            out.write(hole(next, size));
+        } else {
+            out.write(header);
+        }
+        content(in, out, stored, hollow);
+    }
+
+    private static boolean hollow(TarArchiveEntry entry, long stored, long size) {
+        return stored > StrippedImage.SMALL && size <= LARGEST && (entry.getMode() & EXECUTABLE) == 0;
+    }
+
+    private static boolean hasMagic(byte[] header, byte[] magic) {
+        return Arrays.equals(header, MAGIC, MAGIC + magic.length, magic, 0, magic.length);
+    }
+
+    /** Lines of "length key=value", where the length counts itself and the newline. */
+    private static Map<String, String> records(byte[] text, int length) {
+        Map<String, String> records = new HashMap<>();
+        for (int at = 0; at < length; ) {
+            int blank = at;
+            while (blank < length && text[blank] != ' ') {
+                blank++;
+            }
+            int end = at + Integer.parseInt(new String(text, at, blank - at, StandardCharsets.US_ASCII));
+            if (end <= blank || end > length) {
+                throw new IllegalArgumentException("no record of a pax header");
+            }
+            String line = new String(text, blank + 1, end - blank - 2, StandardCharsets.ISO_8859_1);
+            int equals = line.indexOf('=');
+            if (equals > 0) {
+                records.put(line.substring(0, equals), line.substring(equals + 1));
+            }
+            at = end;
+        }
+        return records;
+    }
+
+    private static long padded(long bytes) {
+        return bytes + (-bytes & BLOCK - 1);
+    }
+
+    private static void content(InputStream in, OutputStream out, long stored, boolean hollow) throws IOException {
+        if (hollow) {
+            in.skipNBytes(padded(stored));
+        } else {
+            transfer(in, out, padded(stored));
         }
     }
 
@@ -116,7 +208,7 @@ final class HollowTar {
         }
     }
 
-    private static byte[] hollow(byte[] header, long size) {
+    private static byte[] hole(byte[] header, long size) {
         byte[] next = header.clone();
         next[TYPE] = TarConstants.LF_GNUTYPE_SPARSE;
         number(next, SIZE, 0);
@@ -125,13 +217,17 @@ final class HollowTar {
         number(next, HOLES, size);
         number(next, HOLES + NUMBER, 0);
         number(next, REAL_SIZE, size);
+        checksum(next);
+        return next;
+    }
+
+    private static void checksum(byte[] next) {
         Arrays.fill(next, CHECKSUM, CHECKSUM + 8, (byte) ' ');
         long sum = 0;
         for (byte each : next) {
             sum += each & 0xff;
         }
         text(next, CHECKSUM, String.format("%06o\0 ", sum));
-        return next;
     }
 
     private static void number(byte[] header, int at, long value) {

@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.engine.trial;
 
 import io.jenkins.plugins.preemptible.engine.api.TrialResult;
 import io.jenkins.plugins.preemptible.engine.criu.CriuLog;
+import io.jenkins.plugins.preemptible.engine.criu.TarOptions;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
 import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
@@ -66,12 +67,13 @@ public record TrialRun(ImageTrial.Subject subject, Path folder, Path image, Tria
             Files.writeString(noted, group.location());
             Files.deleteIfExists(subject.logs().resolve(LOG));
             Path words = folder.resolve("words");
-            process = new ProcessBuilder(command(group, contentBytes))
+            ProcessBuilder builder = new ProcessBuilder(command(group, contentBytes))
                     .directory(new File("/"))
                     .redirectInput(new File("/dev/null"))
                     .redirectOutput(words.toFile())
-                    .redirectErrorStream(true)
-                    .start();
+                    .redirectErrorStream(true);
+            TarOptions.useForRestore(builder.environment());
+            process = builder.start();
             return result(process, words, limit, cancelled);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();

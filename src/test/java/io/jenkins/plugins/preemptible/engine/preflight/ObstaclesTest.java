@@ -186,7 +186,18 @@ class ObstaclesTest {
         for (Inet each : sockets) {
             all.put(each.inode(), each);
         }
-        return new Sockets(all, Map.of(), Map.of(), true);
+        return new Sockets(all, Map.of(), Map.of(), Map.of(), true);
+    }
+
+    @Test
+    void aConnectionWhoseOtherEndNobodyHas() {
+        Inet own = new Inet(1, Inet.CLOSE_WAIT, "0100007F:1F90", "0100007F:C000", 0);
+        Inet held = new Inet(2, 5, "0100007F:C000", "0100007F:1F90", 0);
+        Inet far = new Inet(1, Inet.CLOSE_WAIT, "0A00000A:C001", "08080808:01BB", 0);
+        Member one = member(1, List.of(socket(1, "TCP")));
+        assertEquals(List.of(FailureReason.ABANDONED_TCP), reasons(tree(inet(own), one)));
+        assertEquals(List.of(FailureReason.CONNECTED_TCP), reasons(tree(inet(own, held), one)));
+        assertEquals(List.of(FailureReason.CONNECTED_TCP), reasons(tree(inet(far), one)));
     }
 
     @Test
@@ -238,11 +249,11 @@ class ObstaclesTest {
                 1L, new Unix(1, 1, 2, ""), 2L, new Unix(2, 1, 1, ""),
                 3L, new Unix(3, 1, 4, ""), 4L, new Unix(4, 1, 3, "/run/docker.sock"),
                 5L, new Unix(5, 2, 0, ""));
-        Sockets sockets = new Sockets(Map.of(), all, Map.of(), true);
+        Sockets sockets = new Sockets(Map.of(), all, Map.of(), Map.of(), true);
         Unix stuck = new Unix(7, 1, 8, "", true, 5, false);
         Unix listening = new Unix(8, 1, 0, "/x");
         assertEquals(List.of(FailureReason.PENDING_CONNECTION), reasons(tree(
-                new Sockets(Map.of(), Map.of(7L, stuck, 8L, listening), Map.of(), true),
+                new Sockets(Map.of(), Map.of(7L, stuck, 8L, listening), Map.of(), Map.of(), true),
                 member(1, List.of(socket(7, "UNIX-STREAM"), socket(8, "UNIX-STREAM"))))));
         Member member = member(1, List.of(
                 socket(1, "UNIX-STREAM"), socket(2, "UNIX-STREAM"), socket(3, "UNIX-STREAM"), socket(5, "UNIX")));
@@ -312,7 +323,7 @@ class ObstaclesTest {
                 obstacles.stream().map(Obstacle::reason).toList());
         assertEquals(List.of(6L, 2L, 2L, 4L, 4L, 4L, 5L), obstacles.stream().map(Obstacle::pid).toList());
         assertEquals(List.of(), Obstacles.of(
-                new TreeSnapshot(List.of(), List.of(), Set.of(), Sockets.NONE, Map.of(), new Room(1, 0, 0)),
+                new TreeSnapshot(List.of(), List.of(), Set.of(), Sockets.NONE, Map.of(), new Room("/home/images", 1, 0, 0)),
                 Connections.REFUSE));
     }
 
@@ -362,11 +373,11 @@ class ObstaclesTest {
 
     @Test
     void room() {
-        List<Obstacle> full = Obstacles.of(roomOf(new Room(10 << 20, 5 << 20, Long.MAX_VALUE)), Connections.REFUSE);
+        List<Obstacle> full = Obstacles.of(roomOf(new Room("/home/images", 10 << 20, 5 << 20, Long.MAX_VALUE)), Connections.REFUSE);
         assertEquals(FailureReason.NO_SPACE, full.get(0).reason());
-        assertEquals("the image may take 10 MB, free are 5 MB", full.get(0).what());
-        assertEquals(List.of(FailureReason.NO_MEMORY), reasons(roomOf(new Room(10 << 20, 50 << 20, 5 << 20))));
-        assertEquals(List.of(), reasons(roomOf(new Room(10 << 20, 50 << 20, 50 << 20))));
+        assertEquals("/home/images: the image may take 10 MB, free are 5 MB", full.get(0).what());
+        assertEquals(List.of(FailureReason.NO_MEMORY), reasons(roomOf(new Room("/home/images", 10 << 20, 50 << 20, 5 << 20))));
+        assertEquals(List.of(), reasons(roomOf(new Room("/home/images", 10 << 20, 50 << 20, 50 << 20))));
     }
 
     private static TreeSnapshot roomOf(Room room) {
