@@ -18,6 +18,7 @@ import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.List;
@@ -93,9 +94,15 @@ final class TrialSteps {
 
     /** A script in the place of criu; {@code $criu} is the real one. */
     static CriuSearch program(Path folder, String script) throws IOException {
+        // In a trial nothing below /tmp is where it was, and the host's may lie there.
+        Path own = Files.copy(
+                new CriuSearch().usable().orElseThrow().program(),
+                folder.resolve("real-criu"),
+                StandardCopyOption.COPY_ATTRIBUTES,
+                StandardCopyOption.REPLACE_EXISTING);
         Path program = Files.writeString(
                 folder.resolve("criu"),
-                "#!/bin/sh\ncriu='" + new CriuSearch().usable().orElseThrow().program() + "'\n" + script + "\n");
+                "#!/bin/sh\ncriu='" + own + "'\n" + script + "\n");
         Files.setPosixFilePermissions(program, PosixFilePermissions.fromString("rwxr-xr-x"));
         return new CriuSearch(List.of(program));
     }

@@ -67,7 +67,7 @@ int main(int count, char **args) {
     sigemptyset(&signals);
     sigaddset(&signals, SIGUSR1);
     need(signalfd(-1, &signals, 0) >= 0 && event >= 0);
-    need(inotify_add_watch(inotify_init(), ".", IN_CREATE) > 0);
+    need(inotify_add_watch(inotify_init(), ".", IN_DELETE_SELF) > 0);
     int memory_file = memfd_create("held", 0);
     need(write(memory_file, buffer, sizeof buffer) == sizeof buffer);
     need(mkfifo("fifo", 0600) == 0 && open("fifo", O_RDWR) >= 0);
