@@ -59,8 +59,12 @@ class LauncherTest {
     private record Said(int status, String text) {}
 
     private Said call(Map<String, String> environment, String... args) throws Exception {
+        return call(checkout.resolve("preempt"), environment, args);
+    }
+
+    private Said call(Path launcher, Map<String, String> environment, String... args) throws Exception {
         String[] command = new String[args.length + 1];
-        command[0] = checkout.resolve("preempt").toString();
+        command[0] = launcher.toString();
         System.arraycopy(args, 0, command, 1, args.length);
         ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true).directory(folder.toFile());
         builder.environment().remove("JAVA_HOME");
@@ -156,12 +160,7 @@ class LauncherTest {
     @Test
     void itWorksThroughALink() throws Exception {
         Path link = Files.createSymbolicLink(folder.resolve("link"), checkout.resolve("preempt"));
-        ProcessBuilder builder =
-                new ProcessBuilder("bash", "-c", "HOME=/ PATH='" + programs + "':/usr/bin:/bin '" + link + "' list");
-        builder.environment().remove("JAVA_HOME");
-        Process process = builder.start();
-        String text = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-        assertEquals("java -XX:+UseSerialGC -jar " + jar + " list\n", text);
+        assertEquals("java -XX:+UseSerialGC -jar " + jar + " list\n", call(link, Map.of("HOME", "/"), "list").text());
     }
 
     @Test
