@@ -13,7 +13,10 @@ class SavedNamesTest {
 
     private static void exists(String name) throws ClassNotFoundException {
         String full = "io.jenkins.plugins.preemptible." + name;
-        assertEquals(full, Class.forName(full, false, SavedNamesTest.class.getClassLoader()).getName());
+        assertEquals(
+                full,
+                Class.forName(full, false, SavedNamesTest.class.getClassLoader())
+                        .getName());
     }
 
     /** No alias helps there: JBoss Marshalling looks for exactly these classes. */

@@ -179,8 +179,8 @@ public final class AgentStage {
 
     /** Restores the image in the exchange folder, and removes that file when the stage runs again. */
     public Restore restore(String key) throws IOException, InterruptedException {
-        return own(Limited.required(
-                Limited.actLong(home, Restore.class, new ResumeVerbs.RestoreStage(id.value(), key))));
+        return own(
+                Limited.required(Limited.actLong(home, Restore.class, new ResumeVerbs.RestoreStage(id.value(), key))));
     }
 
     @CheckForNull
@@ -235,8 +235,10 @@ public final class AgentStage {
      *
      * @param memoryOnly whether suspended stages stay in the agent's memory, since no images are made there
      */
-    public record Sandbox(@CheckForNull EnterCommand enterCommand, @CheckForNull String refusal, boolean memoryOnly)
-            implements Serializable {
+    public record Sandbox(
+            @CheckForNull EnterCommand enterCommand,
+            @CheckForNull String refusal,
+            boolean memoryOnly) implements Serializable {
 
         public Sandbox {
             requireOne(enterCommand, refusal);
@@ -292,8 +294,7 @@ public final class AgentStage {
             EngineException told = x.getMessage().length() <= PlainText.LONGEST
                     ? x
                     : new EngineException(x.reason(), PlainText.of(x.detail(), 200));
-            return new Refusal(
-                    told.getMessage(), x.reason().name(), !x.reason().passing(), List.copyOf(x.criuLines()));
+            return new Refusal(told.getMessage(), x.reason().name(), !x.reason().passing(), List.copyOf(x.criuLines()));
         }
 
         /** Whether CRIU was killed while it worked, which may have ended processes of the stage. */

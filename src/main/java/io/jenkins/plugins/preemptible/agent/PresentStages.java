@@ -73,7 +73,8 @@ public record PresentStages(List<Present> stages) implements Serializable {
             }
             return new PresentStages(Engine.open(home).list().stream()
                     .map(StageStatus::id)
-                    .map(id -> new Present(id.value(), StageOrigin.read(home, id).orElse(null)))
+                    .map(id ->
+                            new Present(id.value(), StageOrigin.read(home, id).orElse(null)))
                     .toList());
         }
     }

@@ -80,8 +80,7 @@ final class Rehearsal extends MasterToSlaveFileCallable<AgentStage.Rehearsed> {
                 return new AgentStage.Rehearsed(AgentStage.Sandbox.refused(report.missingWithRemedies()), null);
             }
             AgentStage.Rehearsed rehearsed = rehearsed(engine, own);
-            boolean goesOn =
-                    part == Part.FREEZE && rehearsed.sandbox().refusal() == null && engine.checkpoints();
+            boolean goesOn = part == Part.FREEZE && rehearsed.sandbox().refusal() == null && engine.checkpoints();
             if (!goesOn) {
                 clear(engine);
                 Files.deleteIfExists(own.resolve(AgentStage.IMAGE_FILE));

@@ -76,10 +76,7 @@ final class ResumeVerbs {
                 if (is(State.RUNNING, state(engine, stage))) {
                     return running(engine, stage);
                 }
-                return went(
-                        engine,
-                        stage,
-                        engine.resume(exchange.resolve(AgentStage.IMAGE_FILE), ImageKey.parse(key)));
+                return went(engine, stage, engine.resume(exchange.resolve(AgentStage.IMAGE_FILE), ImageKey.parse(key)));
             } catch (EngineException x) {
                 return refused(x);
             } finally {

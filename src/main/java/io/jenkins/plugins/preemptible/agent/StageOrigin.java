@@ -25,6 +25,7 @@ public record StageOrigin(String controller, String runId, long beganMillis) imp
 
     /** Sums of such times do not overflow. */
     private static final long LATEST = 1L << 50;
+
     private static final ObjectMapper JSON = new ObjectMapper();
 
     public StageOrigin {

@@ -132,10 +132,7 @@ final class SuspendVerbs {
             }
             try {
                 Checkpoint done = engine.dump(
-                        stage,
-                        archive,
-                        ImageKey.parse(key),
-                        stayFrozen ? IfDumpFails.STAY_FROZEN : IfDumpFails.THAW);
+                        stage, archive, ImageKey.parse(key), stayFrozen ? IfDumpFails.STAY_FROZEN : IfDumpFails.THAW);
                 return new Dump(
                         null,
                         done.dumpMillis(),
@@ -201,6 +198,7 @@ final class SuspendVerbs {
     /** Sees to it that a stage which the controller has as suspended does not run. */
     static final class Hold extends InEngine<Held> {
         private static final long serialVersionUID = 1L;
+
         Hold(String id) {
             super(id);
         }

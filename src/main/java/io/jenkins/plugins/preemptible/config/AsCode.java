@@ -69,6 +69,7 @@ public final class AsCode extends BaseConfigurator<PreemptibleConfiguration> {
         return node != null
                 && (node.getType() == CNode.Type.MAPPING
                         ? node.asMapping().isEmpty()
-                        : node.getType() == CNode.Type.SCALAR && node.asScalar().getValue().isBlank());
+                        : node.getType() == CNode.Type.SCALAR
+                                && node.asScalar().getValue().isBlank());
     }
 }

@@ -101,9 +101,8 @@ public record BestPriority(int priority, @CheckForNull String folder) {
         if (asked < 1 || asked > lowest) {
             return FormValidation.error(Messages.BestPriority_Outside(typed.trim(), lowest));
         }
-        ItemGroup<?> jobs = item instanceof ItemGroup<?> folder
-                ? folder
-                : item == null ? Jenkins.get() : item.getParent();
+        ItemGroup<?> jobs =
+                item instanceof ItemGroup<?> folder ? folder : item == null ? Jenkins.get() : item.getParent();
         String warning = in(jobs).warning(asked);
         return warning == null ? FormValidation.ok() : FormValidation.warning(warning);
     }

@@ -40,8 +40,11 @@ public abstract class CheckedOnPage extends GlobalConfiguration {
 
     @POST
     public FormValidation doCheckExemptSeconds(@QueryParameter String value, @QueryParameter String timeSliceMinutes) {
-        return Range.EXEMPT.check(value, Range.TIME_SLICE, timeSliceMinutes, (exempt, slice) ->
-                slice > 0 && exempt > TimeUnit.MINUTES.toSeconds(slice)
+        return Range.EXEMPT.check(
+                value,
+                Range.TIME_SLICE,
+                timeSliceMinutes,
+                (exempt, slice) -> slice > 0 && exempt > TimeUnit.MINUTES.toSeconds(slice)
                         ? FormValidation.warning(Messages.PreemptibleConfiguration_ExemptLonger(slice))
                         : FormValidation.ok());
     }
@@ -52,9 +55,13 @@ public abstract class CheckedOnPage extends GlobalConfiguration {
     }
 
     @POST
-    public FormValidation doCheckMostSuspendedPerAgent(@QueryParameter String value, @QueryParameter String mostSuspended) {
-        return Range.MOST_SUSPENDED_PER_AGENT.check(value, Range.MOST_SUSPENDED, mostSuspended, (perAgent, inAll) ->
-                inAll > 0 && perAgent > inAll
+    public FormValidation doCheckMostSuspendedPerAgent(
+            @QueryParameter String value, @QueryParameter String mostSuspended) {
+        return Range.MOST_SUSPENDED_PER_AGENT.check(
+                value,
+                Range.MOST_SUSPENDED,
+                mostSuspended,
+                (perAgent, inAll) -> inAll > 0 && perAgent > inAll
                         ? FormValidation.warning(Messages.PreemptibleConfiguration_MoreThanAll(inAll))
                         : FormValidation.ok());
     }

@@ -33,7 +33,9 @@ final class Choice {
                 .orElseThrow(() -> new IllegalArgumentException(Messages.Choice_Unknown(
                         setting,
                         given,
-                        Arrays.stream(constants.getEnumConstants()).map(Choice::word).collect(Collectors.joining(", ")))));
+                        Arrays.stream(constants.getEnumConstants())
+                                .map(Choice::word)
+                                .collect(Collectors.joining(", ")))));
     }
 
     /** For the page; for administrators only. */

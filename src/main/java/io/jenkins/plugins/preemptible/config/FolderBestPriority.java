@@ -128,7 +128,8 @@ public final class FolderBestPriority extends AbstractFolderProperty<AbstractFol
         if (!(saved instanceof AbstractFolder<?> folder) || !DROPPED.get()) {
             return;
         }
-        // By what was read, not by the text: XML has several spellings of one name. Taken back first, since save() comes here.
+        // By what was read, not by the text: XML has several spellings of one name. Taken back first, since save()
+        // comes here.
         DROPPED.remove();
         try {
             folder.save();

@@ -105,8 +105,9 @@ public final class FolderDefaults extends AbstractFolderProperty<AbstractFolder<
     public static final class OfFolders extends DefaultsInOrder.OfFolder {
         @Override
         protected StageDefaults setBy(ItemGroup<?> folder) {
-            FolderDefaults property =
-                    folder instanceof AbstractFolder<?> own ? own.getProperties().get(FolderDefaults.class) : null;
+            FolderDefaults property = folder instanceof AbstractFolder<?> own
+                    ? own.getProperties().get(FolderDefaults.class)
+                    : null;
             return property == null ? null : property.defaults;
         }
     }

@@ -53,6 +53,7 @@ public final class PreemptibleConfiguration extends CheckedOnPage implements Per
     private volatile boolean enabled = true;
     /** 0 = that of ordinary items. */
     private volatile int bestPriority;
+
     private volatile int timeSliceMinutes;
     private volatile List<SliceRule> sliceRules = new ArrayList<>();
     private volatile int exemptSeconds;

@@ -109,7 +109,10 @@ public enum Range {
      * @param otherTyped null = that field was not sent
      */
     FormValidation check(
-            String typed, Range other, @CheckForNull String otherTyped, BiFunction<Integer, Integer, FormValidation> both) {
+            String typed,
+            Range other,
+            @CheckForNull String otherTyped,
+            BiFunction<Integer, Integer, FormValidation> both) {
         FormValidation own = check(typed);
         return own.kind == FormValidation.Kind.OK
                         && otherTyped != null

@@ -19,7 +19,8 @@ import java.util.stream.Collectors;
  */
 public enum Setting {
     ENABLED(Messages::PreemptibleConfiguration_Enabled, Group.BASICS, PreemptibleConfiguration::isEnabled),
-    TIME_SLICE(Messages::PreemptibleConfiguration_TimeSlice, Group.BASICS, PreemptibleConfiguration::getTimeSliceMinutes),
+    TIME_SLICE(
+            Messages::PreemptibleConfiguration_TimeSlice, Group.BASICS, PreemptibleConfiguration::getTimeSliceMinutes),
     UNDUMPABLE(Messages::PreemptibleConfiguration_Undumpable, Group.BASICS, PreemptibleConfiguration::getUndumpable),
     STAGE_DEFAULTS(Messages::StageDefaults_DisplayName, Group.BASICS, of -> text(of.getStageDefaults())),
     EXEMPT(Messages::PreemptibleConfiguration_Exempt, Group.LIMITS, PreemptibleConfiguration::getExemptSeconds),
@@ -34,9 +35,13 @@ public enum Setting {
     MOST_SUSPENDED(
             Messages::PreemptibleConfiguration_MostSuspended, Group.LIMITS, PreemptibleConfiguration::getMostSuspended),
     IMAGE_LIMIT(
-            Messages::PreemptibleConfiguration_ImageLimit, Group.LIMITS, PreemptibleConfiguration::getImageLimitMegabytes),
+            Messages::PreemptibleConfiguration_ImageLimit,
+            Group.LIMITS,
+            PreemptibleConfiguration::getImageLimitMegabytes),
     DISK_FLOOR(
-            Messages::PreemptibleConfiguration_DiskFloor, Group.LIMITS, PreemptibleConfiguration::getDiskFloorMegabytes),
+            Messages::PreemptibleConfiguration_DiskFloor,
+            Group.LIMITS,
+            PreemptibleConfiguration::getDiskFloorMegabytes),
     DISK_FLOOR_PERCENT(
             Messages::PreemptibleConfiguration_DiskFloorPercent,
             Group.LIMITS,
@@ -116,7 +121,10 @@ public enum Setting {
         return hours == null
                 ? Messages.Setting_None()
                 : Messages.Setting_UndisturbedHours(
-                        hours.getFrom(), hours.getTo(), orNone(hours.getZone()), String.valueOf(hours.getLongMinutes()));
+                        hours.getFrom(),
+                        hours.getTo(),
+                        orNone(hours.getZone()),
+                        String.valueOf(hours.getLongMinutes()));
     }
 
     private static String text(List<SliceRule> rules) {

@@ -175,8 +175,11 @@ public final class SliceRule implements Describable<SliceRule> {
         @POST
         public FormValidation doCheckLowestPriority(
                 @QueryParameter String value, @QueryParameter String highestPriority) {
-            return Range.LOWEST_PRIORITY.check(value, Range.HIGHEST_PRIORITY, highestPriority, (lowest, highest) ->
-                    highest > lowest
+            return Range.LOWEST_PRIORITY.check(
+                    value,
+                    Range.HIGHEST_PRIORITY,
+                    highestPriority,
+                    (lowest, highest) -> highest > lowest
                             ? FormValidation.error(
                                     Messages.SliceRule_WrongWayRound(String.valueOf(highest), String.valueOf(lowest)))
                             : FormValidation.ok());

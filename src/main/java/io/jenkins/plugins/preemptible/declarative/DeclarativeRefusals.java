@@ -22,11 +22,12 @@ import org.jenkinsci.plugins.workflow.flow.FlowExecution;
 @Extension(optional = true)
 public final class DeclarativeRefusals extends DeclarativeValidatorContributor {
 
-    static final String OPTION = "preemptible in options { } does not say which executor the stage gives away. Write agent"
-            + " { preemptible { label '…' } } in place of the agent, or preemptible { … } inside of steps { }.";
+    static final String OPTION =
+            "preemptible in options { } does not say which executor the stage gives away. Write agent"
+                    + " { preemptible { label '…' } } in place of the agent, or preemptible { … } inside of steps { }.";
 
-    static final String VALUE = "agent { preemptible … } takes its parameters in a block. Write agent { preemptible { label"
-            + " '…' } }.";
+    static final String VALUE =
+            "agent { preemptible … } takes its parameters in a block. Write agent { preemptible { label" + " '…' } }.";
 
     static final String NESTED = "agent { preemptible … } inside of agent { preemptible … } is not possible: a stage is"
             + " suspended as a whole. Remove the inner or the outer one; with agent none around them, each stage can have"
@@ -71,7 +72,9 @@ public final class DeclarativeRefusals extends DeclarativeValidatorContributor {
                         && (within && isPreemptible(stage.getMatrix().getAgent())
                                 || isNested(
                                         stage.getMatrix().getStages(),
-                                        within || isPreemptible(stage.getMatrix().getAgent())));
+                                        within
+                                                || isPreemptible(
+                                                        stage.getMatrix().getAgent())));
     }
 
     private static boolean isPreemptible(@CheckForNull ModelASTAgent agent) {

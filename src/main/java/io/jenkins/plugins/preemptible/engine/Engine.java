@@ -126,18 +126,12 @@ public class Engine {
         return open(home, criu, freezers, localImages, true);
     }
 
-    static Engine open(
-            Path home,
-            CriuSearch criu,
-            FreezerKind freezers,
-            LocalImages localImages,
-            boolean checkpoints) {
+    static Engine open(Path home, CriuSearch criu, FreezerKind freezers, LocalImages localImages, boolean checkpoints) {
         try {
             Path absolute = home.toAbsolutePath().normalize();
             if (!Files.isDirectory(absolute)) {
                 Files.createDirectories(
-                        absolute,
-                        PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+                        absolute, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
             }
             return new Engine(new Stages(absolute.toRealPath(), criu, freezers, localImages, checkpoints));
         } catch (IOException e) {
@@ -211,7 +205,8 @@ public class Engine {
             throw new EngineException(FailureReason.BAD_SPEC, "the id " + spec.id() + " is in use already");
         }
         if (!Files.isDirectory(spec.workDir())) {
-            throw new EngineException(FailureReason.BAD_SPEC, "the working folder " + spec.workDir() + " does not exist");
+            throw new EngineException(
+                    FailureReason.BAD_SPEC, "the working folder " + spec.workDir() + " does not exist");
         }
         requireOutside(spec.preserved());
         Freezer freezer = null;
@@ -226,7 +221,10 @@ public class Engine {
             try (StageFolder.Held lock = stages.lock(spec.id())) {
                 freezer = freezer(spec.id());
                 folder.write(StageJson.starting(
-                        spec, freezer.location(), Instant.now().toString(), folder.path().toString()));
+                        spec,
+                        freezer.location(),
+                        Instant.now().toString(),
+                        folder.path().toString()));
                 init = StageLaunch.start(spec, folder, freezer);
                 HostProcess started = init;
                 // As they were before the command could mount anything: that is the stage's own.
@@ -485,7 +483,10 @@ public class Engine {
                     throw e;
                 }
             } catch (UncheckedIOException e) {
-                LOG.log(Level.WARNING, e, () -> "nothing can be told of the stage " + id + "; kill and forget remove it");
+                LOG.log(
+                        Level.WARNING,
+                        e,
+                        () -> "nothing can be told of the stage " + id + "; kill and forget remove it");
             }
         }
         return List.copyOf(known);

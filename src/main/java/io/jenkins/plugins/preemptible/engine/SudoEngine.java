@@ -64,6 +64,7 @@ public final class SudoEngine extends Engine {
     private static final Duration POLL = Duration.ofMillis(100);
     /** Every how many polls the host is asked, too: a killed stage leaves no exit code. */
     private static final int ASK = 20;
+
     private static final Duration READY = Duration.ofSeconds(20);
     private static final int KILLED_BY_SIGNAL = 128 + 9;
 
@@ -116,12 +117,12 @@ public final class SudoEngine extends Engine {
             String group = part.call(Verb.CHECK, null).text("group");
             items.add(new HostReport.Item("namespaces", true, "IPC, PID, mount", ""));
             items.add(new HostReport.Item("freezer", true, "cgroup v2, in " + group + outside(group), ""));
+            items.add(new HostReport.Item("suspends", true, suspends(level, checkpoints), ""));
             items.add(new HostReport.Item(
-                    "suspends", true,
-                    suspends(level, checkpoints),
+                    "sudo",
+                    true,
+                    "does not work inside of a stage: no process in it gets more rights than the user",
                     ""));
-            items.add(new HostReport.Item(
-                    "sudo", true, "does not work inside of a stage: no process in it gets more rights than the user", ""));
         } catch (EngineException e) {
             String name = e.reason() == FailureReason.NO_FREEZER ? "freezer" : "namespaces";
             items.add(new HostReport.Item(name, false, e.detail(), e.reason().remedy()));
@@ -168,7 +169,8 @@ public final class SudoEngine extends Engine {
     @Override
     public StageStatus start(StageSpec spec) {
         if (!Files.isDirectory(spec.workDir())) {
-            throw new EngineException(FailureReason.BAD_SPEC, "the working folder " + spec.workDir() + " does not exist");
+            throw new EngineException(
+                    FailureReason.BAD_SPEC, "the working folder " + spec.workDir() + " does not exist");
         }
         if (!spec.preserved().isEmpty()) {
             throw new EngineException(FailureReason.BAD_SPEC, "preserved paths need an engine that makes images");
@@ -219,11 +221,12 @@ public final class SudoEngine extends Engine {
         while (!folder.isReady()) {
             State state = folder.status(part.call(Verb.STATUS, folder.id())).state();
             if (state != State.RUNNING && state != State.SUSPENDING && !folder.isReady()) {
-                throw new EngineException(FailureReason.LAUNCH_FAILED, Files.readString(folder.errors()).trim());
+                throw new EngineException(
+                        FailureReason.LAUNCH_FAILED,
+                        Files.readString(folder.errors()).trim());
             }
             if (System.nanoTime() - end > 0) {
-                throw new EngineException(
-                        FailureReason.LAUNCH_FAILED, "not ready within " + READY.toSeconds() + " s");
+                throw new EngineException(FailureReason.LAUNCH_FAILED, "not ready within " + READY.toSeconds() + " s");
             }
             pause(Duration.ofMillis(5));
         }
@@ -254,7 +257,9 @@ public final class SudoEngine extends Engine {
     }
 
     private static String umask() {
-        return Proc.statusWords(ProcessHandle.current().pid(), "Umask").stream().findFirst().orElse("0022");
+        return Proc.statusWords(ProcessHandle.current().pid(), "Umask").stream()
+                .findFirst()
+                .orElse("0022");
     }
 
     @Override
@@ -414,8 +419,7 @@ public final class SudoEngine extends Engine {
             int processes = pids(part.call(Verb.STATUS, id)).size();
             long begun = System.nanoTime();
             part.call(Verb.THAW, id);
-            return Optional.of(
-                    new ResumeReport(id, millis(begun, System.nanoTime()), processes, 0, Tier.FROZEN));
+            return Optional.of(new ResumeReport(id, millis(begun, System.nanoTime()), processes, 0, Tier.FROZEN));
         } catch (IOException e) {
             throw new UncheckedIOException("the frozen stage " + id + " cannot be looked at", e);
         }

@@ -10,7 +10,11 @@ import edu.umd.cs.findbugs.annotations.NonNull;
  * @param runId of its build, as {@link hudson.model.Run#getExternalizableId}
  * @param node name of its agent; empty for the built-in node
  */
-public record StageRef(@NonNull String id, @NonNull String name, @NonNull String runId, @NonNull String node) {
+public record StageRef(
+        @NonNull String id,
+        @NonNull String name,
+        @NonNull String runId,
+        @NonNull String node) {
 
     /** Full name of the build's job. */
     public String job() {

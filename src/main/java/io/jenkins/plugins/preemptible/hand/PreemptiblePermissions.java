@@ -28,17 +28,13 @@ public final class PreemptiblePermissions {
             new PermissionGroup(PreemptiblePermissions.class, Messages._PreemptiblePermissions_Group());
 
     public static final Permission MANAGE = new Permission(
-            GROUP,
-            "Manage",
-            Messages._PreemptiblePermissions_Manage(),
-            Jenkins.ADMINISTER,
-            PermissionScope.JENKINS);
+            GROUP, "Manage", Messages._PreemptiblePermissions_Manage(), Jenkins.ADMINISTER, PermissionScope.JENKINS);
 
-    public static final Permission SUSPEND = new Permission(
-            GROUP, "Suspend", Messages._PreemptiblePermissions_Suspend(), MANAGE, true, onJobs());
+    public static final Permission SUSPEND =
+            new Permission(GROUP, "Suspend", Messages._PreemptiblePermissions_Suspend(), MANAGE, true, onJobs());
 
-    public static final Permission SUSPEND_OWN = new Permission(
-            GROUP, "SuspendOwn", Messages._PreemptiblePermissions_SuspendOwn(), SUSPEND, true, onJobs());
+    public static final Permission SUSPEND_OWN =
+            new Permission(GROUP, "SuspendOwn", Messages._PreemptiblePermissions_SuspendOwn(), SUSPEND, true, onJobs());
 
     private PreemptiblePermissions() {}
 

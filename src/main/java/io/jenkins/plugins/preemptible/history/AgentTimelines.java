@@ -43,7 +43,8 @@ public final class AgentTimelines implements PastStageListener, ExecutorListener
     static final long LONGEST_MILLIS = TimeUnit.HOURS.toMillis(1);
 
     /** @param endMillis 0 while it holds the executor */
-    private record Span(int executor, String name, @CheckForNull String job, long beginMillis, long endMillis) {}
+    private record Span(
+            int executor, String name, @CheckForNull String job, long beginMillis, long endMillis) {}
 
     /** What is kept of one agent. */
     private static final class History {
@@ -122,8 +123,8 @@ public final class AgentTimelines implements PastStageListener, ExecutorListener
         synchronized (history) {
             PastSuspension suspension = new PastSuspension(event);
             if (!update(event.stage(), stage -> stage.with(suspension))) {
-                history.stages.addLast(
-                        new Held(PastStage.begun(event).with(suspension), event.stage().job()));
+                history.stages.addLast(new Held(
+                        PastStage.begun(event).with(suspension), event.stage().job()));
                 while (history.stages.size() > MOST) {
                     history.stages.removeFirst();
                 }
@@ -176,8 +177,7 @@ public final class AgentTimelines implements PastStageListener, ExecutorListener
             }
         });
         List<Held> lately = stages.stream()
-                .filter(held -> held.stage.getEndedMillis() == 0
-                        || held.stage.getEndedMillis() >= now - LONGEST_MILLIS)
+                .filter(held -> held.stage.getEndedMillis() == 0 || held.stage.getEndedMillis() >= now - LONGEST_MILLIS)
                 .toList();
         for (Held held : timeline.newest(lately)) {
             String name = ShownName.of(held.stage.getName(), held.job);

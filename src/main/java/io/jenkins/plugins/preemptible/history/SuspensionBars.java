@@ -29,14 +29,14 @@ final class SuspensionBars {
             add(timeline, name, suspension, nowMillis);
             running = suspension.getResumedMillis();
         }
-        timeline.bar(
-                Kind.RUNNING, running, stage.getEndedMillis() == 0 ? nowMillis : stage.getEndedMillis(), name);
+        timeline.bar(Kind.RUNNING, running, stage.getEndedMillis() == 0 ? nowMillis : stage.getEndedMillis(), name);
     }
 
     private static void add(Timeline timeline, String name, PastSuspension suspension, long nowMillis) {
         long from = suspension.getSuspendedMillis();
         long to = from + suspension.withoutExecutorMillis(nowMillis);
-        long restore = to - (suspension.getResumedMillis() == 0 ? 0 : Math.min(suspension.getResumeTookMillis(), to - from));
+        long restore =
+                to - (suspension.getResumedMillis() == 0 ? 0 : Math.min(suspension.getResumeTookMillis(), to - from));
         long sealed = suspension.getSealedMillis();
         if (sealed == 0 || sealed > restore) {
             timeline.bar(Kind.FROZEN, from, restore, name);

@@ -42,8 +42,7 @@ public final class AgentWarmUp extends ComputerListener {
 
     /** Returns at once. */
     public static void begin(Node node) {
-        StageThreads.submitFor(
-                node.getNodeName(), "rehearsing on " + node.getDisplayName(), () -> rehearse(node));
+        StageThreads.submitFor(node.getNodeName(), "rehearsing on " + node.getDisplayName(), () -> rehearse(node));
     }
 
     private static void rehearse(Node node) throws InterruptedException {
@@ -53,7 +52,8 @@ public final class AgentWarmUp extends ComputerListener {
         try {
             rehearsed = AgentStage.rehearse(node);
         } catch (IOException x) {
-            LOGGER.log(Level.FINE, x, () -> "no rehearsal on " + node.getDisplayName() + ", which is most likely offline");
+            LOGGER.log(
+                    Level.FINE, x, () -> "no rehearsal on " + node.getDisplayName() + ", which is most likely offline");
             return;
         }
         if (rehearsed == null) {

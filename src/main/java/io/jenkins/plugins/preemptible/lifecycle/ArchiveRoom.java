@@ -40,8 +40,8 @@ public final class ArchiveRoom {
 
         /** For people, with its full stop. */
         public String sentence() {
-            return "The controller's disk has " + StageLog.size(freeBytes) + " free, and "
-                    + StageLog.size(floorBytes) + " are kept free of images.";
+            return "The controller's disk has " + StageLog.size(freeBytes) + " free, and " + StageLog.size(floorBytes)
+                    + " are kept free of images.";
         }
     }
 

@@ -115,8 +115,11 @@ public final class Ending {
             done(stage);
         } catch (IOException | RuntimeException x) {
             if (AbortedStage.rootOf(stage.node) != null && FAILURES.merge(stage.id, 1, Integer::sum) >= MOST_TRIES) {
-                LOGGER.log(Level.WARNING, x, () -> "gave up removing what is left of " + stage
-                        + "; the folder preemptible/stages/" + stage.id + " in that agent's root may be removed by hand");
+                LOGGER.log(
+                        Level.WARNING,
+                        x,
+                        () -> "gave up removing what is left of " + stage + "; the folder preemptible/stages/"
+                                + stage.id + " in that agent's root may be removed by hand");
                 done(stage);
             } else {
                 LOGGER.log(Level.FINE, x, () -> "cannot remove what is left of " + stage + " yet");

@@ -72,10 +72,11 @@ public final class FailedResume {
         StageRecord stage = StageRegistry.get().settle(live.id(), s -> s.imageKept = !s.frozen && s.imageKey != null);
         StageLog.line(
                 live.context(),
-                "Given up: the stage fails." + (stage != null && stage.imageKept
-                        ? " Its sealed image stays among the artifacts (" + StageImages.path(stage)
-                                + ") and its key with the controller, as long as this build."
-                        : ""));
+                "Given up: the stage fails."
+                        + (stage != null && stage.imageKept
+                                ? " Its sealed image stays among the artifacts (" + StageImages.path(stage)
+                                        + ") and its key with the controller, as long as this build."
+                                : ""));
         live.markAborting();
         AbortedStage.endSteps(live.id());
         body.cancel(new FlowInterruptedException(Result.FAILURE, false, new Resumption.NotRestored(why)));

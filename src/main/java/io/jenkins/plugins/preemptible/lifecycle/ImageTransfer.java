@@ -59,8 +59,10 @@ final class ImageTransfer {
                 Files.createDirectory(folder);
             } catch (FileAlreadyExistsException x) {
                 if (!Files.isDirectory(folder, LinkOption.NOFOLLOW_LINKS)) {
-                    throw new IOException(inside.relativize(folder) + " among the build's artifacts is no folder: the build has"
-                            + " archived something of that name", x);
+                    throw new IOException(
+                            inside.relativize(folder) + " among the build's artifacts is no folder: the build has"
+                                    + " archived something of that name",
+                            x);
                 }
             }
         }
@@ -75,13 +77,13 @@ final class ImageTransfer {
      * @throws IOException when it is not of that size, has no room, or cannot be read or written; there is no such file
      *     then
      */
-    static void receive(Source source, long announcedBytes, Path to, Room room) throws IOException, InterruptedException {
+    static void receive(Source source, long announcedBytes, Path to, Room room)
+            throws IOException, InterruptedException {
         Files.deleteIfExists(to);
         boolean whole = false;
         try {
             try (WritableByteChannel file = Files.newByteChannel(
-                    to,
-                    Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS))) {
+                    to, Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS))) {
                 for (long at = 0; at < announcedBytes; ) {
                     room.require(announcedBytes - at);
                     int expected = (int) Math.min(PIECE, announcedBytes - at);

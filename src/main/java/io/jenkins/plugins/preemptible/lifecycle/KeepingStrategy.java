@@ -56,7 +56,9 @@ final class KeepingStrategy extends RetentionStrategy<Computer> implements Execu
 
     @Override
     public long check(Computer computer) {
-        if (computer.isOffline() && computer.isLaunchSupported() && !computer.isConnecting()
+        if (computer.isOffline()
+                && computer.isLaunchSupported()
+                && !computer.isConnecting()
                 && computer.getOfflineCause() == null) {
             computer.connect(false);
         }

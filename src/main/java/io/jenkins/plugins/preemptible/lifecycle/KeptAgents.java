@@ -68,7 +68,8 @@ public final class KeptAgents extends PeriodicWork {
     }
 
     private static String notKept(Object kind) {
-        return "agents of this kind (" + kind.getClass().getName() + ") may be removed when another build on them ends, and"
+        return "agents of this kind (" + kind.getClass().getName()
+                + ") may be removed when another build on them ends, and"
                 + " a suspended stage with them. Use an agent that stays, or a retention strategy that can be replaced.";
     }
 

@@ -53,9 +53,11 @@ public final class LiveStage {
     private volatile Long retryAfterNanos;
     /** Held by whoever makes the image of a stage whose executor is gone; see {@link Sealing}. */
     private final AtomicBoolean sealing = new AtomicBoolean();
+
     private volatile boolean sealingFailed;
     /** The build log says that a suspension waits for the end of {@link #sealing}. */
     private final AtomicBoolean waitingTold = new AtomicBoolean();
+
     private final AtomicInteger outages = new AtomicInteger();
     private final Set<FlowNode> marked = ConcurrentHashMap.newKeySet();
     private final StageMemory memory = new StageMemory();

@@ -39,6 +39,10 @@ public final class MissingBuilds extends PeriodicWork {
 
     private static boolean isMissing(StageRecord stage) {
         Job<?, ?> job = Jenkins.get().getItemByFullName(stage.job(), Job.class);
-        return job != null && !new File(job.getBuildDir(), stage.runId.substring(stage.job().length() + 1)).isDirectory();
+        return job != null
+                && !new File(
+                                job.getBuildDir(),
+                                stage.runId.substring(stage.job().length() + 1))
+                        .isDirectory();
     }
 }

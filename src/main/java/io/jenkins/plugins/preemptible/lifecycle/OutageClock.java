@@ -56,7 +56,8 @@ final class OutageClock {
                         "This version of Pipeline: Nodes and Processes is not known to Preemptible stages (" + x
                                 + "): a suspended stage whose agent is away for more than five minutes is aborted, as a"
                                 + " running one is. Update the plugins",
-                        null, null);
+                        null,
+                        null);
             }
         }
     }

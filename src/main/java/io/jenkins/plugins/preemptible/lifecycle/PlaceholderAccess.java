@@ -112,15 +112,17 @@ public final class PlaceholderAccess {
                         ExecutorStepExecution.class.getName() + "$RunningTask",
                         false,
                         ExecutorStepExecution.class.getClassLoader());
-                Field execution =
-                        field(runningTask, "execution", jenkins.model.queue.AsynchronousExecution.class);
+                Field execution = field(runningTask, "execution", jenkins.model.queue.AsynchronousExecution.class);
                 Field launcher = field(runningTask, "launcher", hudson.Launcher.class);
                 return new Probe(null, context, tasks, execution, launcher);
             } catch (ReflectiveOperationException | LinkageError | RuntimeException x) {
                 return new Probe(
                         "this version of Pipeline: Nodes and Processes is not known to Preemptible stages (" + x
                                 + "); use preemptible(label: …) in place of node, or update the plugins",
-                        null, null, null, null);
+                        null,
+                        null,
+                        null,
+                        null);
             }
         }
 

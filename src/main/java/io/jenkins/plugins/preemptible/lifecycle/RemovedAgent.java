@@ -65,9 +65,11 @@ public final class RemovedAgent extends NodeListener {
         // Jenkins has closed the connection before anybody is told. The host of a cloud's agent goes with it.
         StageRegistry.get().all().stream()
                 .filter(stage -> !stage.suspended() && !stage.onCloud && stage.node.equals(name))
-                .forEach(stage -> tell(stage, "The agent '" + name + "' was removed from Jenkins. The processes of this stage"
-                        + " go on running on its host, where Jenkins cannot reach them. They are ended when an agent with the"
-                        + " same root folder connects after this build has ended."));
+                .forEach(stage -> tell(
+                        stage,
+                        "The agent '" + name + "' was removed from Jenkins. The processes of this stage"
+                                + " go on running on its host, where Jenkins cannot reach them. They are ended when an agent with the"
+                                + " same root folder connects after this build has ended."));
         List<StageRecord> suspended = suspendedOn(name);
         if (suspended.isEmpty()) {
             return;
@@ -80,8 +82,11 @@ public final class RemovedAgent extends NodeListener {
             // Its steps, which may have missed the agent for a while, must not end before this does.
             SuspendedSteps.waitForAgent(stage);
             if (graceMillis > 0) {
-                tell(stage, "The agent '" + name + "' was removed from Jenkins. This stage ends in "
-                        + Util.getTimeSpanString(graceMillis) + ", unless an agent of that name is added before.");
+                tell(
+                        stage,
+                        "The agent '" + name + "' was removed from Jenkins. This stage ends in "
+                                + Util.getTimeSpanString(graceMillis)
+                                + ", unless an agent of that name is added before.");
             }
         }
         StageThreads.schedule("looking for agent " + name, graceMillis, () -> {

@@ -27,7 +27,10 @@ public enum ResumedFrom {
 
     /** @param tier what the agent says, which may be anything */
     public static ResumedFrom of(@CheckForNull String tier) {
-        return Arrays.stream(values()).filter(known -> known.name().equals(tier)).findFirst().orElse(ARCHIVE);
+        return Arrays.stream(values())
+                .filter(known -> known.name().equals(tier))
+                .findFirst()
+                .orElse(ARCHIVE);
     }
 
     public String words() {

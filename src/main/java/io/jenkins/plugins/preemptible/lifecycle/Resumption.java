@@ -205,7 +205,12 @@ public final class Resumption {
             StageMarks.went(
                     live,
                     new ResumedStageAction(
-                            before.name, from.name(), from.words(), before.suspendedSinceMillis, now, tookMillis,
+                            before.name,
+                            from.name(),
+                            from.words(),
+                            before.suspendedSinceMillis,
+                            now,
+                            tookMillis,
                             before.memoryOnly),
                     inFlight);
         } catch (IOException | RuntimeException x) {
@@ -236,8 +241,8 @@ public final class Resumption {
         if (stage == null) {
             return Outcome.ENDED;
         }
-        StageListener.fire(listener -> listener.onRefused(new StageRefused(
-                stage.ref(), now, StageRefused.Phase.RESUME, refusal.reason(), refusal.sentence())));
+        StageListener.fire(listener -> listener.onRefused(
+                new StageRefused(stage.ref(), now, StageRefused.Phase.RESUME, refusal.reason(), refusal.sentence())));
         boolean last = stage.restoreFailures >= MOST_FAILURES;
         StageLog.refusal(
                 live.context(),
@@ -256,10 +261,11 @@ public final class Resumption {
             return (refusal.killedCriu() ? " T" : " Nothing of it is lost; t") + "ried again in "
                     + RETRY_MILLIS * stage.restoreFailures / 1000 + " s.";
         }
-        return " This was tried " + MOST_FAILURES + " times" + (stage.whyNotResumed == null
-                ? "."
-                : ": the stage stays suspended, and what it can go on from is kept. The page of this build lets you try"
-                        + " again, download the image, or give the stage up.");
+        return " This was tried " + MOST_FAILURES + " times"
+                + (stage.whyNotResumed == null
+                        ? "."
+                        : ": the stage stays suspended, and what it can go on from is kept. The page of this build lets you try"
+                                + " again, download the image, or give the stage up.");
     }
 
     /**

@@ -70,6 +70,7 @@ public final class Sealing {
     private final LiveStage live;
     /** Which suspension of the stage this is the image of. */
     private final int suspension;
+
     private final long began = System.nanoTime();
     private int attempts;
     /** How many attempts came to nothing for a reason that nobody expects. */
@@ -130,8 +131,7 @@ public final class Sealing {
 
     private void again(long delayMillis) {
         if (delayMillis == 0) {
-            StageThreads.sealOn(
-                    StageThreads.agentOf(live.id()), "sealing the image of stage " + live.id(), this::run);
+            StageThreads.sealOn(StageThreads.agentOf(live.id()), "sealing the image of stage " + live.id(), this::run);
         } else {
             // In steps: a stage that goes on meanwhile may be suspended again as soon as this has ended.
             long stepMillis = Math.min(delayMillis, LOOK_MILLIS);
@@ -187,8 +187,11 @@ public final class Sealing {
             return fromTheStart(LOOK_MILLIS);
         } catch (RuntimeException | LinkageError x) {
             long pause = LOOK_MILLIS << Math.min(faults++, MOST_DOUBLINGS);
-            LOGGER.log(Level.WARNING, x, () -> "cannot seal the image of stage " + live.id() + " yet; tried again in "
-                    + StageLog.time(pause));
+            LOGGER.log(
+                    Level.WARNING,
+                    x,
+                    () -> "cannot seal the image of stage " + live.id() + " yet; tried again in "
+                            + StageLog.time(pause));
             fault(x);
             return fromTheStart(pause);
         }
@@ -200,7 +203,8 @@ public final class Sealing {
             faultTold = true;
             StageLog.line(
                     live.context(),
-                    "The image could not be sealed yet: " + why.getMessage() + ". The stage stays frozen in the agent's memory"
+                    "The image could not be sealed yet: " + why.getMessage()
+                            + ". The stage stays frozen in the agent's memory"
                             + " and goes on from there when it gets an executor; until then, do not restart the agent's"
                             + " host. Sealing is tried again and again; the controller's log has more.");
         }
@@ -257,7 +261,9 @@ public final class Sealing {
                 uncertain = false;
                 return 0;
             default:
-                Secret key = stage.memoryOnly ? null : Secret.fromString(ImageKey.generate().export());
+                Secret key = stage.memoryOnly
+                        ? null
+                        : Secret.fromString(ImageKey.generate().export());
                 StageRegistry.get().update(stage.id, s -> {
                     s.frozen = true;
                     s.imageKey = key;
@@ -427,7 +433,8 @@ public final class Sealing {
             fullTold = true;
             StageLog.line(
                     live.context(),
-                    "No image is stored yet. " + full.sentence() + " The stage stays frozen in the agent's memory and goes"
+                    "No image is stored yet. " + full.sentence()
+                            + " The stage stays frozen in the agent's memory and goes"
                             + " on from there when it gets an executor; until then, do not restart the agent's host."
                             + " Make room on the controller's disk, or ask an administrator to lower the disk floor.");
         }
@@ -507,7 +514,8 @@ public final class Sealing {
         @Override
         public String getShortDescription() {
             if (memoryOnly) {
-                return "The stage is lost, as a running one would be: the agent '" + node + "' keeps suspended stages in"
+                return "The stage is lost, as a running one would be: the agent '" + node
+                        + "' keeps suspended stages in"
                         + " memory only, and its host has restarted or killed this one's processes. Suspended stages"
                         + " outlive that on agents that make images with CRIU: those that run as root or whose privileged part makes them";
             }

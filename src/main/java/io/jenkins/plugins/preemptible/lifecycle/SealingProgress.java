@@ -72,8 +72,8 @@ final class SealingProgress implements AutoCloseable {
         }
         String percent = residentBytes > 0 ? " (" + Math.min(100, 100 * imageBytes / residentBytes) + " %)" : "";
         String sealed = archiveBytes == 0 ? "" : ", sealed into " + StageLog.size(archiveBytes) + " so far";
-        return "Image after " + StageLog.time(millis) + ": " + StageLog.size(imageBytes) + percent + " dumped" + sealed + ", "
-                + StageLog.size(1_000 * (imageBytes + archiveBytes) / Math.max(1, millis)) + "/s.";
+        return "Image after " + StageLog.time(millis) + ": " + StageLog.size(imageBytes) + percent + " dumped" + sealed
+                + ", " + StageLog.size(1_000 * (imageBytes + archiveBytes) / Math.max(1, millis)) + "/s.";
     }
 
     @Override

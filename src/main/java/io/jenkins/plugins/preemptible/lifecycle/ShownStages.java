@@ -23,10 +23,17 @@ public final class ShownStages implements SuspendedStages {
     public List<View> of(Run<?, ?> run) {
         return StageRegistry.get().suspendedOf(run.getExternalizableId()).stream()
                 .map(stage -> new View(
-                        stage.name(), stage.shownPreemptor(), stage.suspendedSinceMillis(), stage.frozen(),
-                        stage.memoryOnly(), stage.archiveBytes(), stage.byHand(), stage.byHandUser(),
+                        stage.name(),
+                        stage.shownPreemptor(),
+                        stage.suspendedSinceMillis(),
+                        stage.frozen(),
+                        stage.memoryOnly(),
+                        stage.archiveBytes(),
+                        stage.byHand(),
+                        stage.byHandUser(),
                         stage.unsealed(),
-                        RemovedAgent.isGone(stage) ? stage.node() : null, RemovedAgent.waitsUntilMillis(stage)))
+                        RemovedAgent.isGone(stage) ? stage.node() : null,
+                        RemovedAgent.waitsUntilMillis(stage)))
                 .collect(Collectors.toList());
     }
 

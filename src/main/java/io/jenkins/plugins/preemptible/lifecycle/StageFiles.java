@@ -81,8 +81,11 @@ final class StageFiles {
                 entries.filter(file -> file.getFileName().toString().endsWith(SUFFIX))
                         .forEach(file -> found.put(file.getFileName().toString(), file));
             } catch (IOException | RuntimeException x) {
-                LOGGER.log(Level.SEVERE, x, () -> "Cannot list " + folder + ": suspended stages are unknown and their"
-                        + " builds will wait for ever. Make it readable for Jenkins and restart it, or abort those builds");
+                LOGGER.log(
+                        Level.SEVERE,
+                        x,
+                        () -> "Cannot list " + folder + ": suspended stages are unknown and their"
+                                + " builds will wait for ever. Make it readable for Jenkins and restart it, or abort those builds");
             }
         }
         found.forEach((name, file) -> readable(file, Kept.class, kept -> {
@@ -110,10 +113,14 @@ final class StageFiles {
         } catch (IOException | RuntimeException | LinkageError | StackOverflowError x) {
             Path aside = file.resolveSibling(file.getFileName() + ".unreadable-" + System.currentTimeMillis());
             boolean moved = file.toFile().renameTo(aside.toFile());
-            LOGGER.log(Level.SEVERE, x, () -> "Cannot read " + file + ": what it says of suspended stages is unknown and"
-                    + " their builds will wait for ever; other stages are not concerned. Repair "
-                    + (moved ? aside : file) + ", put it back with Jenkins stopped, and start Jenkins again; or abort"
-                    + " those builds");
+            LOGGER.log(
+                    Level.SEVERE,
+                    x,
+                    () -> "Cannot read " + file + ": what it says of suspended stages is unknown and"
+                            + " their builds will wait for ever; other stages are not concerned. Repair "
+                            + (moved ? aside : file)
+                            + ", put it back with Jenkins stopped, and start Jenkins again; or abort"
+                            + " those builds");
         }
     }
 
@@ -133,8 +140,11 @@ final class StageFiles {
                         kept.kept = kind == 2 ? record : kept.kept;
                     }
                 } catch (RuntimeException x) {
-                    LOGGER.log(Level.SEVERE, x, () -> "One stage of " + old + " is not understood, its build will wait"
-                            + " for ever; abort it");
+                    LOGGER.log(
+                            Level.SEVERE,
+                            x,
+                            () -> "One stage of " + old + " is not understood, its build will wait"
+                                    + " for ever; abort it");
                 }
             }
         }
@@ -175,7 +185,9 @@ final class StageFiles {
 
     /** The name of a stage's file; of any id, and never of two. */
     static String fileName(String id) {
-        return (PLAIN.matcher(id).matches() ? id : "other-" + DigestUtils.sha256Hex(id.getBytes(StandardCharsets.UTF_8)))
+        return (PLAIN.matcher(id).matches()
+                        ? id
+                        : "other-" + DigestUtils.sha256Hex(id.getBytes(StandardCharsets.UTF_8)))
                 + SUFFIX;
     }
 
@@ -198,7 +210,9 @@ final class StageFiles {
 
         private List<StageRecord> of(int kind) {
             StageRecord[] records = kind == 0 ? stages : kind == 1 ? leftovers : kept;
-            return records == null ? List.of() : Stream.of(records).filter(record -> record != null).toList();
+            return records == null
+                    ? List.of()
+                    : Stream.of(records).filter(record -> record != null).toList();
         }
     }
 }

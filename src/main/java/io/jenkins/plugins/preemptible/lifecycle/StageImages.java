@@ -42,6 +42,7 @@ final class StageImages {
     private static final String FOLDER = "preemptible";
     /** Beside the build's own products it tells what it is. */
     static final String FILE = "suspended-stage.preempt";
+
     private static final long OTHER_FILES_BYTES = 64L << 20;
 
     private StageImages() {}
@@ -108,7 +109,8 @@ final class StageImages {
         long limit = PreemptibleConfiguration.get().limits().imageBytes();
         return limit > 0 && announcedBytes > limit + limit / 8 + OTHER_FILES_BYTES
                 ? "Its image has " + StageLog.size(announcedBytes) + ", and the largest image that may be stored has "
-                        + StageLog.size(limit) + ". Have the stage use less memory, or ask an administrator to raise the"
+                        + StageLog.size(limit)
+                        + ". Have the stage use less memory, or ask an administrator to raise the"
                         + " largest image."
                 : null;
     }
@@ -128,8 +130,8 @@ final class StageImages {
     static void fetch(Run<?, ?> run, StageRecord stage, FilePath exchange) throws IOException, InterruptedException {
         VirtualFile image = run.getArtifactManager().root().child(path(stage));
         if (!image.isFile()) {
-            throw new Resumption.ImageGoneException("the image " + path(stage) + " is no longer among the artifacts of "
-                    + run.getFullDisplayName());
+            throw new Resumption.ImageGoneException(
+                    "the image " + path(stage) + " is no longer among the artifacts of " + run.getFullDisplayName());
         }
         try (InputStream stored = image.open()) {
             exchange.child(AgentStage.IMAGE_FILE).copyFrom(stored);
@@ -177,8 +179,11 @@ final class StageImages {
             }
             return true;
         } catch (IOException | RuntimeException x) {
-            LOGGER.log(Level.WARNING, x, () -> "cannot remove the image of stage " + stageId + " from " + run
-                    + "; it stays there, sealed with a key that nobody has any more");
+            LOGGER.log(
+                    Level.WARNING,
+                    x,
+                    () -> "cannot remove the image of stage " + stageId + " from " + run
+                            + "; it stays there, sealed with a key that nobody has any more");
             return false;
         }
     }

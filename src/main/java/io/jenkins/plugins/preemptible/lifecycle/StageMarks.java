@@ -48,7 +48,11 @@ public final class StageMarks {
     private static void tellAgain(LiveStage live, StageRecord stage, FlowNode block)
             throws IOException, InterruptedException {
         // After a restart of the controller it is not known which nodes were marked.
-        tell(live, stage, block, live.marked().isEmpty() ? StepsInFlight.of(live).external() : List.of());
+        tell(
+                live,
+                stage,
+                block,
+                live.marked().isEmpty() ? StepsInFlight.of(live).external() : List.of());
     }
 
     private static void tell(LiveStage live, StageRecord stage, FlowNode block, Collection<FlowNode> inFlight) {
@@ -63,17 +67,17 @@ public final class StageMarks {
     public static void byHandChanged(LiveStage live) {
         StageThreads.submitFor(
                 StageThreads.agentOf(live.id()), "showing who wants stage " + live.id() + " suspended", () -> {
-            // Whoever lets it go on takes the mark away under this lock.
-            live.operation.lockInterruptibly();
-            try {
-                StageRecord stage = StageRegistry.get().find(live.id());
-                if (stage != null && stage.state == StageState.SUSPENDED) {
-                    mark(live.context(), block -> tellAgain(live, stage, block));
-                }
-            } finally {
-                live.operation.unlock();
-            }
-        });
+                    // Whoever lets it go on takes the mark away under this lock.
+                    live.operation.lockInterruptibly();
+                    try {
+                        StageRecord stage = StageRegistry.get().find(live.id());
+                        if (stage != null && stage.state == StageState.SUSPENDED) {
+                            mark(live.context(), block -> tellAgain(live, stage, block));
+                        }
+                    } finally {
+                        live.operation.unlock();
+                    }
+                });
     }
 
     static void went(LiveStage live, ResumedStageAction how, Collection<FlowNode> inFlight) {

@@ -286,7 +286,12 @@ public final class StageRecord implements Cloneable {
      */
     void complete() {
         StageId.parse(id);
-        if (form == null || state == null || name == null || node == null || workspace == null || runId == null
+        if (form == null
+                || state == null
+                || name == null
+                || node == null
+                || workspace == null
+                || runId == null
                 || runId.lastIndexOf('#') < 0) {
             throw new IllegalArgumentException("the record of stage " + id + " is not complete");
         }
@@ -405,13 +410,16 @@ public final class StageRecord implements Cloneable {
 
     /** For how long it has held executors up to that time, at least 0; what its resumptions took is left out. */
     public long executorMillis(long nowMillis) {
-        return Math.max(0, (holdsExecutor() ? nowMillis : suspendedSinceMillis) - startedMillis - withoutExecutorMillis);
+        return Math.max(
+                0, (holdsExecutor() ? nowMillis : suspendedSinceMillis) - startedMillis - withoutExecutorMillis);
     }
 
     /** How a process gets into the sandbox; null when there is none. */
     @CheckForNull
     public EnterCommand enterCommand() {
-        return enterCommand == null ? null : EnterCommand.of(enterCommand, StageId.parse(id)).orElse(null);
+        return enterCommand == null
+                ? null
+                : EnterCommand.of(enterCommand, StageId.parse(id)).orElse(null);
     }
 
     @CheckForNull

@@ -327,7 +327,8 @@ public final class StageRegistry implements Saveable {
         } catch (UncheckedIOException x) {
             // Once for each: it is tried again until the disk takes it.
             if (unsaved.add(id)) {
-                LOGGER.log(Level.SEVERE, x, () -> "what is known of stage " + id + " is newer than its file in " + files);
+                LOGGER.log(
+                        Level.SEVERE, x, () -> "what is known of stage " + id + " is newer than its file in " + files);
             }
         }
     }

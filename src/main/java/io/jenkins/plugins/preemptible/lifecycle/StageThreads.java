@@ -160,13 +160,15 @@ public final class StageThreads {
     }
 
     private static void run(ExecutorService pool, PerAgent lanes, String agent, String what, Work work) {
-        lanes.begin(agent, () -> run(pool, what, () -> {
-            try {
-                work.run();
-            } finally {
-                lanes.done(agent);
-            }
-        }));
+        lanes.begin(
+                agent,
+                () -> run(pool, what, () -> {
+                    try {
+                        work.run();
+                    } finally {
+                        lanes.done(agent);
+                    }
+                }));
     }
 
     private static void run(ExecutorService pool, String what, Work work) {

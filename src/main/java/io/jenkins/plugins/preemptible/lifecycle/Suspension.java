@@ -51,6 +51,7 @@ public final class Suspension {
     /** A connection or a lock that is there now may be gone by then. */
     private static final long PASSING_RETRY_MILLIS =
             Long.getLong(Suspension.class.getName() + ".passingRetryMillis", TimeUnit.SECONDS.toMillis(30));
+
     private static final Set<String> JUST_BUSY = Set.of("OBJECTION", "STAGE_BUSY", "ENTERING");
 
     /**
@@ -156,13 +157,18 @@ public final class Suspension {
             return false;
         }
         preemptor = LoggedName.ofPreemptor(
-                request.preemptor(), request.preemptorJob(), stage.job(), request.reason().sentence());
+                request.preemptor(),
+                request.preemptorJob(),
+                stage.job(),
+                request.reason().sentence());
         if (live.sealing()) {
             // The attempt at an image of its last suspension has not come to its end yet.
             live.retryAfter(BUSY_RETRY_MILLIS);
             if (request.preemptor() == null && live.tellWaiting()) {
-                StageLog.line(live.context(), "This stage is suspended as soon as the image of its last suspension, which is"
-                        + " not needed any more, has been given up. Until then it runs on.");
+                StageLog.line(
+                        live.context(),
+                        "This stage is suspended as soon as the image of its last suspension, which is"
+                                + " not needed any more, has been given up. Until then it runs on.");
             }
             return false;
         }
@@ -187,13 +193,15 @@ public final class Suspension {
                 LOGGER.log(Level.WARNING, x, () -> "cannot suspend " + stage);
                 if (x instanceof IOException) {
                     // The connection was lost, or the agent did not answer: nothing is known against the stage.
-                    giveBack("Not suspended, since the agent could not be asked: " + x.getMessage()
+                    giveBack(
+                            "Not suspended, since the agent could not be asked: " + x.getMessage()
                                     + ". The stage keeps running, and is suspended later if that is still needed.",
                             PASSING_RETRY_MILLIS);
                     return false;
                 }
                 // A record that could not be saved says nothing against the stage either.
-                giveBack("Not suspended: " + x + ". The stage runs on; the controller's log has more.",
+                giveBack(
+                        "Not suspended: " + x + ". The stage runs on; the controller's log has more.",
                         x instanceof UncheckedIOException ? PASSING_RETRY_MILLIS : REFUSED_RETRY_MILLIS);
                 return false;
             }

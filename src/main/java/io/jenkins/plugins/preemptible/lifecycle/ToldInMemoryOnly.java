@@ -36,11 +36,13 @@ public final class ToldInMemoryOnly extends InvisibleAction {
             }
             StageLog.line(
                     live.context(),
-                    agent + " keeps suspended stages in memory only: a restart of its host loses those that are suspended"
+                    agent
+                            + " keeps suspended stages in memory only: a restart of its host loses those that are suspended"
                             + " then.");
             run.save();
         } catch (IOException | RuntimeException x) {
-            LOGGER.log(Level.FINE, x, () -> "cannot note with its build that stage " + live.id() + " is in memory only");
+            LOGGER.log(
+                    Level.FINE, x, () -> "cannot note with its build that stage " + live.id() + " is in memory only");
         }
     }
 }

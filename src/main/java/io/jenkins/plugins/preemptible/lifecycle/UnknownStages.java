@@ -76,7 +76,10 @@ public final class UnknownStages extends ComputerListener {
                 look(node, present, listener);
             }
         } catch (IOException x) {
-            LOGGER.log(Level.FINE, x, () -> "no look at the stages of " + node.getDisplayName() + ", which is most likely offline");
+            LOGGER.log(
+                    Level.FINE,
+                    x,
+                    () -> "no look at the stages of " + node.getDisplayName() + ", which is most likely offline");
         }
     }
 
@@ -96,9 +99,11 @@ public final class UnknownStages extends ComputerListener {
             registry.cleaned(present.id());
         }
         String words = verdict.ended
-                ? "Ended the stage " + present.id() + ", which this controller had begun and knows no more: " + verdict.why
+                ? "Ended the stage " + present.id() + ", which this controller had begun and knows no more: "
+                        + verdict.why
                 : "Left the stage " + present.id() + " as it is: " + verdict.why + ". If nobody needs it, end it on"
-                        + " this host: PREEMPTIBLE_HOME=" + node.getRootPath() + "/preemptible preempt forget --kill " + present.id();
+                        + " this host: PREEMPTIBLE_HOME=" + node.getRootPath() + "/preemptible preempt forget --kill "
+                        + present.id();
         LOGGER.log(Level.INFO, "{0}: {1}", new Object[] {node.getDisplayName(), words});
         listener.getLogger().println(StageLog.marked(words + "."));
     }
@@ -146,7 +151,8 @@ public final class UnknownStages extends ComputerListener {
     private static Verdict ofKnown(Run<?, ?> run, long beganMillis) {
         long startMillis = run.getStartTimeInMillis();
         if (run.isBuilding()) {
-            return Verdict.leave("its build " + run.getExternalizableId() + " runs, though nothing is known of this stage");
+            return Verdict.leave(
+                    "its build " + run.getExternalizableId() + " runs, though nothing is known of this stage");
         }
         // Else it is the build of that number in a copy of this controller.
         boolean itsBuild = beganMillis > startMillis - CLOCK_MILLIS

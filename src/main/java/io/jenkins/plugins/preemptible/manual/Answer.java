@@ -69,9 +69,11 @@ public final class Answer implements HttpResponse {
         String asked = request.getRestOfPath().replaceFirst("^/", "");
         return verbs.contains(asked)
                 ? refused(
-                        HttpServletResponse.SC_METHOD_NOT_ALLOWED, Messages.Answer_NeedsPost(asked, request.getMethod()))
+                        HttpServletResponse.SC_METHOD_NOT_ALLOWED,
+                        Messages.Answer_NeedsPost(asked, request.getMethod()))
                 : refused(
-                        HttpServletResponse.SC_NOT_FOUND, Messages.Answer_NothingThere(asked, String.join(", ", verbs)));
+                        HttpServletResponse.SC_NOT_FOUND,
+                        Messages.Answer_NothingThere(asked, String.join(", ", verbs)));
     }
 
     /** Done when it was done with any stage; else refused, since the stages are not in a state for it. */

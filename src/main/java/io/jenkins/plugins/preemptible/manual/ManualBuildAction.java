@@ -49,7 +49,8 @@ import org.kohsuke.stapler.verb.POST;
 @Restricted(NoExternalUse.class) // for its pages only
 public final class ManualBuildAction implements Action {
 
-    private static final List<String> VERBS = List.of("suspend", "resume", "again", "give-up", "never", "preempt-again");
+    private static final List<String> VERBS =
+            List.of("suspend", "resume", "again", "give-up", "never", "preempt-again");
 
     private final Run<?, ?> run;
 
@@ -84,7 +85,14 @@ public final class ManualBuildAction implements Action {
 
     /** One suspension, as the page's table shows it. */
     public record Suspended(
-            String stage, String since, String lasted, String forWhom, String why, String took, String image, String resumed) {}
+            String stage,
+            String since,
+            String lasted,
+            String forWhom,
+            String why,
+            String took,
+            String image,
+            String resumed) {}
 
     /** One of a stage. */
     private record Past(String stage, PastSuspension suspension) {}
@@ -182,7 +190,9 @@ public final class ManualBuildAction implements Action {
             // Of one that is suspended already, the badge's lines on the same page tell who wants it so.
             if (stage.byHand() && !stage.suspended()) {
                 sentences.add(Messages.ManualBuildAction_ByHand(stage.name()));
-            } else if (stage.suspended() && !stage.byHand() && DrainedAgents.get().contains(stage.node())) {
+            } else if (stage.suspended()
+                    && !stage.byHand()
+                    && DrainedAgents.get().contains(stage.node())) {
                 sentences.add(Messages.ManualBuildAction_Drained(stage.name(), AgentVerbs.shown(stage.node())));
             }
             if (stage.imagePath() != null) {
@@ -240,8 +250,10 @@ public final class ManualBuildAction implements Action {
             }
         }
         if (run.hasPermission(Item.CANCEL)) {
-            stages.stream().filter(stage -> stage.whyNotResumed() != null).forEach(stage -> buttons.add(
-                    new Button("give-up", stage.id(), Messages.ManualBuildAction_GiveUp(stage.name()))));
+            stages.stream()
+                    .filter(stage -> stage.whyNotResumed() != null)
+                    .forEach(stage -> buttons.add(
+                            new Button("give-up", stage.id(), Messages.ManualBuildAction_GiveUp(stage.name()))));
         }
         if (PreemptiblePermissions.mayManage()) {
             if (isNeverPreempted()) {

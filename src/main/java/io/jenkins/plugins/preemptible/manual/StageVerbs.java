@@ -4,12 +4,11 @@ import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.Util;
 import hudson.model.Item;
 import hudson.model.Run;
+import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.hand.DrainedAgents;
 import io.jenkins.plugins.preemptible.hand.NeverPreemptAction;
 import io.jenkins.plugins.preemptible.hand.PreemptiblePermissions;
-import io.jenkins.plugins.preemptible.manual.Answer.OfStage;
-import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.lifecycle.FailedResume;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.RemovedAgent;
@@ -17,6 +16,7 @@ import io.jenkins.plugins.preemptible.lifecycle.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.StageMarks;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import io.jenkins.plugins.preemptible.manual.Answer.OfStage;
 import io.jenkins.plugins.preemptible.queue.Preemption;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
@@ -120,7 +120,9 @@ public final class StageVerbs {
                     HttpServletResponse.SC_CONFLICT, Messages.StageVerbs_NoStages(run.getFullDisplayName()));
         }
         List<StageRecord> meant = stages.stream()
-                .filter(stage -> wanted == null || stage.id().equals(wanted) || stage.name().equals(wanted))
+                .filter(stage -> wanted == null
+                        || stage.id().equals(wanted)
+                        || stage.name().equals(wanted))
                 .toList();
         if (meant.isEmpty()) {
             List<String> known = stages.stream().map(StageRecord::name).toList();
@@ -157,7 +159,8 @@ public final class StageVerbs {
             StageMarks.byHandChanged(live);
         }
         return done(
-                stage, suspended ? Messages.StageVerbs_Stays(stage.name()) : Messages.StageVerbs_Suspends(stage.name()));
+                stage,
+                suspended ? Messages.StageVerbs_Stays(stage.name()) : Messages.StageVerbs_Suspends(stage.name()));
     }
 
     private static OfStage again(StageRecord stage) {

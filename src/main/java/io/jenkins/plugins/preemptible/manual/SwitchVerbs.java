@@ -30,7 +30,8 @@ public final class SwitchVerbs {
         long drained = stages.stream()
                 .filter(stage -> stage.suspended() && DrainedAgents.get().contains(stage.node()))
                 .count();
-        long failed = stages.stream().filter(stage -> stage.whyNotResumed() != null).count();
+        long failed =
+                stages.stream().filter(stage -> stage.whyNotResumed() != null).count();
         StringBuilder told = new StringBuilder(Messages.SwitchVerbs_Off(suspended, stages.size() - suspended));
         if (drained > 0) {
             told.append(' ').append(Messages.SwitchVerbs_OffButDrained(drained));

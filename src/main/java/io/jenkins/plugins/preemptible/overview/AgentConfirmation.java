@@ -59,7 +59,9 @@ public final class AgentConfirmation extends Confirmation {
     @Override
     public String getQuestion() {
         String shown = computer.getDisplayName();
-        return verb == Verb.DRAIN ? Messages.Confirmation_DrainQuestion(shown) : Messages.Confirmation_UndrainQuestion(shown);
+        return verb == Verb.DRAIN
+                ? Messages.Confirmation_DrainQuestion(shown)
+                : Messages.Confirmation_UndrainQuestion(shown);
     }
 
     @Override

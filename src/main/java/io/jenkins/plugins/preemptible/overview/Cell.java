@@ -8,7 +8,10 @@ import edu.umd.cs.findbugs.annotations.CheckForNull;
  * @param href below Jenkins' own address; null when it is no link
  * @param tooltip more of the same; null when there is no more
  */
-public record Cell(String text, @CheckForNull String href, @CheckForNull String tooltip) {
+public record Cell(
+        String text,
+        @CheckForNull String href,
+        @CheckForNull String tooltip) {
 
     static Cell of(@CheckForNull Object text) {
         return new Cell(text == null ? "" : text.toString(), null, null);

@@ -56,7 +56,8 @@ public final class DayPlot extends PlotFrame {
         for (int i = 0; i < days.size(); i++) {
             DayWaits day = days.get(i);
             int middle = middle(i);
-            bars.add(bar("without", middle - width, width, day.secondsWithout(), day.day(), Messages.DayPlot_Without()));
+            bars.add(
+                    bar("without", middle - width, width, day.secondsWithout(), day.day(), Messages.DayPlot_Without()));
             bars.add(bar("with", middle, width, day.secondsWith(), day.day(), Messages.DayPlot_With()));
         }
         return bars;

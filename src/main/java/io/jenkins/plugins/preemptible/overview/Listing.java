@@ -38,8 +38,7 @@ public final class Listing {
     }
 
     /** @param all in the list's own order */
-    static <T> Listing of(
-            Collection<T> all, List<Column<T>> columns, Function<T, List<Step>> steps, ListQuery query) {
+    static <T> Listing of(Collection<T> all, List<Column<T>> columns, Function<T, List<Step>> steps, ListQuery query) {
         Comparator<T> order = columns.stream()
                 .filter(column -> column.id().equals(query.sort()))
                 .map(Column::order)

@@ -96,10 +96,7 @@ public enum Lists {
     abstract Listing listing(StaplerRequest2 request);
 
     static <T> Listing part(
-            StaplerRequest2 request,
-            List<T> all,
-            List<Column<T>> columns,
-            Function<T, List<Listing.Step>> steps) {
+            StaplerRequest2 request, List<T> all, List<Column<T>> columns, Function<T, List<Listing.Step>> steps) {
         return Listing.of(
                 all,
                 columns,

@@ -28,8 +28,8 @@ public final class NoCapableAgentMonitor extends AdministrativeMonitor {
         if (!PreemptibleConfiguration.get().isEnabled()) {
             return false;
         }
-        Set<HowSuspended.Way> ways = agents()
-                .map(agent -> HowSuspended.on(agent.getNodeName()).way())
+        Set<HowSuspended.Way> ways = agents().map(
+                        agent -> HowSuspended.on(agent.getNodeName()).way())
                 .collect(Collectors.toSet());
         return ways.contains(HowSuspended.Way.NOT)
                 && !ways.contains(HowSuspended.Way.CHECKPOINTS)
@@ -43,10 +43,10 @@ public final class NoCapableAgentMonitor extends AdministrativeMonitor {
 
     /** What the first of them said. */
     public String getReason() {
-        return agents()
-                .filter(agent -> HowSuspended.on(agent.getNodeName()).whyNot() != null)
+        return agents().filter(agent -> HowSuspended.on(agent.getNodeName()).whyNot() != null)
                 .map(agent -> Messages.NoCapableAgentMonitor_Reason(
-                        agent.getDisplayName(), HowSuspended.on(agent.getNodeName()).whyNot()))
+                        agent.getDisplayName(),
+                        HowSuspended.on(agent.getNodeName()).whyNot()))
                 .findFirst()
                 .orElse("");
     }

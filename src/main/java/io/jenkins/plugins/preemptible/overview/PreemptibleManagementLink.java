@@ -56,7 +56,9 @@ public final class PreemptibleManagementLink extends ManagementLink {
         long failed = StageRegistry.get().all().stream()
                 .filter(stage -> stage.whyNotResumed() != null)
                 .count();
-        long suspended = StageRegistry.get().all().stream().filter(StageRecord::suspended).count();
+        long suspended = StageRegistry.get().all().stream()
+                .filter(StageRecord::suspended)
+                .count();
         if (failed > 0) {
             return new Badge(
                     String.valueOf(failed), Messages.PreemptibleManagementLink_Failed(failed), Badge.Severity.WARNING);

@@ -174,7 +174,10 @@ final class SchedulerState {
      * @param sentence the same for people
      */
     @ExportedBean(defaultVisibility = 2)
-    public record DecisionState(@Exported String action, @Exported String reason, @Exported String sentence) {
+    public record DecisionState(
+            @Exported String action,
+            @Exported String reason,
+            @Exported String sentence) {
 
         @CheckForNull
         static DecisionState of(String claimant) {

@@ -3,9 +3,9 @@ package io.jenkins.plugins.preemptible.overview;
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.Util;
 import hudson.util.FormValidation;
+import io.jenkins.plugins.preemptible.manual.Answer;
 import io.jenkins.plugins.preemptible.simulation.SettingsSimulation;
 import io.jenkins.plugins.preemptible.simulation.Simulations;
-import io.jenkins.plugins.preemptible.manual.Answer;
 import jakarta.servlet.http.HttpServletResponse;
 import java.util.List;
 import java.util.Optional;
@@ -60,13 +60,14 @@ public final class SimulationPage extends OverviewPage implements StaplerProxy {
         Jenkins.get().checkPermission(Jenkins.ADMINISTER);
         FormValidation checked = Simulations.get().checkDays(Util.fixNull(days));
         if (checked.kind != FormValidation.Kind.OK) {
-            return Answer.toRequest(
-                    "", () -> Answer.refused(HttpServletResponse.SC_BAD_REQUEST, checked.getMessage()));
+            return Answer.toRequest("", () -> Answer.refused(HttpServletResponse.SC_BAD_REQUEST, checked.getMessage()));
         }
         Optional<SettingsSimulation> started = Simulations.get().startSaved(Integer.parseInt(days.trim()));
-        return Answer.toRequest(started.map(SettingsSimulation::getUrl).orElse(""), () -> started.map(
-                        SettingsSimulation::getUrl)
-                .map(url -> Answer.done(Messages.SimulationPage_Started(url)))
-                .orElseGet(() -> Answer.refused(HttpServletResponse.SC_CONFLICT, Messages.SimulationPage_Busy())));
+        return Answer.toRequest(
+                started.map(SettingsSimulation::getUrl).orElse(""),
+                () -> started.map(SettingsSimulation::getUrl)
+                        .map(url -> Answer.done(Messages.SimulationPage_Started(url)))
+                        .orElseGet(
+                                () -> Answer.refused(HttpServletResponse.SC_CONFLICT, Messages.SimulationPage_Busy())));
     }
 }

@@ -1,8 +1,8 @@
 package io.jenkins.plugins.preemptible.overview;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
-import io.jenkins.plugins.preemptible.simulation.SettingsSimulation;
 import io.jenkins.plugins.preemptible.engine.simulation.Comparison;
+import io.jenkins.plugins.preemptible.simulation.SettingsSimulation;
 import java.text.DateFormat;
 import java.util.Date;
 import java.util.List;

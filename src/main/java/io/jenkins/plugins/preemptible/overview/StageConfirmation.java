@@ -2,10 +2,10 @@ package io.jenkins.plugins.preemptible.overview;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.model.Run;
-import io.jenkins.plugins.preemptible.manual.Answer;
-import io.jenkins.plugins.preemptible.manual.StageVerbs;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import io.jenkins.plugins.preemptible.manual.Answer;
+import io.jenkins.plugins.preemptible.manual.StageVerbs;
 import io.jenkins.plugins.preemptible.view.ShownName;
 import java.util.Arrays;
 import java.util.Locale;

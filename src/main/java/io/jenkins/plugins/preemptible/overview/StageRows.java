@@ -3,12 +3,12 @@ package io.jenkins.plugins.preemptible.overview;
 import hudson.Functions;
 import hudson.Util;
 import io.jenkins.plugins.preemptible.engine.policy.Action;
-import io.jenkins.plugins.preemptible.manual.AgentVerbs;
 import io.jenkins.plugins.preemptible.hand.NeverPreemptAction;
 import io.jenkins.plugins.preemptible.hand.PreemptiblePermissions;
 import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import io.jenkins.plugins.preemptible.manual.AgentVerbs;
 import io.jenkins.plugins.preemptible.queue.LastDecision;
 import io.jenkins.plugins.preemptible.view.ReadableJobs;
 import io.jenkins.plugins.preemptible.view.ShownName;
@@ -153,7 +153,8 @@ final class StageRows {
             if (stage.suspended() && stage.byHand()) {
                 steps.add(step(StageConfirmation.Verb.RESUME, stage));
             } else if (stage.suspended() || stage.whyNotSuspendable() == null) {
-                steps.add(step(stage.suspended() ? StageConfirmation.Verb.HOLD : StageConfirmation.Verb.SUSPEND, stage));
+                steps.add(
+                        step(stage.suspended() ? StageConfirmation.Verb.HOLD : StageConfirmation.Verb.SUSPEND, stage));
             }
         }
         if (manages && !NeverPreemptAction.holds(stage.runId())) {

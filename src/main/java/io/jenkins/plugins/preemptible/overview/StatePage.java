@@ -49,7 +49,8 @@ record StatePage(int from, int count) {
             // told below
         }
         throw HttpResponses.errorWithoutStack(
-                HttpServletResponse.SC_BAD_REQUEST, Messages.StatePage_NoNumber(name, String.valueOf(least), String.valueOf(most)));
+                HttpServletResponse.SC_BAD_REQUEST,
+                Messages.StatePage_NoNumber(name, String.valueOf(least), String.valueOf(most)));
     }
 
     <T> List<T> of(List<T> all) {

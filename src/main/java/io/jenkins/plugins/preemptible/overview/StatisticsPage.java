@@ -3,9 +3,9 @@ package io.jenkins.plugins.preemptible.overview;
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.Functions;
 import hudson.Util;
-import io.jenkins.plugins.preemptible.simulation.Simulations;
 import io.jenkins.plugins.preemptible.history.DailyStatistics;
 import io.jenkins.plugins.preemptible.history.DayCounts;
+import io.jenkins.plugins.preemptible.simulation.Simulations;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -22,7 +22,13 @@ public final class StatisticsPage extends OverviewPage {
 
     /** One line: a day, or several. */
     public record Line(
-            String period, long suspensions, String suspended, String preemptors, String waited, String cost, String images) {}
+            String period,
+            long suspensions,
+            String suspended,
+            String preemptors,
+            String waited,
+            String cost,
+            String images) {}
 
     @Override
     String id() {
@@ -57,7 +63,10 @@ public final class StatisticsPage extends OverviewPage {
     /** The newest simulation of the settings that were saved when it ran; null when none is kept. */
     @CheckForNull
     public SimulationResultPage getSimulated() {
-        return Simulations.get().newestOfSavedSettings().map(SimulationResultPage::new).orElse(null);
+        return Simulations.get()
+                .newestOfSavedSettings()
+                .map(SimulationResultPage::new)
+                .orElse(null);
     }
 
     /** Where one is started. */

@@ -6,8 +6,8 @@ import hudson.Util;
 import hudson.model.ComputerSet;
 import hudson.model.View;
 import hudson.widgets.Widget;
-import io.jenkins.plugins.preemptible.manual.AgentVerbs;
 import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
+import io.jenkins.plugins.preemptible.manual.AgentVerbs;
 import io.jenkins.plugins.preemptible.view.ShownName;
 import java.util.Collection;
 import java.util.List;
@@ -47,7 +47,6 @@ public final class SuspendedWidget extends Widget {
     public int getTotal() {
         return stages.size();
     }
-
 
     public List<Line> getLines() {
         long now = System.currentTimeMillis();

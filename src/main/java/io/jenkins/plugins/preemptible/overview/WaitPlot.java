@@ -31,8 +31,7 @@ public final class WaitPlot extends PlotFrame {
     private static final double LEAST_SECONDS = 1;
 
     /** Marks on the axis of waits, in seconds: from one second to a hundred days. */
-    private static final List<Integer> MARKS =
-            List.of(1, 10, 60, 600, 3_600, 36_000, 86_400, 864_000, 8_640_000);
+    private static final List<Integer> MARKS = List.of(1, 10, 60, 600, 3_600, 36_000, 86_400, 864_000, 8_640_000);
 
     private static final List<Integer> SHARES = List.of(1, 25, 50, 75, 90, 95, 99);
 
@@ -56,7 +55,10 @@ public final class WaitPlot extends PlotFrame {
                 .mapToDouble(Double::doubleValue)
                 .max()
                 .orElse(0);
-        this.mostSeconds = MARKS.stream().filter(mark -> mark > 1 && mark >= most).findFirst().orElse(MARKS.get(MARKS.size() - 1));
+        this.mostSeconds = MARKS.stream()
+                .filter(mark -> mark > 1 && mark >= most)
+                .findFirst()
+                .orElse(MARKS.get(MARKS.size() - 1));
     }
 
     /** One for each class. */

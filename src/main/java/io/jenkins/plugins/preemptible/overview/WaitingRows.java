@@ -22,8 +22,7 @@ final class WaitingRows {
                 new Column<>(
                         "priority",
                         Messages.StageRows_Priority(),
-                        Comparator.comparing(
-                                WaitingRows::priority, Comparator.nullsLast(Comparator.naturalOrder())),
+                        Comparator.comparing(WaitingRows::priority, Comparator.nullsLast(Comparator.naturalOrder())),
                         item -> Cell.of(priority(item))),
                 new Column<>(
                         "since",

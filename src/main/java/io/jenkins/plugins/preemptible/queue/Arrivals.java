@@ -62,8 +62,7 @@ final class Arrivals {
     }
 
     private static Snapshot.Agent onItsWay(String name, int executors) {
-        return new Snapshot.Agent(
-                name, Set.of(), Math.max(0, executors), true, AgentState.ON_ITS_WAY, -1, 0, 0, 0);
+        return new Snapshot.Agent(name, Set.of(), Math.max(0, executors), true, AgentState.ON_ITS_WAY, -1, 0, 0, 0);
     }
 
     List<Snapshot.Agent> agents() {

@@ -51,7 +51,12 @@ final class ItemFacts {
      * @param expectedMillis how long it will run; 0 = unknown
      */
     record Facts(
-            String id, Queue.Task job, int priority, String owner, Authentication identity, long expectedMillis,
+            String id,
+            Queue.Task job,
+            int priority,
+            String owner,
+            Authentication identity,
+            long expectedMillis,
             long untilNanos) {}
 
     private Map<Long, Facts> known = new HashMap<>();

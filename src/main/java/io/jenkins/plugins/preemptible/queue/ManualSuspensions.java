@@ -51,7 +51,8 @@ final class ManualSuspensions {
                 stageId,
                 agent,
                 reason,
-                () -> PreemptibleConfiguration.get().isEnabled() && DrainedAgents.get().contains(agent));
+                () -> PreemptibleConfiguration.get().isEnabled()
+                        && DrainedAgents.get().contains(agent));
     }
 
     private static boolean wanted(String stageId) {

@@ -48,9 +48,7 @@ final class OwnerTimes {
         }
         // Those have ended since, nobody knows when: most looks are due to such an end.
         long sinceLast = Math.max(0, nowMillis - lastMillis);
-        gone.values().stream()
-                .filter(Counted::held)
-                .forEach(stage -> held.merge(stage.owner, sinceLast, Long::sum));
+        gone.values().stream().filter(Counted::held).forEach(stage -> held.merge(stage.owner, sinceLast, Long::sum));
         shares.add(held, present);
         lastMillis = nowMillis;
         return shares.usedMillis();

@@ -104,8 +104,8 @@ public final class Preemption {
             withdrawLateRequests(jenkins);
             takeUpForgotten();
             ManualSuspensions.carryOut();
-            CheckedDecision decision = CheckedDecision.of(
-                    new SnapshotReader(OWNER_TIMES, WAITING).read(), WAITING::check, MOST_ROUNDS);
+            CheckedDecision decision =
+                    CheckedDecision.of(new SnapshotReader(OWNER_TIMES, WAITING).read(), WAITING::check, MOST_ROUNDS);
             Snapshot snapshot = decision.snapshot();
             List<Action> actions = decision.actions();
             LastDecision.is(snapshot, actions);
@@ -188,10 +188,15 @@ public final class Preemption {
         }
         preemptor.chosen(victim, action.reason());
         Reservations.get().open(action.forItem());
-        live.hold().runAgain("Ended for " + LoggedName.ofPreemptor(
-                        preemptor.name(), preemptor.job(), victim.job(), action.reason().sentence())
-                + ", to be run again from its beginning: "
-                + action.reason().sentence());
+        live.hold()
+                .runAgain("Ended for "
+                        + LoggedName.ofPreemptor(
+                                preemptor.name(),
+                                preemptor.job(),
+                                victim.job(),
+                                action.reason().sentence())
+                        + ", to be run again from its beginning: "
+                        + action.reason().sentence());
         preemptor.served(0);
     }
 
@@ -217,7 +222,8 @@ public final class Preemption {
     }
 
     private static boolean held(StageRecord stage) {
-        return stage.byHand() && PreemptibleConfiguration.get().isEnabled() || DrainedAgents.get().contains(stage.node());
+        return stage.byHand() && PreemptibleConfiguration.get().isEnabled()
+                || DrainedAgents.get().contains(stage.node());
     }
 
     /** A suspended stage that has its executor, since somebody failed half-way, goes on: nobody else can use it. */

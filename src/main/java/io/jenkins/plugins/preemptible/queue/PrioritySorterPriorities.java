@@ -10,8 +10,8 @@ import io.jenkins.plugins.preemptible.step.StageTask;
 import jenkins.advancedqueue.PrioritySorterConfiguration;
 import jenkins.advancedqueue.sorter.ItemInfo;
 import jenkins.advancedqueue.sorter.QueueItemCache;
-import jenkins.advancedqueue.sorter.StartedJobItemCache;
 import jenkins.advancedqueue.sorter.SorterStrategy;
+import jenkins.advancedqueue.sorter.StartedJobItemCache;
 
 /**
  * Priorities as Priority Sorter has them.

@@ -93,7 +93,9 @@ public final class QueueWatch extends QueueListener {
         public void onStarted(Run<?, ?> run, TaskListener listener) {
             PreemptorAction story = run.getAction(PreemptorAction.class);
             if (story != null && !(run instanceof FlowExecutionOwner.Executable)) {
-                listener.getLogger().println(StageLog.MARK + story.sentenceForLog(run.getParent().getFullName()));
+                listener.getLogger()
+                        .println(StageLog.MARK
+                                + story.sentenceForLog(run.getParent().getFullName()));
             }
             WaitReasonAction waited = run.getAction(WaitReasonAction.class);
             if (story == null && waited != null && waited.getReason() != Reason.EXECUTOR_FREE_ALREADY) {

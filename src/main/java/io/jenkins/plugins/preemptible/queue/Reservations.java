@@ -49,7 +49,8 @@ public final class Reservations {
      * @param sinceMillis when the decision fell
      * @param openMillis when the executor became free, 0 before
      */
-    record Reservation(String holder, String node, @CheckForNull String stageId, long sinceMillis, long openMillis) {
+    record Reservation(
+            String holder, String node, @CheckForNull String stageId, long sinceMillis, long openMillis) {
         boolean open() {
             return openMillis > 0;
         }
@@ -131,8 +132,7 @@ public final class Reservations {
     void open(String holder) {
         byHolder.computeIfPresent(
                 holder,
-                (key, r) -> new Reservation(
-                        r.holder, r.node, r.stageId, r.sinceMillis, System.currentTimeMillis()));
+                (key, r) -> new Reservation(r.holder, r.node, r.stageId, r.sinceMillis, System.currentTimeMillis()));
         arrange();
     }
 
@@ -146,9 +146,8 @@ public final class Reservations {
     }
 
     private synchronized void arrange() {
-        openByNode = byHolder.values().stream()
-                .filter(Reservation::open)
-                .collect(Collectors.groupingBy(Reservation::node));
+        openByNode =
+                byHolder.values().stream().filter(Reservation::open).collect(Collectors.groupingBy(Reservation::node));
     }
 
     /** Whether an executor of this agent is kept for anybody. */

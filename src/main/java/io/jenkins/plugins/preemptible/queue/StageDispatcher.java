@@ -59,9 +59,7 @@ public final class StageDispatcher extends QueueTaskDispatcher {
     private static boolean runs(Queue.BuildableItem item, @CheckForNull StageRecord nested) {
         return item.task instanceof ContinuedTask
                 && ((ContinuedTask) item.task).isContinued()
-                && (nested == null
-                        || !nested.suspended()
-                        || StageRegistry.get().awaitsFirstTurn(nested.id()));
+                && (nested == null || !nested.suspended() || StageRegistry.get().awaitsFirstTurn(nested.id()));
     }
 
     @Override

@@ -51,7 +51,8 @@ final class Vetoes {
     }
 
     /** One item as it may be asked about. */
-    private record Question(Queue.BuildableItem item, @CheckForNull Label label, FittingAgents.Candidates candidates) {}
+    private record Question(
+            Queue.BuildableItem item, @CheckForNull Label label, FittingAgents.Candidates candidates) {}
 
     /** In the order in which they were asked for. */
     private LinkedHashMap<Key, Verdict> verdicts = new LinkedHashMap<>();
@@ -128,8 +129,8 @@ final class Vetoes {
     private Verdict ask(Key key, Question question) {
         Set<String> kept = new HashSet<>();
         for (Node node : question.candidates.giving()) {
-            boolean lets = (!fitting.asks(node) || node.canTake(question.item) == null)
-                    && others.letTake(node, question.item);
+            boolean lets =
+                    (!fitting.asks(node) || node.canTake(question.item) == null) && others.letTake(node, question.item);
             if (!lets) {
                 kept.add(node.getNodeName());
             }

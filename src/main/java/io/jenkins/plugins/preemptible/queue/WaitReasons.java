@@ -45,13 +45,11 @@ final class WaitReasons {
             if (action instanceof Action.Wait || action instanceof Action.Reserve) {
                 Known before = known.get(action.claimant());
                 boolean same = before != null && before.reason == action.reason();
-                Known next = same
-                        ? before
-                        : new Known(action.reason(), nowMillis, before == null ? null : before.told);
+                Known next = same ? before : new Known(action.reason(), nowMillis, before == null ? null : before.told);
                 Queue.BuildableItem item = items.item(action.claimant());
                 if (!same && item != null) {
-                    item.addOrReplaceAction(shown.computeIfAbsent(
-                            action.reason(), reason -> new WaitReasonAction(reason, nowMillis)));
+                    item.addOrReplaceAction(
+                            shown.computeIfAbsent(action.reason(), reason -> new WaitReasonAction(reason, nowMillis)));
                 }
                 if (next.reason != next.told
                         && nowMillis - next.sinceMillis >= SETTLED_MILLIS

@@ -34,7 +34,9 @@ final class WaitingItems {
     private static final Logger LOGGER = Logger.getLogger(WaitingItems.class.getName());
 
     private record Known(
-            Queue.BuildableItem item, ItemFacts.Facts facts, @CheckForNull Label label,
+            Queue.BuildableItem item,
+            ItemFacts.Facts facts,
+            @CheckForNull Label label,
             FittingAgents.Candidates candidates) {}
 
     private final ItemFacts facts = new ItemFacts();

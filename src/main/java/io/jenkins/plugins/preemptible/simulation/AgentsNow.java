@@ -46,8 +46,7 @@ record AgentsNow(List<SimAgent> agents, List<PastJob> jobs) {
                     labels.add(label.isEmpty() ? NO_LABEL : label);
                 }
             });
-            agents.add(new SimAgent(
-                    name(node), labels, Math.min(node.getNumExecutors(), SimAgent.MOST_EXECUTORS), 0));
+            agents.add(new SimAgent(name(node), labels, Math.min(node.getNumExecutors(), SimAgent.MOST_EXECUTORS), 0));
         }
         List<PastJob> jobs = history.stream()
                 .filter(job -> !fitting.get(job.label()).isEmpty())
@@ -78,7 +77,14 @@ record AgentsNow(List<SimAgent> agents, List<PastJob> jobs) {
 
     private static PastJob labelled(PastJob job) {
         return new PastJob(
-                job.name(), job.queuedMillis(), job.startedMillis(), job.endedMillis(), NO_LABEL, job.priority(),
-                job.owner(), job.preemptible(), job.memoryBytes());
+                job.name(),
+                job.queuedMillis(),
+                job.startedMillis(),
+                job.endedMillis(),
+                NO_LABEL,
+                job.priority(),
+                job.owner(),
+                job.preemptible(),
+                job.memoryBytes());
     }
 }

@@ -111,8 +111,11 @@ final class ExecutorUse {
                 started,
                 withoutSuspension,
                 own || aroundStages.contains(block.getId()),
-                own ? BestPriority.ofStage(
-                                Priorities.get(), run, arguments.get("priority") instanceof Integer given ? given : null)
+                own
+                        ? BestPriority.ofStage(
+                                Priorities.get(),
+                                run,
+                                arguments.get("priority") instanceof Integer given ? given : null)
                         : ofBuild());
     }
 

@@ -62,8 +62,7 @@ public final class Trial implements Describable<Trial> {
          * @param settings the section as the page's form sends it
          */
         @POST
-        public FormValidation doTry(
-                StaplerRequest2 req, @QueryParameter String days, @QueryParameter String settings) {
+        public FormValidation doTry(StaplerRequest2 req, @QueryParameter String days, @QueryParameter String settings) {
             Jenkins.get().checkPermission(Jenkins.ADMINISTER);
             FormValidation wrong = Range.TRIAL_DAYS.check(Util.fixNull(days));
             if (wrong.kind != FormValidation.Kind.OK) {

@@ -102,8 +102,7 @@ final class NestedExecution extends StepExecution {
             throw new AbortException("preemptible { } without a label needs a node { } with a workspace around it");
         }
         StepContext owner = PlaceholderAccess.context(placeholder);
-        StageRecord stage =
-                settings.record(run, stageId, StageRecord.Form.NESTED, node, workspace, owner);
+        StageRecord stage = settings.record(run, stageId, StageRecord.Form.NESTED, node, workspace, owner);
         String problem = owner == null && PlaceholderAccess.problem() == null
                 ? "the executor around it is not that of a node { } block"
                 : PlaceholderAccess.problem();

@@ -155,15 +155,29 @@ final class OwnExecutorExecution extends StepExecution {
 
     private StageTask firstTask() throws IOException, InterruptedException {
         return new StageTask(
-                getContext(), stageId, getContext().get(Run.class).getExternalizableId(), settings.name(),
-                settings.priority(), settings.auth(), settings.label(), null, false);
+                getContext(),
+                stageId,
+                getContext().get(Run.class).getExternalizableId(),
+                settings.name(),
+                settings.priority(),
+                settings.auth(),
+                settings.label(),
+                null,
+                false);
     }
 
     /** The task that brings a stage with a node back to an executor there. */
     StageTask task(StageRecord stage, boolean continued) {
         return new StageTask(
-                getContext(), stageId, stage.runId(), settings.name(), stage.priority(), settings.auth(),
-                settings.label(), stage.node(), continued);
+                getContext(),
+                stageId,
+                stage.runId(),
+                settings.name(),
+                stage.priority(),
+                settings.auth(),
+                settings.label(),
+                stage.node(),
+                continued);
     }
 
     void withdrawing(boolean now) {
@@ -190,7 +204,8 @@ final class OwnExecutorExecution extends StepExecution {
             throw new AbortException("The agent " + computer.getDisplayName() + " was removed");
         }
         if (!(run.getParent() instanceof TopLevelItem)) {
-            throw new AbortException(run.getParent().getFullDisplayName() + " is no top-level job, so it has no workspace");
+            throw new AbortException(
+                    run.getParent().getFullDisplayName() + " is no top-level job, so it has no workspace");
         }
         FilePath workspace = node.getWorkspaceFor((TopLevelItem) run.getParent());
         if (workspace == null) {
@@ -243,7 +258,9 @@ final class OwnExecutorExecution extends StepExecution {
         env.put(StageRecord.COOKIE, cookie);
         env.put("NODE_NAME", node.getNodeName().isEmpty() ? node.getSelfLabel().getName() : node.getNodeName());
         env.put("EXECUTOR_NUMBER", String.valueOf(executor.getNumber()));
-        env.put("NODE_LABELS", node.getAssignedLabels().stream().map(Object::toString).collect(Collectors.joining(" ")));
+        env.put(
+                "NODE_LABELS",
+                node.getAssignedLabels().stream().map(Object::toString).collect(Collectors.joining(" ")));
         env.put("WORKSPACE", workspace.getRemote());
         FilePath temporary = WorkspaceList.tempDir(workspace);
         if (temporary != null) {
@@ -256,9 +273,10 @@ final class OwnExecutorExecution extends StepExecution {
     void interrupted(@CheckForNull Executor executor) {
         BodyExecution running = body;
         if (running != null) {
-            running.cancel(executor == null
-                    ? new CauseOfInterruption[0]
-                    : executor.getCausesOfInterruption().toArray(new CauseOfInterruption[0]));
+            running.cancel(
+                    executor == null
+                            ? new CauseOfInterruption[0]
+                            : executor.getCausesOfInterruption().toArray(new CauseOfInterruption[0]));
         }
     }
 

@@ -104,8 +104,12 @@ final class OwnExecutorHold implements ExecutorHold {
             execution.interrupted(executor);
         } else {
             StageBody.ended(stageId, null);
-            execution.getContext().onFailure(new FlowInterruptedException(
-                    Result.ABORTED, true, executor.getCausesOfInterruption().toArray(new CauseOfInterruption[0])));
+            execution
+                    .getContext()
+                    .onFailure(new FlowInterruptedException(
+                            Result.ABORTED,
+                            true,
+                            executor.getCausesOfInterruption().toArray(new CauseOfInterruption[0])));
         }
     }
 
@@ -123,7 +127,10 @@ final class OwnExecutorHold implements ExecutorHold {
             for (Executor executor : computer.getExecutors()) {
                 Queue.Executable current = executor.getCurrentExecutable();
                 if (current instanceof StageTask.StageExecutable
-                        && ((StageTask.StageExecutable) current).getParent().stageId().equals(stageId)) {
+                        && ((StageTask.StageExecutable) current)
+                                .getParent()
+                                .stageId()
+                                .equals(stageId)) {
                     return executor;
                 }
             }
@@ -167,7 +174,10 @@ final class OwnExecutorHold implements ExecutorHold {
             // Under the queue's lock, as cancels of the item are: the decision may be older than an abort.
             boolean taken = Queue.callWithLock(() -> live == null
                     || live.aborting()
-                    || Queue.getInstance().schedule2(execution.task(stage, false), 0).getItem() != null);
+                    || Queue.getInstance()
+                                    .schedule2(execution.task(stage, false), 0)
+                                    .getItem()
+                            != null);
             if (!taken) {
                 throw new IOException("the queue does not take the stage");
             }

@@ -20,8 +20,8 @@ public final class RunAgain extends CauseOfInterruption {
         return failure instanceof FlowInterruptedException
                 && ((FlowInterruptedException) failure)
                         .getCauses().stream()
-                                .anyMatch(cause -> cause instanceof RunAgain
-                                        && ((RunAgain) cause).stageId.equals(stageId));
+                                .anyMatch(cause ->
+                                        cause instanceof RunAgain && ((RunAgain) cause).stageId.equals(stageId));
     }
 
     @Override

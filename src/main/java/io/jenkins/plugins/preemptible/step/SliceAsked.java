@@ -32,7 +32,8 @@ final class SliceAsked {
         if (counts < stage.timeSliceMillis()) {
             StageLog.line(
                     context,
-                    "This stage asks for a time slice of " + minutes(stage.timeSliceMillis()) + ", but for its priority "
+                    "This stage asks for a time slice of " + minutes(stage.timeSliceMillis())
+                            + ", but for its priority "
                             + stage.priority() + " on " + node.getDisplayName() + " the system configuration allows "
                             + minutes(counts) + " at most, which counts. Leave timeSliceMinutes out, or ask for less.");
         }

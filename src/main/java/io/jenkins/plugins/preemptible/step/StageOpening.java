@@ -29,8 +29,7 @@ final class StageOpening {
 
     private StageOpening() {}
 
-    static void open(
-            StageRecord stage, boolean closeConnections, Node node, FilePath workspace, StepContext context)
+    static void open(StageRecord stage, boolean closeConnections, Node node, FilePath workspace, StepContext context)
             throws InterruptedException {
         SliceAsked.say(stage, node, context);
         StageRegistry registry = StageRegistry.get();
@@ -56,8 +55,8 @@ final class StageOpening {
         }
     }
 
-    private static AgentStage.Sandbox make(
-            StageRecord stage, boolean closeConnections, Node node, FilePath workspace) throws InterruptedException {
+    private static AgentStage.Sandbox make(StageRecord stage, boolean closeConnections, Node node, FilePath workspace)
+            throws InterruptedException {
         String notKept = KeptAgents.whyNot(node);
         if (notKept != null) {
             HowSuspended.opened(stage.node(), false, null, notKept);
@@ -66,7 +65,8 @@ final class StageOpening {
         try {
             workspace.mkdirs();
             AgentStage agent = AgentStage.on(node, stage.id());
-            AgentStage.Sandbox sandbox = agent.open(workspace, stage.name(), closeConnections, UnknownStages.originOf(stage));
+            AgentStage.Sandbox sandbox =
+                    agent.open(workspace, stage.name(), closeConnections, UnknownStages.originOf(stage));
             HowSuspended.opened(stage.node(), sandbox.memoryOnly(), sandbox.enterCommand(), sandbox.refusal());
             if (sandbox.refusal() == null) {
                 AgentWarmUp.begin(node);

@@ -59,14 +59,18 @@ record StageSettings(
         DefaultsInOrder defaults = DefaultsInOrder.of(run.getParent());
         Asked<Integer> slice = defaults.asked(step.getTimeSliceMinutes(), StageDefaults::getTimeSliceMinutes);
         if (slice.value() != null && (slice.value() < 1 || slice.value() > LONGEST_SLICE_MINUTES)) {
-            throw refused("timeSliceMinutes is " + slice.value() + ", expected is 1 to " + LONGEST_SLICE_MINUTES, slice,
+            throw refused(
+                    "timeSliceMinutes is " + slice.value() + ", expected is 1 to " + LONGEST_SLICE_MINUTES,
+                    slice,
                     "the global time slice");
         }
         Priorities priorities = Priorities.get();
         Asked<Integer> own = defaults.asked(step.getPriority(), StageDefaults::getPriority);
         if (own.value() != null && (own.value() < 1 || own.value() > priorities.lowest())) {
-            throw refused("priority is " + own.value() + ", expected is 1 (highest) to " + priorities.lowest() + " (lowest)",
-                    own, null);
+            throw refused(
+                    "priority is " + own.value() + ", expected is 1 (highest) to " + priorities.lowest() + " (lowest)",
+                    own,
+                    null);
         }
         ActiveTimeout timeout = step.getActiveTimeout();
         if (timeout != null && timeout.millis() < 1) {
@@ -74,9 +78,13 @@ record StageSettings(
                     + " Correct it in the Jenkinsfile, or leave it out for no limit.");
         }
         Asked<String> tcp = defaults.asked(step.getTcp(), StageDefaults::getTcp);
-        if (tcp.value() != null && !List.of(StageDefaults.REFUSE, StageDefaults.CLOSE).contains(tcp.value())) {
-            throw refused("tcp is '" + PlainText.of(tcp.value()) + "', expected is '" + StageDefaults.REFUSE + "' or '"
-                    + StageDefaults.CLOSE + "'", tcp, "'" + StageDefaults.REFUSE + "'");
+        if (tcp.value() != null
+                && !List.of(StageDefaults.REFUSE, StageDefaults.CLOSE).contains(tcp.value())) {
+            throw refused(
+                    "tcp is '" + PlainText.of(tcp.value()) + "', expected is '" + StageDefaults.REFUSE + "' or '"
+                            + StageDefaults.CLOSE + "'",
+                    tcp,
+                    "'" + StageDefaults.REFUSE + "'");
         }
         if (step.getLabel() != null && !PlainText.is(step.getLabel())) {
             // It would be saved with the queue, which could not be read again.
@@ -98,7 +106,8 @@ record StageSettings(
                 priority,
                 slice.value() == null ? 0 : TimeUnit.MINUTES.toMillis(slice.value()),
                 StageDefaults.CLOSE.equals(tcp.value()),
-                Boolean.TRUE.equals(defaults.asked(step.getRerun(), StageDefaults::getRerun).value()),
+                Boolean.TRUE.equals(
+                        defaults.asked(step.getRerun(), StageDefaults::getRerun).value()),
                 timeout == null ? 0 : timeout.millis(),
                 user.equals(ACL.SYSTEM2) ? null : user.getName());
     }
@@ -128,8 +137,15 @@ record StageSettings(
             FilePath workspace,
             @CheckForNull StepContext placeholder) {
         return StageRecord.running(
-                        stageId, form, run.getExternalizableId(), name, node.getNodeName(), workspace.getRemote(),
-                        placeholder, priority, timeSliceMillis)
+                        stageId,
+                        form,
+                        run.getExternalizableId(),
+                        name,
+                        node.getNodeName(),
+                        workspace.getRemote(),
+                        placeholder,
+                        priority,
+                        timeSliceMillis)
                 .withNode(node)
                 .withRerun(rerun)
                 .withActiveTimeout(activeTimeoutMillis)

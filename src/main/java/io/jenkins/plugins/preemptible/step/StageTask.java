@@ -61,6 +61,7 @@ public final class StageTask implements ContinuedTask, AccessControlled, OwnPrio
     private final String stageId;
     /** Of a stage that has not begun; the record of one that has knows better. */
     private volatile String runId;
+
     private final String stageName;
     private final int priority;
     /** Login of the build's user, null = SYSTEM. */

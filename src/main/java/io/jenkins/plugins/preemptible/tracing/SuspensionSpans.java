@@ -66,7 +66,8 @@ public final class SuspensionSpans implements StageListener {
     static final AttributeKey<Long> ARCHIVE = AttributeKey.longKey("preemptible.archive.size");
     static final AttributeKey<Double> DUMP_SECONDS = AttributeKey.doubleKey("preemptible.dump.duration");
     static final AttributeKey<Double> SEAL_SECONDS = AttributeKey.doubleKey("preemptible.seal.duration");
-    static final AttributeKey<Double> WITHOUT_EXECUTOR = AttributeKey.doubleKey("preemptible.without_executor.duration");
+    static final AttributeKey<Double> WITHOUT_EXECUTOR =
+            AttributeKey.doubleKey("preemptible.without_executor.duration");
 
     /** The spans of suspensions that last, by the stage's id. */
     private final Map<String, Span> open = new ConcurrentHashMap<>();
@@ -116,11 +117,12 @@ public final class SuspensionSpans implements StageListener {
 
     @Override
     public void onRefused(StageRefused event) {
-        String name = switch (event.phase()) {
-            case SUSPEND -> SUSPEND;
-            case SEAL -> SEAL;
-            case RESUME -> RESUME;
-        };
+        String name =
+                switch (event.phase()) {
+                    case SUSPEND -> SUSPEND;
+                    case SEAL -> SEAL;
+                    case RESUME -> RESUME;
+                };
         begin(name, open.get(event.stage().id()), event.stage(), event.atMillis())
                 .setAttribute(ERROR, word(event.countedReason()))
                 .setStatus(StatusCode.ERROR, event.sentence())
@@ -142,7 +144,10 @@ public final class SuspensionSpans implements StageListener {
                 .setStartTimestamp(atMillis, TimeUnit.MILLISECONDS)
                 .setAllAttributes(attributes(stage));
         // The thread's own context is of whatever happens to end the suspension.
-        return (parent == null ? span.setNoParent() : span.setParent(Context.root().with(parent))).startSpan();
+        return (parent == null
+                        ? span.setNoParent()
+                        : span.setParent(Context.root().with(parent)))
+                .startSpan();
     }
 
     private static Attributes attributes(StageRef stage) {

@@ -36,9 +36,7 @@ public final class ReadableJobs {
         StaplerRequest2 request = Stapler.getCurrentRequest2();
         Authentication reader = Jenkins.getAuthentication2();
         // A part of the request may act as another user.
-        if (request != null
-                && request.getAttribute(KEY) instanceof ReadableJobs known
-                && known.reader.equals(reader)) {
+        if (request != null && request.getAttribute(KEY) instanceof ReadableJobs known && known.reader.equals(reader)) {
             return known;
         }
         ReadableJobs fresh = new ReadableJobs(reader);

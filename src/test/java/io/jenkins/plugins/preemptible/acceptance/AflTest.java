@@ -32,10 +32,10 @@ class AflTest extends OneAgent {
 
     private static final Pattern PROGRESS =
             Pattern.compile("^progress one=(\\d+) two=(\\d+) alive=(\\d+)$", Pattern.MULTILINE);
-    private static final Pattern END =
-            Pattern.compile("^at the end (\\w+)=(\\d+) of (\\d+)$", Pattern.MULTILINE);
+    private static final Pattern END = Pattern.compile("^at the end (\\w+)=(\\d+) of (\\d+)$", Pattern.MULTILINE);
     /** As in fuzz.sh. */
     private static final long EXECUTIONS = 2_500;
+
     private static final long START_LIMIT_MILLIS = 5_000;
 
     private QueueTimes times;
@@ -69,7 +69,9 @@ class AflTest extends OneAgent {
 
     private WorkflowRun twice(WorkflowJob fuzz) throws Exception {
         WorkflowJob high = rig.pipeline(
-                "high", 1, "node('linux') { sh 'echo preemptor runs; " + Rig.untilEnough() + "; echo preemptor ends' }");
+                "high",
+                1,
+                "node('linux') { sh 'echo preemptor runs; " + Rig.untilEnough() + "; echo preemptor ends' }");
         WorkflowRun victim = Rig.start(fuzz);
         awaitProgress(victim, new long[] {0, 0});
         for (int cycle = 1; cycle <= 2; cycle++) {
@@ -127,7 +129,9 @@ class AflTest extends OneAgent {
     /** Whose block the agent's only executor runs now. */
     private String holder() {
         var executable = agent.toComputer().getExecutors().get(0).getCurrentExecutable();
-        return executable == null ? "nobody" : executable.getParent().getOwnerTask().getName();
+        return executable == null
+                ? "nobody"
+                : executable.getParent().getOwnerTask().getName();
     }
 
     /** How often the instance has run its target, as the target itself counts. */
@@ -140,8 +144,7 @@ class AflTest extends OneAgent {
         await("both instances beyond " + beyond[0] + " and " + beyond[1])
                 .atMost(Duration.ofSeconds(90))
                 .pollInterval(Duration.ofMillis(200))
-                .until(() -> progress(run).stream()
-                        .anyMatch(p -> p[0] > beyond[0] && p[1] > beyond[1] && p[2] == 2));
+                .until(() -> progress(run).stream().anyMatch(p -> p[0] > beyond[0] && p[1] > beyond[1] && p[2] == 2));
     }
 
     private static List<long[]> progress(WorkflowRun run) throws IOException {

@@ -40,7 +40,10 @@ class AgentAwayTest extends Restarts {
             rig.inboundAgent(agents, "other");
             suspendedForPipeline(rig, "own", "linux", Rig.own(Rig.endless()));
             suspendedForPipeline(
-                    rig, "nested", "other", Rig.nested(Rig.endless(), "sh 'touch after'").replace("'linux'", "'other'"));
+                    rig,
+                    "nested",
+                    "other",
+                    Rig.nested(Rig.endless(), "sh 'touch after'").replace("'linux'", "'other'"));
             Rig.awaitSealed(build(j, "own"), 1);
             Rig.awaitSealed(build(j, "nested"), 1);
             agents.stop("worker");

@@ -86,7 +86,9 @@ class AgentWithCheckpointsTest extends OneAgent {
         Rig.awaitSealed(victim, times);
         StageRecord stage = Rig.awaitState(StageState.SUSPENDED);
         assertFalse(stage.frozen() || stage.memoryOnly(), stage::toString);
-        await("its processes are gone").atMost(Rig.PATIENCE).until(() -> HostProcesses.controlGroups(stage.id()).isEmpty());
+        await("its processes are gone")
+                .atMost(Rig.PATIENCE)
+                .until(() -> HostProcesses.controlGroups(stage.id()).isEmpty());
         assertFalse(victim.getArtifacts().isEmpty(), "the image is an artifact");
         return stage;
     }
@@ -143,7 +145,9 @@ class AgentWithCheckpointsTest extends OneAgent {
         command("preemptible-suspend");
         awaitSealed(2);
         agent.toComputer().disconnect(OfflineCause.create(null)).get(60, TimeUnit.SECONDS);
-        await("the agent's process has ended").atMost(Rig.PATIENCE).until(() -> !rootless.processes().contains("agent.jar"));
+        await("the agent's process has ended")
+                .atMost(Rig.PATIENCE)
+                .until(() -> !rootless.processes().contains("agent.jar"));
         agent.toComputer().connect(true).get(60, TimeUnit.SECONDS);
         command("preemptible-resume");
         Rig.awaitLog(victim, FROM_IMAGE, 2);
@@ -177,9 +181,12 @@ class AgentWithCheckpointsTest extends OneAgent {
             Rig.awaitLog(victim, "connected\n");
             FreeStyleBuild preemptor = preempt("high");
             Rig.awaitLog(
-                    victim, "The image could not be sealed. A process of the stage holds a TCP connection to the outside");
+                    victim,
+                    "The image could not be sealed. A process of the stage holds a TCP connection to the outside");
             assertTrue(Rig.awaitState(StageState.SUSPENDED).frozen());
-            assertThat(Rig.log(victim), containsString("The stage stays frozen in the agent's memory and goes on from there"));
+            assertThat(
+                    Rig.log(victim),
+                    containsString("The stage stays frozen in the agent's memory and goes on from there"));
             ends(preemptor);
             Rig.awaitLog(victim, InMemoryOnlyTest.FROM_FROZEN);
             Rig.touch(victim, "untied");
@@ -190,7 +197,8 @@ class AgentWithCheckpointsTest extends OneAgent {
     @Test
     void aTracedStageRunsOn() throws Exception {
         Rig.assumeInstalled("strace", "strace");
-        start(Rig.own("strace -f -o /dev/null sh -c \"while [ ! -e untraced ]; do sleep 0.1; done\" &\n" + Rig.endless()));
+        start(Rig.own(
+                "strace -f -o /dev/null sh -c \"while [ ! -e untraced ]; do sleep 0.1; done\" &\n" + Rig.endless()));
         var waiting = rig.freestyle("high", 1, "true").scheduleBuild2(0);
         Rig.awaitLog(victim, "Not suspended");
         assertThat(Rig.log(victim), containsString("is being traced (strace"));
@@ -220,8 +228,10 @@ class AgentWithCheckpointsTest extends OneAgent {
         WorkflowJob job = rig.pipeline("unanswered", 5, Rig.own("echo runs"));
         try (AutoCloseable unanswered = rootless.withoutRule()) {
             WorkflowRun run = j.buildAndAssertSuccess(job);
-            assertThat(Rig.log(run), containsString(
-                    "This stage runs, but cannot be suspended on worker: The privileged part of this host cannot be used"));
+            assertThat(
+                    Rig.log(run),
+                    containsString(
+                            "This stage runs, but cannot be suspended on worker: The privileged part of this host cannot be used"));
             assertThat(HowSuspended.on("worker").whyNot(), containsString("install-helper"));
         }
         j.buildAndAssertSuccess(job);

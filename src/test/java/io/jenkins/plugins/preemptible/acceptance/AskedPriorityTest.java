@@ -43,7 +43,9 @@ class AskedPriorityTest extends OneAgent {
         Rig.awaitLog(victim, "count-3\n");
         WorkflowRun ordinary = Rig.start(job(j.jenkins, "ordinary", Rig.preemptor()));
         j.assertBuildStatusSuccess(j.waitForCompletion(ordinary));
-        assertThat(Rig.log(victim), containsString("Suspending this stage for part of ordinary #1: An item of higher priority"));
+        assertThat(
+                Rig.log(victim),
+                containsString("Suspending this stage for part of ordinary #1: An item of higher priority"));
         assertThat(Rig.log(victim), not(containsString("This stage asks for priority")));
         Rig.awaitLog(victim, "Resumed on worker");
         Rig.enough(victim);
@@ -86,11 +88,14 @@ class AskedPriorityTest extends OneAgent {
     /** The same for a stage inside of {@code node}, which itself waits with its build's priority. */
     @Test
     void aNestedStageHasWhatItsStepAsksForAsFarAsAllowed() throws Exception {
-        String script = "node('linux') { preemptible(priority: 5) { sh 'sleep 3' }; preemptible(priority: 2) { sh 'sleep 3' } }";
+        String script =
+                "node('linux') { preemptible(priority: 5) { sh 'sleep 3' }; preemptible(priority: 2) { sh 'sleep 3' } }";
         WorkflowRun run = Rig.start(job(j.jenkins, "nested", script));
         assertEquals(5, Rig.awaitState(StageState.RUNNING).priority());
         Rig.awaitLog(run, "asks for priority 2 and gets 3");
-        await("the second stage").atMost(Rig.PATIENCE).until(() -> Rig.awaitState(StageState.RUNNING).priority() == 3);
+        await("the second stage")
+                .atMost(Rig.PATIENCE)
+                .until(() -> Rig.awaitState(StageState.RUNNING).priority() == 3);
         j.assertBuildStatusSuccess(j.waitForCompletion(run));
         assertEquals(1, Rig.log(run).split("This stage asks for", -1).length - 1, "said once");
     }

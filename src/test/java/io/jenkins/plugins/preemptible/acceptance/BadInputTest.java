@@ -55,7 +55,9 @@ class BadInputTest extends OneAgent {
     void unknownLabel() throws Exception {
         refused(
                 "preemptible(label: 'nowhere') { echo 'not reached' }",
-                "There is no agent with the label 'nowhere'", "Correct the label", "Did you mean");
+                "There is no agent with the label 'nowhere'",
+                "Correct the label",
+                "Did you mean");
     }
 
     @Test
@@ -63,7 +65,9 @@ class BadInputTest extends OneAgent {
         for (int priority : new int[] {-1, 0, 6}) {
             refused(
                     "preemptible(label: 'linux', priority: " + priority + ") { echo 'not reached' }",
-                    "priority is " + priority, "1 (highest) to 5 (lowest)", "Correct it");
+                    "priority is " + priority,
+                    "1 (highest) to 5 (lowest)",
+                    "Correct it");
         }
     }
 
@@ -72,7 +76,9 @@ class BadInputTest extends OneAgent {
         for (int minutes : new int[] {-1, 0, 10_081}) {
             refused(
                     "preemptible(label: 'linux', timeSliceMinutes: " + minutes + ") { echo 'not reached' }",
-                    "timeSliceMinutes is " + minutes, "1 to 10080", "leave it out");
+                    "timeSliceMinutes is " + minutes,
+                    "1 to 10080",
+                    "leave it out");
         }
     }
 
@@ -81,7 +87,9 @@ class BadInputTest extends OneAgent {
         for (String tcp : new String[] {"keep", "CLOSE", "; reboot"}) {
             refused(
                     "preemptible(label: 'linux', tcp: '" + tcp + "') { echo 'not reached' }",
-                    "tcp is '" + tcp + "'", "'refuse' or 'close'", "leave it out");
+                    "tcp is '" + tcp + "'",
+                    "'refuse' or 'close'",
+                    "leave it out");
         }
     }
 
@@ -89,20 +97,24 @@ class BadInputTest extends OneAgent {
     void parallelSiblingInTheSameNode() throws Exception {
         refused(
                 "node('linux') { parallel a: { preemptible { echo 'not reached' } }, b: { echo 'sibling' } }",
-                "parallel branch of the same node", "into each branch instead");
+                "parallel branch of the same node",
+                "into each branch instead");
     }
 
     @Test
     void preemptibleInsidePreemptible() throws Exception {
         refused(
                 "preemptible(label: 'linux') { preemptible { echo 'not reached' } }",
-                "preemptible { } inside preemptible { }", "Remove the inner or the outer one");
+                "preemptible { } inside preemptible { }",
+                "Remove the inner or the outer one");
         refused(
                 "preemptible(label: 'linux') { preemptible(label: 'linux') { echo 'not reached' } }",
-                "preemptible { } inside preemptible { }", "Remove the inner or the outer one");
+                "preemptible { } inside preemptible { }",
+                "Remove the inner or the outer one");
         refused(
                 "node('linux') { preemptible { preemptible { echo 'not reached' } } }",
-                "preemptible { } inside preemptible { }", "Remove the inner or the outer one");
+                "preemptible { } inside preemptible { }",
+                "Remove the inner or the outer one");
     }
 
     /** It would free an executor that nobody waits for, and keep the one of the node block. */
@@ -110,37 +122,44 @@ class BadInputTest extends OneAgent {
     void aroundNode() throws Exception {
         refused(
                 "preemptible { node('linux') { echo 'not reached' } }",
-                "node { } inside preemptible { }", "preemptible(label: …) { } in place of node");
+                "node { } inside preemptible { }",
+                "preemptible(label: …) { } in place of node");
         refused(
                 "pipeline { agent { preemptible { priority 4 } }\n stages { stage('s') { agent { label 'linux' }\n"
                         + " steps { echo 'not reached' } } } }",
-                "node { } inside preemptible { }", "in a Declarative Pipeline give agent { preemptible { } } a label");
+                "node { } inside preemptible { }",
+                "in a Declarative Pipeline give agent { preemptible { } } a label");
     }
 
     @Test
     void insideContainer() throws Exception {
         refused(
                 "container { preemptible(label: 'linux') { echo 'not reached' } }",
-                "inside container { }", "Use it outside of any container block");
+                "inside container { }",
+                "Use it outside of any container block");
         refused(
                 "node('linux') { container { preemptible { echo 'not reached' } } }",
-                "inside container { }", "Use it outside of any container block");
+                "inside container { }",
+                "Use it outside of any container block");
     }
 
     @Test
     void aroundContainer() throws Exception {
         refused(
                 "preemptible(label: 'linux') { container { echo 'not reached' } }",
-                "container step (container) inside preemptible", "Move the container block out");
+                "container step (container) inside preemptible",
+                "Move the container block out");
         refused(
                 "node('linux') { preemptible { container { echo 'not reached' } } }",
-                "container step (container) inside preemptible", "Move the container block out");
+                "container step (container) inside preemptible",
+                "Move the container block out");
     }
 
     private void refused(String script, String... decisiveWords) throws Exception {
         WorkflowJob job = rig.pipeline("bad" + j.jenkins.getItems().size(), 3, script);
         WorkflowRun run = j.assertBuildStatus(Result.FAILURE, j.waitForCompletion(Rig.start(job)));
-        List<String> said = Rig.log(run).lines().filter(line -> line.startsWith("ERROR: ")).toList();
+        List<String> said =
+                Rig.log(run).lines().filter(line -> line.startsWith("ERROR: ")).toList();
         assertEquals(1, said.size(), "one sentence: " + Rig.log(run));
         for (String words : decisiveWords) {
             assertThat(said.get(0), containsString(words));

@@ -74,7 +74,8 @@ class CriuFailsTest extends OneAgent {
         victim = Rig.start(low);
         Rig.awaitLog(victim, "count-3\n");
         Files.createFile(folder.resolve("fails"));
-        preemptor = rig.freestyle("high", 1, Rig.untilEnough()).scheduleBuild2(0).waitForStart();
+        preemptor =
+                rig.freestyle("high", 1, Rig.untilEnough()).scheduleBuild2(0).waitForStart();
         stage = Rig.awaitState(StageState.SUSPENDED);
     }
 

@@ -76,8 +76,11 @@ class CyclesTest {
         stageId = Rig.awaitState(StageState.RUNNING).id();
         Used settled = null;
         for (int cycle = 1; cycle <= CYCLES; cycle++) {
-            // Each of a job of its own, since what is expected to be short lets its victim stay frozen without an image.
-            FreeStyleBuild high = rig.freestyle("high" + cycle, 1, Rig.untilEnough()).scheduleBuild2(0).waitForStart();
+            // Each of a job of its own, since what is expected to be short lets its victim stay frozen without an
+            // image.
+            FreeStyleBuild high = rig.freestyle("high" + cycle, 1, Rig.untilEnough())
+                    .scheduleBuild2(0)
+                    .waitForStart();
             Rig.awaitSealed(victim, cycle);
             Rig.enough(high);
             j.assertBuildStatusSuccess(j.waitForCompletion(high));
@@ -118,7 +121,13 @@ class CyclesTest {
 
     /** What the stage and its agent have in use at one moment. */
     private record Used(
-            int processes, int groups, int mounts, int files, int temporary, int descriptors, int agentThreads,
+            int processes,
+            int groups,
+            int mounts,
+            int files,
+            int temporary,
+            int descriptors,
+            int agentThreads,
             long ownThreads) {}
 
     private Used used(long pid) throws IOException {

@@ -29,7 +29,8 @@ class DeadBuildTest extends OneAgent {
         j.waitForCompletion(run);
         await("the executor is free")
                 .atMost(Rig.PATIENCE)
-                .until(() -> agent.toComputer().isIdle() && StageRegistry.get().all().isEmpty());
+                .until(() ->
+                        agent.toComputer().isIdle() && StageRegistry.get().all().isEmpty());
     }
 
     @Test

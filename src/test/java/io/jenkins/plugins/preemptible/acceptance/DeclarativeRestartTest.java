@@ -12,8 +12,10 @@ class DeclarativeRestartTest extends Restarts {
 
     @Test
     void theAgentAndItsPipelineOutliveIt() throws Throwable {
-        String script = "pipeline {\n agent { preemptible { label 'linux'; priority 5 } }\n stages {\n stage('fuzz') { steps {"
-                + " sh '''set +x\n" + Rig.endless() + "\n''' } }\n stage('after') { steps { echo \"on $NODE_NAME\" } }\n }\n}";
+        String script =
+                "pipeline {\n agent { preemptible { label 'linux'; priority 5 } }\n stages {\n stage('fuzz') { steps {"
+                        + " sh '''set +x\n" + Rig.endless()
+                        + "\n''' } }\n stage('after') { steps { echo \"on $NODE_NAME\" } }\n }\n}";
         sessions.then(j -> {
             Rig rig = new Rig(j);
             rig.inboundAgent(agents);

@@ -24,8 +24,7 @@ class DeclarativeTest extends OneAgent {
 
     @Test
     void atTheTopWithItsCheckout() throws Exception {
-        WorkflowRun victim = suspendedAndResumed(
-                """
+        WorkflowRun victim = suspendedAndResumed("""
                 pipeline {
                   agent { preemptible { label 'linux'; priority 4; name 'fuzz' } }
                   stages {
@@ -42,8 +41,7 @@ class DeclarativeTest extends OneAgent {
 
     @Test
     void inAStageWithItsCheckout() throws Exception {
-        WorkflowRun victim = suspendedAndResumed(
-                """
+        WorkflowRun victim = suspendedAndResumed("""
                 pipeline {
                   agent none
                   stages {
@@ -60,8 +58,7 @@ class DeclarativeTest extends OneAgent {
     /** Without a label it takes the executor of the agent around it, as the step does inside of node. */
     @Test
     void inAStageOfAnotherAgent() throws Exception {
-        suspendedAndResumed(
-                """
+        suspendedAndResumed("""
                 pipeline {
                   agent { label 'linux' }
                   stages {
@@ -95,8 +92,9 @@ class DeclarativeTest extends OneAgent {
                 + " preemptible { label '…' } } in place of the agent, or preemptible { … } inside of steps { }.";
         refused("agent { label 'linux' }\n options { preemptible() }", stage(""), options);
         refused("agent none", stage("options { preemptible(priority: 4) }\n agent { label 'linux' }\n"), options);
-        String nested = "agent { preemptible … } inside of agent { preemptible … } is not possible: a stage is suspended as"
-                + " a whole. Remove the inner or the outer one";
+        String nested =
+                "agent { preemptible … } inside of agent { preemptible … } is not possible: a stage is suspended as"
+                        + " a whole. Remove the inner or the outer one";
         String top = "agent { preemptible { label 'linux' } }";
         refused(top, stage(top), nested);
         refused(top, "stage('p') { parallel { " + stage(top) + " } }", nested);
@@ -107,10 +105,12 @@ class DeclarativeTest extends OneAgent {
                         + " } } }",
                 nested);
         refused(
-                "agent { preemptible 'linux' }", stage(""),
+                "agent { preemptible 'linux' }",
+                stage(""),
                 "agent { preemptible … } takes its parameters in a block. Write agent { preemptible { label '…' } }.");
         refused(
-                "agent { preemptible { label 'linux'; customWorkspace '/tmp/x' } }", stage(""),
+                "agent { preemptible { label 'linux'; customWorkspace '/tmp/x' } }",
+                stage(""),
                 "Invalid config option \"customWorkspace\" for agent type \"preemptible\"");
     }
 
@@ -131,7 +131,8 @@ class DeclarativeTest extends OneAgent {
     void withoutParametersItRunsOnAnyAgent() throws Exception {
         for (String agent : new String[] {"agent { preemptible { } }", "agent { preemptible true }"}) {
             WorkflowJob job = rig.pipeline(
-                    "any" + j.jenkins.getItems().size(), 3,
+                    "any" + j.jenkins.getItems().size(),
+                    3,
                     "pipeline {\n " + agent + "\n stages { stage('s') { steps { sh 'echo ran' } } }\n}");
             WorkflowRun run = j.assertBuildStatusSuccess(j.waitForCompletion(Rig.start(job)));
             assertThat(Rig.log(run), containsString("[Pipeline] preemptible"));
@@ -146,8 +147,10 @@ class DeclarativeTest extends OneAgent {
             {"tcp 'keep'", "tcp is 'keep', expected is 'refuse' or 'close'"}
         }) {
             WorkflowJob job = rig.pipeline(
-                    "value" + j.jenkins.getItems().size(), 3,
-                    "pipeline {\n agent { preemptible { label 'linux'; " + bad[0] + " } }\n stages { " + stage("") + " }\n}");
+                    "value" + j.jenkins.getItems().size(),
+                    3,
+                    "pipeline {\n agent { preemptible { label 'linux'; " + bad[0] + " } }\n stages { " + stage("")
+                            + " }\n}");
             WorkflowRun run = j.assertBuildStatus(Result.FAILURE, j.waitForCompletion(Rig.start(job)));
             assertThat(Rig.log(run), containsString(bad[1]));
             assertThat(Rig.log(run), not(containsString("[Pipeline] echo")));

@@ -182,9 +182,11 @@ class EndsWhileSuspendedTest extends OneAgent {
         assertThat(Rig.log(victim), containsString("was removed while the stage was suspended"));
         assertThat(Rig.log(victim), containsString("This stage ends in "));
         assertEquals(List.of(), victim.getArtifacts());
-        await().atMost(Rig.PATIENCE).untilAsserted(() -> assertEquals(0, Queue.getInstance().getItems().length));
         await().atMost(Rig.PATIENCE)
-                .untilAsserted(() -> assertEquals(List.of(), List.copyOf(StageRegistry.get().all())));
+                .untilAsserted(() -> assertEquals(0, Queue.getInstance().getItems().length));
+        await().atMost(Rig.PATIENCE)
+                .untilAsserted(() ->
+                        assertEquals(List.of(), List.copyOf(StageRegistry.get().all())));
         assertEquals("", Rig.mounts(Path.of(agent.getRemoteFS(), "preemptible")));
         StagesSeen.assertNothingRuns();
         stop(preemptor);
@@ -199,9 +201,12 @@ class EndsWhileSuspendedTest extends OneAgent {
         j.jenkins.removeNode(agent);
         CLICommandInvoker.Result suspend = new CLICommandInvoker(j, "preemptible-suspend").invokeWithArgs("low", "1");
         assertEquals(4, suspend.returnCode());
-        assertThat(suspend.stderr(), containsString("cannot be suspended: its agent “worker” was removed from Jenkins"));
+        assertThat(
+                suspend.stderr(), containsString("cannot be suspended: its agent “worker” was removed from Jenkins"));
         assertFalse(StageRegistry.get().all().iterator().next().byHand());
-        Rig.awaitLog(victim, "The agent 'worker' was removed from Jenkins. The processes of this stage go on running on its host");
+        Rig.awaitLog(
+                victim,
+                "The agent 'worker' was removed from Jenkins. The processes of this stage go on running on its host");
     }
 
     private FreeStyleBuild suspend(String shell) throws Exception {
@@ -223,14 +228,14 @@ class EndsWhileSuspendedTest extends OneAgent {
     private void ended(Result expected) throws Exception {
         j.assertBuildStatus(expected, completed(victim));
         Rig.assertNothingLeft(agent, low);
-        await().atMost(Rig.PATIENCE).untilAsserted(() -> assertEquals(0, Queue.getInstance().getItems().length));
+        await().atMost(Rig.PATIENCE)
+                .untilAsserted(() -> assertEquals(0, Queue.getInstance().getItems().length));
         assertWorkspaceFree();
     }
 
     /** A lease that was left would send the next one to another folder. */
     private void assertWorkspaceFree() throws Exception {
-        try (WorkspaceList.Lease next =
-                agent.toComputer().getWorkspaceList().allocate(agent.getWorkspaceFor(low))) {
+        try (WorkspaceList.Lease next = agent.toComputer().getWorkspaceList().allocate(agent.getWorkspaceFor(low))) {
             assertEquals(agent.getWorkspaceFor(low), next.path);
         }
     }

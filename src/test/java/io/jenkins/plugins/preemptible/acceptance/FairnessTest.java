@@ -101,13 +101,16 @@ class FairnessTest extends OneAgent {
         for (int owner = 0; owner < OWNERS; owner++) {
             int stages = owner == 0 ? 6 : 1 + owner % 2;
             for (int i = 0; i < stages; i++) {
-                String script = runs.size() % 2 == 0 ? Rig.own(Rig.endless()) : Rig.nested(Rig.endless(), "echo 'after'");
+                String script =
+                        runs.size() % 2 == 0 ? Rig.own(Rig.endless()) : Rig.nested(Rig.endless(), "echo 'after'");
                 WorkflowJob job = rig.pipeline("job" + runs.size(), 3, script);
                 Cause cause = new Cause.UserIdCause("user" + owner);
                 runs.add(job.scheduleBuild2(0, new CauseAction(cause)).waitForStart());
             }
         }
-        await("all wait").atMost(Rig.PATIENCE).until(() -> Queue.getInstance().getBuildableItems().size() == runs.size());
+        await("all wait")
+                .atMost(Rig.PATIENCE)
+                .until(() -> Queue.getInstance().getBuildableItems().size() == runs.size());
         computer.setTemporaryOfflineCause(null);
         long begun = System.currentTimeMillis();
         Map<String, StageRecord> last = new HashMap<>();
@@ -128,12 +131,13 @@ class FairnessTest extends OneAgent {
         Map<String, Long> had = new TreeMap<>();
         last.values().forEach(stage -> had.merge(stage.owner(), stage.executorMillis(end), Long::sum));
         System.out.println("seen: " + seen);
-        System.out.println("used, as the decision sees it: " + new TreeMap<>(LastDecision.get().snapshot().usedMillis()));
+        System.out.println("used, as the decision sees it: "
+                + new TreeMap<>(LastDecision.get().snapshot().usedMillis()));
         double equal = had.values().stream().mapToLong(Long::longValue).sum() / (double) OWNERS;
         StringBuilder shares = new StringBuilder();
         had.forEach((owner, millis) -> shares.append(String.format(" %s %.3f", owner, millis / equal)));
-        System.out.println("shares of " + OWNERS + " owners after " + (end - begun) / 1_000 + " s, " + equal + " ms each:"
-                + shares);
+        System.out.println("shares of " + OWNERS + " owners after " + (end - begun) / 1_000 + " s, " + equal
+                + " ms each:" + shares);
         for (WorkflowRun run : runs) {
             Rig.enough(run);
         }

@@ -52,7 +52,8 @@ class FolderPrioritiesTest {
             // Switched off, so that the urgent one still waits when the controller goes down.
             PreemptibleConfiguration.get().setEnabled(false);
             WorkflowRun high = Rig.start(urgent);
-            await().atMost(Rig.PATIENCE).until(() -> j.jenkins.getQueue().getBuildableItems().size() == 1);
+            await().atMost(Rig.PATIENCE)
+                    .until(() -> j.jenkins.getQueue().getBuildableItems().size() == 1);
             assertThat(Rig.log(high), not(containsString("[preemptible]")));
         });
         Rig.restart(sessions, agents, j -> {

@@ -218,7 +218,8 @@ class FrozenFirstTest extends OneHeldArchive {
                     + "; touch connected; while [ ! -e enough ]; do sleep 0.2; done\"";
             WorkflowRun keeps = Rig.start(rig.pipeline("keeps", 5, Rig.own(connected)));
             Rig.awaitFile(keeps, "connected");
-            QueueTaskFuture<FreeStyleBuild> waiting = rig.freestyle("waits", 1, "true").scheduleBuild2(0);
+            QueueTaskFuture<FreeStyleBuild> waiting =
+                    rig.freestyle("waits", 1, "true").scheduleBuild2(0);
             Rig.awaitLog(keeps, "Not suspended. A process of the stage holds a TCP connection to the outside");
             assertTrue(keeps.isBuilding());
             Rig.enough(keeps);

@@ -123,8 +123,12 @@ class FullControllerTest extends OneAgent {
     void administratorsAreToldAndMayDismissThat() throws Exception {
         j.jenkins.setSecurityRealm(j.createDummySecurityRealm());
         j.jenkins.setAuthorizationStrategy(new MockAuthorizationStrategy()
-                .grant(Jenkins.ADMINISTER).everywhere().to("admin")
-                .grant(Jenkins.READ, Jenkins.MANAGE).everywhere().to("other"));
+                .grant(Jenkins.ADMINISTER)
+                .everywhere()
+                .to("admin")
+                .grant(Jenkins.READ, Jenkins.MANAGE)
+                .everywhere()
+                .to("other"));
         assertTrue(monitor.isActivated());
         String told = "kept free of images.";
         assertTrue(manage("admin").asNormalizedText().contains(told));

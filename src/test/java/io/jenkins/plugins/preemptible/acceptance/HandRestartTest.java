@@ -40,7 +40,8 @@ class HandRestartTest extends Restarts {
             agent.setNumExecutors(2);
             j.jenkins.updateNode(agent);
             for (String form : List.of("own", "nested")) {
-                String stage = form.equals("own") ? Rig.own(Rig.endless()) : Rig.nested(Rig.endless(), "sh 'touch after'");
+                String stage =
+                        form.equals("own") ? Rig.own(Rig.endless()) : Rig.nested(Rig.endless(), "sh 'touch after'");
                 WorkflowRun held = Rig.start(rig.pipeline(form, 5, stage));
                 Rig.awaitLog(held, "count-5\n");
                 command(j, "preemptible-suspend", form, "1");
@@ -56,8 +57,8 @@ class HandRestartTest extends Restarts {
             rig.pipeline("late", 1, Rig.preemptor());
             await("nobody but the two by hand and the item waits, and the agent is drained")
                     .atMost(Rig.PATIENCE)
-                    .until(() -> waiting(0)
-                            .equals(Map.of(Reason.SUSPENDED_BY_HAND, 2L, Reason.AGENT_NOT_ACCEPTING, 1L)));
+                    .until(() ->
+                            waiting(0).equals(Map.of(Reason.SUSPENDED_BY_HAND, 2L, Reason.AGENT_NOT_ACCEPTING, 1L)));
         });
         long down = System.currentTimeMillis();
         Rig.restart(sessions, agents, j -> {

@@ -124,7 +124,9 @@ class HandTest extends OneAgent {
         assertEquals(Reason.AGENT_IS_DRAINED.sentence(), suspended.reason());
         await().atMost(Rig.PATIENCE).until(() -> told() != null && !told().isByHand());
         command("preemptible-suspend", "low", "1");
-        await("what programs read says that it stays suspended").atMost(Rig.PATIENCE).until(() -> told().isByHand());
+        await("what programs read says that it stays suspended")
+                .atMost(Rig.PATIENCE)
+                .until(() -> told().isByHand());
         command("preemptible-resume", "low", "1");
         await("and that it does not").atMost(Rig.PATIENCE).until(() -> !told().isByHand());
         WorkflowRun waiting = Rig.start(high);
@@ -151,12 +153,15 @@ class HandTest extends OneAgent {
         Rig.awaitState(StageState.SUSPENDED);
         command("preemptible-drain", "worker");
         WorkflowRun waiting = Rig.start(later);
-        StageTask item = await("a stage that has not begun").atMost(Rig.PATIENCE).until(
-                () -> Arrays.stream(Queue.getInstance().getItems())
-                        .filter(one -> one.task instanceof StageTask task && !task.resumes())
-                        .map(one -> (StageTask) one.task)
-                        .findFirst()
-                        .orElse(null), found -> found != null);
+        StageTask item = await("a stage that has not begun")
+                .atMost(Rig.PATIENCE)
+                .until(
+                        () -> Arrays.stream(Queue.getInstance().getItems())
+                                .filter(one -> one.task instanceof StageTask task && !task.resumes())
+                                .map(one -> (StageTask) one.task)
+                                .findFirst()
+                                .orElse(null),
+                        found -> found != null);
 
         Items.move(low, folder);
         Items.move(later, folder);

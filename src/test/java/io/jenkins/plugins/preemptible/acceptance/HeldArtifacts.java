@@ -111,7 +111,8 @@ public final class HeldArtifacts extends ArtifactManagerFactory {
         }
 
         @Override
-        public void archive(FilePath workspace, Launcher launcher, BuildListener listener, Map<String, String> artifacts)
+        public void archive(
+                FilePath workspace, Launcher launcher, BuildListener listener, Map<String, String> artifacts)
                 throws IOException, InterruptedException {
             if (artifacts.keySet().stream().anyMatch(path -> path.startsWith("preemptible/"))) {
                 if (full) {
@@ -144,7 +145,9 @@ public final class HeldArtifacts extends ArtifactManagerFactory {
         }
 
         private static boolean fetching() {
-            return StackWalker.getInstance().walk(frames -> frames.anyMatch(frame -> frame.getMethodName().equals("fetch")));
+            return StackWalker.getInstance()
+                    .walk(frames ->
+                            frames.anyMatch(frame -> frame.getMethodName().equals("fetch")));
         }
     }
 }

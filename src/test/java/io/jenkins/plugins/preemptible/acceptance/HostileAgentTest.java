@@ -82,7 +82,8 @@ class HostileAgentTest extends OneAgent {
             if (record.getLevel().intValue() >= Level.WARNING.intValue()
                     && record.getThrown() != null
                     && !logger.startsWith("io.jenkins.plugins.preemptible")
-                    && Arrays.toString(record.getThrown().getStackTrace()).contains("io.jenkins.plugins.preemptible.")) {
+                    && Arrays.toString(record.getThrown().getStackTrace())
+                            .contains("io.jenkins.plugins.preemptible.")) {
                 escaped.add(logger + ": " + record.getMessage() + " " + record.getThrown());
             }
         }
@@ -243,14 +244,14 @@ class HostileAgentTest extends OneAgent {
         Rig.assertNothingLeft(agent, low);
         assertEquals(List.of(), escaped);
         assertEquals(List.of(), strayBytes(lying));
-        System.out.println(HostileAnswers.count() + " answers, " + lying.getBuilds().size() + " builds, " + ids.size()
-                + " stages, " + lies.get() + " attempts");
+        System.out.println(HostileAnswers.count() + " answers, "
+                + lying.getBuilds().size() + " builds, " + ids.size() + " stages, " + lies.get() + " attempts");
     }
 
     @Test
     void anImageThatIsLargerThanAnnouncedIsRemovedAndTold() throws Exception {
-        WorkflowJob low = rig.pipeline(
-                "low", 5, "preemptible(label: 'evil') { sh '''set +x\n" + Rig.endless() + "\n''' }");
+        WorkflowJob low =
+                rig.pipeline("low", 5, "preemptible(label: 'evil') { sh '''set +x\n" + Rig.endless() + "\n''' }");
         WorkflowJob high = rig.pipeline("high", 1, "node('evil') { sh 'sleep 8' }");
         WorkflowRun victim = Rig.start(low);
         Rig.awaitCounting(victim);
@@ -271,8 +272,8 @@ class HostileAgentTest extends OneAgent {
     void anImageThatIsSaidToBeHugeIsToldAsTooLargeAndNotAsAFullDisk() throws Exception {
         // Some room is to be kept, and there is more.
         PreemptibleConfiguration.get().setDiskFloorMegabytes(1);
-        WorkflowJob low = rig.pipeline(
-                "low", 5, "preemptible(label: 'evil') { sh '''set +x\n" + Rig.endless() + "\n''' }");
+        WorkflowJob low =
+                rig.pipeline("low", 5, "preemptible(label: 'evil') { sh '''set +x\n" + Rig.endless() + "\n''' }");
         WorkflowJob high = rig.pipeline("high", 1, "node('evil') { sh 'sleep 8' }");
         WorkflowRun victim = Rig.start(low);
         Rig.awaitCounting(victim);
@@ -307,7 +308,11 @@ class HostileAgentTest extends OneAgent {
                             Suspension.run(
                                     stage.id(),
                                     new Suspension.Request(
-                                            "a test", null, Reason.SUSPENDED_BY_HAND, () -> random.nextInt(10) > 0, () -> {}));
+                                            "a test",
+                                            null,
+                                            Reason.SUSPENDED_BY_HAND,
+                                            () -> random.nextInt(10) > 0,
+                                            () -> {}));
                         }
                     }
                 }

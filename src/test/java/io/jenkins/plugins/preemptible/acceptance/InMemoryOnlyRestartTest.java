@@ -44,7 +44,9 @@ class InMemoryOnlyRestartTest extends Restarts {
             agents.start(j, Rig.inbound("other", OFF));
             for (StageRecord stage : StageRegistry.get().all()) {
                 assertTrue(stage.frozen() && stage.memoryOnly(), stage::toString);
-                assertEquals(HowSuspended.Way.MEMORY_ONLY, HowSuspended.on(stage.node()).way());
+                assertEquals(
+                        HowSuspended.Way.MEMORY_ONLY,
+                        HowSuspended.on(stage.node()).way());
             }
             enough(build(j, "for-own"), "worker");
             enough(build(j, "for-nested"), "other");
@@ -75,7 +77,8 @@ class InMemoryOnlyRestartTest extends Restarts {
             agents.stop("worker");
             agents.stop("other");
             for (String name : List.of("worker", "other")) {
-                await().atMost(Rig.PATIENCE).until(() -> j.jenkins.getComputer(name).isOffline());
+                await().atMost(Rig.PATIENCE)
+                        .until(() -> j.jenkins.getComputer(name).isOffline());
             }
             InMemoryOnlyTest.kill(StageRegistry.get().all().stream()
                     .filter(stage -> stage.node().equals("other"))
@@ -86,7 +89,8 @@ class InMemoryOnlyRestartTest extends Restarts {
             WorkflowRun lost = build(j, "lost");
             j.assertBuildStatus(Result.FAILURE, j.waitForCompletion(lost));
             assertThat(Rig.log(lost), containsString("the agent 'other' keeps suspended stages in memory only"));
-            assertEquals(StageState.SUSPENDED, Rig.awaitState(StageState.SUSPENDED).state());
+            assertEquals(
+                    StageState.SUSPENDED, Rig.awaitState(StageState.SUSPENDED).state());
             assertTrue(build(j, "for-lost").isBuilding(), "nobody has asked for the executor");
             enough(build(j, "for-lost"), "other");
             enough(build(j, "for-kept"), "worker");

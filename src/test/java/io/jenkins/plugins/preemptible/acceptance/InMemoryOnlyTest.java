@@ -151,10 +151,14 @@ class InMemoryOnlyTest extends OneAgent {
         assertTrue(told.isFrozen() && told.isMemoryOnly());
         JSONObject state = j.getJSON("preemptible/api/json").getJSONObject();
         assertTrue(state.getJSONArray("suspended").getJSONObject(0).getBoolean("memoryOnly"));
-        assertEquals("MEMORY_ONLY", named(state.getJSONArray("agents"), "worker").getString("suspends"));
+        assertEquals(
+                "MEMORY_ONLY", named(state.getJSONArray("agents"), "worker").getString("suspends"));
         assertEquals("UNKNOWN", named(state.getJSONArray("agents"), "").getString("suspends"));
         assertThat(
-                j.createWebClient().goTo("computer/worker/preemptible/").getElementById("preemptible-how").getTextContent(),
+                j.createWebClient()
+                        .goTo("computer/worker/preemptible/")
+                        .getElementById("preemptible-how")
+                        .getTextContent(),
                 containsString("in memory only"));
     }
 
@@ -222,8 +226,10 @@ class InMemoryOnlyTest extends OneAgent {
         kill(Rig.awaitState(StageState.SUSPENDED));
         ends(preemptor);
         j.assertBuildStatus(Result.FAILURE, j.waitForCompletion(victim));
-        assertThat(Rig.log(victim), containsString("The stage is lost, as a running one would be: the agent 'worker' keeps"
-                + " suspended stages in memory only"));
+        assertThat(
+                Rig.log(victim),
+                containsString("The stage is lost, as a running one would be: the agent 'worker' keeps"
+                        + " suspended stages in memory only"));
         assertThat(Rig.log(victim), containsString("outlive that on agents that make images"));
         Rig.assertNothingLeft(agent, low);
     }

@@ -70,7 +70,8 @@ class KeptAgentTest {
         Rig.assumeSuspendable();
         rig.prepare();
         // Not a folder that JUnit removes: the agent's process may be about to end then.
-        root = Files.createTempDirectory(j.jenkins.getRootDir().toPath(), "agent").toFile();
+        root = Files.createTempDirectory(j.jenkins.getRootDir().toPath(), "agent")
+                .toFile();
         CloudAgent.GIVEN_BACK.clear();
     }
 
@@ -139,11 +140,21 @@ class KeptAgentTest {
         DumbSlave agent = onDemand();
         victim = Rig.start(rig.pipeline("low", 5, Rig.own(Rig.endless())));
         Rig.awaitLog(victim, "count-3\n");
-        assertEquals(0, new CLICommandInvoker(j, "preemptible-suspend").invokeWithArgs("low", "1").returnCode());
+        assertEquals(
+                0,
+                new CLICommandInvoker(j, "preemptible-suspend")
+                        .invokeWithArgs("low", "1")
+                        .returnCode());
         Rig.awaitSealed(victim, 1);
         agent.toComputer().disconnect(new OfflineCause.IdleOfflineCause()).get();
-        await("the agent is back").atMost(Rig.PATIENCE).until(() -> agent.toComputer().isOnline());
-        assertEquals(0, new CLICommandInvoker(j, "preemptible-resume").invokeWithArgs("low", "1").returnCode());
+        await("the agent is back")
+                .atMost(Rig.PATIENCE)
+                .until(() -> agent.toComputer().isOnline());
+        assertEquals(
+                0,
+                new CLICommandInvoker(j, "preemptible-resume")
+                        .invokeWithArgs("low", "1")
+                        .returnCode());
         Rig.awaitLog(victim, "Resumed on worker");
         Rig.awaitCounting(victim);
     }
@@ -254,7 +265,8 @@ class KeptAgentTest {
         WorkflowJob low = rig.pipeline("low", 5, script);
         victim = Rig.start(low);
         Rig.awaitLog(victim, "count-3\n");
-        preemptor = rig.freestyle("high", 1, Rig.untilEnough()).scheduleBuild2(0).waitForStart();
+        preemptor =
+                rig.freestyle("high", 1, Rig.untilEnough()).scheduleBuild2(0).waitForStart();
         Rig.awaitState(StageState.SUSPENDED);
     }
 

@@ -59,8 +59,8 @@ class LockedAndThrottledTest extends BesideOtherWork {
     @Test
     void nobodyIsSuspendedForAnItemThatWaitsForALock() throws Exception {
         start(Rig.own(Rig.endless()));
-        WorkflowJob holds = rig.pipeline(
-                "holds", 3, "lock('db') { node('built-in') { sh '" + Rig.untilEnough() + "' } }");
+        WorkflowJob holds =
+                rig.pipeline("holds", 3, "lock('db') { node('built-in') { sh '" + Rig.untilEnough() + "' } }");
         WorkflowRun holder = Rig.start(holds);
         Rig.awaitLog(holder, "+ sleep");
         FreeStyleProject high = rig.freestyle("high", 1, Rig.untilEnough());
@@ -115,8 +115,8 @@ class LockedAndThrottledTest extends BesideOtherWork {
 
     @Test
     void noStageIsSuspendedWhileItsNodeBlockHoldsALock() throws Exception {
-        lockedOnExecutor("node('linux') { lock('db') { preemptible { " + COUNTS + " } }\npreemptible { " + UNTIL_OVER
-                + " } }");
+        lockedOnExecutor(
+                "node('linux') { lock('db') { preemptible { " + COUNTS + " } }\npreemptible { " + UNTIL_OVER + " } }");
     }
 
     private void lockedOnExecutor(String script) throws Exception {
@@ -199,7 +199,9 @@ class LockedAndThrottledTest extends BesideOtherWork {
         FreeStyleBuild preemptor = preempt("high");
         Rig.awaitState(StageState.SUSPENDED);
         executors(2);
-        await("the next of the category runs").atMost(Rig.PATIENCE).until(() -> agent.toComputer().countIdle() == 0);
+        await("the next of the category runs")
+                .atMost(Rig.PATIENCE)
+                .until(() -> agent.toComputer().countIdle() == 0);
         Rig.awaitState(StageState.SUSPENDED);
         ends(preemptor);
 

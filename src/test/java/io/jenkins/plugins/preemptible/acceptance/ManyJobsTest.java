@@ -68,8 +68,9 @@ class ManyJobsTest {
         int steps = 20 + random.nextInt(1_000);
         String shell = Rig.counter(steps) + "; echo all-of-" + number + "; exit " + (number % 5 == 0 ? 1 : 0);
         int kind = number % 3;
-        String script = kind == 0 ? "node('linux') { sh '''set +x\n" + Rig.counter(20 + random.nextInt(80))
-                        + "; echo all-of-" + number + "; exit " + (number % 5 == 0 ? 1 : 0) + "''' }"
+        String script = kind == 0
+                ? "node('linux') { sh '''set +x\n" + Rig.counter(20 + random.nextInt(80)) + "; echo all-of-" + number
+                        + "; exit " + (number % 5 == 0 ? 1 : 0) + "''' }"
                 : kind == 1 ? Rig.own(shell) : Rig.nested(shell, "echo 'after'");
         return rig.pipeline("job" + number, 1 + random.nextInt(5), script);
     }
@@ -88,8 +89,10 @@ class ManyJobsTest {
         long begun = System.nanoTime();
         while (runs.size() < JOBS || runs.stream().anyMatch(WorkflowRun::isBuilding)) {
             long seconds = TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - begun);
-            assertTrue(seconds < END_SECONDS, () -> "still building: "
-                    + runs.stream().filter(WorkflowRun::isBuilding).toList());
+            assertTrue(
+                    seconds < END_SECONDS,
+                    () -> "still building: "
+                            + runs.stream().filter(WorkflowRun::isBuilding).toList());
             while (runs.size() < JOBS && runs.size() <= JOBS * seconds / ARRIVALS_SECONDS) {
                 runs.add(Rig.start(jobs.get(runs.size())));
             }

@@ -34,9 +34,15 @@ class NamesInLogsTest extends OneAgent {
     void eachHasItsReaders() {
         j.jenkins.setSecurityRealm(j.createDummySecurityRealm());
         j.jenkins.setAuthorizationStrategy(new MockAuthorizationStrategy()
-                .grant(Jenkins.READ).everywhere().to("victims", "urgent", "both")
-                .grant(Item.READ).onPaths("quietlow").to("victims", "both")
-                .grant(Item.READ).onPaths("secrethigh").to("urgent", "both"));
+                .grant(Jenkins.READ)
+                .everywhere()
+                .to("victims", "urgent", "both")
+                .grant(Item.READ)
+                .onPaths("quietlow")
+                .to("victims", "both")
+                .grant(Item.READ)
+                .onPaths("secrethigh")
+                .to("urgent", "both"));
     }
 
     @AfterEach

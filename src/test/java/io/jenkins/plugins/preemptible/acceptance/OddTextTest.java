@@ -29,19 +29,30 @@ class OddTextTest extends OneAgent {
     @Test
     void whatTiesAStageIsToldWithoutTheArgumentsOfItsProcess() throws Exception {
         assumeTrue(Files.isReadable(DEVICE), DEVICE + " cannot be opened here");
-        WorkflowJob job = rig.pipeline("tied", 5, Rig.own("bash -c \"exec 7<" + DEVICE
-                + "; while [ ! -e enough ]; do sleep 0.2; done\" token=s3cr3t"));
+        WorkflowJob job = rig.pipeline(
+                "tied",
+                5,
+                Rig.own("bash -c \"exec 7<" + DEVICE + "; while [ ! -e enough ]; do sleep 0.2; done\" token=s3cr3t"));
         WorkflowRun tied = Rig.start(job);
         Rig.awaitLog(tied, "This stage cannot be suspended as it is.");
-        StageRecord stage = await("the obstacle").atMost(Rig.PATIENCE).until(
-                () -> StageRegistry.get().all().stream().filter(s -> s.leak() != null).findFirst().orElse(null),
-                found -> found != null);
+        StageRecord stage = await("the obstacle")
+                .atMost(Rig.PATIENCE)
+                .until(
+                        () -> StageRegistry.get().all().stream()
+                                .filter(s -> s.leak() != null)
+                                .findFirst()
+                                .orElse(null),
+                        found -> found != null);
         assertThat(stage.leak(), containsString(": bash)"));
         String file = Files.readString(
                 j.jenkins.getRootDir().toPath().resolve("preemptible-stages").resolve(stage.id() + ".xml"));
         assertThat(file, not(containsString("s3cr3t")));
         assertThat(
-                Rig.log(tied).lines().filter(line -> line.startsWith("[preemptible]")).toList().toString(),
+                Rig.log(tied)
+                        .lines()
+                        .filter(line -> line.startsWith("[preemptible]"))
+                        .toList()
+                        .toString(),
                 not(containsString("s3cr3t")));
         Rig.enough(tied);
         j.assertBuildStatusSuccess(j.waitForCompletion(tied));

@@ -31,8 +31,10 @@ class OpeningCutOffTest extends Restarts {
 
         @Override
         protected LauncherDecorator get(DelegatedContext context) throws InterruptedException {
-            boolean begins = StackWalker.getInstance().walk(frames -> frames.anyMatch(
-                    frame -> frame.getMethodName().equals("begin") && frame.getClassName().contains(".preemptible.step.")));
+            boolean begins = StackWalker.getInstance()
+                    .walk(frames ->
+                            frames.anyMatch(frame -> frame.getMethodName().equals("begin")
+                                    && frame.getClassName().contains(".preemptible.step.")));
             if (held && begins) {
                 reached = true;
                 new CountDownLatch(1).await();
@@ -52,7 +54,8 @@ class OpeningCutOffTest extends Restarts {
             // On a busy machine the first agent's classes take their time.
             await("a sandbox")
                     .atMost(Duration.ofMinutes(3))
-                    .until(() -> reached && StageRegistry.get().all().stream().anyMatch(stage -> stage.enterCommand() != null));
+                    .until(() -> reached
+                            && StageRegistry.get().all().stream().anyMatch(stage -> stage.enterCommand() != null));
         });
         held = false;
         Rig.restart(sessions, agents, j -> {

@@ -36,15 +36,22 @@ class OtherNodeTest extends OneAgent {
     }
 
     private static String script(boolean nested, String body) {
-        return nested ? "node('linux') { preemptible { " + body + " } }" : "preemptible(label: 'linux') { " + body + " }";
+        return nested
+                ? "node('linux') { preemptible { " + body + " } }"
+                : "preemptible(label: 'linux') { " + body + " }";
     }
 
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void anotherAgentsCommandsRunAsWithoutUs(boolean nested) throws Exception {
-        WorkflowJob job = rig.pipeline("both", 5, script(nested, "sh 'echo outer=" + NAMESPACE + "'\n"
-                + "node('other') { sh 'echo inner=" + NAMESPACE + "; pwd; echo in $NODE_NAME' }\n"
-                + "sh 'echo again=" + NAMESPACE + "'"));
+        WorkflowJob job = rig.pipeline(
+                "both",
+                5,
+                script(
+                        nested,
+                        "sh 'echo outer=" + NAMESPACE + "'\n"
+                                + "node('other') { sh 'echo inner=" + NAMESPACE + "; pwd; echo in $NODE_NAME' }\n"
+                                + "sh 'echo again=" + NAMESPACE + "'"));
         WorkflowRun run = j.assertBuildStatusSuccess(j.waitForCompletion(Rig.start(job)));
         String host = Files.readSymbolicLink(Path.of("/proc/self/ns/pid")).toString();
         assertEquals(host, said(run, "inner"), "not in the stage's sandbox");
@@ -62,9 +69,10 @@ class OtherNodeTest extends OneAgent {
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void aStageIsNotSuspendedWhileItsPipelineRunsElsewhere(boolean nested) throws Exception {
-        WorkflowJob low = rig.pipeline("low", 5, script(nested, "sh 'true'\n"
-                + "node('other') { sh 'echo begun; sleep 8' }\n"
-                + "sh 'echo after'"));
+        WorkflowJob low = rig.pipeline(
+                "low",
+                5,
+                script(nested, "sh 'true'\n" + "node('other') { sh 'echo begun; sleep 8' }\n" + "sh 'echo after'"));
         WorkflowJob high = rig.pipeline("high", 1, Rig.preemptor());
         WorkflowRun running = Rig.start(low);
         Rig.awaitLog(running, "begun\n");

@@ -48,7 +48,8 @@ class OutageTest extends OneHeldArchive {
         System.setProperty("io.jenkins.plugins.preemptible.lifecycle.Sealing.retryMillis", "500");
     }
 
-    private static final String OUTAGE = "Not resumed, since the agent or the archive of artifacts does not do its part";
+    private static final String OUTAGE =
+            "Not resumed, since the agent or the archive of artifacts does not do its part";
 
     private FreeStyleBuild preempted(String script) throws Exception {
         start(script);
@@ -58,14 +59,17 @@ class OutageTest extends OneHeldArchive {
     @Override
     void endsWell() throws Exception {
         super.endsWell();
-        await("the executor is idle").atMost(Rig.PATIENCE).until(() -> agent.toComputer().countIdle() == 1);
+        await("the executor is idle")
+                .atMost(Rig.PATIENCE)
+                .until(() -> agent.toComputer().countIdle() == 1);
     }
 
     /** The stage's own image on the agent is put out of the way: its archive is needed. */
     private Path withoutLocalImage(StageRecord stage) throws Exception {
         Rig.awaitSealed(victim, 1);
         Path images = Path.of(agent.getRemoteFS(), "preemptible", "stages", stage.id(), "images");
-        await().atMost(Rig.PATIENCE).until(() -> HostProcesses.controlGroups(stage.id()).isEmpty());
+        await().atMost(Rig.PATIENCE)
+                .until(() -> HostProcesses.controlGroups(stage.id()).isEmpty());
         return Files.move(images, images.resolveSibling("images-aside"));
     }
 
@@ -150,7 +154,9 @@ class OutageTest extends OneHeldArchive {
         Files.write(image, "no image".getBytes());
         ends(preemptor);
         Rig.awaitLog(victim, "This was tried 3 times: the stage stays suspended");
-        await("the executor is free").atMost(Rig.PATIENCE).until(() -> agent.toComputer().countIdle() == 1);
+        await("the executor is free")
+                .atMost(Rig.PATIENCE)
+                .until(() -> agent.toComputer().countIdle() == 1);
         return stage;
     }
 
@@ -177,7 +183,8 @@ class OutageTest extends OneHeldArchive {
         assertThat(text, containsString("could not be resumed three times, and waits for your decision"));
         HtmlAnchor download = page.getAnchorByText("Download the image of stage “preemptible”");
         assertEquals("no image", download.click().getWebResponse().getContentAsString());
-        List<String> buttons = page.getForms().stream().map(HtmlForm::getActionAttribute).toList();
+        List<String> buttons =
+                page.getForms().stream().map(HtmlForm::getActionAttribute).toList();
         assertTrue(buttons.stream().anyMatch(action -> action.endsWith("/preemptible/again")), buttons::toString);
         assertTrue(buttons.stream().anyMatch(action -> action.endsWith("/preemptible/give-up")), buttons::toString);
         CLICommandInvoker.Result resume = command("preemptible-resume", "low", "1");
@@ -235,17 +242,16 @@ class OutageTest extends OneHeldArchive {
         agent.setNumExecutors(2);
         j.jenkins.setNodes(j.jenkins.getNodes());
         try {
-            FreeStyleBuild other = rig.freestyle("other", 1, Rig.untilEnough()).scheduleBuild2(0).waitForStart();
+            FreeStyleBuild other = rig.freestyle("other", 1, Rig.untilEnough())
+                    .scheduleBuild2(0)
+                    .waitForStart();
             FreeStyleBuild preemptor = preempted(Rig.own(Rig.endless()));
             StageRecord stage = Rig.awaitState(StageState.SUSPENDED);
             Rig.awaitSealed(victim, 1);
             try (HeldStage held = new HeldStage(stage.id())) {
                 ends(preemptor);
                 await().atMost(Rig.PATIENCE)
-                        .until(() -> LiveStage.find(stage.id())
-                                        .hold()
-                                        .executor(stage)
-                                != null);
+                        .until(() -> LiveStage.find(stage.id()).hold().executor(stage) != null);
                 ends(other);
                 for (int i = 0; i < 10; i++) {
                     Preemption.soon(0);
@@ -257,7 +263,9 @@ class OutageTest extends OneHeldArchive {
             Rig.awaitCounting(victim);
             Rig.enough(victim);
             j.assertBuildStatusSuccess(j.waitForCompletion(victim));
-            await("both executors are idle").atMost(Rig.PATIENCE).until(() -> agent.toComputer().countIdle() == 2);
+            await("both executors are idle")
+                    .atMost(Rig.PATIENCE)
+                    .until(() -> agent.toComputer().countIdle() == 2);
         } finally {
             agent.setNumExecutors(1);
             j.jenkins.setNodes(j.jenkins.getNodes());

@@ -93,7 +93,11 @@ class ParallelWorkTest extends BesideOtherWork {
         return await("the matrix job has begun")
                 .atMost(Rig.PATIENCE)
                 .until(
-                        () -> job.getLastBuild() != null && Queue.getInstance().getBuildableItems().size() == 2
+                        () -> job.getLastBuild() != null
+                                        && Queue.getInstance()
+                                                        .getBuildableItems()
+                                                        .size()
+                                                == 2
                                 ? job.getLastBuild()
                                 : null,
                         build -> build != null);
@@ -179,7 +183,9 @@ class ParallelWorkTest extends BesideOtherWork {
         vetoed = task -> task == high || task instanceof MatrixConfiguration;
         HeldArtifacts.open();
         Rig.awaitState(StageState.SUSPENDED);
-        await("an executor is idle").atMost(Rig.PATIENCE).until(() -> agent.toComputer().countIdle() == 1);
+        await("an executor is idle")
+                .atMost(Rig.PATIENCE)
+                .until(() -> agent.toComputer().countIdle() == 1);
 
         MatrixBuild build = begunBeside(matrix(4));
         assertEquals(1, agent.toComputer().getOneOffExecutors().size());
@@ -212,7 +218,8 @@ class ParallelWorkTest extends BesideOtherWork {
 
     private static List<Integer> counts(WorkflowRun run, String branch) throws Exception {
         List<Integer> seen = new ArrayList<>();
-        Matcher lines = Pattern.compile("^" + branch + "-(\\d+)$", Pattern.MULTILINE).matcher(Rig.log(run));
+        Matcher lines =
+                Pattern.compile("^" + branch + "-(\\d+)$", Pattern.MULTILINE).matcher(Rig.log(run));
         while (lines.find()) {
             seen.add(Integer.parseInt(lines.group(1)));
         }
@@ -230,7 +237,9 @@ class ParallelWorkTest extends BesideOtherWork {
     }
 
     private static List<StageRecord> inState(StageState state) {
-        return StageRegistry.get().all().stream().filter(stage -> stage.state() == state).toList();
+        return StageRegistry.get().all().stream()
+                .filter(stage -> stage.state() == state)
+                .toList();
     }
 
     private void startBranches(String last) throws Exception {
@@ -252,12 +261,16 @@ class ParallelWorkTest extends BesideOtherWork {
         assertEquals(1, inState(StageState.RUNNING).size());
         int a = counts(victim, "a").size();
         int b = counts(victim, "b").size();
-        await("the other one counts on").atMost(Rig.PATIENCE).until(() -> counts(victim, "a").size() > a + 3
-                ^ counts(victim, "b").size() > b + 3);
+        await("the other one counts on")
+                .atMost(Rig.PATIENCE)
+                .until(() ->
+                        counts(victim, "a").size() > a + 3 ^ counts(victim, "b").size() > b + 3);
         assertThat(Rig.log(victim), not(containsString("from-c\n")));
         ends(preemptor);
         Rig.awaitLog(victim, "Resumed on worker");
-        await("both run").atMost(Rig.PATIENCE).until(() -> inState(StageState.RUNNING).size() == 2);
+        await("both run")
+                .atMost(Rig.PATIENCE)
+                .until(() -> inState(StageState.RUNNING).size() == 2);
         for (StageRecord stage : StageRegistry.get().all()) {
             touchIn(stage, "enough");
         }
@@ -284,7 +297,9 @@ class ParallelWorkTest extends BesideOtherWork {
         Rig.assertNothingLeft(agent, low);
         assertEquals(0, Queue.getInstance().getItems().length);
         ends(preemptor);
-        await("both executors are idle").atMost(Rig.PATIENCE).until(() -> agent.toComputer().countIdle() == 2);
+        await("both executors are idle")
+                .atMost(Rig.PATIENCE)
+                .until(() -> agent.toComputer().countIdle() == 2);
     }
 
     /** Two cells on one executor; the second one waits, and is no reason to suspend the first. */

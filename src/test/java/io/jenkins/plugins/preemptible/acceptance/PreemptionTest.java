@@ -42,8 +42,8 @@ class PreemptionTest extends OneAgent {
 
     @Test
     void pipelinePreemptsNestedStageTwice() throws Exception {
-        WorkflowJob low = rig.pipeline(
-                "low", 5, Rig.nested(Rig.endless(), "sh 'touch after; test \"$PWD\" = \"$WORKSPACE\"'"));
+        WorkflowJob low =
+                rig.pipeline("low", 5, Rig.nested(Rig.endless(), "sh 'touch after; test \"$PWD\" = \"$WORKSPACE\"'"));
         WorkflowJob high = rig.pipeline("high", 1, Rig.preemptor());
         twice(low, high);
     }
@@ -98,9 +98,11 @@ class PreemptionTest extends OneAgent {
         FlowExecution execution = run.getExecution();
         Predicate<FlowNode> isSh = node -> node.getDisplayFunctionName().equals("sh");
         await().atMost(Rig.PATIENCE).untilAsserted(() -> {
-            assertEquals(suspended ? 1 : 0, run.getBadgeActions().stream()
-                    .filter(SuspendedBadgeAction.class::isInstance)
-                    .count());
+            assertEquals(
+                    suspended ? 1 : 0,
+                    run.getBadgeActions().stream()
+                            .filter(SuspendedBadgeAction.class::isInstance)
+                            .count());
             FlowNode sh = new DepthFirstScanner().findFirstMatch(execution, isSh::test);
             assertEquals(suspended, PauseAction.isPaused(sh));
             SuspendedStageAction shown = sh.getEnclosingBlocks().stream()
@@ -157,6 +159,8 @@ class PreemptionTest extends OneAgent {
         assertTrue(preemptor.isBuilding(), "the preemptor has nothing to do with it");
         preemptor.getExecutor().interrupt();
         j.waitForCompletion(preemptor);
-        await("the executor to be free").atMost(Rig.PATIENCE).until(() -> agent.toComputer().countIdle() == 1);
+        await("the executor to be free")
+                .atMost(Rig.PATIENCE)
+                .until(() -> agent.toComputer().countIdle() == 1);
     }
 }

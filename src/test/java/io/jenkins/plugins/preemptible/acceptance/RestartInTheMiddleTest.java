@@ -73,19 +73,27 @@ class RestartInTheMiddleTest extends Restarts {
             homes.add(Path.of(rig.inboundAgent(agents).getRemoteFS(), "preemptible"));
             homes.add(Path.of(rig.inboundAgent(agents, "other").getRemoteFS(), "preemptible"));
             suspendedForPipeline(rig, "fetched", "linux", Rig.own(Rig.endless()));
-            suspendedForPipeline(rig, "restored", "other", Rig.own(Rig.endless()).replace("'linux'", "'other'"));
+            suspendedForPipeline(
+                    rig, "restored", "other", Rig.own(Rig.endless()).replace("'linux'", "'other'"));
             for (String job : List.of("fetched", "restored")) {
                 Rig.awaitSealed(build(j, job), 1);
                 ids.add(stageOf(build(j, job)).id());
             }
-            await().atMost(Rig.PATIENCE).until(() -> HostProcesses.controlGroups(ids.get(1)).isEmpty());
+            await().atMost(Rig.PATIENCE)
+                    .until(() -> HostProcesses.controlGroups(ids.get(1)).isEmpty());
             HeldArtifacts.shut();
-            Util.deleteRecursive(homes.get(0).resolve("stages/" + ids.get(0) + "/images").toFile());
+            Util.deleteRecursive(
+                    homes.get(0).resolve("stages/" + ids.get(0) + "/images").toFile());
             enough(build(j, "for-fetched"), "worker");
             await().atMost(Rig.PATIENCE).until(() -> HeldArtifacts.waiting() == 1);
             assertEquals(StageState.RESUMING, stageOf(build(j, "fetched")).state());
         });
-        assertEquals(Tier.LOCAL_IMAGE, Engine.open(homes.get(1)).resumeHere(StageId.parse(ids.get(1))).orElseThrow().tier());
+        assertEquals(
+                Tier.LOCAL_IMAGE,
+                Engine.open(homes.get(1))
+                        .resumeHere(StageId.parse(ids.get(1)))
+                        .orElseThrow()
+                        .tier());
         agents.stop("other");
         Rig.restart(sessions, agents, j -> {
             HeldArtifacts.install();
@@ -117,13 +125,16 @@ class RestartInTheMiddleTest extends Restarts {
             Rig.awaitLog(run, "count-3\n");
             StageRecord stage = Rig.awaitState(StageState.RUNNING);
             agents.stop("worker");
-            await().atMost(Rig.PATIENCE).until(() -> j.jenkins.getComputer("worker").isOffline());
+            await().atMost(Rig.PATIENCE)
+                    .until(() -> j.jenkins.getComputer("worker").isOffline());
             run.getExecutor().interrupt();
             j.assertBuildStatus(Result.ABORTED, j.waitForCompletion(run));
             await().atMost(Rig.PATIENCE).until(() -> StageRegistry.get().all().isEmpty());
             assertEquals(
                     List.of(stage.id()),
-                    StageRegistry.get().leftovers().stream().map(StageRecord::id).toList());
+                    StageRegistry.get().leftovers().stream()
+                            .map(StageRecord::id)
+                            .toList());
         });
         Rig.restart(sessions, agents, j -> nothingLeft(j, build(j, "low"), "worker"));
     }

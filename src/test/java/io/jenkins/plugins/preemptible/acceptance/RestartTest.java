@@ -156,21 +156,27 @@ class RestartTest extends Restarts {
         sessions.then(j -> {
             Rig rig = new Rig(j);
             Slave agent = rig.inboundAgent(agents);
-            WorkflowJob low = rig.pipeline("low", 5, "if (env.BUILD_NUMBER == '1') { "
-                    + Rig.own(Rig.endless()) + " } else { node('linux') { sh 'sleep 2' } }");
+            WorkflowJob low = rig.pipeline(
+                    "low",
+                    5,
+                    "if (env.BUILD_NUMBER == '1') { " + Rig.own(Rig.endless())
+                            + " } else { node('linux') { sh 'sleep 2' } }");
             WorkflowRun victim = Rig.start(low);
             Rig.awaitLog(victim, "count-5\n");
-            FreeStyleBuild preemptor =
-                    rig.freestyle("high", 1, Rig.untilEnough()).scheduleBuild2(0).waitForStart();
+            FreeStyleBuild preemptor = rig.freestyle("high", 1, Rig.untilEnough())
+                    .scheduleBuild2(0)
+                    .waitForStart();
             Rig.awaitState(StageState.SUSPENDED);
             Rig.awaitLog(Rig.start(low), "[Pipeline] node");
-            await().atMost(Rig.PATIENCE).until(() -> j.jenkins.getQueue().getBuildableItems().size() == 1);
+            await().atMost(Rig.PATIENCE)
+                    .until(() -> j.jenkins.getQueue().getBuildableItems().size() == 1);
             endsInQuietDown(j, preemptor);
             agent.setNumExecutors(2);
             agent.save();
         });
         Rig.restart(sessions, agents, j -> {
-            WorkflowRun other = j.jenkins.getItemByFullName("low", WorkflowJob.class).getBuildByNumber(2);
+            WorkflowRun other =
+                    j.jenkins.getItemByFullName("low", WorkflowJob.class).getBuildByNumber(2);
             j.assertBuildStatusSuccess(j.waitForCompletion(other));
             j.assertLogContains("/workspace/low@2", other);
             WorkflowRun victim = build(j, "low");
@@ -191,8 +197,9 @@ class RestartTest extends Restarts {
             rig.inboundAgent(agents);
             WorkflowRun victim = Rig.start(rig.pipeline("low", 5, Rig.own(Rig.endless())));
             Rig.awaitLog(victim, "count-5\n");
-            FreeStyleBuild preemptor =
-                    rig.freestyle("high", 1, Rig.untilEnough()).scheduleBuild2(0).waitForStart();
+            FreeStyleBuild preemptor = rig.freestyle("high", 1, Rig.untilEnough())
+                    .scheduleBuild2(0)
+                    .waitForStart();
             Rig.awaitState(StageState.SUSPENDED);
             endsInQuietDown(j, preemptor);
         });
@@ -209,7 +216,8 @@ class RestartTest extends Restarts {
             await().atMost(Rig.PATIENCE)
                     .untilAsserted(() -> assertEquals(
                             List.of(),
-                            Engine.open(Path.of(agent.getRemoteFS(), "preemptible")).list()));
+                            Engine.open(Path.of(agent.getRemoteFS(), "preemptible"))
+                                    .list()));
         });
     }
 
@@ -221,8 +229,9 @@ class RestartTest extends Restarts {
             rig.inboundAgent(agents);
             WorkflowRun victim = Rig.start(rig.pipeline("low", 5, Rig.own(Rig.endless())));
             Rig.awaitLog(victim, "count-5\n");
-            FreeStyleBuild preemptor =
-                    rig.freestyle("high", 1, Rig.untilEnough()).scheduleBuild2(0).waitForStart();
+            FreeStyleBuild preemptor = rig.freestyle("high", 1, Rig.untilEnough())
+                    .scheduleBuild2(0)
+                    .waitForStart();
             Rig.awaitState(StageState.SUSPENDED);
             Rig.awaitSealed(victim, 1);
             endsInQuietDown(j, preemptor);
@@ -233,7 +242,8 @@ class RestartTest extends Restarts {
             j.assertBuildStatus(Result.ABORTED, j.waitForCompletion(victim));
             j.assertLogContains("did not come back after the restart", victim);
             await().atMost(Rig.PATIENCE)
-                    .untilAsserted(() -> assertEquals(List.of(), List.copyOf(StageRegistry.get().all())));
+                    .untilAsserted(() -> assertEquals(
+                            List.of(), List.copyOf(StageRegistry.get().all())));
             StagesSeen.assertNothingRuns();
         });
     }

@@ -17,7 +17,8 @@ import org.jvnet.hudson.test.junit.jupiter.JenkinsSessionExtension;
 abstract class Restarts {
 
     static {
-        // As outside of tests: on a busy machine the agents are not back within the 15 s that Pipeline gives them in tests.
+        // As outside of tests: on a busy machine the agents are not back within the 15 s that Pipeline gives them in
+        // tests.
         System.setProperty(
                 "org.jenkinsci.plugins.workflow.support.pickles.ExecutorPickle.timeoutForNodeMillis",
                 String.valueOf(TimeUnit.MINUTES.toMillis(5)));
@@ -37,14 +38,20 @@ abstract class Restarts {
     static void suspendedForPipeline(Rig rig, String form, String label, String script) throws Exception {
         WorkflowRun victim = Rig.start(rig.pipeline(form, 5, script));
         Rig.awaitLog(victim, "count-5\n");
-        WorkflowRun preemptor = Rig.start(rig.pipeline("for-" + form, 1, "node('" + label + "') { sh 'echo it runs; "
-                + "while [ ! -e enough ]; do sleep 0.2; done; echo preemptor is done' }"));
+        WorkflowRun preemptor = Rig.start(rig.pipeline(
+                "for-" + form,
+                1,
+                "node('" + label + "') { sh 'echo it runs; "
+                        + "while [ ! -e enough ]; do sleep 0.2; done; echo preemptor is done' }"));
         Rig.awaitLog(preemptor, "it runs\n");
         Rig.awaitLog(victim, "has the executor");
     }
 
     static void enough(WorkflowRun preemptor, String agent) throws Exception {
-        Jenkins.get().getNode(agent).getRootPath().child("workspace/" + preemptor.getParent().getName() + "/enough")
+        Jenkins.get()
+                .getNode(agent)
+                .getRootPath()
+                .child("workspace/" + preemptor.getParent().getName() + "/enough")
                 .touch(System.currentTimeMillis());
     }
 

@@ -82,7 +82,11 @@ final class Rig {
         if (checked == null) {
             Engine engine = Engine.open(Files.createTempDirectory("preemptible-check"));
             // CRIU's own check fails for a moment, too, while somebody else mounts what it does not understand.
-            checked = Stream.generate(engine::check).limit(5).filter(HostReport::ok).findFirst().orElseGet(engine::check);
+            checked = Stream.generate(engine::check)
+                    .limit(5)
+                    .filter(HostReport::ok)
+                    .findFirst()
+                    .orElseGet(engine::check);
         }
         HostReport report = checked;
         assumeTrue(
@@ -179,8 +183,8 @@ final class Rig {
 
     WorkflowJob pipeline(ModifiableTopLevelItemGroup folder, String name, int priority, String script)
             throws Exception {
-        WorkflowJob job = (WorkflowJob) folder.createProject(
-                j.jenkins.getDescriptorByType(WorkflowJob.DescriptorImpl.class), name, true);
+        WorkflowJob job = (WorkflowJob)
+                folder.createProject(j.jenkins.getDescriptorByType(WorkflowJob.DescriptorImpl.class), name, true);
         job.addProperty(new PriorityJobProperty(true, priority));
         job.setDefinition(new CpsFlowDefinition(script, true));
         return job;
@@ -269,7 +273,8 @@ final class Rig {
 
     static List<Integer> counts(Run<?, ?> run) throws IOException {
         List<Integer> seen = new ArrayList<>();
-        Matcher lines = Pattern.compile("^(?:\\[\\w+] )?count-(\\d+)$", Pattern.MULTILINE).matcher(log(run));
+        Matcher lines = Pattern.compile("^(?:\\[\\w+] )?count-(\\d+)$", Pattern.MULTILINE)
+                .matcher(log(run));
         while (lines.find()) {
             seen.add(Integer.parseInt(lines.group(1)));
         }
@@ -374,10 +379,12 @@ final class Rig {
         StageRecord stage = await("a stage that is " + state)
                 .atMost(PATIENCE)
                 .pollInterval(Duration.ofMillis(20))
-                .until(() -> StageRegistry.get().all().stream()
-                        .filter(known -> known.state() == state)
-                        .findFirst()
-                        .orElse(null), found -> found != null);
+                .until(
+                        () -> StageRegistry.get().all().stream()
+                                .filter(known -> known.state() == state)
+                                .findFirst()
+                                .orElse(null),
+                        found -> found != null);
         return stage;
     }
 

@@ -88,10 +88,23 @@ final class RootlessAgent implements AutoCloseable {
             Files.copy(in, jar, StandardCopyOption.REPLACE_EXISTING);
         }
         String command = String.join(
-                " ", tool("setpriv"), "--reuid", user, "--regid", user, "--init-groups", "--inh-caps=-all", tool("env"),
-                "HOME=" + home, "PREEMPTIBLE_PRIVILEGED=" + place.program(), System.getProperty("java.home") + "/bin/java",
-                "-Xmx256m", "-jar", jar.toString());
-        DumbSlave worker = new DumbSlave("worker", home.resolve("agent").toString(), new SimpleCommandLauncher(command));
+                " ",
+                tool("setpriv"),
+                "--reuid",
+                user,
+                "--regid",
+                user,
+                "--init-groups",
+                "--inh-caps=-all",
+                tool("env"),
+                "HOME=" + home,
+                "PREEMPTIBLE_PRIVILEGED=" + place.program(),
+                System.getProperty("java.home") + "/bin/java",
+                "-Xmx256m",
+                "-jar",
+                jar.toString());
+        DumbSlave worker =
+                new DumbSlave("worker", home.resolve("agent").toString(), new SimpleCommandLauncher(command));
         worker.setNumExecutors(1);
         worker.setLabelString(Rig.LABEL);
         worker.setRetentionStrategy(RetentionStrategy.NOOP);
@@ -121,10 +134,13 @@ final class RootlessAgent implements AutoCloseable {
     /** Waits until the agent's rehearsal is over: what is left of one that is cut off goes with the next one only. */
     void awaitRehearsed() {
         Path stages = home.resolve("agent/preemptible/rehearsal/stages");
-        await("the rehearsal is over").atMost(Rig.PATIENCE).until(() -> Files.isDirectory(stages)
-                && entries(stages, 1).isEmpty()
-                && entries(place.store(), 2).stream().noneMatch(
-                        stage -> stage.getFileName().toString().startsWith("rehearsal-")));
+        await("the rehearsal is over")
+                .atMost(Rig.PATIENCE)
+                .until(() -> Files.isDirectory(stages)
+                        && entries(stages, 1).isEmpty()
+                        && entries(place.store(), 2).stream()
+                                .noneMatch(
+                                        stage -> stage.getFileName().toString().startsWith("rehearsal-")));
     }
 
     /** The command lines of all processes of the user. */
@@ -147,7 +163,8 @@ final class RootlessAgent implements AutoCloseable {
             return List.of();
         }
         try (var all = Files.walk(folder, depth)) {
-            return all.filter(p -> p.getNameCount() == folder.getNameCount() + depth).toList();
+            return all.filter(p -> p.getNameCount() == folder.getNameCount() + depth)
+                    .toList();
         }
     }
 

@@ -32,13 +32,16 @@ class RootlessRestartTest extends Restarts {
         sessions.then(j -> {
             rootless.connect(j);
             suspendedForPipeline(
-                    new Rig(j), "low", Rig.LABEL,
+                    new Rig(j),
+                    "low",
+                    Rig.LABEL,
                     nested ? Rig.nested(Rig.endless(), "sh 'touch after'") : Rig.own(Rig.endless()));
             Rig.awaitSealed(build(j, "low"), 1);
             rootless.awaitRehearsed();
         });
         sessions.then(j -> {
-            assertEquals(StageState.SUSPENDED, Rig.awaitState(StageState.SUSPENDED).state());
+            assertEquals(
+                    StageState.SUSPENDED, Rig.awaitState(StageState.SUSPENDED).state());
             assertEquals(HowSuspended.Way.CHECKPOINTS, HowSuspended.on("worker").way());
             j.waitOnline((DumbSlave) j.jenkins.getNode("worker"));
             enough(build(j, "for-low"), "worker");

@@ -27,7 +27,6 @@ import io.jenkins.plugins.preemptible.view.WaitReasonAction;
 import java.io.IOException;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
@@ -220,8 +219,7 @@ class SchedulingTest extends OneHeldArchive {
         String stage = Rig.awaitState(StageState.SUSPENDED).id();
         await("an executor is reserved").atMost(Rig.PATIENCE).until(() -> {
             Action action = LastDecision.get().of(stage);
-            return action instanceof Action.Reserve
-                    || (action != null && action.reason() == Reason.EXECUTOR_RESERVED);
+            return action instanceof Action.Reserve || (action != null && action.reason() == Reason.EXECUTOR_RESERVED);
         });
         ends(first);
         Rig.awaitLog(victim, "Resumed on worker");

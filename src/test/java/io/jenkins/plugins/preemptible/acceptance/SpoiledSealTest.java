@@ -46,7 +46,11 @@ class SpoiledSealTest extends OneAgent {
         Rig.awaitLog(victim, "Resumed on worker");
 
         Files.delete(inTheWay);
-        assertEquals(0, new CLICommandInvoker(j, "preemptible-suspend").invokeWithArgs("low", "1").returnCode());
+        assertEquals(
+                0,
+                new CLICommandInvoker(j, "preemptible-suspend")
+                        .invokeWithArgs("low", "1")
+                        .returnCode());
         await("suspended by hand")
                 .atMost(Duration.ofSeconds(30))
                 .until(() -> Rig.log(victim).split("Suspending this stage", -1).length - 1 == 2);

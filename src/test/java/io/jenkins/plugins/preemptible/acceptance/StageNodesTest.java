@@ -39,8 +39,8 @@ class StageNodesTest extends OneAgent {
                         + Rig.endless() + "''' } } }, b: { sleep 3600 } }");
         victim = Rig.start(low);
         Rig.awaitLog(victim, "count-2\n");
-        preemptor = Rig.start(rig.pipeline(
-                "high", 1, "node('linux') { sh 'while [ ! -e " + over + " ]; do sleep 0.1; done' }"));
+        preemptor = Rig.start(
+                rig.pipeline("high", 1, "node('linux') { sh 'while [ ! -e " + over + " ]; do sleep 0.1; done' }"));
         Rig.awaitState(StageState.SUSPENDED);
         await().atMost(Rig.PATIENCE).untilAsserted(() -> assertEquals(Set.of("outer", "a", "inner"), marked()));
     }

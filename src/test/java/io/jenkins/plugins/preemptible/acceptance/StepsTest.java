@@ -17,8 +17,7 @@ import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 class StepsTest extends OneAgent {
 
     /** Every line that it says begins with the given mark. */
-    private static final String STEPS =
-            """
+    private static final String STEPS = """
             def steps(mark) {
               echo "$mark node=${env.NODE_NAME} executor=${env.EXECUTOR_NUMBER} labels=${env.NODE_LABELS}"
               echo "$mark workspace ${env.WORKSPACE == pwd()} unix ${isUnix()}"
@@ -90,7 +89,11 @@ class StepsTest extends OneAgent {
         j.assertBuildStatusSuccess(j.waitForCompletion(run));
         assertThat(Rig.log(run), containsString("whole=true"));
         assertThat(
-                run.getArtifacts().stream().map(artifact -> artifact.relativePath).sorted().toList().toString(),
+                run.getArtifacts().stream()
+                        .map(artifact -> artifact.relativePath)
+                        .sorted()
+                        .toList()
+                        .toString(),
                 containsString("kept-first.txt, kept-second.txt"));
         assertEquals(
                 List.of(),

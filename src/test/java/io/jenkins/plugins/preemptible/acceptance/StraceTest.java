@@ -54,7 +54,9 @@ class StraceTest extends OneAgent {
                 traced.getAction(RunningStagesAction.class).getSentences().toString(),
                 containsString("is being traced (strace"));
         WorkflowRun waiting = Rig.start(high);
-        await("it waits").atMost(Rig.PATIENCE).until(() -> j.jenkins.getQueue().getBuildableItems().size() == 1);
+        await("it waits")
+                .atMost(Rig.PATIENCE)
+                .until(() -> j.jenkins.getQueue().getBuildableItems().size() == 1);
         Rig.awaitAnotherLook();
         assertTrue(traced.isBuilding());
         assertFalse(times.runs(waiting.getExternalizableId()), "the preemptor waits while the traced stage runs");

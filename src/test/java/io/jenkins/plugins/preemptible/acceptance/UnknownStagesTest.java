@@ -62,7 +62,8 @@ class UnknownStagesTest extends Restarts {
             foreign("future", originOf("deleted#7"));
             foreign("unloaded", originOf("nojob#1"));
             agents.stop("worker");
-            await().atMost(Rig.PATIENCE).until(() -> j.jenkins.getComputer("worker").isOffline());
+            await().atMost(Rig.PATIENCE)
+                    .until(() -> j.jenkins.getComputer("worker").isOffline());
             WorkflowRun ended = build(j, "ended");
             ended.getExecutor().interrupt();
             j.assertBuildStatus(Result.ABORTED, j.waitForCompletion(ended));
@@ -83,12 +84,16 @@ class UnknownStagesTest extends Restarts {
                     assertTrue(Files.notExists(home.resolve("stages").resolve(ids.get(job))));
                 });
             }
-            String log = await("the agent's log").atMost(Rig.PATIENCE)
+            String log = await("the agent's log")
+                    .atMost(Rig.PATIENCE)
                     .until(() -> j.jenkins.getComputer("worker").getLog(), text -> text.contains(ids.get("unnoted")));
             assertThat(log, containsString(ids.get("deleted") + ", which this controller had begun and knows no more"));
             for (String left : List.of("foreign", "unnoted", "future", "unloaded")) {
                 assertThat(log, containsString("Left the stage " + ids.get(left) + " as it is: "));
-                assertEquals(State.RUNNING, Engine.open(home).status(StageId.parse(ids.get(left))).state(), left);
+                assertEquals(
+                        State.RUNNING,
+                        Engine.open(home).status(StageId.parse(ids.get(left))).state(),
+                        left);
             }
             WorkflowRun wanted = build(j, "wanted");
             Rig.awaitCounting(wanted);
@@ -109,7 +114,8 @@ class UnknownStagesTest extends Restarts {
             Rig.awaitLog(run, "count-3\n");
             ids.put("low", stageOf(run).id());
             agents.stop("worker");
-            await().atMost(Rig.PATIENCE).until(() -> j.jenkins.getComputer("worker").isOffline());
+            await().atMost(Rig.PATIENCE)
+                    .until(() -> j.jenkins.getComputer("worker").isOffline());
             run.getExecutor().interrupt();
             j.assertBuildStatus(Result.ABORTED, j.waitForCompletion(run));
             await().atMost(Rig.PATIENCE).until(() -> StageRegistry.get().find(ids.get("low")) == null);

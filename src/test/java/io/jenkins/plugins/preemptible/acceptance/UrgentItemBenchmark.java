@@ -60,14 +60,20 @@ class UrgentItemBenchmark extends OneAgent {
         WorkflowJob low = rig.pipeline("low", 5, Rig.own(Rig.endless()));
         WorkflowJob high = rig.pipeline("high", 1, "node('linux') { sh 'true' }");
         for (int seconds : SETTLED_SECONDS) {
-            add(rows, "first preemption on an agent, " + seconds + " s after it has connected",
-                    justConnected(times, low, high, seconds), 300);
+            add(
+                    rows,
+                    "first preemption on an agent, " + seconds + " s after it has connected",
+                    justConnected(times, low, high, seconds),
+                    300);
         }
         BusyController busy = new BusyController(j);
         busy.agents(10, 1);
         busy.fillTo(OTHERS);
-        add(rows, "urgent item, buildable to running, while " + OTHERS + " others wait",
-                whileOthersWait(times, low, high), 500);
+        add(
+                rows,
+                "urgent item, buildable to running, while " + OTHERS + " others wait",
+                whileOthersWait(times, low, high),
+                500);
         report.tell(rows, NOTES);
         j.jenkins.getQueue().clear();
     }
@@ -90,13 +96,17 @@ class UrgentItemBenchmark extends OneAgent {
         List<Waited> waited = new ArrayList<>();
         for (int i = 0; i < CONNECTIONS; i++) {
             DumbSlave worker = agent;
-            worker.toComputer().disconnect(new OfflineCause.ByCLI("a new process")).get();
+            worker.toComputer()
+                    .disconnect(new OfflineCause.ByCLI("a new process"))
+                    .get();
             WorkflowRun victim = Rig.start(low);
             worker.toComputer().connect(true).get();
             j.waitOnline(worker);
             long connected = System.nanoTime();
             // A crowded machine takes long to start a process of the agent.
-            await("the stage's first line").atMost(Duration.ofMinutes(5)).until(() -> !Rig.counts(victim).isEmpty());
+            await("the stage's first line")
+                    .atMost(Duration.ofMinutes(5))
+                    .until(() -> !Rig.counts(victim).isEmpty());
             Thread.sleep(Math.max(0, seconds * 1_000L - (System.nanoTime() - connected) / 1_000_000));
             waited.add(preempt(times, high));
             Rig.awaitLog(victim, "Resumed on worker");

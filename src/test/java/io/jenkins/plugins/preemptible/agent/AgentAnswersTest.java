@@ -75,8 +75,10 @@ class AgentAnswersTest {
     @Test
     void longTextsAreCut() {
         String longest = "x".repeat(1_000_000);
-        assertEquals(PlainText.LONGEST, new AgentStage.Seen(longest, 0, 0).leak().length());
-        assertEquals(PlainText.LONGEST, AgentStage.Refusal.of(longest).sentence().length());
+        assertEquals(
+                PlainText.LONGEST, new AgentStage.Seen(longest, 0, 0).leak().length());
+        assertEquals(
+                PlainText.LONGEST, AgentStage.Refusal.of(longest).sentence().length());
         assertNull(new AgentStage.Seen(null, 0, 0).leak());
     }
 
@@ -84,8 +86,7 @@ class AgentAnswersTest {
     void neitherBothNorNothing() {
         assertThrows(IllegalArgumentException.class, () -> new AgentStage.Sandbox(null, null, false));
         assertThrows(IllegalArgumentException.class, () -> new AgentStage.Sandbox(ENTER, "refused", false));
-        assertThrows(
-                IllegalArgumentException.class, () -> new AgentStage.Restore(null, "x", null, 0, 0, 0, List.of()));
+        assertThrows(IllegalArgumentException.class, () -> new AgentStage.Restore(null, "x", null, 0, 0, 0, List.of()));
     }
 
     @Test

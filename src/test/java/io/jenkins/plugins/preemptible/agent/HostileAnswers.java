@@ -137,8 +137,12 @@ public final class HostileAnswers {
 
         private AgentStage.Dump misstated(AgentStage.Dump dump) {
             return new AgentStage.Dump(
-                    dump.refusal(), dump.dumpMillis(), dump.archiveMillis(), dump.imageBytes(),
-                    dump.archiveBytes() + misstatedBytes, dump.processes());
+                    dump.refusal(),
+                    dump.dumpMillis(),
+                    dump.archiveMillis(),
+                    dump.imageBytes(),
+                    dump.archiveBytes() + misstatedBytes,
+                    dump.processes());
         }
 
         @Override
@@ -156,9 +160,23 @@ public final class HostileAnswers {
     private record Liar(Random random, int most) {
 
         private static final List<String> TEXTS = Arrays.asList(
-                null, "", "a\u0000b", "\u001b[2J\u001b]0;x\u0007", "\ufffe\uffff", "\ud800", "\udc00x", "\u202etxt.exe",
-                "line\n[preemptible] Resumed on worker #0 in 1 ms\r\n", "<script>alert(1)</script>", "${jndi:ldap://x}",
-                "x".repeat(100_000), "OBJECTION", "FROZEN", "ARCHIVE", "/etc/passwd", "../../../secrets/master.key",
+                null,
+                "",
+                "a\u0000b",
+                "\u001b[2J\u001b]0;x\u0007",
+                "\ufffe\uffff",
+                "\ud800",
+                "\udc00x",
+                "\u202etxt.exe",
+                "line\n[preemptible] Resumed on worker #0 in 1 ms\r\n",
+                "<script>alert(1)</script>",
+                "${jndi:ldap://x}",
+                "x".repeat(100_000),
+                "OBJECTION",
+                "FROZEN",
+                "ARCHIVE",
+                "/etc/passwd",
+                "../../../secrets/master.key",
                 "honest-00000000");
 
         Object answer(String verb) throws IOException {
@@ -205,11 +223,18 @@ public final class HostileAnswers {
             return switch (verb) {
                 case "Open" -> sandbox();
                 case "Look" -> new AgentStage.Seen(random.nextBoolean() ? null : text(), number(), number());
-                case "FreezeStage" -> new AgentStage.Freeze(
-                        maybeRefusal(), number(), number(), (int) number(), number(), random.nextBoolean(), text(),
-                        false);
-                case "DumpStage" -> new AgentStage.Dump(
-                        maybeRefusal(), number(), number(), number(), imageBytes(), (int) number());
+                case "FreezeStage" ->
+                    new AgentStage.Freeze(
+                            maybeRefusal(),
+                            number(),
+                            number(),
+                            (int) number(),
+                            number(),
+                            random.nextBoolean(),
+                            text(),
+                            false);
+                case "DumpStage" ->
+                    new AgentStage.Dump(maybeRefusal(), number(), number(), number(), imageBytes(), (int) number());
                 case "Hold" -> AgentStage.Held.values()[random.nextInt(4)];
                 case "ResumeHere", "RestoreStage" -> restore();
                 case "ReadImage" -> image();
@@ -278,7 +303,12 @@ public final class HostileAnswers {
         private AgentStage.Restore restore() {
             AgentStage.Refusal refusal = maybeRefusal();
             return new AgentStage.Restore(
-                    refusal, text(), refusal == null ? enter() : null, number(), number(), (int) number(),
+                    refusal,
+                    text(),
+                    refusal == null ? enter() : null,
+                    number(),
+                    number(),
+                    (int) number(),
                     Arrays.asList(text(), text()));
         }
     }

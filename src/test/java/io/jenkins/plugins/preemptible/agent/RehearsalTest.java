@@ -28,19 +28,27 @@ class RehearsalTest {
         StageId left = StageId.create("left");
         engine.start(new StageSpec(left, "left", home, List.of(), InEngine.sandboxEnvironment()));
         // The name is the last one, which is removed first: the record is still there then.
-        Path kept = Files.createFile(stages.resolve("stages").resolve(left.value()).resolve("withstands"));
-        assumeTrue(HostTool.run(10, List.of("chattr", "+i", kept.toString())).ok(), "no file can be made immutable here");
+        Path kept =
+                Files.createFile(stages.resolve("stages").resolve(left.value()).resolve("withstands"));
+        assumeTrue(
+                HostTool.run(10, List.of("chattr", "+i", kept.toString())).ok(), "no file can be made immutable here");
         try {
             assertThrows(
-                    UncheckedIOException.class,
-                    () -> new Rehearsal(Rehearsal.Part.FREEZE).invoke(home.toFile(), null));
+                    UncheckedIOException.class, () -> new Rehearsal(Rehearsal.Part.FREEZE).invoke(home.toFile(), null));
             assertEquals(1, engine.list().size());
         } finally {
-            assertTrue(HostTool.run(10, List.of("chattr", "-i", kept.toString())).ok());
+            assertTrue(
+                    HostTool.run(10, List.of("chattr", "-i", kept.toString())).ok());
         }
-        assertEquals(null, new Rehearsal(Rehearsal.Part.FREEZE).invoke(home.toFile(), null).failure());
+        assertEquals(
+                null,
+                new Rehearsal(Rehearsal.Part.FREEZE).invoke(home.toFile(), null).failure());
         if (engine.checkpoints()) {
-            assertEquals(null, new Rehearsal(Rehearsal.Part.DUMP).invoke(home.toFile(), null).failure());
+            assertEquals(
+                    null,
+                    new Rehearsal(Rehearsal.Part.DUMP)
+                            .invoke(home.toFile(), null)
+                            .failure());
         }
         assertEquals(List.of(), engine.list());
         HostTool.run(10, List.of("rm", "-rf", home.toString()));

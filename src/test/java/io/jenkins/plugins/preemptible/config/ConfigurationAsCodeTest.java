@@ -16,8 +16,8 @@ import io.jenkins.plugins.casc.misc.Util;
 import io.jenkins.plugins.casc.misc.junit.jupiter.WithJenkinsConfiguredWithCode;
 import io.jenkins.plugins.preemptible.engine.policy.Limits;
 import io.jenkins.plugins.preemptible.engine.policy.Slices;
-import io.jenkins.plugins.preemptible.engine.policy.UndumpableStages;
 import io.jenkins.plugins.preemptible.engine.policy.Undisturbed;
+import io.jenkins.plugins.preemptible.engine.policy.UndumpableStages;
 import java.lang.reflect.Field;
 import java.lang.reflect.Modifier;
 import java.net.URL;
@@ -65,25 +65,30 @@ class ConfigurationAsCodeTest {
     void asInTheFile() throws Exception {
         jenkins.jenkins.setNumExecutors(2);
         ConfigurationAsCode.get()
-                .configure(ConfigurationAsCodeTest.class.getResource("configuration-as-code.yaml").toExternalForm());
+                .configure(ConfigurationAsCodeTest.class
+                        .getResource("configuration-as-code.yaml")
+                        .toExternalForm());
     }
 
     @Test
-    void isReadSavedExportedAndReadAgain(@TempDir Path folder)
-            throws Exception {
+    void isReadSavedExportedAndReadAgain(@TempDir Path folder) throws Exception {
         PreemptibleConfiguration configuration = PreemptibleConfiguration.get();
         assertEquals(LIMITS, configuration.limits());
         assertEquals(OwnerBy.FOLDER, configuration.ownerBy());
         configuration.load();
         assertEquals(LIMITS, configuration.limits(), "after loading what was saved");
 
-        Path exported = Files.writeString(folder.resolve("jenkins.yaml"), "unclassified:\n  preemptible:\n"
-                + section().indent(4));
+        Path exported = Files.writeString(
+                folder.resolve("jenkins.yaml"),
+                "unclassified:\n  preemptible:\n" + section().indent(4));
         Map<String, Object> set = fields(configuration);
         // So that a setting which is added later is not forgotten here.
-        fields(new PreemptibleConfiguration()).forEach((name, value) ->
-                assertNotEquals(value, set.get(name), name + " is at its default in this test's file"));
-        ConfigurationAsCode.get().configure(Files.writeString(folder.resolve("other.yaml"), OTHER).toString());
+        fields(new PreemptibleConfiguration())
+                .forEach((name, value) ->
+                        assertNotEquals(value, set.get(name), name + " is at its default in this test's file"));
+        ConfigurationAsCode.get()
+                .configure(
+                        Files.writeString(folder.resolve("other.yaml"), OTHER).toString());
         assertNotEquals(LIMITS, configuration.limits());
         assertNull(configuration.getStageDefaults(), "what a file leaves out goes back to its default");
 
@@ -98,8 +103,7 @@ class ConfigurationAsCodeTest {
         assertEquals(OwnerBy.FOLDER, configuration.ownerBy());
     }
 
-    private static final String OTHER =
-            """
+    private static final String OTHER = """
             unclassified:
               preemptible:
                 enabled: true
@@ -123,8 +127,7 @@ class ConfigurationAsCodeTest {
             """;
 
     /** Values that are all right, and other ones than before; those of a refused file are in no order. */
-    private static final String WITH_GOOD_ONES =
-            """
+    private static final String WITH_GOOD_ONES = """
             unclassified:
               preemptible:
                 enabled: true
@@ -155,8 +158,8 @@ class ConfigurationAsCodeTest {
                         "Time zone of the undisturbed hours is \u201cMars\u201d"));
         sentences.put("stageDefaults: {tcp: keep}", "\u201ckeep\u201d, but must be one of these words: refuse, close.");
         for (Map.Entry<String, String> bad : sentences.entrySet()) {
-            Path file = Files.writeString(
-                    folder.resolve("jenkins.yaml"), WITH_GOOD_ONES + "    " + bad.getKey() + "\n");
+            Path file =
+                    Files.writeString(folder.resolve("jenkins.yaml"), WITH_GOOD_ONES + "    " + bad.getKey() + "\n");
 
             ConfiguratorException refused = assertThrows(
                     ConfiguratorException.class,
@@ -177,8 +180,7 @@ class ConfigurationAsCodeTest {
     }
 
     @Test
-    void whatASectionLeavesOutGoesBackToItsDefault(@TempDir Path folder)
-            throws Exception {
+    void whatASectionLeavesOutGoesBackToItsDefault(@TempDir Path folder) throws Exception {
         PreemptibleConfiguration configuration = PreemptibleConfiguration.get();
         Map<String, Object> defaults = fields(new PreemptibleConfiguration());
         configure(folder, "jenkins:\n  numExecutors: 1\n");
@@ -197,13 +199,15 @@ class ConfigurationAsCodeTest {
 
     /** Undisturbed hours are switched off by a file that has none, or that leaves them empty. */
     @Test
-    void undisturbedHoursAreSwitchedOffAgain(@TempDir Path folder)
-            throws Exception {
+    void undisturbedHoursAreSwitchedOffAgain(@TempDir Path folder) throws Exception {
         PreemptibleConfiguration configuration = PreemptibleConfiguration.get();
         assertTrue(configuration.getUndisturbedHours() != null);
         String some = "unclassified:\n  preemptible:\n    undisturbedHours: {from: '1:00', to: '2:00'}\n";
-        for (String none : List.of("    undisturbedHours:\n", "    undisturbedHours: {}\n",
-                "    undisturbedHours: ''\n", "    mostSuspended: 1\n")) {
+        for (String none : List.of(
+                "    undisturbedHours:\n",
+                "    undisturbedHours: {}\n",
+                "    undisturbedHours: ''\n",
+                "    mostSuspended: 1\n")) {
             configure(folder, some);
             assertTrue(configuration.getUndisturbedHours() != null);
             configure(folder, "unclassified:\n  preemptible:\n" + none);
@@ -215,15 +219,14 @@ class ConfigurationAsCodeTest {
 
     /** Who reloads the configuration on its page sees the sentence, not only the controller's log. */
     @Test
-    void aBadValueIsSaidOnThePageThatReloads(@TempDir Path folder)
-            throws Exception {
-        Path file = Files.writeString(
-                folder.resolve("bad.yaml"), "unclassified:\n  preemptible:\n    ageingMinutes: -1\n");
+    void aBadValueIsSaidOnThePageThatReloads(@TempDir Path folder) throws Exception {
+        Path file =
+                Files.writeString(folder.resolve("bad.yaml"), "unclassified:\n  preemptible:\n    ageingMinutes: -1\n");
         System.setProperty(ConfigurationAsCode.CASC_JENKINS_CONFIG_PROPERTY, file.toString());
         try {
             JenkinsRule.WebClient browser = jenkins.createWebClient().withThrowExceptionOnFailingStatusCode(false);
-            WebResponse reload = browser.loadWebResponse(browser.addCrumb(new WebRequest(
-                    new URL(jenkins.getURL(), "manage/configuration-as-code/reload"), HttpMethod.POST)));
+            WebResponse reload = browser.loadWebResponse(browser.addCrumb(
+                    new WebRequest(new URL(jenkins.getURL(), "manage/configuration-as-code/reload"), HttpMethod.POST)));
             assertEquals(200, reload.getStatusCode());
             assertTrue(
                     reload.getContentAsString().contains("Ageing is -1, but must be a whole number from 0 to 10080."),
@@ -234,7 +237,8 @@ class ConfigurationAsCodeTest {
     }
 
     private static void configure(Path folder, String yaml) throws Exception {
-        ConfigurationAsCode.get().configure(Files.writeString(folder.resolve("file.yaml"), yaml).toString());
+        ConfigurationAsCode.get()
+                .configure(Files.writeString(folder.resolve("file.yaml"), yaml).toString());
     }
 
     /** This plugin's section as Jenkins exports it. */

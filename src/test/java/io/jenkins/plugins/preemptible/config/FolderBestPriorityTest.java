@@ -65,9 +65,15 @@ class FolderBestPriorityTest {
         inner = team.createProject(Folder.class, "inner");
         j.jenkins.setSecurityRealm(j.createDummySecurityRealm());
         j.jenkins.setAuthorizationStrategy(new MockAuthorizationStrategy()
-                .grant(Jenkins.ADMINISTER).everywhere().to("admin")
-                .grant(Jenkins.READ, Item.READ, Item.EXTENDED_READ, Item.CONFIGURE, Item.CREATE).everywhere().to("owner", "manager")
-                .grant(PreemptiblePermissions.MANAGE).everywhere().to("manager"));
+                .grant(Jenkins.ADMINISTER)
+                .everywhere()
+                .to("admin")
+                .grant(Jenkins.READ, Item.READ, Item.EXTENDED_READ, Item.CONFIGURE, Item.CREATE)
+                .everywhere()
+                .to("owner", "manager")
+                .grant(PreemptiblePermissions.MANAGE)
+                .everywhere()
+                .to("manager"));
     }
 
     @Test
@@ -143,7 +149,8 @@ class FolderBestPriorityTest {
         assertTrue(xml.contains("<bestPriority>4</bestPriority>"), xml);
         String more = xml.replace("<bestPriority>4<", "<bestPriority>1<");
         String element = FolderBestPriority.class.getName();
-        String disguised = more.replaceAll("<" + element + "[^>]*>", "<p class='" + element.replace("Pri", "Pr&#105;") + "'>")
+        String disguised = more.replaceAll(
+                        "<" + element + "[^>]*>", "<p class='" + element.replace("Pri", "Pr&#105;") + "'>")
                 .replace("</" + element + ">", "</p>");
         assertTrue(disguised.contains("Pr&#105;") && !disguised.contains(element), disguised);
         assertEquals(200, post("job/team/config.xml", more));

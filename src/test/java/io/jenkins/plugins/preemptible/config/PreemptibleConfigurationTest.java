@@ -10,8 +10,8 @@ import hudson.security.SecurityRealm;
 import hudson.util.FormValidation;
 import io.jenkins.plugins.preemptible.engine.policy.Limits;
 import io.jenkins.plugins.preemptible.engine.policy.Slices;
-import io.jenkins.plugins.preemptible.engine.policy.UndumpableStages;
 import io.jenkins.plugins.preemptible.engine.policy.Undisturbed;
+import io.jenkins.plugins.preemptible.engine.policy.UndumpableStages;
 import io.jenkins.plugins.preemptible.simulation.Trial;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -137,7 +137,8 @@ class PreemptibleConfigurationTest {
                         8192L << 20,
                         0,
                         UndumpableStages.RERUN,
-                        new Undisturbed(LocalTime.of(22, 0), LocalTime.of(6, 30), ZoneId.of("Europe/Berlin"), 7_200_000)),
+                        new Undisturbed(
+                                LocalTime.of(22, 0), LocalTime.of(6, 30), ZoneId.of("Europe/Berlin"), 7_200_000)),
                 set);
     }
 
@@ -222,9 +223,7 @@ class PreemptibleConfigurationTest {
             change.commit();
         }
         assertEquals(
-                defaults(new Limits(true, 300_000, 0, 8)),
-                configuration.limits(),
-                "after a change that was given up");
+                defaults(new Limits(true, 300_000, 0, 8)), configuration.limits(), "after a change that was given up");
     }
 
     @Test
@@ -235,7 +234,8 @@ class PreemptibleConfigurationTest {
         assertEquals(FormValidation.Kind.OK, page.doCheckLabel(there).kind);
         assertEquals(FormValidation.Kind.WARNING, page.doCheckLabel("nowhere").kind);
         assertEquals(FormValidation.Kind.ERROR, page.doCheckLabel("a && b").kind);
-        assertEquals(List.of(there), page.doAutoCompleteLabel(there.substring(0, 3)).getValues());
+        assertEquals(
+                List.of(there), page.doAutoCompleteLabel(there.substring(0, 3)).getValues());
         SliceRule quoted = new SliceRule(1);
         quoted.setLabel("\"large & fast\"");
         assertEquals("large & fast", quoted.rule().label());
@@ -315,8 +315,8 @@ class PreemptibleConfigurationTest {
         JenkinsRule.WebClient client = jenkins.createWebClient();
         for (String setting : NUMBERS) {
             for (String typed : List.of("-1", "ten", "1.5", "99999999999", "")) {
-                String method = configuration.getDescriptorUrl() + "/check"
-                        + Character.toUpperCase(setting.charAt(0)) + setting.substring(1) + "?value=" + typed;
+                String method = configuration.getDescriptorUrl() + "/check" + Character.toUpperCase(setting.charAt(0))
+                        + setting.substring(1) + "?value=" + typed;
                 String answer = client.getPage(new WebRequest(client.createCrumbedUrl(method), HttpMethod.POST))
                         .getWebResponse()
                         .getContentAsString();
@@ -372,14 +372,16 @@ class PreemptibleConfigurationTest {
                 jenkins.jenkins.getDescriptorOrDie(Trial.class).getDescriptorUrl() + "/checkDays",
                 jenkins.jenkins.getDescriptorOrDie(Trial.class).getDescriptorUrl() + "/try"));
         for (String setting : NUMBERS) {
-            methods.add(configuration.getDescriptorUrl() + "/check" + Character.toUpperCase(setting.charAt(0)) + setting.substring(1));
+            methods.add(configuration.getDescriptorUrl() + "/check" + Character.toUpperCase(setting.charAt(0))
+                    + setting.substring(1));
         }
         String rule = jenkins.jenkins.getDescriptorOrDie(SliceRule.class).getDescriptorUrl();
         for (String method : List.of(
                 "autoCompleteLabel", "checkLabel", "checkMinutes", "checkHighestPriority", "checkLowestPriority")) {
             methods.add(rule + "/" + method);
         }
-        String hours = jenkins.jenkins.getDescriptorOrDie(UndisturbedHours.class).getDescriptorUrl();
+        String hours =
+                jenkins.jenkins.getDescriptorOrDie(UndisturbedHours.class).getDescriptorUrl();
         for (String method : List.of("autoCompleteZone", "checkFrom", "checkTo", "checkZone", "checkLongMinutes")) {
             methods.add(hours + "/" + method);
         }
@@ -409,16 +411,14 @@ class PreemptibleConfigurationTest {
         for (String field : List.of("label", "highestPriority", "lowestPriority", "minutes")) {
             fields.add(rule + "/help/" + field);
         }
-        String hours = jenkins.jenkins.getDescriptorOrDie(UndisturbedHours.class).getDescriptorUrl();
+        String hours =
+                jenkins.jenkins.getDescriptorOrDie(UndisturbedHours.class).getDescriptorUrl();
         for (String field : List.of("from", "to", "zone", "longMinutes")) {
             fields.add(hours + "/help/" + field);
         }
         fields.add(jenkins.jenkins.getDescriptorOrDie(Trial.class).getDescriptorUrl() + "/help/days");
         for (String field : fields) {
-            String help = jenkins.createWebClient()
-                    .goTo(field)
-                    .getWebResponse()
-                    .getContentAsString();
+            String help = jenkins.createWebClient().goTo(field).getWebResponse().getContentAsString();
             assertTrue(help.contains("<p>"), field + ": " + help);
         }
     }
@@ -449,9 +449,7 @@ class PreemptibleConfigurationTest {
 
     @Test
     void whatTheFirstVersionSavedStillLoads() throws Exception {
-        Files.writeString(
-                saved(),
-                """
+        Files.writeString(saved(), """
                 <?xml version='1.1' encoding='UTF-8'?>
                 <io.jenkins.plugins.preemptible.config.PreemptibleConfiguration>
                   <enabled>false</enabled>

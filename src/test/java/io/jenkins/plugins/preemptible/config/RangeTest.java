@@ -41,8 +41,7 @@ class RangeTest {
             IllegalArgumentException refused =
                     assertThrows(IllegalArgumentException.class, () -> configuration.setTimeSliceMinutes(minutes));
             assertEquals(
-                    "Time slice is " + minutes + ", but must be a whole number from 0 to 10080.",
-                    refused.getMessage());
+                    "Time slice is " + minutes + ", but must be a whole number from 0 to 10080.", refused.getMessage());
         }
         for (int seconds : new int[] {-1, 86_401}) {
             assertThrows(IllegalArgumentException.class, () -> configuration.setExemptSeconds(seconds));
@@ -82,7 +81,8 @@ class RangeTest {
     void aWordThatIsNoneIsRefused() {
         assertEquals(
                 "By what executor time is shared is \u201cUSER\u201d, but must be one of these words: user, folder, job.",
-                assertThrows(IllegalArgumentException.class, () -> configuration.setOwnerBy("USER")).getMessage());
+                assertThrows(IllegalArgumentException.class, () -> configuration.setOwnerBy("USER"))
+                        .getMessage());
         assertThrows(IllegalArgumentException.class, () -> configuration.setUndumpable("kill"));
         assertEquals(UNCONFIGURED, configuration.limits());
         assertEquals(OwnerBy.USER, configuration.ownerBy());

@@ -69,8 +69,8 @@ class StageDefaultsTest {
 
     @Test
     void eachSettingIsTakenFromTheFirstThatHasIt() throws Exception {
-        StageDefaults global = with(
-                StageDefaults.class, Map.of("priority", 1, "timeSliceMinutes", 1, "tcp", "refuse", "rerun", true));
+        StageDefaults global =
+                with(StageDefaults.class, Map.of("priority", 1, "timeSliceMinutes", 1, "tcp", "refuse", "rerun", true));
         PreemptibleConfiguration.get().setStageDefaults(global);
         assertEquals(asked(1, "the system configuration"), priority(null));
         team.addProperty(with(FolderDefaults.class, Map.of("priority", 2, "timeSliceMinutes", 2, "tcp", "close")));
@@ -156,7 +156,11 @@ class StageDefaultsTest {
         job.addProperty(with(JobDefaults.class, Map.of("priority", 3, "timeSliceMinutes", 5, "tcp", "close")));
         Path xml = job.getConfigFile().getFile().toPath();
         for (String[] bad : new String[][] {
-            {"<timeSliceMinutes>5<", "<timeSliceMinutes>0<", "timeSliceMinutes is 0, expected is 1 to 10080. Correct it in"},
+            {
+                "<timeSliceMinutes>5<",
+                "<timeSliceMinutes>0<",
+                "timeSliceMinutes is 0, expected is 1 to 10080. Correct it in"
+            },
             {"<tcp>close<", "<tcp>keep<", "tcp is 'keep', expected is 'refuse' or 'close'. Correct it in"}
         }) {
             String saved = Files.readString(xml, StandardCharsets.UTF_8);
@@ -175,7 +179,8 @@ class StageDefaultsTest {
     void theJobsPageSetsChangesAndRemovesThem() throws Exception {
         HtmlForm form = page(job.getUrl() + "configure");
         form.getInputsByName("specified").stream()
-                .filter(box -> box.getEnclosingElement("div").asNormalizedText().contains("Defaults for preemptible stages"))
+                .filter(box ->
+                        box.getEnclosingElement("div").asNormalizedText().contains("Defaults for preemptible stages"))
                 .findFirst()
                 .orElseThrow()
                 .setChecked(true);
@@ -195,7 +200,9 @@ class StageDefaultsTest {
         assertNull(set.getPriority());
         assertEquals(List.of(false, "close"), List.of(set.getRerun(), set.getTcp()), "what is not touched stays");
 
-        refused(job.getUrl() + "configure", "Default priority of preemptible stages is 1001, but must be a whole number from 1 to 1000.");
+        refused(
+                job.getUrl() + "configure",
+                "Default priority of preemptible stages is 1001, but must be a whole number from 1 to 1000.");
     }
 
     @Test
@@ -208,7 +215,9 @@ class StageDefaultsTest {
         assertEquals(List.of(30, true), List.of(set.getTimeSliceMinutes(), set.getRerun()));
         assertNull(set.getPriority());
 
-        refused(team.getUrl() + "configure", "Default priority of preemptible stages is 1001, but must be a whole number from 1 to 1000.");
+        refused(
+                team.getUrl() + "configure",
+                "Default priority of preemptible stages is 1001, but must be a whole number from 1 to 1000.");
 
         form = page(team.getUrl() + "configure");
         form.getInputByName("_.timeSliceMinutes").setValue("");
@@ -233,9 +242,12 @@ class StageDefaultsTest {
     private static void refused(String path, String sentence) throws Exception {
         HtmlForm form = page(path);
         form.getInputByName("_.priority").setValue("1001");
-        FailingHttpStatusCodeException refused = assertThrows(FailingHttpStatusCodeException.class, () -> j.submit(form));
+        FailingHttpStatusCodeException refused =
+                assertThrows(FailingHttpStatusCodeException.class, () -> j.submit(form));
         assertEquals(400, refused.getStatusCode());
-        assertTrue(refused.getResponse().getContentAsString().contains(sentence), refused.getResponse()::getContentAsString);
+        assertTrue(
+                refused.getResponse().getContentAsString().contains(sentence),
+                refused.getResponse()::getContentAsString);
     }
 
     @Test
@@ -248,7 +260,9 @@ class StageDefaultsTest {
         assertEquals("close", set.getTcp());
         assertNull(set.getRerun());
         form = page("configure");
-        assertEquals("close", form.getSelectByName("_.tcp").getSelectedOptions().get(0).getValueAttribute());
+        assertEquals(
+                "close",
+                form.getSelectByName("_.tcp").getSelectedOptions().get(0).getValueAttribute());
         form.getInputByName("_.stageDefaults").setChecked(false);
         j.submit(form);
         assertNull(PreemptibleConfiguration.get().getStageDefaults());
@@ -258,11 +272,13 @@ class StageDefaultsTest {
     void theSnippetGeneratorWritesThemIntoTheProperties() throws Exception {
         String step = "org.jenkinsci.plugins.workflow.multibranch.JobPropertyStep";
         WebRequest sent = new WebRequest(new URL(j.getURL(), "pipeline-syntax/generateSnippet"), HttpMethod.POST);
-        sent.setRequestParameters(List.of(new NameValuePair(
-                "json",
-                "{'stapler-class':'" + step + "','$class':'" + step + "','propertiesMap':{'"
-                        + JobDefaults.class.getName().replace('.', '-')
-                        + "':{'specified':true,'priority':'4','timeSliceMinutes':'','tcp':'','rerun':'','name':''}}}")));
+        sent.setRequestParameters(
+                List.of(
+                        new NameValuePair(
+                                "json",
+                                "{'stapler-class':'" + step + "','$class':'" + step + "','propertiesMap':{'"
+                                        + JobDefaults.class.getName().replace('.', '-')
+                                        + "':{'specified':true,'priority':'4','timeSliceMinutes':'','tcp':'','rerun':'','name':''}}}")));
         JenkinsRule.WebClient client = j.createWebClient();
         client.addCrumb(sent);
         String snippet = client.getPage(sent).getWebResponse().getContentAsString();
@@ -296,6 +312,12 @@ class StageDefaultsTest {
     }
 
     private static void assertHelp(String path) throws Exception {
-        assertTrue(j.createWebClient().goTo(path).getWebResponse().getContentAsString().contains("<p>"), path);
+        assertTrue(
+                j.createWebClient()
+                        .goTo(path)
+                        .getWebResponse()
+                        .getContentAsString()
+                        .contains("<p>"),
+                path);
     }
 }

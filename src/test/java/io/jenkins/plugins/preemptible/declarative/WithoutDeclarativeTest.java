@@ -26,7 +26,11 @@ class WithoutDeclarativeTest {
         controller.then(j -> {
             assertNull(j.jenkins.getPluginManager().getPlugin("pipeline-model-definition"));
             assertTrue(j.jenkins.getPluginManager().getPlugin("preemptible").isActive());
-            assertEquals(List.of(), j.jenkins.getPluginManager().getFailedPlugins().stream().map(p -> p.name).toList());
+            assertEquals(
+                    List.of(),
+                    j.jenkins.getPluginManager().getFailedPlugins().stream()
+                            .map(p -> p.name)
+                            .toList());
             WorkflowJob job = j.createProject(WorkflowJob.class, "scripted");
             job.setDefinition(new CpsFlowDefinition("preemptible(label: 'built-in') { echo 'ran' }", true));
             j.assertLogContains("ran", j.buildAndAssertSuccess(job));
@@ -41,7 +45,6 @@ class WithoutDeclarativeTest {
     }
 
     private static String text(LogRecord record) {
-        return record.getMessage()
-                + (record.getThrown() == null ? "" : Functions.printThrowable(record.getThrown()));
+        return record.getMessage() + (record.getThrown() == null ? "" : Functions.printThrowable(record.getThrown()));
     }
 }

@@ -37,15 +37,17 @@ class AflCyclesTest {
 
     /** The first archive has been unpacked by then. */
     private static final int WARM = 12;
+
     private static final int LOOK_EVERY = 50;
     private static final Duration SOON = Duration.ofMinutes(2);
 
     /** Counts its own runs in a file, so that getting on shows at once: AFL++ writes its statistics once a second. */
-    private static final String TARGET = "#include <fcntl.h>\n#include <stdlib.h>\n#include <sys/mman.h>\n#include <unistd.h>\n"
-            + "int main(void){char b[8]={0};int f=open(\"count\",O_RDWR|O_CREAT,0600);if(f>=0&&ftruncate(f,8)==0){"
-            + "long*c=mmap(0,8,PROT_READ|PROT_WRITE,MAP_SHARED,f,0);if(c!=MAP_FAILED)++*c;}"
-            + "if(read(0,b,8)<0)return 1;"
-            + "if(b[0]=='F'&&b[1]=='U'&&b[2]=='Z'&&b[3]=='Q')abort();return b[0]>9;}\n";
+    private static final String TARGET =
+            "#include <fcntl.h>\n#include <stdlib.h>\n#include <sys/mman.h>\n#include <unistd.h>\n"
+                    + "int main(void){char b[8]={0};int f=open(\"count\",O_RDWR|O_CREAT,0600);if(f>=0&&ftruncate(f,8)==0){"
+                    + "long*c=mmap(0,8,PROT_READ|PROT_WRITE,MAP_SHARED,f,0);if(c!=MAP_FAILED)++*c;}"
+                    + "if(read(0,b,8)<0)return 1;"
+                    + "if(b[0]=='F'&&b[1]=='U'&&b[2]=='Z'&&b[3]=='Q')abort();return b[0]>9;}\n";
 
     @Test
     void itsExecsAlwaysGrowAndNothingLeaks() throws Exception {
@@ -62,13 +64,17 @@ class AflCyclesTest {
                 long execs = execs(bench);
                 // Every tenth from the archive: the two ways leak differently.
                 boolean fromArchive = i % 10 == 0;
-                // With a floor that no host has, somebody waits for the dump: idle, it would take ages on a busy machine.
+                // With a floor that no host has, somebody waits for the dump: idle, it would take ages on a busy
+                // machine.
                 bench.engine.freeze(id, new FreezeRequest(DumpGuard.NONE, Long.MAX_VALUE));
                 Checkpoint checkpoint = bench.engine.dump(id, bench.archive(id), bench.key, IfDumpFails.THAW);
                 bench.engine.commit(id);
                 long suspended = runs(bench);
                 if (fromArchive) {
-                    StageBench.delete(bench.folder.resolve("home/stages").resolve(id.value()).resolve("images"));
+                    StageBench.delete(bench.folder
+                            .resolve("home/stages")
+                            .resolve(id.value())
+                            .resolve("images"));
                 }
                 assertEquals(suspended, runs(bench), "a suspended stage does not run");
                 ResumeReport resumed = bench.engine.resume(bench.archive(id), bench.key);
@@ -83,13 +89,18 @@ class AflCyclesTest {
                     StageBench.until("AFL++'s own counter to grow in cycle " + i, SOON, () -> execs(bench) > execs);
                     Map<String, Long> before = warm;
                     try {
-                        StageBench.until("no leftovers", SOON, () -> more(before, leftovers(bench, id)).isEmpty());
+                        StageBench.until(
+                                "no leftovers",
+                                SOON,
+                                () -> more(before, leftovers(bench, id)).isEmpty());
                     } catch (AssertionError e) {
-                        fail("after " + i + " cycles there is more than " + before + ": " + more(before, leftovers(bench, id)));
+                        fail("after " + i + " cycles there is more than " + before + ": "
+                                + more(before, leftovers(bench, id)));
                     }
                     assertTrue(checkpoint.imageBytes() < imageAtFirst * 2, () -> "the image grows: " + checkpoint);
-                    System.out.printf("%d cycles, %d ms each, %d execs, %s%n", i,
-                            (System.nanoTime() - begun) / 1_000_000 / i, execs(bench), leftovers(bench, id));
+                    System.out.printf(
+                            "%d cycles, %d ms each, %d execs, %s%n",
+                            i, (System.nanoTime() - begun) / 1_000_000 / i, execs(bench), leftovers(bench, id));
                 }
             }
             assertEquals(State.RUNNING, bench.engine.status(id).state());
@@ -101,8 +112,13 @@ class AflCyclesTest {
         Files.writeString(bench.work.resolve("t.c"), TARGET);
         Files.createDirectory(bench.work.resolve("in"));
         Files.writeString(bench.work.resolve("in/seed"), "hello");
-        HostTool.Answer built = HostTool.run(60, List.of(
-                "afl-cc", "-o", bench.work.resolve("t").toString(), bench.work.resolve("t.c").toString()));
+        HostTool.Answer built = HostTool.run(
+                60,
+                List.of(
+                        "afl-cc",
+                        "-o",
+                        bench.work.resolve("t").toString(),
+                        bench.work.resolve("t.c").toString()));
         assumeTrue(built.ok(), () -> "afl-cc does not compile here: " + built.text());
         return bench.script("export AFL_NO_UI=1 AFL_SKIP_CPUFREQ=1 AFL_NO_AFFINITY=1 AFL_FUZZER_STATS_UPDATE_INTERVAL=1"
                         + " AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES=1; exec afl-fuzz -i in -o out -M a -t 5000 ./t"
@@ -139,17 +155,27 @@ class AflCyclesTest {
         all.put("descriptors", entries(Path.of("/proc/self/fd")));
         all.put("threads", entries(Path.of("/proc/self/task")));
         List<Proc.Stat> below = Proc.tree(ProcessHandle.current().pid());
-        all.put("criu processes", below.stream().filter(s -> s.comm().equals("criu")).count());
-        all.put("parents of inits", below.stream()
-                .filter(s -> Proc.arguments(s.pid()).contains("preemptible-restored")).count());
+        all.put(
+                "criu processes",
+                below.stream().filter(s -> s.comm().equals("criu")).count());
+        all.put(
+                "parents of inits",
+                below.stream()
+                        .filter(s -> Proc.arguments(s.pid()).contains("preemptible-restored"))
+                        .count());
         all.put("zombies", below.stream().filter(Proc.Stat::zombie).count());
         all.put("files", files(bench.folder.resolve("home")));
-        all.put("groups", Proc.self("mountinfo").stream()
-                .filter(l -> l.contains(" - cgroup"))
-                .mapToLong(l -> groups(Path.of(l.split(" ")[4]), id))
-                .sum());
+        all.put(
+                "groups",
+                Proc.self("mountinfo").stream()
+                        .filter(l -> l.contains(" - cgroup"))
+                        .mapToLong(l -> groups(Path.of(l.split(" ")[4]), id))
+                        .sum());
         List<Proc.Stat> stage = Proc.tree(bench.engine.status(id).initPid());
-        Proc.Stat fuzzer = stage.stream().filter(s -> s.comm().equals("afl-fuzz")).findFirst().orElseThrow();
+        Proc.Stat fuzzer = stage.stream()
+                .filter(s -> s.comm().equals("afl-fuzz"))
+                .findFirst()
+                .orElseThrow();
         all.put("descriptors of afl-fuzz", entries(Path.of("/proc/" + fuzzer.pid() + "/fd")));
         all.put("mappings of afl-fuzz", StageBench.lines(Path.of("/proc/" + fuzzer.pid() + "/maps")));
         all.put("mounts of the stage", (long) Proc.mountInfo(fuzzer.pid()).size());

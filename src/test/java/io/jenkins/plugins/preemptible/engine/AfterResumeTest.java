@@ -52,20 +52,27 @@ class AfterResumeTest {
     }
 
     @ParameterizedTest
-    @EnumSource(value = FreezerKind.class, names = {"CGROUP_V2", "CGROUP_V1", "SIGNALS"})
+    @EnumSource(
+            value = FreezerKind.class,
+            names = {"CGROUP_V2", "CGROUP_V1", "SIGNALS"})
     void onlyOneProcessThatWaitsStays(FreezerKind freezer) throws Exception {
         try (StageBench bench = StageBench.open(freezer, null)) {
-            StageId id = bench.script("until [ -e go ]; do sleep 1; done; exit 7").id();
+            StageId id =
+                    bench.script("until [ -e go ]; do sleep 1; done; exit 7").id();
             for (int cycle = 0; cycle < 2; cycle++) {
                 cycle(bench, id, cycle == 1);
                 long init = bench.engine.status(id).initPid();
-                HostProcess parent = HostProcess.of(Proc.stat(init).orElseThrow().ppid()).orElseThrow();
+                HostProcess parent =
+                        HostProcess.of(Proc.stat(init).orElseThrow().ppid()).orElseThrow();
                 assertEquals(List.of(), criuProcesses(bench), "no criu is left");
                 assertEquals(link(ProcessHandle.current().pid(), "ns/mnt"), link(parent.pid(), "ns/mnt"));
                 assertEquals(Set.of(Path.of("/dev/null")), open(parent.pid()), "what the parent of the init holds");
                 assertTrue(Proc.residentBytes(parent.pid()) < 10_000_000, "a small one");
                 // It becomes that a moment after the resume.
-                StageBench.until("an empty environment", SOON, () -> environment(parent.pid()).isEmpty());
+                StageBench.until(
+                        "an empty environment",
+                        SOON,
+                        () -> environment(parent.pid()).isEmpty());
                 if (cycle == 1) {
                     Files.createFile(bench.work.resolve("go"));
                     assertEquals(7, bench.engine.await(id));
@@ -98,7 +105,8 @@ class AfterResumeTest {
             bench.engine.start(new StageSpec(id, "sandbox", bench.work, List.of(), null));
             cycle(bench, id, false);
             long init = bench.engine.status(id).initPid();
-            HostProcess parent = HostProcess.of(Proc.stat(init).orElseThrow().ppid()).orElseThrow();
+            HostProcess parent =
+                    HostProcess.of(Proc.stat(init).orElseThrow().ppid()).orElseThrow();
             bench.engine.kill(id);
             StageBench.until("the end of the init's parent", SOON, () -> !parent.alive());
             assertEquals(List.of(), Proc.session(parent.pid()), "what it started");
@@ -121,7 +129,8 @@ class AfterResumeTest {
             throw new AssertionError(e.getMessage() + " " + e.criuLines(), e);
         }
         if (fromArchive) {
-            StageBench.delete(bench.folder.resolve("home/stages").resolve(id.value()).resolve("images"));
+            StageBench.delete(
+                    bench.folder.resolve("home/stages").resolve(id.value()).resolve("images"));
         }
         Tier tier = bench.engine.resume(bench.archive(id), bench.key).tier();
         assertEquals(fromArchive ? Tier.ARCHIVE : Tier.LOCAL_IMAGE, tier);

@@ -46,7 +46,9 @@ class BusyConnectionTest {
         public static void main(String[] words) {
             Engine engine = Engine.open(Path.of(words[0]));
             engine.check();
-            HostTool.run(20, List.of("/sbin/ldconfig", "-p")).text().lines()
+            HostTool.run(20, List.of("/sbin/ldconfig", "-p"))
+                    .text()
+                    .lines()
                     .filter(line -> line.contains("libnftables") && line.contains(" => "))
                     .map(line -> line.substring(line.indexOf(" => ") + 4))
                     .forEach(library -> HostTool.run(20, List.of("/bin/mount", "--bind", "/dev/null", library)));
@@ -66,11 +68,21 @@ class BusyConnectionTest {
         try (StageBench bench = StageBench.open()) {
             StageId id = bench.start("perl", "-e", FULL_CONNECTION).id();
             StageBench.until("ready", SOON, () -> Files.exists(bench.work.resolve("ready")));
-            HostTool.Answer answer = HostTool.run(120, List.of(
-                    "unshare", "--mount", "--propagation", "private", System.getProperty("java.home") + "/bin/java",
-                    "-XX:TieredStopAtLevel=1", "-cp", System.getProperty("java.class.path"),
-                    WithoutPacketFilter.class.getName(), bench.folder.resolve("home").toString(), id.value(),
-                    bench.archive(id).toString()));
+            HostTool.Answer answer = HostTool.run(
+                    120,
+                    List.of(
+                            "unshare",
+                            "--mount",
+                            "--propagation",
+                            "private",
+                            System.getProperty("java.home") + "/bin/java",
+                            "-XX:TieredStopAtLevel=1",
+                            "-cp",
+                            System.getProperty("java.class.path"),
+                            WithoutPacketFilter.class.getName(),
+                            bench.folder.resolve("home").toString(),
+                            id.value(),
+                            bench.archive(id).toString()));
             assertTrue(answer.text().contains("refused: " + FailureReason.BUSY_CONNECTION), answer.text());
             assertEquals(State.RUNNING, bench.engine.status(id).state());
             assertTrue(Files.notExists(bench.archive(id)));

@@ -61,10 +61,12 @@ class ChangeSinceDumpTest {
     void aPortThatIsTakenAfterTheTrialKeepsTheTreeFromBeingKilled() throws Exception {
         assumeTrue(HostTool.find("python3").isPresent(), "python3 is not installed");
         try (StageBench bench = StageBench.open()) {
-            Path script = Files.writeString(bench.work.resolve("script.py"), "import socket, time\n"
-                    + "s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)\n"
-                    + "s.bind(('127.0.0.1', 0)); print(s.getsockname()[1], flush=True)\n"
-                    + "while True: time.sleep(0.02); print('tick', flush=True)\n");
+            Path script = Files.writeString(
+                    bench.work.resolve("script.py"),
+                    "import socket, time\n"
+                            + "s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)\n"
+                            + "s.bind(('127.0.0.1', 0)); print(s.getsockname()[1], flush=True)\n"
+                            + "while True: time.sleep(0.02); print('tick', flush=True)\n");
             StageId id = start(bench, "python3", script.toString());
             int port = Integer.parseInt(bench.output(id).get(0));
             passes(bench, id);
@@ -85,11 +87,14 @@ class ChangeSinceDumpTest {
     void aTerminalThatIsOpenedAfterTheTrialKeepsTheTreeFromBeingKilled() throws Exception {
         assumeTrue(HostTool.find("python3").isPresent(), "python3 is not installed");
         try (StageBench bench = StageBench.open()) {
-            Path script = Files.writeString(bench.work.resolve("script.py"), "import os, time\n"
-                    + "master, slave = os.openpty(); print(os.ttyname(slave), flush=True)\n"
-                    + "while True: time.sleep(0.02); print('tick', flush=True)\n");
+            Path script = Files.writeString(
+                    bench.work.resolve("script.py"),
+                    "import os, time\n"
+                            + "master, slave = os.openpty(); print(os.ttyname(slave), flush=True)\n"
+                            + "while True: time.sleep(0.02); print('tick', flush=True)\n");
             StageId id = start(bench, "python3", script.toString());
-            Path seen = Path.of("/proc/" + bench.engine.status(id).initPid() + "/root" + bench.output(id).get(0));
+            Path seen = Path.of("/proc/" + bench.engine.status(id).initPid() + "/root"
+                    + bench.output(id).get(0));
             passes(bench, id);
             try (RandomAccessFile outside = new RandomAccessFile(seen.toFile(), "r")) {
                 SuspendFailedException e = assertThrows(SuspendFailedException.class, () -> bench.engine.commit(id));
@@ -111,7 +116,8 @@ class ChangeSinceDumpTest {
             List<Long> dumped = folder(bench, id).read().orElseThrow().dumped();
             LibC.kill(init, LibC.SIGKILL);
             StageBench.until("its end", SOON, () -> !Files.exists(Path.of("/proc/" + init + "/root")));
-            assertEquals(Optional.empty(), ChangeSinceDump.find(folder(bench, id).images(), dumped, List.of()));
+            assertEquals(
+                    Optional.empty(), ChangeSinceDump.find(folder(bench, id).images(), dumped, List.of()));
             // Until its parent has collected it.
             StageBench.until("suspended", SOON, () -> bench.engine.status(id).state() == State.SUSPENDED);
             bench.engine.resume(bench.archive(id), bench.key);

@@ -27,7 +27,8 @@ class ControlGroupTest {
     private static final Path PIDS = Path.of("/sys/fs/cgroup/pids");
     private static final Duration SOON = Duration.ofSeconds(30);
 
-    private final Path group = PIDS.resolve("preemptible-limits-" + ProcessHandle.current().pid());
+    private final Path group =
+            PIDS.resolve("preemptible-limits-" + ProcessHandle.current().pid());
 
     @BeforeEach
     void make() throws IOException {
@@ -41,7 +42,8 @@ class ControlGroupTest {
     }
 
     private StageId start(StageBench bench) throws IOException {
-        StageId id = bench.script("(echo 0 > " + group + "/tasks; : > ready; exec sleep 1000) & wait").id();
+        StageId id = bench.script("(echo 0 > " + group + "/tasks; : > ready; exec sleep 1000) & wait")
+                .id();
         StageBench.until("it to be in its group", SOON, () -> Files.exists(bench.work.resolve("ready")));
         return id;
     }
@@ -57,7 +59,9 @@ class ControlGroupTest {
             for (int cycle = 0; cycle < 2; cycle++) {
                 bench.engine.suspend(id, bench.archive(id), bench.key);
                 assertEquals(List.of(), members(group));
-                assertEquals(List.of(), bench.engine.resume(bench.archive(id), bench.key).warnings());
+                assertEquals(
+                        List.of(),
+                        bench.engine.resume(bench.archive(id), bench.key).warnings());
                 assertEquals(1, members(group).size());
                 long member = Long.parseLong(members(group).get(0));
                 assertEquals(List.of("sleep", "1000"), Proc.arguments(member));
@@ -67,7 +71,9 @@ class ControlGroupTest {
     }
 
     @ParameterizedTest
-    @EnumSource(value = FreezerKind.class, names = {"CGROUP_V2", "CGROUP_V1"})
+    @EnumSource(
+            value = FreezerKind.class,
+            names = {"CGROUP_V2", "CGROUP_V1"})
     void aGroupThatTheStageMadeBelowItsOwnGoesWithIt(FreezerKind freezer) throws Exception {
         try (StageBench bench = StageBench.open(freezer, null)) {
             StageId id = bench.script("sleep 1000").id();
@@ -89,9 +95,11 @@ class ControlGroupTest {
             StageId id = start(bench);
             bench.engine.suspend(id, bench.archive(id), bench.key);
             Files.delete(group);
-            List<String> warnings = bench.engine.resume(bench.archive(id), bench.key).warnings();
+            List<String> warnings =
+                    bench.engine.resume(bench.archive(id), bench.key).warnings();
             assertEquals(1, warnings.size(), warnings::toString);
-            assertTrue(warnings.get(0).contains("sleep") && warnings.get(0).contains("pids:/" + group.getFileName()),
+            assertTrue(
+                    warnings.get(0).contains("sleep") && warnings.get(0).contains("pids:/" + group.getFileName()),
                     warnings::toString);
         }
     }

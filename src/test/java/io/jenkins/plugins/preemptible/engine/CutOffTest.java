@@ -64,13 +64,16 @@ class CutOffTest {
     @Test
     void aCommit() throws Exception {
         try (StageBench bench = StageBench.open()) {
-            StageId id = bench.script("i=0; while [ $i -lt 20 ]; do i=$((i+1)); echo line $i; sleep 0.05; done; exit 7").id();
-            StageBench.until("output", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > 3);
+            StageId id = bench.script("i=0; while [ $i -lt 20 ]; do i=$((i+1)); echo line $i; sleep 0.05; done; exit 7")
+                    .id();
+            StageBench.until(
+                    "output",
+                    SOON,
+                    () -> StageBench.lines(bench.engine.status(id).output()) > 3);
             HostProcess init = init(bench, id);
             bench.dump(id, DumpGuard.NONE);
-            folder(bench, id).change(r -> r.withState(State.SUSPENDED)
-                    .withFreezing(null)
-                    .withSuspensions(r.suspensions() + 1));
+            folder(bench, id)
+                    .change(r -> r.withState(State.SUSPENDED).withFreezing(null).withSuspensions(r.suspensions() + 1));
             assertTrue(init.alive(), "frozen");
             assertEquals(State.SUSPENDED, bench.engine.status(id).state());
             assertFalse(init.alive(), "its memory is free");
@@ -106,7 +109,9 @@ class CutOffTest {
     }
 
     @ParameterizedTest
-    @EnumSource(value = FreezerKind.class, names = {"CGROUP_V2", "SIGNALS"})
+    @EnumSource(
+            value = FreezerKind.class,
+            names = {"CGROUP_V2", "SIGNALS"})
     void aStart(FreezerKind kind) throws Exception {
         try (StageBench bench = StageBench.open(kind, null)) {
             StageId id = bench.script(TICKS).id();
@@ -128,7 +133,8 @@ class CutOffTest {
             HostProcess init = restoredByNobody(bench, id);
             Path image = Files.createDirectory(bench.folder.resolve("image"));
             Files.writeString(
-                    image.resolve("task-traits.json"), "{\"1\":{\"processors\":\"ff\",\"ioPriority\":0,\"slackNanos\":77777}}");
+                    image.resolve("task-traits.json"),
+                    "{\"1\":{\"processors\":\"ff\",\"ioPriority\":0,\"slackNanos\":77777}}");
             TaskTraits.take(image, folder(bench, id).path());
             Path left = Files.createDirectories(bench.folder.resolve("home/incoming/image-999999999-1-x"));
             runsOn(bench, id);
@@ -187,7 +193,8 @@ class CutOffTest {
             StageId id = bench.script(TICKS).id();
             bench.engine.freeze(id, FreezeRequest.plain());
             // It ends as criu does, when it may write no more.
-            Process dumper = new ProcessBuilder("/bin/sh", "-c", "while :; do echo >'" + bench.work + "/out'; done").start();
+            Process dumper =
+                    new ProcessBuilder("/bin/sh", "-c", "while :; do echo >'" + bench.work + "/out'; done").start();
             HostProcess known = HostProcess.of(dumper.pid()).orElseThrow();
             folder(bench, id).change(r -> r.withFreezing(r.freezing().withDumper(known)));
             bench.engine.kill(id);
@@ -200,8 +207,12 @@ class CutOffTest {
     void twoSuspensionsIntoOneFile() throws Exception {
         try (StageBench bench = StageBench.open()) {
             StageId one = bench.script(TICKS).id();
-            StageId two = bench.script("a=$(head -c 40000 /dev/urandom | od); " + TICKS).id();
-            StageBench.until("output", SOON, () -> StageBench.lines(bench.engine.status(two).output()) > 0);
+            StageId two = bench.script("a=$(head -c 40000 /dev/urandom | od); " + TICKS)
+                    .id();
+            StageBench.until(
+                    "output",
+                    SOON,
+                    () -> StageBench.lines(bench.engine.status(two).output()) > 0);
             Path archive = bench.folder.resolve("both.image");
             for (StageId id : List.of(one, two)) {
                 bench.engine.freeze(id, FreezeRequest.plain());
@@ -224,7 +235,9 @@ class CutOffTest {
             StageId whole = bench.script(TICKS).id();
             HostProcess init = init(bench, broken);
             Files.writeString(folder(bench, broken).path().resolve("stage.json"), "");
-            assertEquals(List.of(whole), bench.engine.list().stream().map(s -> s.id()).toList());
+            assertEquals(
+                    List.of(whole),
+                    bench.engine.list().stream().map(s -> s.id()).toList());
             EngineException runs = assertThrows(EngineException.class, () -> bench.engine.forget(broken));
             assertEquals(FailureReason.STAGE_RUNS, runs.reason());
             bench.engine.kill(broken);
@@ -239,22 +252,30 @@ class CutOffTest {
         Path criu = Files.createTempFile("criu", ".sh");
         Path real = new CriuSearch().usable().map(c -> c.program()).orElse(Path.of("/bin/false"));
         String mark = Long.toString(4_000_000 + ProcessHandle.current().pid());
-        Files.writeString(criu, "#!/bin/sh\nif [ \"$1\" = restore ]; then\n"
-                + "unshare --pid --fork sh -c 'rm \"$0.made\"; exec sleep " + mark + "' \"$0\" &\n"
-                + "while [ -e \"$0.made\" ]; do sleep 0.05; done; sleep 0.2; kill -9 $$\nfi\nexec '" + real + "' \"$@\"\n");
+        Files.writeString(
+                criu,
+                "#!/bin/sh\nif [ \"$1\" = restore ]; then\n"
+                        + "unshare --pid --fork sh -c 'rm \"$0.made\"; exec sleep " + mark + "' \"$0\" &\n"
+                        + "while [ -e \"$0.made\" ]; do sleep 0.05; done; sleep 0.2; kill -9 $$\nfi\nexec '" + real
+                        + "' \"$@\"\n");
         assertTrue(criu.toFile().setExecutable(true));
         Files.createFile(Path.of(criu + ".made"));
         try (StageBench bench = StageBench.open(FreezerKind.SIGNALS, null)) {
             StageId id = bench.script(TICKS).id();
             bench.engine.suspend(id, bench.archive(id), bench.key);
             Engine failing = Engine.open(
-                    bench.folder.resolve("home"), new CriuSearch(List.of(criu)), FreezerKind.SIGNALS, LocalImages.of(Map.of()));
+                    bench.folder.resolve("home"),
+                    new CriuSearch(List.of(criu)),
+                    FreezerKind.SIGNALS,
+                    LocalImages.of(Map.of()));
             StageBench.delete(folder(bench, id).images());
-            EngineException e =
-                    assertThrows(EngineException.class, () -> failing.resume(bench.archive(id), bench.key));
+            EngineException e = assertThrows(EngineException.class, () -> failing.resume(bench.archive(id), bench.key));
             assertEquals(FailureReason.CRIU_KILLED, e.reason(), e::toString);
-            StageBench.until("nothing is left of it", SOON, () -> Proc.all().stream()
-                    .noneMatch(s -> Proc.arguments(s.pid()).equals(List.of("sleep", mark))));
+            StageBench.until(
+                    "nothing is left of it",
+                    SOON,
+                    () -> Proc.all().stream()
+                            .noneMatch(s -> Proc.arguments(s.pid()).equals(List.of("sleep", mark))));
             bench.engine.resume(bench.archive(id), bench.key);
             runsOn(bench, id);
         } finally {

@@ -53,10 +53,15 @@ class CutOffTrialTest {
                 CompletableFuture<Checkpoint> dump = CompletableFuture.supplyAsync(
                         () -> bench.engine.dump(id, bench.archive(id), bench.key, IfDumpFails.STAY_FROZEN));
                 StageBench.until(
-                        "the trial", SOON, () -> dump.isDone() || Files.exists(folder(bench, id).trial().resolve("words")));
+                        "the trial",
+                        SOON,
+                        () -> dump.isDone()
+                                || Files.exists(folder(bench, id).trial().resolve("words")));
                 Thread.sleep(i * 20);
                 bench.engine.kill(id);
-                assertThrows(Exception.class, () -> dump.orTimeout(60, TimeUnit.SECONDS).join());
+                assertThrows(
+                        Exception.class,
+                        () -> dump.orTimeout(60, TimeUnit.SECONDS).join());
                 assertEquals(State.KILLED, bench.engine.status(id).state());
                 assertEquals(before, left(bench, id).replaceAll("group of [^,]*,", ""));
                 assertEquals(0, groupsOf(id));
@@ -77,12 +82,18 @@ class CutOffTrialTest {
                 CompletableFuture<Checkpoint> dump = CompletableFuture.supplyAsync(
                         () -> bench.engine.dump(id, bench.archive(id), bench.key, IfDumpFails.STAY_FROZEN));
                 StageBench.until(
-                        "the trial", SOON, () -> dump.isDone() || Files.exists(folder(bench, id).trial().resolve("words")));
+                        "the trial",
+                        SOON,
+                        () -> dump.isDone()
+                                || Files.exists(folder(bench, id).trial().resolve("words")));
                 Thread.sleep(i * 20);
                 LibC.kill(init, LibC.SIGKILL);
-                assertEquals(TrialVerdict.PASSED, dump.orTimeout(60, TimeUnit.SECONDS).join().trial().verdict());
+                assertEquals(
+                        TrialVerdict.PASSED,
+                        dump.orTimeout(60, TimeUnit.SECONDS).join().trial().verdict());
                 assertEquals(before, left(bench, id).replaceAll("group of [^,]*,", ""));
-                StageBench.until("suspended", SOON, () -> bench.engine.status(id).state() == State.SUSPENDED);
+                StageBench.until(
+                        "suspended", SOON, () -> bench.engine.status(id).state() == State.SUSPENDED);
                 bench.engine.resume(bench.archive(id), bench.key);
                 runsOn(bench, id);
             }
@@ -133,7 +144,8 @@ class CutOffTrialTest {
     /** The processes of a trial that is under way. */
     private static List<Long> pids(StageFolder stage) {
         try {
-            return FreezerKind.at(Files.readString(stage.trial().resolve("group"))).pids(null);
+            return FreezerKind.at(Files.readString(stage.trial().resolve("group")))
+                    .pids(null);
         } catch (IOException | RuntimeException e) {
             return List.of();
         }
@@ -174,7 +186,8 @@ class CutOffTrialTest {
                     assertTrue(descriptors() <= open + 5, "descriptors in round " + i);
                 }
             }
-            System.out.println(rounds + " trials, median " + millis.stream().sorted().toList().get(rounds / 2) + " ms");
+            System.out.println(rounds + " trials, median "
+                    + millis.stream().sorted().toList().get(rounds / 2) + " ms");
             assertEquals(before, left(bench, id));
             bench.engine.thaw(id);
             runsOn(bench, id);

@@ -40,11 +40,17 @@ class EnterTest {
         try (StageBench bench = StageBench.open()) {
             StageId id = bench.start().id();
             Path folder = Files.createDirectories(bench.work.resolve("a folder/with 'quotes'"));
-            Process process = enter(bench, id, folder, "/bin/sh", "-c",
+            Process process = enter(
+                    bench,
+                    id,
+                    folder,
+                    "/bin/sh",
+                    "-c",
                     "pwd; echo \"$MARK\"; readlink /proc/self/ns/pid; ulimit -S -n; cat; exit 5");
             process.getOutputStream().write("from outside\n".getBytes());
             process.getOutputStream().close();
-            List<String> lines = new String(process.getInputStream().readAllBytes()).lines().toList();
+            List<String> lines =
+                    new String(process.getInputStream().readAllBytes()).lines().toList();
             assertEquals(5, process.waitFor(), lines::toString);
             assertEquals(folder.toRealPath().toString(), lines.get(0));
             assertEquals("two words", lines.get(1));
@@ -59,17 +65,19 @@ class EnterTest {
         try (StageBench bench = StageBench.open()) {
             StageId id = bench.start().id();
             Path control = Files.createDirectory(bench.work.resolve("durable-1 control"));
-            Path script = Files.writeString(control.resolve("script.sh"),
+            Path script = Files.writeString(
+                    control.resolve("script.sh"),
                     "#!/bin/sh -e\ni=0; while [ $i -lt 150 ]; do i=$((i+1)); echo line $i; sleep 0.02; done\n"
                             + "exit 4\n");
             script.toFile().setExecutable(true);
             // BourneShellScript's launcher: heartbeat, script and result in one background group.
             String c = control.toString();
-            String text = "{ while [ -d '" + c + "' -a \\! -f '" + c + "/result.txt' ]; do touch '" + c + "/log.txt'; sleep 3; done } & "
+            String text = "{ while [ -d '" + c + "' -a \\! -f '" + c + "/result.txt' ]; do touch '" + c
+                    + "/log.txt'; sleep 3; done } & "
                     + "jsc=durable-1; JENKINS_SERVER_COOKIE=$jsc '" + script + "' > '" + c + "/log.txt' 2>&1; "
-                    + "echo $? > '" + c + "/result.txt.tmp'; mv '" + c + "/result.txt.tmp' '" + c + "/result.txt'; wait";
-            Process launcher = enter(bench, id, bench.work,
-                    "nohup", "sh", "-c", "(" + text + ") >&- 2>&- &");
+                    + "echo $? > '" + c + "/result.txt.tmp'; mv '" + c + "/result.txt.tmp' '" + c
+                    + "/result.txt'; wait";
+            Process launcher = enter(bench, id, bench.work, "nohup", "sh", "-c", "(" + text + ") >&- 2>&- &");
             assertTrue(launcher.waitFor(10, TimeUnit.SECONDS), "the launcher exits at once");
             assertEquals(0, launcher.exitValue());
             Path log = control.resolve("log.txt");
@@ -78,13 +86,18 @@ class EnterTest {
                 long lines = StageBench.lines(log);
                 StageBench.until("more output", SOON, () -> StageBench.lines(log) > lines + 10);
                 bench.engine.suspend(id, bench.archive(id), bench.key);
-                assertEquals(FailureReason.STAGE_SUSPENDED,
-                        assertThrows(EngineException.class, () -> bench.engine.enterCommand(id).words()).reason());
+                assertEquals(
+                        FailureReason.STAGE_SUSPENDED,
+                        assertThrows(
+                                        EngineException.class,
+                                        () -> bench.engine.enterCommand(id).words())
+                                .reason());
                 bench.engine.resume(bench.archive(id), bench.key);
             }
             StageBench.until("the result", SOON, () -> Files.exists(result));
             assertEquals("4", Files.readString(result).trim());
-            assertEquals(IntStream.rangeClosed(1, 150).mapToObj(i -> "line " + i).toList(), Files.readAllLines(log));
+            assertEquals(
+                    IntStream.rangeClosed(1, 150).mapToObj(i -> "line " + i).toList(), Files.readAllLines(log));
             // What enters after the resume belongs to the stage as before.
             Process after = enter(bench, id, bench.work, "/bin/sh", "-c", "echo after");
             assertEquals("after\n", new String(after.getInputStream().readAllBytes()));
@@ -99,8 +112,8 @@ class EnterTest {
             StageId id = bench.start().id();
             Process process = enter(bench, id, bench.work, "/bin/sh", "-c", "echo in; sleep 6; echo out");
             assertEquals('i', process.getInputStream().read());
-            SuspendFailedException refused = assertThrows(SuspendFailedException.class,
-                    () -> bench.engine.suspend(id, bench.archive(id), bench.key));
+            SuspendFailedException refused = assertThrows(
+                    SuspendFailedException.class, () -> bench.engine.suspend(id, bench.archive(id), bench.key));
             assertEquals(FailureReason.ENTERING, refused.reason());
             assertEquals("n\nout\n", new String(process.getInputStream().readAllBytes()));
             bench.engine.suspend(id, bench.archive(id), bench.key);

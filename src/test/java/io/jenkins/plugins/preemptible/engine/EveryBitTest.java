@@ -75,7 +75,9 @@ class EveryBitTest {
             StageStatus started = bench.start(compile(bench, "everystate").toString());
             StageId id = started.id();
             StageBench.until(
-                    "a start", Duration.ofSeconds(120), () -> StageBench.lines(bench.engine.status(id).output()) > 0);
+                    "a start",
+                    Duration.ofSeconds(120),
+                    () -> StageBench.lines(bench.engine.status(id).output()) > 0);
 
             bench.engine.freeze(id, FreezeRequest.plain());
             TreeState before = TreeState.of(started.initPid(), registers);
@@ -83,13 +85,21 @@ class EveryBitTest {
             TreeState dumped = TreeState.of(started.initPid(), registers);
             bench.engine.commit(id);
             Engine stopping = Engine.open(
-                    bench.folder.resolve("home"), new CriuSearch(List.of(stoppingCriu(bench))), null, new LocalImages(false, 0));
-            assertEquals(Tier.ARCHIVE, stopping.resume(bench.archive(id), bench.key).tier());
+                    bench.folder.resolve("home"),
+                    new CriuSearch(List.of(stoppingCriu(bench))),
+                    null,
+                    new LocalImages(false, 0));
+            assertEquals(
+                    Tier.ARCHIVE, stopping.resume(bench.archive(id), bench.key).tier());
             TreeState restored = TreeState.of(bench.engine.status(id).initPid(), registers);
 
             assertEquals(4, before.pages().size(), "the init and three processes");
             assertTrue(before.pageCount() > 4000, "pages: " + before.pageCount());
-            assertEquals(4, before.rseq().values().stream().filter(areas -> !areas.isEmpty()).count());
+            assertEquals(
+                    4,
+                    before.rseq().values().stream()
+                            .filter(areas -> !areas.isEmpty())
+                            .count());
             assertSame(before, dumped, false);
             assertSame(before, restored, true);
         }
@@ -98,13 +108,17 @@ class EveryBitTest {
     private static void assertSame(TreeState before, TreeState after, boolean restored) {
         assertEquals(before.mappings(), after.mappings());
         assertEquals(before.rseq(), after.rseq());
-        before.pages().forEach((pid, pages) -> assertEquals(
-                List.of(), differences(pages, after.pages().get(pid), before.rseq().get(pid)), "memory of process " + pid));
+        before.pages()
+                .forEach((pid, pages) -> assertEquals(
+                        List.of(),
+                        differences(pages, after.pages().get(pid), before.rseq().get(pid)),
+                        "memory of process " + pid));
         assertEquals(before.threads().keySet(), after.threads().keySet());
-        before.threads().forEach((name, bytes) -> assertArrayEquals(
-                name.endsWith(" general") ? atRest(bytes, restored) : comparable(name, bytes),
-                comparable(name, after.threads().get(name)),
-                "thread " + name));
+        before.threads()
+                .forEach((name, bytes) -> assertArrayEquals(
+                        name.endsWith(" general") ? atRest(bytes, restored) : comparable(name, bytes),
+                        comparable(name, after.threads().get(name)),
+                        "thread " + name));
     }
 
     private static byte[] comparable(String name, byte[] bytes) {
@@ -153,13 +167,16 @@ class EveryBitTest {
         told[XSTATE_BV] |= X87;
         assertArrayEquals(comparable("1 vector", left), comparable("1 vector", told));
         left[2] = told[2] = 1;
-        assertFalse(Arrays.equals(comparable("1 vector", left), comparable("1 vector", told)), "the status word counts");
+        assertFalse(
+                Arrays.equals(comparable("1 vector", left), comparable("1 vector", told)), "the status word counts");
         left[2] = told[2] = 0;
         told[XMM_REGISTERS + 3] = 1;
         assertFalse(Arrays.equals(comparable("1 vector", left), comparable("1 vector", told)));
         byte[] other = told.clone();
         other[XSTATE_BV] &= ~SSE;
-        assertFalse(Arrays.equals(comparable("1 vector", other), comparable("1 vector", told)), "the bit counts beside a value");
+        assertFalse(
+                Arrays.equals(comparable("1 vector", other), comparable("1 vector", told)),
+                "the bit counts beside a value");
     }
 
     // How the restored tree is kept from running shows: a parent is told that its child was stopped.
@@ -226,7 +243,8 @@ class EveryBitTest {
                 PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
         return Files.writeString(
                 script,
-                "#!/bin/sh\n[ \"$1\" != restore ] || set -- \"$@\" --leave-stopped\nexec '" + real.program() + "' \"$@\"\n");
+                "#!/bin/sh\n[ \"$1\" != restore ] || set -- \"$@\" --leave-stopped\nexec '" + real.program()
+                        + "' \"$@\"\n");
     }
 
     private static Path compile(StageBench bench, String name) throws IOException {

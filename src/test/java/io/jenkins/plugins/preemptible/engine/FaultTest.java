@@ -78,7 +78,8 @@ class FaultTest {
 
     private static StageId start(StageBench bench) {
         StageId id = bench.start("bash", "-c", STAGE).id();
-        StageBench.until("output", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > 4);
+        StageBench.until(
+                "output", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > 4);
         return id;
     }
 
@@ -92,7 +93,8 @@ class FaultTest {
         for (int n = 1; n <= 2; n++) {
             int counter = n;
             int before = counted(bench, id, counter, when);
-            StageBench.until("counter " + n + " goes on, " + when, SOON, () -> counted(bench, id, counter, when) > before + 1);
+            StageBench.until(
+                    "counter " + n + " goes on, " + when, SOON, () -> counted(bench, id, counter, when) > before + 1);
         }
         assertFalse(Files.exists(folder(bench, id).images()), when + ": no images are left");
         try (var left = Files.list(bench.folder)) {
@@ -131,12 +133,14 @@ class FaultTest {
         return Proc.tree(1).stream()
                 .filter(s -> s.comm().equals("criu") && !s.zombie())
                 .map(Proc.Stat::pid)
-                .filter(p -> Proc.commandLine(p).contains("criu " + verb + " ") && Proc.commandLine(p).contains(id.value()))
+                .filter(p -> Proc.commandLine(p).contains("criu " + verb + " ")
+                        && Proc.commandLine(p).contains(id.value()))
                 .min(Long::compare);
     }
 
     private static void noCriuIsLeft(StageId id, String when) {
-        StageBench.until("no criu is left, " + when, SOON, () -> criu(id, "dump").isEmpty());
+        StageBench.until(
+                "no criu is left, " + when, SOON, () -> criu(id, "dump").isEmpty());
     }
 
     private static String log(StageBench bench, StageId id, String name) {
@@ -179,9 +183,11 @@ class FaultTest {
                     StageId victim = id;
                     Files.deleteIfExists(folder(bench, id).logs().resolve("dump.log"));
                     bench.engine.freeze(id, new FreezeRequest(DumpGuard.NONE, Long.MAX_VALUE));
-                    var dump = failing(() -> bench.engine.dump(victim, bench.archive(victim), bench.key, IfDumpFails.THAW));
+                    var dump = failing(
+                            () -> bench.engine.dump(victim, bench.archive(victim), bench.key, IfDumpFails.THAW));
                     Pattern seen = Pattern.compile(phase.log);
-                    while (!dump.isDone() && !seen.matcher(log(bench, id, "dump.log")).find()) {
+                    while (!dump.isDone()
+                            && !seen.matcher(log(bench, id, "dump.log")).find()) {
                         Thread.onSpinWait();
                     }
                     criu(id, "dump").ifPresent(pid -> LibC.kill(pid, LibC.SIGKILL));
@@ -209,7 +215,8 @@ class FaultTest {
             runsOn(bench, id, "in the end");
         }
         Files.delete(talkative);
-        System.out.println("criu was killed " + hits + " times in mid-dump; it took a process of the stage along " + lost + " times");
+        System.out.println("criu was killed " + hits + " times in mid-dump; it took a process of the stage along "
+                + lost + " times");
         assertTrue(hits > ROUNDS, "the kills come too late: " + hits);
     }
 
@@ -282,13 +289,16 @@ class FaultTest {
                         StageBench.delete(target);
                     }
                     var dump = failing(() -> bench.engine.dump(id, archive, bench.key, IfDumpFails.THAW));
-                    StageBench.until(phase, SOON, () -> dump.isDone()
-                            || switch (phase) {
-                                case "frozen" -> true;
-                                case "dumping" -> criu(id, "dump").isPresent();
-                                case "packing" -> Files.exists(target.resolve("a.image.partial"));
-                                default -> Files.exists(archive);
-                            });
+                    StageBench.until(
+                            phase,
+                            SOON,
+                            () -> dump.isDone()
+                                    || switch (phase) {
+                                        case "frozen" -> true;
+                                        case "dumping" -> criu(id, "dump").isPresent();
+                                        case "packing" -> Files.exists(target.resolve("a.image.partial"));
+                                        default -> Files.exists(archive);
+                                    });
                     if (phase.equals("sealed")) {
                         assertEquals(null, outcome(dump));
                     }
@@ -322,7 +332,8 @@ class FaultTest {
             StageId id = start(bench);
             bench.engine.freeze(id, FreezeRequest.plain());
             Path nowhere = bench.folder.resolve("not/there");
-            EngineException e = outcome(failing(() -> bench.engine.dump(id, nowhere, bench.key, IfDumpFails.STAY_FROZEN)));
+            EngineException e =
+                    outcome(failing(() -> bench.engine.dump(id, nowhere, bench.key, IfDumpFails.STAY_FROZEN)));
             assertEquals(FailureReason.BAD_FOLDER, e.reason());
             assertEquals(State.SUSPENDING, bench.engine.status(id).state());
             long lines = bench.output(id).size();
@@ -351,16 +362,20 @@ class FaultTest {
                         }
                     });
                     thread.start();
-                    StageBench.until(phase, SOON, () -> !thread.isAlive()
-                            || (phase.equals("dumping")
-                                    ? criu(id, "dump").isPresent()
-                                    : Files.exists(Path.of(bench.archive(id) + ".partial"))));
+                    StageBench.until(
+                            phase,
+                            SOON,
+                            () -> !thread.isAlive()
+                                    || (phase.equals("dumping")
+                                            ? criu(id, "dump").isPresent()
+                                            : Files.exists(Path.of(bench.archive(id) + ".partial"))));
                     thread.interrupt();
                     thread.join(SOON.toMillis());
                     assertFalse(thread.isAlive(), phase);
                     noCriuIsLeft(id, phase);
                     // What criu and what the packing is given up with; anything else came too late.
-                    interrupted = reasons.contains(FailureReason.CRIU_FAILED) || reasons.contains(FailureReason.GOES_ON);
+                    interrupted =
+                            reasons.contains(FailureReason.CRIU_FAILED) || reasons.contains(FailureReason.GOES_ON);
                     String when = "interrupted while " + phase + " " + reasons;
                     if (interrupted) {
                         runsOn(bench, id, when);
@@ -394,7 +409,13 @@ class FaultTest {
             for (int i = -1; i < rounds * slices; i++) {
                 for (String verb : List.of("suspend", "resume")) {
                     List<String> command = verb.equals("suspend")
-                            ? List.of("suspend", id.value(), "--to", bench.archive(id).toString(), "--key-file", key.toString())
+                            ? List.of(
+                                    "suspend",
+                                    id.value(),
+                                    "--to",
+                                    bench.archive(id).toString(),
+                                    "--key-file",
+                                    key.toString())
                             : List.of("resume", "--from", bench.archive(id).toString(), "--key-file", key.toString());
                     if (verb.equals("resume")) {
                         if (bench.engine.status(id).state() == State.RUNNING) {
@@ -407,7 +428,9 @@ class FaultTest {
                     }
                     Process process = commandLine(bench, command);
                     State before = verb.equals("suspend") ? State.RUNNING : State.SUSPENDED;
-                    StageBench.until(verb + " to begin", SOON,
+                    StageBench.until(
+                            verb + " to begin",
+                            SOON,
                             () -> !process.isAlive() || bench.engine.status(id).state() != before);
                     long begun = System.nanoTime();
                     if (i < 0) {
@@ -421,11 +444,14 @@ class FaultTest {
                     String when = verb + " killed at slice " + i % slices;
                     if (verb.equals("suspend")) {
                         State state = bench.engine.status(id).state();
-                        assertTrue(List.of(State.RUNNING, State.SUSPENDING, State.SUSPENDED).contains(state), when + state);
+                        assertTrue(
+                                List.of(State.RUNNING, State.SUSPENDING, State.SUSPENDED)
+                                        .contains(state),
+                                when + state);
                         if (state == State.SUSPENDING && i % 2 == 0) {
                             // Not thawed but suspended again by the next process.
-                            Optional<EngineException> refused = Optional.ofNullable(outcome(
-                                    failing(() -> bench.engine.suspend(id, bench.archive(id), made))));
+                            Optional<EngineException> refused = Optional.ofNullable(
+                                    outcome(failing(() -> bench.engine.suspend(id, bench.archive(id), made))));
                             refused.ifPresent(e -> assertEquals(FailureReason.STAGE_BUSY, e.reason(), when + e));
                         }
                         state = bench.engine.status(id).state();
@@ -449,11 +475,15 @@ class FaultTest {
 
     private static Process commandLine(StageBench bench, List<String> arguments) throws IOException {
         List<String> command = new ArrayList<>(List.of(
-                Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-XX:+UseSerialGC", "-cp",
-                System.getProperty("java.class.path"), Preempt.class.getName()));
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "-XX:+UseSerialGC",
+                "-cp",
+                System.getProperty("java.class.path"),
+                Preempt.class.getName()));
         command.addAll(arguments);
         ProcessBuilder builder = new ProcessBuilder(command);
-        builder.environment().put("PREEMPTIBLE_HOME", bench.folder.resolve("home").toString());
+        builder.environment()
+                .put("PREEMPTIBLE_HOME", bench.folder.resolve("home").toString());
         return builder.redirectOutput(bench.folder.resolve("out").toFile())
                 .redirectError(bench.folder.resolve("err").toFile())
                 .start();
@@ -469,21 +499,24 @@ class FaultTest {
         Path ballast = disk.resolve("ballast");
         try (StageBench bench = StageBench.open(null, disk.resolve("home"))) {
             Path out = bench.work.resolve("out");
-            StageId id = bench.start("bash", "-c", "exec >'" + out + "'; " + STAGE).id();
+            StageId id =
+                    bench.start("bash", "-c", "exec >'" + out + "'; " + STAGE).id();
             StageBench.until("output", SOON, () -> StageBench.lines(out) > 4);
             int failed = 0;
             for (int i = 0; i < ROUNDS * 10; i++) {
                 // From no room at all, through too little for criu, then for the archive, to enough for both.
                 int free = new int[] {0, 1, 2, 4, 8, 12, 16, 24, 32, 40}[i % 10];
                 fill(ballast, disk, free);
-                EngineException e = outcome(failing(() -> bench.engine.suspend(id, disk.resolve("a.image"), bench.key)));
+                EngineException e =
+                        outcome(failing(() -> bench.engine.suspend(id, disk.resolve("a.image"), bench.key)));
                 if (e != null) {
                     failed++;
                     assertEquals(FailureReason.NO_SPACE, e.reason(), "with " + free + " MB: " + e);
                 } else {
                     // The resume needs room as well; it gets it only when it asks again.
                     fill(ballast, disk, 0);
-                    EngineException full = outcome(failing(() -> bench.engine.resume(disk.resolve("a.image"), bench.key)));
+                    EngineException full =
+                            outcome(failing(() -> bench.engine.resume(disk.resolve("a.image"), bench.key)));
                     Files.deleteIfExists(ballast);
                     if (full != null) {
                         assertEquals(State.SUSPENDED, bench.engine.status(id).state(), full::toString);
@@ -498,11 +531,15 @@ class FaultTest {
                 try (var left = Files.list(disk)) {
                     assertEquals(List.of(disk.resolve("home")), left.toList(), "with " + free + " MB");
                 }
-                assertFalse(Files.exists(disk.resolve("home/stages").resolve(id.value()).resolve("images")));
+                assertFalse(Files.exists(
+                        disk.resolve("home/stages").resolve(id.value()).resolve("images")));
             }
             assertTrue(failed >= ROUNDS * 3, "the disk was full in " + failed + " cases");
         } finally {
-            StageBench.until("the disk is free", SOON, () -> HostTool.run(10, List.of("umount", disk.toString())).ok());
+            StageBench.until(
+                    "the disk is free",
+                    SOON,
+                    () -> HostTool.run(10, List.of("umount", disk.toString())).ok());
             Files.delete(disk);
         }
     }

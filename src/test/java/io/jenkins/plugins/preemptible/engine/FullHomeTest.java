@@ -47,7 +47,8 @@ class FullHomeTest {
                 Path out = bench.work.resolve("ticks");
                 StageId id = bench.script("exec >'" + out + "'; " + TICKS).id();
                 StageBench.until("output", SOON, () -> StageBench.lines(out) > 2);
-                HostProcess init = HostProcess.of(bench.engine.status(id).initPid()).orElseThrow();
+                HostProcess init =
+                        HostProcess.of(bench.engine.status(id).initPid()).orElseThrow();
                 for (boolean dumped : new boolean[] {false, true}) {
                     if (dumped) {
                         bench.dump(id, DumpGuard.NONE);
@@ -55,7 +56,9 @@ class FullHomeTest {
                         bench.engine.freeze(id, FreezeRequest.plain());
                     }
                     Path ballast = fill(disk);
-                    assertEquals(Tier.FROZEN, bench.engine.resumeHere(id).orElseThrow().tier());
+                    assertEquals(
+                            Tier.FROZEN,
+                            bench.engine.resumeHere(id).orElseThrow().tier());
                     assertEquals(State.RUNNING, bench.engine.status(id).state());
                     long lines = StageBench.lines(out);
                     StageBench.until("it goes on", SOON, () -> StageBench.lines(out) > lines + 2);
@@ -72,7 +75,11 @@ class FullHomeTest {
             }
         } finally {
             if (mounted.ok()) {
-                StageBench.until("the disk is free", SOON, () -> HostTool.run(10, List.of("umount", disk.toString())).ok());
+                StageBench.until(
+                        "the disk is free",
+                        SOON,
+                        () -> HostTool.run(10, List.of("umount", disk.toString()))
+                                .ok());
             }
             Files.delete(disk);
         }
@@ -89,18 +96,21 @@ class FullHomeTest {
     @Test
     void theRecordCannotBeWrittenWhenTheArchiveIsWhole() throws Exception {
         try (StageBench bench = StageBench.open()) {
-            StageId id = bench.start("bash", "-c", "x=$(head -c 24000000 /dev/urandom | base64 -w 0); " + TICKS).id();
+            StageId id = bench.start("bash", "-c", "x=$(head -c 24000000 /dev/urandom | base64 -w 0); " + TICKS)
+                    .id();
             Path output = bench.engine.status(id).output();
             StageBench.until("output", SOON, () -> StageBench.lines(output) > 2);
             bench.engine.freeze(id, FreezeRequest.plain());
             CompletableFuture<Checkpoint> dump = CompletableFuture.supplyAsync(
                     () -> bench.engine.dump(id, bench.archive(id), bench.key, IfDumpFails.THAW));
-            StageBench.until("the packing", SOON, () -> dump.isDone() || Files.exists(Path.of(bench.archive(id) + ".partial")));
+            StageBench.until(
+                    "the packing", SOON, () -> dump.isDone() || Files.exists(Path.of(bench.archive(id) + ".partial")));
             Path lock = bench.folder.resolve("home/stages/" + id + "/record.lock");
             Files.delete(lock);
             Files.createDirectory(lock);
             CompletionException e = assertThrows(
-                    CompletionException.class, () -> dump.orTimeout(SOON.toSeconds(), TimeUnit.SECONDS).join());
+                    CompletionException.class,
+                    () -> dump.orTimeout(SOON.toSeconds(), TimeUnit.SECONDS).join());
             assertTrue(e.getCause() instanceof SuspendFailedException, e::toString);
             assertFalse(Files.exists(bench.archive(id)), "an archive that no record names");
             assertFalse(Files.exists(new StageFolder(lock.getParent()).images()));

@@ -27,13 +27,18 @@ class HandoverTest {
     @Test
     void theDumpIsIdleWhenTheExecutorIsGiven() throws Exception {
         try (StageBench bench = StageBench.open()) {
-            StageId id = bench.start("bash", "-c", "x=$(head -c 40000000 /dev/urandom | base64 -w 0); touch ready; sleep 1000")
+            StageId id = bench.start(
+                            "bash", "-c", "x=$(head -c 40000000 /dev/urandom | base64 -w 0); touch ready; sleep 1000")
                     .id();
             StageBench.until("the memory", SOON, () -> Files.exists(bench.work.resolve("ready")));
             int own = nice(Path.of("/proc/thread-self/stat"));
             for (Handover handover : Handover.values()) {
                 long floor = handover == Handover.AT_FREEZE ? 0 : Long.MAX_VALUE;
-                assertEquals(handover, bench.engine.freeze(id, new FreezeRequest(DumpGuard.NONE, floor)).handover());
+                assertEquals(
+                        handover,
+                        bench.engine
+                                .freeze(id, new FreezeRequest(DumpGuard.NONE, floor))
+                                .handover());
                 var dump = CompletableFuture.supplyAsync(
                         () -> bench.engine.dump(id, bench.archive(id), bench.key, IfDumpFails.THAW));
                 Set<Integer> criu = new TreeSet<>();
@@ -41,7 +46,8 @@ class HandoverTest {
                 while (!dump.isDone()) {
                     Proc.tree(ProcessHandle.current().pid()).stream()
                             // It is asked for its version as well.
-                            .filter(s -> s.comm().equals("criu") && Proc.commandLine(s.pid()).contains(" dump "))
+                            .filter(s -> s.comm().equals("criu")
+                                    && Proc.commandLine(s.pid()).contains(" dump "))
                             .forEach(s -> criu.add(nice(Path.of("/proc/" + s.pid() + "/stat"))));
                     packing.addAll(packingThreads());
                 }

@@ -53,7 +53,10 @@ class ImageContentTest {
                             List.of(program.toString(), "an argument", ""),
                             Map.of("SECRET", "hunter2", "PATH", "/usr/bin:/bin")))
                     .id();
-            StageBench.until("a start", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > 0);
+            StageBench.until(
+                    "a start",
+                    SOON,
+                    () -> StageBench.lines(bench.engine.status(id).output()) > 0);
             bench.engine.suspend(id, bench.archive(id), bench.key);
             ContentReader first = read(bench, id, Set.of(Detail.ENVIRONMENT, Detail.PAGE_DIGESTS));
             assertWhole(bench, program, first.content());
@@ -62,7 +65,10 @@ class ImageContentTest {
 
             bench.engine.resume(bench.archive(id), bench.key);
             Files.createFile(bench.work.resolve("go"));
-            StageBench.until("changes", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > 1);
+            StageBench.until(
+                    "changes",
+                    SOON,
+                    () -> StageBench.lines(bench.engine.status(id).output()) > 1);
             bench.engine.suspend(id, bench.archive(id), bench.key);
             assertChanges(ImageDifference.between(
                     ImageDifference.Side.of(first),
@@ -88,7 +94,9 @@ class ImageContentTest {
         assertEquals(List.of(0L, 0L), List.of(holder.uid(), holder.egid()));
         assertEquals(
                 List.of("holdings", "second-thread"),
-                holder.threads().stream().map(ProcessContent.ThreadContent::comm).toList());
+                holder.threads().stream()
+                        .map(ProcessContent.ThreadContent::comm)
+                        .toList());
         assertEquals(1024, holder.limits().get(7).soft(), "nofile");
         ProcessContent sleeper = named(content, "sleep");
         assertEquals(List.of("a\033]0;title\007", "1000"), sleeper.commandLine());
@@ -103,19 +111,24 @@ class ImageContentTest {
         assertTrue(holder.memory().get(MemoryKind.ANONYMOUS).stored() >= 200 * 4096, holder.memory()::toString);
         assertTrue(holder.memory().get(MemoryKind.STACK).stored() > 0, holder.memory()::toString);
         assertEquals(10 * 4096, holder.memory().get(MemoryKind.SHARED).mapped());
-        assertEquals((10 + 2) * 4096, content.memory().get(MemoryKind.SHARED).stored(), "shared memory and memfd, once");
+        assertEquals(
+                (10 + 2) * 4096, content.memory().get(MemoryKind.SHARED).stored(), "shared memory and memfd, once");
         long pages = content.parts().stream()
                 .filter(p -> p.name().startsWith("pages-"))
                 .mapToLong(ImageContent.Part::bytes)
                 .sum();
         assertEquals(
-                pages, content.memory().values().stream().mapToLong(m -> m.stored()).sum(), "every stored page is of a kind");
+                pages,
+                content.memory().values().stream().mapToLong(m -> m.stored()).sum(),
+                "every stored page is of a kind");
 
         assertTrue(content.dumpTimes().frozen() > 0 && content.dumpTimes().pagesWritten() >= 200, content::toString);
         assertFiles(bench, holder, content);
         assertSockets(holder, content);
         assertEquals(1, content.deletedFiles().size());
-        assertEquals(bench.work.resolve("deleted").toString(), content.deletedFiles().get(0).path());
+        assertEquals(
+                bench.work.resolve("deleted").toString(),
+                content.deletedFiles().get(0).path());
         assertEquals(5000, content.deletedFiles().get(0).bytes());
         assertEquals(
                 List.of("pid", "mnt", "ipc"),
@@ -124,7 +137,9 @@ class ImageContentTest {
                         .map(ImageContent.NamespaceContent::kind)
                         .toList());
         assertTrue(
-                content.mounts().stream().anyMatch(m -> m.mountPoint().equals("/proc") && m.type().equals("proc")),
+                content.mounts().stream()
+                        .anyMatch(
+                                m -> m.mountPoint().equals("/proc") && m.type().equals("proc")),
                 content.mounts()::toString);
     }
 
@@ -148,14 +163,21 @@ class ImageContentTest {
         assertEquals("timerfd, clock 1", others.get(FileKind.TIMERFD).name());
         assertEquals("signalfd, mask 0x200", others.get(FileKind.SIGNALFD).name());
         assertEquals("memfd:held", others.get(FileKind.MEMFD).name());
-        assertEquals(List.of(5000L, 5000L), List.of(others.get(FileKind.MEMFD).size(), others.get(FileKind.MEMFD).position()));
-        assertEquals(bench.work.resolve("fifo").toString(), others.get(FileKind.FIFO).name());
+        assertEquals(
+                List.of(5000L, 5000L),
+                List.of(
+                        others.get(FileKind.MEMFD).size(),
+                        others.get(FileKind.MEMFD).position()));
+        assertEquals(
+                bench.work.resolve("fifo").toString(), others.get(FileKind.FIFO).name());
         assertTrue(others.get(FileKind.PIPE).name().startsWith("pipe "), others::toString);
         FileContent output = byId.get(holder.openFiles().get(1).fileId());
         assertEquals("write, append", output.access());
         assertTrue(output.position() > 5, output::toString);
         assertTrue(
-                content.files().stream().anyMatch(f -> f.name().equals(bench.work.resolve("appended").toString())),
+                content.files().stream()
+                        .anyMatch(f ->
+                                f.name().equals(bench.work.resolve("appended").toString())),
                 content.files()::toString);
         assertTrue(holder.openFiles().stream().anyMatch(f -> f.kind() == FileKind.EPOLL && f.closeOnExec()));
     }
@@ -185,25 +207,34 @@ class ImageContentTest {
     private static void assertChanges(ImageDifference difference) {
         assertEquals(
                 List.of(List.of("newcomer", "1000")),
-                difference.came().stream().map(ImageDifference.ProcessChange::commandLine).toList());
+                difference.came().stream()
+                        .map(ImageDifference.ProcessChange::commandLine)
+                        .toList());
         assertEquals(List.of(), difference.gone());
         assertEquals(
                 Set.of(FileKind.EVENTFD, FileKind.INET_SOCKET),
-                difference.closed().stream().map(ImageDifference.DescriptorChange::kind).collect(Collectors.toSet()));
+                difference.closed().stream()
+                        .map(ImageDifference.DescriptorChange::kind)
+                        .collect(Collectors.toSet()));
         assertEquals(
                 Set.of("/dev/zero"),
-                difference.opened().stream().map(ImageDifference.DescriptorChange::name).collect(Collectors.toSet()));
+                difference.opened().stream()
+                        .map(ImageDifference.DescriptorChange::name)
+                        .collect(Collectors.toSet()));
         ImageDifference.PageChange holder = difference.memory().stream()
                 .filter(m -> m.comm().equals("holdings"))
                 .findFirst()
                 .orElseThrow();
         assertTrue(holder.changed() >= 50 && holder.changed() < 90, holder::toString);
         assertTrue(holder.pages() > 200 && holder.percent() < 50, holder::toString);
-        List<ImageDifference.PageChange> shared = difference.memory().stream()
-                .filter(m -> m.comm().isEmpty())
-                .toList();
-        assertEquals(12, shared.stream().mapToLong(ImageDifference.PageChange::pages).sum());
-        assertEquals(1, shared.stream().mapToLong(ImageDifference.PageChange::changed).sum(), shared::toString);
+        List<ImageDifference.PageChange> shared =
+                difference.memory().stream().filter(m -> m.comm().isEmpty()).toList();
+        assertEquals(
+                12, shared.stream().mapToLong(ImageDifference.PageChange::pages).sum());
+        assertEquals(
+                1,
+                shared.stream().mapToLong(ImageDifference.PageChange::changed).sum(),
+                shared::toString);
     }
 
     private static Path compile(StageBench bench) throws IOException {
@@ -212,8 +243,8 @@ class ImageContentTest {
             Files.copy(resource, source);
         }
         Path program = bench.work.resolve("holdings");
-        HostTool.Answer compiled = HostTool.run(
-                60, Arrays.asList("gcc", "-pthread", "-o", program.toString(), source.toString()));
+        HostTool.Answer compiled =
+                HostTool.run(60, Arrays.asList("gcc", "-pthread", "-o", program.toString(), source.toString()));
         assertTrue(compiled.ok(), compiled::text);
         return program;
     }

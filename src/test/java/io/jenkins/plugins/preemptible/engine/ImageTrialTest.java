@@ -78,10 +78,11 @@ class ImageTrialTest {
         Map<String, String> seen = new TreeMap<>();
         try (var all = Files.walk(folder)) {
             for (Path each : all.toList()) {
-                Map<String, Object> a = Files.readAttributes(each, "unix:ino,mode,nlink,size,lastModifiedTime,ctime,uid",
-                        LinkOption.NOFOLLOW_LINKS);
+                Map<String, Object> a = Files.readAttributes(
+                        each, "unix:ino,mode,nlink,size,lastModifiedTime,ctime,uid", LinkOption.NOFOLLOW_LINKS);
                 String content = Files.isRegularFile(each, LinkOption.NOFOLLOW_LINKS)
-                        ? HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(Files.readAllBytes(each)))
+                        ? HexFormat.of()
+                                .formatHex(MessageDigest.getInstance("SHA-256").digest(Files.readAllBytes(each)))
                         : "";
                 seen.put(folder.relativize(each).toString(), new TreeMap<>(a) + content);
             }
@@ -126,13 +127,17 @@ class ImageTrialTest {
         assumeTrue(HostTool.find("python3").isPresent(), "python3 is not installed");
         try (StageBench bench = StageBench.open()) {
             Path script = Files.writeString(bench.work.resolve("holds.py"), HOLDS);
-            StageId id = start(bench, "python3", script.toString(), bench.folder.getFileName().toString());
+            StageId id = start(
+                    bench,
+                    "python3",
+                    script.toString(),
+                    bench.folder.getFileName().toString());
             bench.engine.freeze(id, new FreezeRequest(DumpGuard.NONE, 0));
             Map<String, String> before = seen(bench.work);
             for (int i = 0; i < 3; i++) {
-                Checkpoint checkpoint =
-                        bench.engine.dump(id, bench.archive(id), bench.key, IfDumpFails.STAY_FROZEN);
-                assertEquals(TrialVerdict.PASSED, checkpoint.trial().verdict(), () -> checkpoint.trial() + log(bench, id));
+                Checkpoint checkpoint = bench.engine.dump(id, bench.archive(id), bench.key, IfDumpFails.STAY_FROZEN);
+                assertEquals(
+                        TrialVerdict.PASSED, checkpoint.trial().verdict(), () -> checkpoint.trial() + log(bench, id));
                 assertFalse(checkpoint.trial().withPages());
                 assertEquals(before, seen(bench.work));
                 bench.engine.freeze(id, FreezeRequest.ofSuspended());
@@ -195,8 +200,11 @@ class ImageTrialTest {
         try (StageBench bench = StageBench.open()) {
             Path script = Files.writeString(bench.work.resolve("script.py"), alarm.script);
             StageId id = bench.start("python3", script.toString()).id();
-            StageBench.until("output or its end", SOON, () -> bench.engine.status(id).exitCode() != null
-                    || StageBench.lines(bench.engine.status(id).output()) > 0);
+            StageBench.until(
+                    "output or its end",
+                    SOON,
+                    () -> bench.engine.status(id).exitCode() != null
+                            || StageBench.lines(bench.engine.status(id).output()) > 0);
             List<String> said = bench.output(id);
             assumeTrue(said.contains("ready"), () -> "not on this host: " + said);
             passes(bench, id);
@@ -210,7 +218,10 @@ class ImageTrialTest {
     void tmuxPasses() throws Exception {
         assumeTrue(HostTool.find("tmux").isPresent(), "tmux is not installed");
         try (StageBench bench = StageBench.open()) {
-            StageId id = start(bench, "/bin/sh", "-c",
+            StageId id = start(
+                    bench,
+                    "/bin/sh",
+                    "-c",
                     "TERM=xterm tmux -S socket new-session -d 'while :; do date; sleep 0.1; done'; echo ready;"
                             + " while :; do tmux -S socket list-sessions -F x; sleep 0.05; done");
             StageBench.until("a session", SOON, () -> outputOf(bench, id).contains("x"));
@@ -224,7 +235,9 @@ class ImageTrialTest {
     void aMountOfTheHostThatIsGoneByNowIsNoFailure() throws Exception {
         Path outside = Files.createTempDirectory(Path.of("/var/tmp"), "preemptible trial ");
         Path point = Files.createDirectories(outside.resolve("mounts/point"));
-        assumeTrue(HostTool.run(10, List.of("mount", "-t", "tmpfs", "preemptible-test", point.toString())).ok(),
+        assumeTrue(
+                HostTool.run(10, List.of("mount", "-t", "tmpfs", "preemptible-test", point.toString()))
+                        .ok(),
                 "nothing can be mounted");
         boolean mounted = true;
         // Removed right after the dump, which takes the stage's mount away as well.

@@ -123,17 +123,30 @@ class KernelResourceTest {
     private static void runUndisturbed(Resource resource) throws Exception {
         Path work = Files.createDirectories(bench.work.resolve("undisturbed/" + resource.name()));
         Process process = new ProcessBuilder(
-                        "unshare", "--ipc", "--pid", "--mount-proc", "--fork", "--kill-child", "setsid", "--wait", "--",
+                        "unshare",
+                        "--ipc",
+                        "--pid",
+                        "--mount-proc",
+                        "--fork",
+                        "--kill-child",
+                        "setsid",
+                        "--wait",
+                        "--",
                         // An init that reaps orphans, as that of a stage is.
-                        "sh", "-c", "\"$@\"; exit $?", "init", programs.program().toString(), resource.name())
+                        "sh",
+                        "-c",
+                        "\"$@\"; exit $?",
+                        "init",
+                        programs.program().toString(),
+                        resource.name())
                 .directory(work.toFile())
                 .redirectErrorStream(true)
                 .redirectOutput(work.resolve("output").toFile())
                 .redirectInput(new File("/dev/null"))
                 .start();
         try {
-            StageBench.until(resource.name() + " to be ready", SOON,
-                    () -> KernelPrograms.ready(work) || !process.isAlive());
+            StageBench.until(
+                    resource.name() + " to be ready", SOON, () -> KernelPrograms.ready(work) || !process.isAlive());
             Files.createFile(work.resolve("go"));
             assertTrue(process.waitFor(SOON.toSeconds(), TimeUnit.SECONDS), "it does not end");
             assertPassed("", KernelPrograms.result(work));
@@ -144,13 +157,16 @@ class KernelResourceTest {
 
     private static void runSuspended(Resource resource, ProgramTrial trial) throws Exception {
         Path work = Files.createDirectories(bench.work.resolve("suspended/" + resource.name()));
-        StageId id = bench.engine.start(new StageSpec(
-                        StageId.create("test-" + resource.name()), resource.name(), work,
-                        List.of(programs.program().toString(), resource.name()), null))
+        StageId id = bench.engine
+                .start(new StageSpec(
+                        StageId.create("test-" + resource.name()),
+                        resource.name(),
+                        work,
+                        List.of(programs.program().toString(), resource.name()),
+                        null))
                 .id();
         try {
-            StageBench.until(resource.name() + " to be ready", SOON,
-                    unlessOver(id, () -> KernelPrograms.ready(work)));
+            StageBench.until(resource.name() + " to be ready", SOON, unlessOver(id, () -> KernelPrograms.ready(work)));
             if (Files.exists(work.resolve("ready"))) {
                 if (resource.refused().isEmpty()) {
                     cycle(resource, id, trial);
@@ -159,8 +175,7 @@ class KernelResourceTest {
                 }
             }
             Files.createFile(work.resolve("go"));
-            StageBench.until(resource.name() + " to end", SOON,
-                    unlessOver(id, () -> KernelPrograms.ended(work)));
+            StageBench.until(resource.name() + " to end", SOON, unlessOver(id, () -> KernelPrograms.ended(work)));
             assertPassed(resource.lost(), KernelPrograms.result(work));
             if (!resource.lost().isEmpty()) {
                 trial.lost(resource.lost());
@@ -188,11 +203,14 @@ class KernelResourceTest {
     }
 
     private static void refuse(Resource resource, StageId id, ProgramTrial trial) {
-        SuspendFailedException refused = assertThrows(SuspendFailedException.class,
-                () -> bench.engine.suspend(id, bench.archive(id), bench.key));
-        assertTrue(List.of(resource.refused().split("\\|")).contains(refused.reason().name()),
+        SuspendFailedException refused = assertThrows(
+                SuspendFailedException.class, () -> bench.engine.suspend(id, bench.archive(id), bench.key));
+        assertTrue(
+                List.of(resource.refused().split("\\|"))
+                        .contains(refused.reason().name()),
                 () -> refused + " " + refused.criuLines());
-        assertTrue(bench.engine.preflight(id).obstacles().stream().anyMatch(l -> l.reason() == refused.reason()),
+        assertTrue(
+                bench.engine.preflight(id).obstacles().stream().anyMatch(l -> l.reason() == refused.reason()),
                 () -> refused.reason() + " is found before anything is stopped");
         trial.refused(refused.reason().sentence());
     }

@@ -41,7 +41,10 @@ class MemoryOnlyTest {
             StageId id = bench.script(COUNTS).id();
             for (int i = 0; i < 2; i++) {
                 long before = bench.output(id).size();
-                StageBench.until("output", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > before + 3);
+                StageBench.until(
+                        "output",
+                        SOON,
+                        () -> StageBench.lines(bench.engine.status(id).output()) > before + 3);
                 Frozen frozen = bench.engine.freeze(id, new FreezeRequest(DumpGuard.NONE, 1));
                 assertTrue(frozen.memoryOnly());
                 assertEquals(Handover.AT_FREEZE, frozen.handover());
@@ -51,7 +54,8 @@ class MemoryOnlyTest {
                 assertEquals(State.SUSPENDING, bench.engine.status(id).state());
                 // As whoever comes after a restart of the controller does.
                 assertTrue(bench.engine.freeze(id, FreezeRequest.ofSuspended()).memoryOnly());
-                assertEquals(Tier.FROZEN, bench.engine.resumeHere(id).orElseThrow().tier());
+                assertEquals(
+                        Tier.FROZEN, bench.engine.resumeHere(id).orElseThrow().tier());
             }
             assertEquals(7, bench.engine.await(id));
             assertEquals(IntStream.rangeClosed(1, 80).mapToObj(i -> "line " + i).toList(), bench.output(id));
@@ -113,14 +117,22 @@ class MemoryOnlyTest {
         String nested = "unshare --net /bin/sh -c 'echo ready; sleep 1000'";
         try (StageBench bench = StageBench.open()) {
             StageId id = bench.script(nested).id();
-            StageBench.until("output", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > 0);
+            StageBench.until(
+                    "output",
+                    SOON,
+                    () -> StageBench.lines(bench.engine.status(id).output()) > 0);
             assertThrows(SuspendFailedException.class, () -> bench.engine.freeze(id, FreezeRequest.plain()));
         }
         try (StageBench bench = StageBench.openInMemoryOnly()) {
             StageId id = bench.script(nested).id();
-            StageBench.until("output", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > 0);
+            StageBench.until(
+                    "output",
+                    SOON,
+                    () -> StageBench.lines(bench.engine.status(id).output()) > 0);
             assertTrue(bench.engine.preflight(id).ok());
-            assertTrue(bench.engine.freeze(id, new FreezeRequest(DumpGuard.NONE, 0)).memoryOnly());
+            assertTrue(bench.engine
+                    .freeze(id, new FreezeRequest(DumpGuard.NONE, 0))
+                    .memoryOnly());
         }
     }
 

@@ -39,7 +39,10 @@ class MustNotRunTest {
                             "exec 3<>/dev/tcp/127.0.0.1/" + server.getLocalPort()
                                     + "; while true; do echo line; sleep 0.02; done")
                     .id();
-            StageBench.until("output", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > 3);
+            StageBench.until(
+                    "output",
+                    SOON,
+                    () -> StageBench.lines(bench.engine.status(id).output()) > 3);
             assertThrows(SuspendFailedException.class, () -> bench.engine.freeze(id, FreezeRequest.plain()));
             for (int i = 0; i < 2; i++) {
                 bench.engine.freeze(id, FreezeRequest.ofSuspended());
@@ -53,7 +56,10 @@ class MustNotRunTest {
             assertThrows(SuspendFailedException.class, () -> bench.engine.freeze(id, FreezeRequest.plain()));
             bench.engine.freeze(id, FreezeRequest.ofSuspended());
             assertEquals(Tier.FROZEN, bench.engine.resumeHere(id).orElseThrow().tier());
-            StageBench.until("more output", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > before);
+            StageBench.until(
+                    "more output",
+                    SOON,
+                    () -> StageBench.lines(bench.engine.status(id).output()) > before);
         }
     }
 
@@ -63,7 +69,10 @@ class MustNotRunTest {
         try (StageBench bench = StageBench.open()) {
             StageId id = bench.script("i=0; while [ $i -lt 60 ]; do i=$((i+1)); echo line $i; sleep 0.02; done; exit 7")
                     .id();
-            StageBench.until("output", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > 3);
+            StageBench.until(
+                    "output",
+                    SOON,
+                    () -> StageBench.lines(bench.engine.status(id).output()) > 3);
             bench.engine.freeze(id, new FreezeRequest(DumpGuard.NONE, 0));
             bench.engine.dump(id, bench.archive(id), bench.key, IfDumpFails.STAY_FROZEN);
             long before = bench.output(id).size();

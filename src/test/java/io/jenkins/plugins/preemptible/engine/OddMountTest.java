@@ -56,7 +56,14 @@ class OddMountTest {
 
     @Test
     void aStageThatStartsLater() {
-        run(StartsLater.class, "carriage\rreturn", "ends in\r", "new\nline", "ends in\n", "bell\u0007", "tab\tand \\ and ][");
+        run(
+                StartsLater.class,
+                "carriage\rreturn",
+                "ends in\r",
+                "new\nline",
+                "ends in\n",
+                "bell\u0007",
+                "tab\tand \\ and ][");
     }
 
     @Test
@@ -71,13 +78,26 @@ class OddMountTest {
 
     private void run(Class<?> main, String... names) {
         List<String> command = new ArrayList<>(List.of(
-                "unshare", "--mount", "--propagation", "private", System.getProperty("java.home") + "/bin/java",
-                "-XX:TieredStopAtLevel=1", "-Dsun.jnu.encoding=UTF-8", "-cp", System.getProperty("java.class.path"),
-                main.getName(), temp.toString()));
+                "unshare",
+                "--mount",
+                "--propagation",
+                "private",
+                System.getProperty("java.home") + "/bin/java",
+                "-XX:TieredStopAtLevel=1",
+                "-Dsun.jnu.encoding=UTF-8",
+                "-cp",
+                System.getProperty("java.class.path"),
+                main.getName(),
+                temp.toString()));
         command.addAll(List.of(names));
         String said = HostTool.run(120, command).text();
         int skipped = said.indexOf(SKIPPED);
-        assumeTrue(skipped < 0, () -> said.substring(skipped + SKIPPED.length()).lines().findFirst().orElse(""));
+        assumeTrue(
+                skipped < 0,
+                () -> said.substring(skipped + SKIPPED.length())
+                        .lines()
+                        .findFirst()
+                        .orElse(""));
         assertTrue(said.endsWith(DONE + "\n"), said);
         assertFalse(Proc.self("mountinfo").toString().contains(temp.toString()), "the host has the mount too");
     }
@@ -159,19 +179,25 @@ class OddMountTest {
                 return;
             }
             String missing = newEngine(temp).check().missingWithRemedies();
-            assertTrue(missing.contains("control character in the path or the source folder of " + temp.resolve("plain")), missing);
+            assertTrue(
+                    missing.contains("control character in the path or the source folder of " + temp.resolve("plain")),
+                    missing);
             assertTrue(missing.contains("(remedy: unmount it"), missing);
             System.out.println(DONE);
         }
     }
 
     private static StageId counting(StageBench bench) {
-        return bench.script("i=0; while [ $i -lt " + LINES + " ]; do i=$((i+1)); echo $i; sleep 0.02; done").id();
+        return bench.script("i=0; while [ $i -lt " + LINES + " ]; do i=$((i+1)); echo $i; sleep 0.02; done")
+                .id();
     }
 
     private static void cycle(StageBench bench, StageId id) {
         long lines = StageBench.lines(bench.engine.status(id).output());
-        StageBench.until("more output", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > lines + 3);
+        StageBench.until(
+                "more output",
+                SOON,
+                () -> StageBench.lines(bench.engine.status(id).output()) > lines + 3);
         assertEquals(List.of(), bench.engine.preflight(id).obstacles());
         bench.engine.suspend(id, bench.archive(id), bench.key);
         bench.engine.resume(bench.archive(id), bench.key);

@@ -57,14 +57,18 @@ class OwnTerminalsTest {
 
     private StageId tied(String kind) {
         StageId id = bench.start(ties.toString(), kind).id();
-        StageBench.until("it ticks", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > 2);
+        StageBench.until(
+                "it ticks", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > 2);
         return id;
     }
 
     /** The path of the terminal that a stage has open, as the stage sees it. */
     private Path terminal(StageId id) throws IOException {
         long init = new StageFolder(bench.folder.resolve("home/stages").resolve(id.value()))
-                .read().orElseThrow().init().pid();
+                .read()
+                .orElseThrow()
+                .init()
+                .pid();
         for (Proc.Stat process : Proc.tree(init)) {
             try (var open = Files.list(Path.of("/proc", Long.toString(process.pid()), "fd"))) {
                 Optional<Path> found = open.map(OwnTerminalsTest::target)
@@ -106,7 +110,10 @@ class OwnTerminalsTest {
         take(taken);
         bench.engine.resume(bench.archive(id), bench.key);
         long lines = StageBench.lines(bench.engine.status(id).output());
-        StageBench.until("it goes on", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > lines + 2);
+        StageBench.until(
+                "it goes on",
+                SOON,
+                () -> StageBench.lines(bench.engine.status(id).output()) > lines + 2);
     }
 
     @ParameterizedTest

@@ -69,7 +69,8 @@ class OwnTmpTest {
                     for each in '/tmp/file', '/dev/shm/file':
                         print(os.stat(each).st_mtime_ns, os.listxattr(each))
                     """);
-            StageId id = bench.script("python3 " + program.getFileName() + " 2>&1 || touch ready").id();
+            StageId id = bench.script("python3 " + program.getFileName() + " 2>&1 || touch ready")
+                    .id();
             StageBench.until("the files", SOON, () -> Files.exists(bench.work.resolve("ready")));
             assumeTrue(bench.output(id).isEmpty(), () -> "a tmpfs with user attributes (Linux 6.6) is needed");
             twice(bench, id);
@@ -84,7 +85,8 @@ class OwnTmpTest {
     void twoStagesDoNotSeeEachOthers() throws Exception {
         try (StageBench bench = StageBench.open()) {
             for (int i = 0; i < 2; i++) {
-                StageId id = bench.script("ls -A /tmp /dev/shm; echo x > /tmp/same; echo y > /dev/shm/same").id();
+                StageId id = bench.script("ls -A /tmp /dev/shm; echo x > /tmp/same; echo y > /dev/shm/same")
+                        .id();
                 assertEquals(0, bench.engine.await(id));
                 assertEquals(lines(List.of("/dev/shm:", "", "/tmp:"), hostFolders()), bench.output(id));
             }
@@ -103,7 +105,10 @@ class OwnTmpTest {
             Path control = Files.createDirectories(agent.resolve("workspace/a job@tmp/durable-1"));
             Path secret = Files.writeString(control.resolve("secret"), "from outside");
             Path own = Files.createTempFile(Path.of("/tmp"), "preemptible", "host");
-            Process process = enter(bench, id, workspace,
+            Process process = enter(
+                    bench,
+                    id,
+                    workspace,
                     "mkfifo /tmp/fifo; cat '" + secret + "' > seen; ls " + own + " 2> /dev/null;"
                             + " nohup sh -c 'echo begun > begun; read line < /tmp/fifo; echo $line > \"" + control
                             + "/result\"' > /dev/null 2>&1 < /dev/null &");
@@ -127,10 +132,21 @@ class OwnTmpTest {
         Path below = Files.createTempDirectory(Path.of("/tmp"), "preemptible test");
         try (StageBench bench = StageBench.open(null, below.resolve("home"))) {
             Path work = Files.createDirectory(below.resolve("work"));
-            StageId id = bench.engine.start(new StageSpec(StageId.create("test"), "test", work,
-                    List.of("/bin/sh", "-c", "echo one; while [ ! -e go ]; do sleep 0.05; done; echo two; ls /tmp; exit 3"),
-                    null)).id();
-            StageBench.until("output", SOON, () -> StageBench.lines(bench.engine.status(id).output()) == 1);
+            StageId id = bench.engine
+                    .start(new StageSpec(
+                            StageId.create("test"),
+                            "test",
+                            work,
+                            List.of(
+                                    "/bin/sh",
+                                    "-c",
+                                    "echo one; while [ ! -e go ]; do sleep 0.05; done; echo two; ls /tmp; exit 3"),
+                            null))
+                    .id();
+            StageBench.until(
+                    "output",
+                    SOON,
+                    () -> StageBench.lines(bench.engine.status(id).output()) == 1);
             twice(bench, id);
             Files.createFile(work.resolve("go"));
             assertEquals(3, bench.engine.await(id));
@@ -148,7 +164,10 @@ class OwnTmpTest {
             StageId id = bench.start().id();
             List<String> command = new ArrayList<>(bench.engine.enterCommand(id).words());
             command.add("pwd");
-            Process process = new ProcessBuilder(command).directory(below.toFile()).redirectErrorStream(true).start();
+            Process process = new ProcessBuilder(command)
+                    .directory(below.toFile())
+                    .redirectErrorStream(true)
+                    .start();
             String words = new String(process.getInputStream().readAllBytes());
             assertEquals(125, process.waitFor(), words);
             assertTrue(words.contains("does not see " + below), words);

@@ -104,7 +104,8 @@ class PomVersionsTest {
                 versions.put("property " + name, Set.of(value));
             }
         });
-        for (Node node : nodes(document, "//dependency[version] | //plugin[version] | //additionalClasspathDependency[version]")) {
+        for (Node node : nodes(
+                document, "//dependency[version] | //plugin[version] | //additionalClasspathDependency[version]")) {
             // A plugin of Maven's own is released alone.
             String name = XPATH.evaluate("groupId", node)
                     + (node.getNodeName().equals("plugin") ? ":" + XPATH.evaluate("artifactId", node) : "");

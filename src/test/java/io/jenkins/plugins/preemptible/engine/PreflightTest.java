@@ -72,8 +72,8 @@ class PreflightTest {
         // Not below /tmp: a stage may have one of its own.
         ties = Files.createTempFile(Path.of("/var/tmp"), "preemptible-ties", "");
         ties.toFile().deleteOnExit();
-        HostTool.Answer gcc = HostTool.run(60, List.of(
-                "gcc", "-w", "-O1", "-o", ties.toString(), source.toString(), "-lpthread", "-lrt"));
+        HostTool.Answer gcc = HostTool.run(
+                60, List.of("gcc", "-w", "-O1", "-o", ties.toString(), source.toString(), "-lpthread", "-lrt"));
         assertTrue(gcc.ok(), gcc::text);
     }
 
@@ -117,13 +117,17 @@ class PreflightTest {
         StageId id = bench.start(command.toArray(String[]::new)).id();
         Path output = bench.engine.status(id).output();
         StageBench.until("ready", SOON, () -> said(output, "ready") || said(output, "cannot"));
-        assumeTrue(said(output, "ready"), () -> "this kernel does not let it: " + String.join(" ", command) + ", "
-                + StageBench.lines(output) + " lines");
+        assumeTrue(
+                said(output, "ready"),
+                () -> "this kernel does not let it: " + String.join(" ", command) + ", " + StageBench.lines(output)
+                        + " lines");
         return id;
     }
 
     private StageJson record(StageId id) {
-        return new StageFolder(bench.folder.resolve("home/stages").resolve(id.value())).read().orElseThrow();
+        return new StageFolder(bench.folder.resolve("home/stages").resolve(id.value()))
+                .read()
+                .orElseThrow();
     }
 
     private PreflightReport look(StageId id, Connections connections, Path images) throws IOException {
@@ -149,10 +153,11 @@ class PreflightTest {
                 group.register(watch, StandardWatchEventKinds.ENTRY_MODIFY);
             }
             PreflightReport report = look(id);
-            assertEquals(List.of(reason), reasons(report), () -> report.obstacles().toString());
+            assertEquals(
+                    List.of(reason), reasons(report), () -> report.obstacles().toString());
             if (reason != FailureReason.ENTERING) {
-                SuspendFailedException refusal = assertThrows(SuspendFailedException.class,
-                        () -> bench.engine.suspend(id, bench.archive(id), bench.key));
+                SuspendFailedException refusal = assertThrows(
+                        SuspendFailedException.class, () -> bench.engine.suspend(id, bench.archive(id), bench.key));
                 assertEquals(reason, refusal.reason());
                 assertTrue(refusal.getMessage().contains(reason.sentence()), refusal::getMessage);
                 assertFalse(Files.exists(bench.archive(id)));
@@ -160,8 +165,12 @@ class PreflightTest {
             assertNull(watch.poll(), "the kernel told of no change of the control group: never frozen");
             Obstacle obstacle = report.obstacles().get(0);
             if (obstacle.pid() != 0) {
-                assertTrue(obstacle.command().contains("preemptible-tie") || obstacle.command().contains("nsenter")
-                        || obstacle.command().contains("sleep") || obstacle.command().equals("sh"), obstacle::toString);
+                assertTrue(
+                        obstacle.command().contains("preemptible-tie")
+                                || obstacle.command().contains("nsenter")
+                                || obstacle.command().contains("sleep")
+                                || obstacle.command().equals("sh"),
+                        obstacle::toString);
                 assertNotNull(ProcessHandle.of(obstacle.pid()).orElse(null), obstacle::toString);
                 assertEquals(Proc.stat(obstacle.pid()).orElseThrow().comm(), obstacle.command(), "no arguments");
             }
@@ -229,9 +238,12 @@ class PreflightTest {
 
     @Test
     void aTerminalWhoseFileSystemWasUnmounted() throws Exception {
-        StageId id = bench.script("mkdir pts; mount -t devpts -o newinstance,ptmxmode=0666 none pts && exec 3<>pts/ptmx;"
-                + " umount -l pts; while :; do echo tick; sleep 0.05; done").id();
-        StageBench.until("it ticks", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > 0);
+        StageId id = bench.script(
+                        "mkdir pts; mount -t devpts -o newinstance,ptmxmode=0666 none pts && exec 3<>pts/ptmx;"
+                                + " umount -l pts; while :; do echo tick; sleep 0.05; done")
+                .id();
+        StageBench.until(
+                "it ticks", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > 0);
         Obstacle obstacle = found(id, FailureReason.COVERED_FILE);
         assertTrue(obstacle.what().endsWith("descriptor 3: /ptmx"), obstacle::toString);
     }
@@ -287,14 +299,16 @@ class PreflightTest {
         StageId id = tied("none");
         long init = record(id).init().pid();
         outside.add(new ProcessBuilder("nsenter", "--target", Long.toString(init), "--pid", "sleep", "60").start());
-        StageBench.until("it entered", SOON, () -> outside.get(0).children().findAny().isPresent());
+        StageBench.until(
+                "it entered", SOON, () -> outside.get(0).children().findAny().isPresent());
         found(id, FailureReason.ESCAPED);
         outside.get(0).children().forEach(ProcessHandle::destroyForcibly);
         outside.get(0).waitFor();
         List<String> enter = new ArrayList<>(bench.engine.enterCommand(id).words());
         enter.addAll(List.of("sleep", "60"));
         // Not where the tests were started from: a folder below the host's /tmp is not the stage's.
-        Process entering = new ProcessBuilder(enter).directory(bench.work.toFile()).start();
+        Process entering =
+                new ProcessBuilder(enter).directory(bench.work.toFile()).start();
         outside.add(entering);
         StageBench.until("it enters", SOON, () -> entering.children().findAny().isPresent());
         found(id, FailureReason.ENTERING);
@@ -307,7 +321,8 @@ class PreflightTest {
         StageId id = tied("watching", watched.toString());
         bench.engine.freeze(id, FreezeRequest.plain());
         Files.createFile(watched.resolve("new"));
-        SuspendFailedException refusal = assertThrows(SuspendFailedException.class,
+        SuspendFailedException refusal = assertThrows(
+                SuspendFailedException.class,
                 () -> bench.engine.dump(id, bench.archive(id), bench.key, IfDumpFails.THAW));
         assertEquals(FailureReason.UNREAD_INOTIFY, refusal.reason(), refusal::getMessage);
         assertEquals(State.RUNNING, bench.engine.status(id).state());
@@ -317,18 +332,27 @@ class PreflightTest {
     @Test
     void noRoomForTheImage() throws Exception {
         Path disk = Files.createTempDirectory(Path.of("/var/tmp"), "preemptible-disk");
-        HostTool.Answer mounted = HostTool.run(10,
-                List.of("mount", "-t", "tmpfs", "-o", "size=8m", "none", disk.toString()));
+        HostTool.Answer mounted =
+                HostTool.run(10, List.of("mount", "-t", "tmpfs", "-o", "size=8m", "none", disk.toString()));
         try {
             assumeTrue(mounted.ok(), () -> "no tmpfs can be mounted: " + mounted.text());
             StageId id = tied("memory", "32");
             PreflightReport report = look(id, Connections.REFUSE, disk.resolve("images"));
-            assertEquals(List.of(FailureReason.NO_SPACE), reasons(report), () -> report.obstacles().toString());
-            assertTrue(report.obstacles().get(0).what().startsWith(disk + ": the image may take "), () -> report.obstacles().toString());
+            assertEquals(
+                    List.of(FailureReason.NO_SPACE),
+                    reasons(report),
+                    () -> report.obstacles().toString());
+            assertTrue(
+                    report.obstacles().get(0).what().startsWith(disk + ": the image may take "),
+                    () -> report.obstacles().toString());
             assertTrue(look(id).ok(), "on the other disk there is room");
         } finally {
             if (mounted.ok()) {
-                StageBench.until("the disk is free", SOON, () -> HostTool.run(10, List.of("umount", disk.toString())).ok());
+                StageBench.until(
+                        "the disk is free",
+                        SOON,
+                        () -> HostTool.run(10, List.of("umount", disk.toString()))
+                                .ok());
             }
             Files.delete(disk);
         }
@@ -338,23 +362,64 @@ class PreflightTest {
     void whatCriuCarriesOverIsNoLeak() throws Exception {
         Path at = Files.createDirectory(bench.folder.resolve("own"));
         List<String> kinds = List.of(
-                "none", "open /dev/null", "open /dev/full", "open /dev/kmsg", "open-r /dev/urandom", "open /dev/ptmx",
-                "tcp-listen", "unix-inside", "pending " + at.resolve("listening"), "fifo-inside " + at.resolve("fifo"), "memfd", "half-pipe", "mount-ns", "mount-ns-file " + at.resolve("own"), "uncovered " + at.resolve("mounted"),
-                "packet", "raw", "udp", "netlink", "netlink-groups", "uevent", "pidfd-self", "pidfd-dead", "seccomp",
-                "lease " + at.resolve("lease"), "ns-file /proc/self/ns/net", "mount " + at.resolve("mount"),
-                "chroot " + at, "unlinked-cwd " + at.resolve("gone"), "deleted " + at.resolve("deleted") + " 1000",
-                "tmpfile " + at, "pty", "half-pty", "aio", "inotify", "sysv", "anon-shared", "threads-files",
-                "landlock-self", "open-r /proc/self/mem", "shared-anonymous-file");
+                "none",
+                "open /dev/null",
+                "open /dev/full",
+                "open /dev/kmsg",
+                "open-r /dev/urandom",
+                "open /dev/ptmx",
+                "tcp-listen",
+                "unix-inside",
+                "pending " + at.resolve("listening"),
+                "fifo-inside " + at.resolve("fifo"),
+                "memfd",
+                "half-pipe",
+                "mount-ns",
+                "mount-ns-file " + at.resolve("own"),
+                "uncovered " + at.resolve("mounted"),
+                "packet",
+                "raw",
+                "udp",
+                "netlink",
+                "netlink-groups",
+                "uevent",
+                "pidfd-self",
+                "pidfd-dead",
+                "seccomp",
+                "lease " + at.resolve("lease"),
+                "ns-file /proc/self/ns/net",
+                "mount " + at.resolve("mount"),
+                "chroot " + at,
+                "unlinked-cwd " + at.resolve("gone"),
+                "deleted " + at.resolve("deleted") + " 1000",
+                "tmpfile " + at,
+                "pty",
+                "half-pty",
+                "aio",
+                "inotify",
+                "sysv",
+                "anon-shared",
+                "threads-files",
+                "landlock-self",
+                "open-r /proc/self/mem",
+                "shared-anonymous-file");
         String script = IntStream.range(0, kinds.size())
-                .mapToObj(i -> "'" + ties + "' " + kinds.get(i).replaceFirst(" (/.*?)( \\d+)?$", " '$1'$2") + " >'"
-                        + bench.work.resolve(i + " " + kinds.get(i).split(" ")[0]) + "' 2>&1 &\n")
-                .collect(Collectors.joining()) + "wait";
+                        .mapToObj(i -> "'" + ties + "' " + kinds.get(i).replaceFirst(" (/.*?)( \\d+)?$", " '$1'$2")
+                                + " >'"
+                                + bench.work.resolve(i + " " + kinds.get(i).split(" ")[0]) + "' 2>&1 &\n")
+                        .collect(Collectors.joining())
+                + "wait";
         StageId id = bench.script(script).id();
-        StageBench.until("all are ready", SOON, () -> outputs().size() == kinds.size()
-                && outputs().stream().allMatch(f -> said(f, "ready") || said(f, "cannot")));
+        StageBench.until(
+                "all are ready",
+                SOON,
+                () -> outputs().size() == kinds.size()
+                        && outputs().stream().allMatch(f -> said(f, "ready") || said(f, "cannot")));
         PreflightReport report = look(id);
         assertEquals(List.of(), report.obstacles());
-        assertFalse(report.options().tcpClose() || report.options().tcpEstablished() || report.options().linkRemap());
+        assertFalse(report.options().tcpClose()
+                || report.options().tcpEstablished()
+                || report.options().linkRemap());
         bench.engine.suspend(id, bench.archive(id), bench.key);
         bench.engine.resume(bench.archive(id), bench.key);
         List<Path> working = outputs().stream().filter(f -> said(f, "ready")).toList();
@@ -385,7 +450,8 @@ class PreflightTest {
         assertTrue(inside.options().tcpEstablished());
         StageId sparse = tied("deleted", bench.folder.resolve("large").toString(), "3000000000");
         assertEquals(List.of(), look(sparse).obstacles(), "a file of holes needs no room");
-        PreflightReport linked = look(tied("deleted-linked", bench.folder.resolve("linked").toString()));
+        PreflightReport linked =
+                look(tied("deleted-linked", bench.folder.resolve("linked").toString()));
         assertEquals(List.of(FailureReason.LINKED_ELSEWHERE), reasons(linked));
         assertTrue(linked.options().linkRemap());
     }
@@ -393,15 +459,23 @@ class PreflightTest {
     @Test
     void aStageOfManyProcessesThatComeAndGo() throws Exception {
         StageId id = bench.script("i=0; while [ $i -lt 200 ]; do i=$((i+1)); sleep 60 & done; echo ready;"
-                + " while :; do /bin/true; (/bin/true); done").id();
-        StageBench.until("all are there", SOON, () -> said(bench.engine.status(id).output(), "ready"));
+                        + " while :; do /bin/true; (/bin/true); done")
+                .id();
+        StageBench.until(
+                "all are there", SOON, () -> said(bench.engine.status(id).output(), "ready"));
         for (int i = 0; i < 20; i++) {
             PreflightReport report = look(id);
             assertEquals(List.of(), report.obstacles());
         }
         bench.engine.kill(id);
-        assertEquals(List.of(), Preflight.of(new Preflight.Subject(
-                new io.jenkins.plugins.preemptible.engine.host.HostProcess(4194303, 1, Proc.bootId()),
-                List.of(4194303L), List.of(), null, bench.folder)).obstacles());
+        assertEquals(
+                List.of(),
+                Preflight.of(new Preflight.Subject(
+                                new io.jenkins.plugins.preemptible.engine.host.HostProcess(4194303, 1, Proc.bootId()),
+                                List.of(4194303L),
+                                List.of(),
+                                null,
+                                bench.folder))
+                        .obstacles());
     }
 }

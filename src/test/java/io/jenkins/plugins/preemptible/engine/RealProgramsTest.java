@@ -55,11 +55,12 @@ class RealProgramsTest {
             trial.version(version("afl-fuzz", "-h"));
             Path target = bench.folder.resolve("target");
             build("afl-cc", "-o", target.toString(), source(bench, "target.c"));
-            new TwiceSuspended(trial, bench).compare(
-                    List.of(target),
-                    script(bench, "fuzz.sh", "20000"),
-                    run -> Math.min(touched(run, "first"), touched(run, "second")),
-                    Result.output());
+            new TwiceSuspended(trial, bench)
+                    .compare(
+                            List.of(target),
+                            script(bench, "fuzz.sh", "20000"),
+                            run -> Math.min(touched(run, "first"), touched(run, "second")),
+                            Result.output());
         });
     }
 
@@ -84,16 +85,17 @@ class RealProgramsTest {
             need("valgrind", "gcc");
             trial.version(version("valgrind", "--version"));
             Path program = compiled(bench, "memory.c");
-            new TwiceSuspended(trial, bench).compare(
-                    List.of(program),
-                    List.of("valgrind", "--tool=massif", "--massif-out-file=massif.out", "./memory", "400"),
-                    Progress.lines(ROUND),
-                    run -> Result.lines("^sum").of(run) + "\npeak " + Files.readAllLines(run.folder().resolve("massif.out"))
-                            .stream()
-                            .filter(l -> l.startsWith("mem_heap_B="))
-                            .mapToLong(l -> Long.parseLong(l.substring("mem_heap_B=".length())))
-                            .max()
-                            .orElseThrow());
+            new TwiceSuspended(trial, bench)
+                    .compare(
+                            List.of(program),
+                            List.of("valgrind", "--tool=massif", "--massif-out-file=massif.out", "./memory", "400"),
+                            Progress.lines(ROUND),
+                            run -> Result.lines("^sum").of(run) + "\npeak "
+                                    + Files.readAllLines(run.folder().resolve("massif.out")).stream()
+                                            .filter(l -> l.startsWith("mem_heap_B="))
+                                            .mapToLong(l -> Long.parseLong(l.substring("mem_heap_B=".length())))
+                                            .max()
+                                            .orElseThrow());
         });
     }
 
@@ -102,34 +104,63 @@ class RealProgramsTest {
             need("valgrind", "gcc");
             trial.version(version("valgrind", "--version"));
             Path program = compiled(bench, source, "-g");
-            List<String> command = new ArrayList<>(List.of(
-                    "valgrind", "--tool=" + tool, "--error-exitcode=9", "./" + program.getFileName()));
+            List<String> command = new ArrayList<>(
+                    List.of("valgrind", "--tool=" + tool, "--error-exitcode=9", "./" + program.getFileName()));
             command.addAll(List.of(words));
-            new TwiceSuspended(trial, bench).compare(
-                    List.of(program), command, Progress.lines(ROUND),
-                    // Addresses and process ids are of no interest; where threads meet is a matter of chance.
-                    run -> String.join("\n", Result.lines(result).of(run).lines()
-                            .map(l -> l.replaceAll("^==\\d+== |0x[0-9A-Fa-f]+|#\\d+|ERROR SUMMARY: [1-9].*", ""))
-                            .distinct().sorted().toList()));
+            new TwiceSuspended(trial, bench)
+                    .compare(
+                            List.of(program),
+                            command,
+                            Progress.lines(ROUND),
+                            // Addresses and process ids are of no interest; where threads meet is a matter of chance.
+                            run -> String.join(
+                                    "\n",
+                                    Result.lines(result)
+                                            .of(run)
+                                            .lines()
+                                            .map(l -> l.replaceAll(
+                                                    "^==\\d+== |0x[0-9A-Fa-f]+|#\\d+|ERROR SUMMARY: [1-9].*", ""))
+                                            .distinct()
+                                            .sorted()
+                                            .toList()));
         });
     }
 
     @Test
     void addressSanitizer() throws Exception {
-        sanitizer("AddressSanitizer", "address", "memory.c", "free",
-                "^sum|ERROR: AddressSanitizer: heap-use-after-free", "400", "free");
+        sanitizer(
+                "AddressSanitizer",
+                "address",
+                "memory.c",
+                "free",
+                "^sum|ERROR: AddressSanitizer: heap-use-after-free",
+                "400",
+                "free");
     }
 
     @Test
     void undefinedBehaviourSanitizer() throws Exception {
-        sanitizer("UndefinedBehaviorSanitizer", "undefined", "memory.c", "overflow",
-                "^sum|runtime error: signed integer overflow", "400", "overflow");
+        sanitizer(
+                "UndefinedBehaviorSanitizer",
+                "undefined",
+                "memory.c",
+                "overflow",
+                "^sum|runtime error: signed integer overflow",
+                "400",
+                "overflow");
     }
 
     @Test
     void threadSanitizer() throws Exception {
-        sanitizer("ThreadSanitizer", "thread", "threads.c", "race",
-                "^sum|WARNING: ThreadSanitizer: data race", "4", "400", "race");
+        sanitizer(
+                "ThreadSanitizer",
+                "thread",
+                "threads.c",
+                "race",
+                "^sum|WARNING: ThreadSanitizer: data race",
+                "4",
+                "400",
+                "race");
     }
 
     private void sanitizer(String name, String option, String source, String error, String result, String... words)
@@ -140,11 +171,19 @@ class RealProgramsTest {
             Path program = compiled(bench, source, "-g", "-fsanitize=" + option);
             List<String> command = new ArrayList<>(List.of("./" + program.getFileName()));
             command.addAll(List.of(words));
-            new TwiceSuspended(trial, bench).compare(
-                    List.of(program), command, Progress.lines(ROUND),
-                    run -> String.join("\n", Result.lines(result).of(run).lines()
-                            .map(l -> l.replaceAll("^==\\d+==|0x[0-9a-f]+|\\(pid=\\d+\\)", ""))
-                            .distinct().toList()));
+            new TwiceSuspended(trial, bench)
+                    .compare(
+                            List.of(program),
+                            command,
+                            Progress.lines(ROUND),
+                            run -> String.join(
+                                    "\n",
+                                    Result.lines(result)
+                                            .of(run)
+                                            .lines()
+                                            .map(l -> l.replaceAll("^==\\d+==|0x[0-9a-f]+|\\(pid=\\d+\\)", ""))
+                                            .distinct()
+                                            .toList()));
         });
     }
 
@@ -175,16 +214,34 @@ class RealProgramsTest {
                     out.closeArchiveEntry();
                 }
             }
-            new TwiceSuspended(trial, bench).compare(
-                    List.of(initrd),
-                    List.of("qemu-system-x86_64", "-accel", "tcg", "-m", "128", "-display", "none", "-monitor", "none",
-                            "-no-reboot", "-serial", "file:serial.log", "-kernel", kernel.toString(), "-initrd", "initrd",
-                            "-append", "console=ttyS0 panic=-1"),
-                    // Once in the kernel's boot, once when its first process runs.
-                    run -> Progress.linesOf("serial.log", "Linux version|guest: line").of(run),
-                    run -> Files.readAllLines(run.folder().resolve("serial.log")).stream()
-                            .filter(l -> l.startsWith("guest: "))
-                            .reduce("", (a, b) -> a + b + "\n"));
+            new TwiceSuspended(trial, bench)
+                    .compare(
+                            List.of(initrd),
+                            List.of(
+                                    "qemu-system-x86_64",
+                                    "-accel",
+                                    "tcg",
+                                    "-m",
+                                    "128",
+                                    "-display",
+                                    "none",
+                                    "-monitor",
+                                    "none",
+                                    "-no-reboot",
+                                    "-serial",
+                                    "file:serial.log",
+                                    "-kernel",
+                                    kernel.toString(),
+                                    "-initrd",
+                                    "initrd",
+                                    "-append",
+                                    "console=ttyS0 panic=-1"),
+                            // Once in the kernel's boot, once when its first process runs.
+                            run -> Progress.linesOf("serial.log", "Linux version|guest: line")
+                                    .of(run),
+                            run -> Files.readAllLines(run.folder().resolve("serial.log")).stream()
+                                    .filter(l -> l.startsWith("guest: "))
+                                    .reduce("", (a, b) -> a + b + "\n"));
         });
     }
 
@@ -198,20 +255,28 @@ class RealProgramsTest {
             for (int i = 0; i < 80; i++) {
                 Files.writeString(sources.resolve("C" + i + ".java"), javaClass(i));
             }
-            new TwiceSuspended(trial, bench).compare(
-                    List.of(sources),
-                    shell("java -XX:+Use" + collector + "GC -Xmx300m -m jdk.compiler/com.sun.tools.javac.Main -proc:none"
-                            + " -d classes sources/*.java && cd classes && sha256sum *.class | sha256sum"),
-                    Progress.files(".class"),
-                    Result.output());
+            new TwiceSuspended(trial, bench)
+                    .compare(
+                            List.of(sources),
+                            shell("java -XX:+Use" + collector
+                                    + "GC -Xmx300m -m jdk.compiler/com.sun.tools.javac.Main -proc:none"
+                                    + " -d classes sources/*.java && cd classes && sha256sum *.class | sha256sum"),
+                            Progress.files(".class"),
+                            Result.output());
         });
     }
 
     private static String javaClass(int number) {
-        StringBuilder text = new StringBuilder("import java.util.*;import java.util.stream.*;class C" + number + " {\n");
+        StringBuilder text =
+                new StringBuilder("import java.util.*;import java.util.stream.*;class C" + number + " {\n");
         for (int i = 0; i < 10; i++) {
-            text.append("Map<String, List<Integer>> m").append(i).append("(List<Integer> in) { return in.stream()")
-                    .append(".filter(x -> x > ").append(number).append(").map(x -> x * ").append(i)
+            text.append("Map<String, List<Integer>> m")
+                    .append(i)
+                    .append("(List<Integer> in) { return in.stream()")
+                    .append(".filter(x -> x > ")
+                    .append(number)
+                    .append(").map(x -> x * ")
+                    .append(i)
                     .append(").collect(Collectors.groupingBy(x -> \"k\" + (x % 7))); }\n");
         }
         return text.append("}\n").toString();
@@ -222,9 +287,10 @@ class RealProgramsTest {
         run("Node", "worker threads and timers", (trial, bench) -> {
             need("node");
             trial.version(version("node", "--version"));
-            new TwiceSuspended(trial, bench).compare(
-                    List.of(Path.of(source(bench, "workers.js"))), List.of("node", "workers.js"),
-                    Progress.lines(ROUND), Result.lines("^sum "));
+            new TwiceSuspended(trial, bench)
+                    .compare(
+                            List.of(Path.of(source(bench, "workers.js"))), List.of("node", "workers.js"),
+                            Progress.lines(ROUND), Result.lines("^sum "));
         });
     }
 
@@ -234,10 +300,18 @@ class RealProgramsTest {
             need("go");
             trial.version(version("go", "version"));
             Path program = bench.folder.resolve("routines");
-            build("env", "GOCACHE=" + bench.folder.resolve("go-cache"), "GOFLAGS=-mod=mod", "GO111MODULE=off", "go", "build",
-                    "-o", program.toString(), source(bench, "routines.go"));
-            new TwiceSuspended(trial, bench).compare(
-                    List.of(program), List.of("./routines"), Progress.lines(ROUND), Result.lines("^sum "));
+            build(
+                    "env",
+                    "GOCACHE=" + bench.folder.resolve("go-cache"),
+                    "GOFLAGS=-mod=mod",
+                    "GO111MODULE=off",
+                    "go",
+                    "build",
+                    "-o",
+                    program.toString(),
+                    source(bench, "routines.go"));
+            new TwiceSuspended(trial, bench)
+                    .compare(List.of(program), List.of("./routines"), Progress.lines(ROUND), Result.lines("^sum "));
         });
     }
 
@@ -246,9 +320,10 @@ class RealProgramsTest {
         run("Python, multiprocessing", "a pool of 4 with a lock and a shared value", (trial, bench) -> {
             need("python3");
             trial.version(version("python3", "--version"));
-            new TwiceSuspended(trial, bench).compare(
-                    List.of(Path.of(source(bench, "pool.py"))), List.of("python3", "pool.py"),
-                    Progress.lines(ROUND), Result.lines("^sum "));
+            new TwiceSuspended(trial, bench)
+                    .compare(
+                            List.of(Path.of(source(bench, "pool.py"))), List.of("python3", "pool.py"),
+                            Progress.lines(ROUND), Result.lines("^sum "));
         });
     }
 
@@ -259,14 +334,16 @@ class RealProgramsTest {
             Path tar = zlib();
             trial.version(version("make", "--version") + ", gcc " + version("gcc", "--version"));
             // The same path in both runs: debuggers' data name it.
-            new TwiceSuspended(trial, bench).compare(
-                    List.of(tar),
-                    shell("mkdir /tmp/source && tar xf zlib.tar -C /tmp/source --strip-components=1 && here=$PWD"
-                            + " && cd /tmp/source && ./configure > configure.log"
-                            + " && (make -j4 2>&1 || kill $$) | tee \"$here/build.log\" > /dev/null"
-                            + " && make test | tail -n 4 && sha256sum libz.a minigzip"),
-                    Progress.linesOf("build.log", " -c "),
-                    Result.output());
+            new TwiceSuspended(trial, bench)
+                    .compare(
+                            List.of(tar),
+                            shell(
+                                    "mkdir /tmp/source && tar xf zlib.tar -C /tmp/source --strip-components=1 && here=$PWD"
+                                            + " && cd /tmp/source && ./configure > configure.log"
+                                            + " && (make -j4 2>&1 || kill $$) | tee \"$here/build.log\" > /dev/null"
+                                            + " && make test | tail -n 4 && sha256sum libz.a minigzip"),
+                            Progress.linesOf("build.log", " -c "),
+                            Result.output());
         });
     }
 
@@ -280,48 +357,55 @@ class RealProgramsTest {
     @ValueSource(strings = {"/tmp", "127.0.0.1"})
     void postgres(String host) throws Exception {
         boolean local = host.startsWith("/");
-        run("PostgreSQL and pgbench over " + (local ? "a unix socket in /tmp" : "TCP on 127.0.0.1"),
-                "4 clients, 4000 transactions", (trial, bench) -> {
-            Path programs = postgresPrograms();
-            trial.version(version(programs.resolve("postgres").toString(), "--version"));
-            String user = "postgres";
-            if (mayReadLimitsOfOthers()) {
-                need("setpriv");
-                assumeTrue(HostTool.run(5, List.of("id", "-u", user)).ok(), "there is no user postgres");
-                // It has to get to its data; the rest of the bench stays root's.
-                for (Path folder : List.of(bench.folder, bench.work)) {
-                    Files.setPosixFilePermissions(folder, PosixFilePermissions.fromString("rwx--x--x"));
-                }
-            } else {
-                need("gcc");
-                user = compiled(bench, "otheruser.c", "-shared", "-fPIC", "-ldl").toString();
-                trial.remark("the server runs as root behind a preloaded library, since it refuses root, and here root lacks"
-                        + " CAP_SYS_RESOURCE, without which CRIU cannot read the limits of another user's processes");
-            }
-            String port;
-            try (ServerSocket free = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-                port = Integer.toString(free.getLocalPort());
-            }
-            new TwiceSuspended(trial, bench).compare(
-                    List.of(),
-                    script(bench, "postgres.sh", programs.toString(), host, port, user),
-                    Progress.linesOf("bench.log", "^progress: "),
-                    Result.output());
-        });
+        run(
+                "PostgreSQL and pgbench over " + (local ? "a unix socket in /tmp" : "TCP on 127.0.0.1"),
+                "4 clients, 4000 transactions",
+                (trial, bench) -> {
+                    Path programs = postgresPrograms();
+                    trial.version(version(programs.resolve("postgres").toString(), "--version"));
+                    String user = "postgres";
+                    if (mayReadLimitsOfOthers()) {
+                        need("setpriv");
+                        assumeTrue(HostTool.run(5, List.of("id", "-u", user)).ok(), "there is no user postgres");
+                        // It has to get to its data; the rest of the bench stays root's.
+                        for (Path folder : List.of(bench.folder, bench.work)) {
+                            Files.setPosixFilePermissions(folder, PosixFilePermissions.fromString("rwx--x--x"));
+                        }
+                    } else {
+                        need("gcc");
+                        user = compiled(bench, "otheruser.c", "-shared", "-fPIC", "-ldl")
+                                .toString();
+                        trial.remark(
+                                "the server runs as root behind a preloaded library, since it refuses root, and here root lacks"
+                                        + " CAP_SYS_RESOURCE, without which CRIU cannot read the limits of another user's processes");
+                    }
+                    String port;
+                    try (ServerSocket free = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+                        port = Integer.toString(free.getLocalPort());
+                    }
+                    new TwiceSuspended(trial, bench)
+                            .compare(
+                                    List.of(),
+                                    script(bench, "postgres.sh", programs.toString(), host, port, user),
+                                    Progress.linesOf("bench.log", "^progress: "),
+                                    Result.output());
+                });
     }
 
     // CAP_SYS_RESOURCE is bit 24, see capabilities(7) and prlimit(2).
     private static boolean mayReadLimitsOfOthers() {
         return Proc.self("status").stream()
                 .filter(l -> l.startsWith("CapEff:"))
-                .anyMatch(l -> (Long.parseUnsignedLong(l.substring("CapEff:".length()).trim(), 16) >> 24 & 1) == 1);
+                .anyMatch(l ->
+                        (Long.parseUnsignedLong(l.substring("CapEff:".length()).trim(), 16) >> 24 & 1) == 1);
     }
 
     private static Path postgresPrograms() throws IOException {
         try (var all = Files.exists(Path.of("/usr/lib/postgresql"))
                 ? Files.walk(Path.of("/usr/lib/postgresql"), 3)
                 : java.util.stream.Stream.<Path>empty()) {
-            List<Path> found = all.filter(p -> p.endsWith("bin/postgres")).sorted().toList();
+            List<Path> found =
+                    all.filter(p -> p.endsWith("bin/postgres")).sorted().toList();
             assumeTrue(!found.isEmpty(), "postgresql is not installed");
             return found.get(found.size() - 1).getParent();
         }
@@ -332,12 +416,13 @@ class RealProgramsTest {
         run("xz -T2", "compressing a file with two threads", (trial, bench) -> {
             need("xz", "seq");
             trial.version(version("xz", "--version"));
-            new TwiceSuspended(trial, bench).compare(
-                    List.of(),
-                    shell("seq 1 6000000 | xz -T2 -4 --block-size=1MiB > out.xz && sha256sum out.xz"
-                            + " && xz -dc out.xz | tail -n 1"),
-                    Progress.size("out.xz"),
-                    Result.output());
+            new TwiceSuspended(trial, bench)
+                    .compare(
+                            List.of(),
+                            shell("seq 1 6000000 | xz -T2 -4 --block-size=1MiB > out.xz && sha256sum out.xz"
+                                    + " && xz -dc out.xz | tail -n 1"),
+                            Progress.size("out.xz"),
+                            Result.output());
         });
     }
 
@@ -346,13 +431,15 @@ class RealProgramsTest {
         run("ffmpeg, 2 threads", "encoding a film", (trial, bench) -> {
             need("ffmpeg");
             trial.version(version("ffmpeg", "-version"));
-            new TwiceSuspended(trial, bench).compare(
-                    List.of(),
-                    shell("ffmpeg -nostdin -loglevel error -f lavfi -i testsrc2=size=640x360:rate=25 -t 120 -c:v mpeg4"
-                            + " -threads 2 -flags +bitexact -fflags +bitexact -flush_packets 1 -y out.avi"
-                            + " && sha256sum out.avi"),
-                    Progress.size("out.avi"),
-                    Result.output());
+            new TwiceSuspended(trial, bench)
+                    .compare(
+                            List.of(),
+                            shell(
+                                    "ffmpeg -nostdin -loglevel error -f lavfi -i testsrc2=size=640x360:rate=25 -t 120 -c:v mpeg4"
+                                            + " -threads 2 -flags +bitexact -fflags +bitexact -flush_packets 1 -y out.avi"
+                                            + " && sha256sum out.avi"),
+                            Progress.size("out.avi"),
+                            Result.output());
         });
     }
 
@@ -360,9 +447,10 @@ class RealProgramsTest {
     void thousandProcesses() throws Exception {
         run("1,000 processes", "counting, with shared memory", (trial, bench) -> {
             need("gcc");
-            new TwiceSuspended(trial, bench).compare(
-                    List.of(compiled(bench, "processes.c")), List.of("./processes", "1000", "300"),
-                    Progress.lines(ROUND), Result.lines("^sum "));
+            new TwiceSuspended(trial, bench)
+                    .compare(
+                            List.of(compiled(bench, "processes.c")), List.of("./processes", "1000", "300"),
+                            Progress.lines(ROUND), Result.lines("^sum "));
         });
     }
 
@@ -370,9 +458,10 @@ class RealProgramsTest {
     void fiveHundredThreads() throws Exception {
         run("500 threads", "counting under one lock", (trial, bench) -> {
             need("gcc");
-            new TwiceSuspended(trial, bench).compare(
-                    List.of(compiled(bench, "threads.c")), List.of("./threads", "500", "200"),
-                    Progress.lines(ROUND), Result.lines("^sum "));
+            new TwiceSuspended(trial, bench)
+                    .compare(
+                            List.of(compiled(bench, "threads.c")), List.of("./threads", "500", "200"),
+                            Progress.lines(ROUND), Result.lines("^sum "));
         });
     }
 
@@ -399,7 +488,8 @@ class RealProgramsTest {
 
     private static String version(String... command) {
         // Some write in colours, even into a file.
-        Matcher matcher = VERSION.matcher(HostTool.run(20, List.of(command)).text().replaceAll("\u001b\\[[0-9;]*m", ""));
+        Matcher matcher =
+                VERSION.matcher(HostTool.run(20, List.of(command)).text().replaceAll("\u001b\\[[0-9;]*m", ""));
         return matcher.find() ? matcher.group() : "";
     }
 

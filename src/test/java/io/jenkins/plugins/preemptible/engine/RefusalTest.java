@@ -43,7 +43,8 @@ class RefusalTest {
         assertTrue(e.getMessage().endsWith(reason.remedy() + "."), e::getMessage);
         if (e.getCause() instanceof ImageException image) {
             assertTrue(e.getMessage().contains(image.finding()), e::getMessage);
-            assertFalse(e.getMessage().contains(image.reason().remedy()), () -> "one remedy is enough: " + e.getMessage());
+            assertFalse(
+                    e.getMessage().contains(image.reason().remedy()), () -> "one remedy is enough: " + e.getMessage());
         }
         return e;
     }
@@ -51,7 +52,10 @@ class RefusalTest {
     private static void stillRuns(StageBench bench, StageId id) throws Exception {
         assertEquals(State.RUNNING, bench.engine.status(id).state());
         long lines = bench.output(id).size();
-        StageBench.until("more output", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > lines + 2);
+        StageBench.until(
+                "more output",
+                SOON,
+                () -> StageBench.lines(bench.engine.status(id).output()) > lines + 2);
         assertFalse(Files.exists(bench.archive(id)), "no archive is left");
         try (var files = Files.list(bench.folder.resolve("home/stages").resolve(id.value()))) {
             assertFalse(files.anyMatch(p -> p.getFileName().toString().equals("images")), "no images are left");
@@ -64,8 +68,12 @@ class RefusalTest {
     void aTracedTree() throws Exception {
         assumeTrue(HostTool.find("strace").isPresent(), "strace is not installed");
         try (StageBench bench = StageBench.open()) {
-            StageId id = bench.start("strace", "-f", "-o", "/dev/null", "/bin/sh", "-c", TICKS).id();
-            StageBench.until("output", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > 2);
+            StageId id = bench.start("strace", "-f", "-o", "/dev/null", "/bin/sh", "-c", TICKS)
+                    .id();
+            StageBench.until(
+                    "output",
+                    SOON,
+                    () -> StageBench.lines(bench.engine.status(id).output()) > 2);
             refused(FailureReason.TRACED, () -> bench.engine.suspend(id, bench.archive(id), bench.key));
             stillRuns(bench, id);
         }
@@ -76,8 +84,12 @@ class RefusalTest {
         assumeTrue(HostTool.find("bash").isPresent(), "bash is not installed");
         try (StageBench bench = StageBench.open();
                 ServerSocket server = new ServerSocket(0, 5, InetAddress.getLoopbackAddress())) {
-            StageId id = bench.start("bash", "-c", "exec 7<>/dev/tcp/127.0.0.1/" + server.getLocalPort() + "; " + TICKS).id();
-            StageBench.until("output", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > 2);
+            StageId id = bench.start("bash", "-c", "exec 7<>/dev/tcp/127.0.0.1/" + server.getLocalPort() + "; " + TICKS)
+                    .id();
+            StageBench.until(
+                    "output",
+                    SOON,
+                    () -> StageBench.lines(bench.engine.status(id).output()) > 2);
             refused(FailureReason.CONNECTED_TCP, () -> bench.engine.suspend(id, bench.archive(id), bench.key));
             stillRuns(bench, id);
         }
@@ -92,9 +104,11 @@ class RefusalTest {
             assertEquals(FailureReason.OBJECTION, e.reason());
             assertTrue(e.getMessage().contains("withCredentials"), e::getMessage);
             stillRuns(bench, id);
-            assertThrows(EngineException.class, () -> bench.dump(id, s -> {
-                throw new IllegalStateException("broken guard");
-            }));
+            assertThrows(
+                    EngineException.class,
+                    () -> bench.dump(id, s -> {
+                        throw new IllegalStateException("broken guard");
+                    }));
             stillRuns(bench, id);
         }
     }
@@ -102,14 +116,18 @@ class RefusalTest {
     @Test
     void aFullDisk() throws Exception {
         Path disk = Files.createTempDirectory(Path.of("/var/tmp"), "preemptible-disk");
-        HostTool.Answer mounted = HostTool.run(10,
-                List.of("mount", "-t", "tmpfs", "-o", "size=3m", "none", disk.toString()));
+        HostTool.Answer mounted =
+                HostTool.run(10, List.of("mount", "-t", "tmpfs", "-o", "size=3m", "none", disk.toString()));
         try {
             assumeTrue(mounted.ok(), () -> "no tmpfs can be mounted: " + mounted.text());
             try (StageBench bench = StageBench.open()) {
                 // The archive's disk is full; data that does not compress.
-                StageId id = bench.start("bash", "-c", "x=$(head -c 6000000 /dev/urandom | base64 -w 0); " + TICKS).id();
-                StageBench.until("output", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > 2);
+                StageId id = bench.start("bash", "-c", "x=$(head -c 6000000 /dev/urandom | base64 -w 0); " + TICKS)
+                        .id();
+                StageBench.until(
+                        "output",
+                        SOON,
+                        () -> StageBench.lines(bench.engine.status(id).output()) > 2);
                 EngineException there = refused(
                         FailureReason.NO_SPACE, () -> bench.engine.suspend(id, disk.resolve("a.image"), bench.key));
                 assertTrue(there.getMessage().contains(disk + ": the image may take "), there::getMessage);
@@ -122,23 +140,31 @@ class RefusalTest {
             try (StageBench bench = StageBench.open(null, disk.resolve("home"))) {
                 // The disk of CRIU's own images is full.
                 Path out = bench.work.resolve("ticks");
-                StageId id = bench.start("bash", "-c", "x=$(head -c 6000000 /dev/urandom | base64 -w 0); exec >'" + out + "'; "
-                        + TICKS).id();
+                StageId id = bench.start(
+                                "bash",
+                                "-c",
+                                "x=$(head -c 6000000 /dev/urandom | base64 -w 0); exec >'" + out + "'; " + TICKS)
+                        .id();
                 StageBench.until("output", SOON, () -> StageBench.lines(out) > 2);
-                EngineException here = refused(
-                        FailureReason.NO_SPACE, () -> bench.engine.suspend(id, bench.archive(id), bench.key));
+                EngineException here =
+                        refused(FailureReason.NO_SPACE, () -> bench.engine.suspend(id, bench.archive(id), bench.key));
                 assertTrue(here.getMessage().contains(disk.resolve("home").toString()), here::getMessage);
                 assertTrue(here.getMessage().contains("free are "), here::getMessage);
                 assertFalse(here.getMessage().contains("another folder"), here::getMessage);
                 assertEquals(State.RUNNING, bench.engine.status(id).state());
                 long lines = StageBench.lines(out);
                 StageBench.until("more output", SOON, () -> StageBench.lines(out) > lines + 2);
-                assertFalse(Files.exists(disk.resolve("home/stages").resolve(id.value()).resolve("images")));
+                assertFalse(Files.exists(
+                        disk.resolve("home/stages").resolve(id.value()).resolve("images")));
             }
         } finally {
             if (mounted.ok()) {
                 // A stage's launcher, outside of it, ends a moment after it and keeps a file open until then.
-                StageBench.until("the disk is free", SOON, () -> HostTool.run(10, List.of("umount", disk.toString())).ok());
+                StageBench.until(
+                        "the disk is free",
+                        SOON,
+                        () -> HostTool.run(10, List.of("umount", disk.toString()))
+                                .ok());
             }
             Files.delete(disk);
         }
@@ -167,11 +193,16 @@ class RefusalTest {
             refused(FailureReason.NO_CHECKPOINT, () -> bench.engine.commit(id));
             refused(FailureReason.NO_CHECKPOINT, () -> bench.engine.thaw(id));
             refused(FailureReason.STAGE_RUNS, () -> bench.engine.forget(id));
-            refused(FailureReason.BAD_FOLDER, () -> bench.engine.suspend(id, bench.folder.resolve("not/there"), bench.key));
-            refused(FailureReason.BAD_SPEC, () -> bench.engine.start(
-                    new StageSpec(id, "again", bench.work, List.of("true"), null)));
-            refused(FailureReason.BAD_SPEC, () -> bench.engine.start(
-                    new StageSpec(StageId.create("x"), "x", bench.work.resolve("none"), List.of("true"), null)));
+            refused(
+                    FailureReason.BAD_FOLDER,
+                    () -> bench.engine.suspend(id, bench.folder.resolve("not/there"), bench.key));
+            refused(
+                    FailureReason.BAD_SPEC,
+                    () -> bench.engine.start(new StageSpec(id, "again", bench.work, List.of("true"), null)));
+            refused(
+                    FailureReason.BAD_SPEC,
+                    () -> bench.engine.start(new StageSpec(
+                            StageId.create("x"), "x", bench.work.resolve("none"), List.of("true"), null)));
             stillRuns(bench, id);
         }
     }
@@ -194,8 +225,9 @@ class RefusalTest {
             Path aside = Files.move(output, bench.folder.resolve("aside"));
             refused(FailureReason.PATH_MISSING, () -> bench.engine.resume(bench.archive(id), bench.key));
             assertEquals(State.SUSPENDED, bench.engine.status(id).state());
-            assertFalse(Proc.tree(1).stream().anyMatch(s -> Proc.commandLine(s.pid()).contains(id.value())
-                    && s.comm().equals("criu")));
+            assertFalse(Proc.tree(1).stream()
+                    .anyMatch(s -> Proc.commandLine(s.pid()).contains(id.value())
+                            && s.comm().equals("criu")));
             Files.move(aside, output);
             bench.engine.resume(bench.archive(id), bench.key);
             assertEquals(State.RUNNING, bench.engine.status(id).state());
@@ -215,9 +247,10 @@ class RefusalTest {
             refused(FailureReason.CRIU_MISSING, () -> without.suspend(id, bench.archive(id), bench.key));
             assertFalse(without.check().ok());
             assertTrue(without.check().items().stream()
-                    .anyMatch(i -> i.name().equals("criu") && !i.ok() && i.remedy().equals(".ci/setup")));
-            Engine unusable = Engine.open(
-                    home, new CriuSearch(List.of(Path.of("/bin/false"))), null, LocalImages.of(Map.of()));
+                    .anyMatch(i ->
+                            i.name().equals("criu") && !i.ok() && i.remedy().equals(".ci/setup")));
+            Engine unusable =
+                    Engine.open(home, new CriuSearch(List.of(Path.of("/bin/false"))), null, LocalImages.of(Map.of()));
             refused(FailureReason.CRIU_UNUSABLE, () -> unusable.suspend(id, bench.archive(id), bench.key));
             stillRuns(bench, id);
             bench.engine.suspend(id, bench.archive(id), bench.key);
@@ -231,7 +264,9 @@ class RefusalTest {
         try (StageBench bench = StageBench.open()) {
             StageId id = bench.script(TICKS).id();
             bench.dump(id, same -> {
-                refused(FailureReason.STAGE_BUSY, () -> bench.engine.suspend(same, bench.folder.resolve("b"), bench.key));
+                refused(
+                        FailureReason.STAGE_BUSY,
+                        () -> bench.engine.suspend(same, bench.folder.resolve("b"), bench.key));
                 return Optional.empty();
             });
             refused(FailureReason.STAGE_BUSY, () -> bench.engine.suspend(id, bench.folder.resolve("b"), bench.key));

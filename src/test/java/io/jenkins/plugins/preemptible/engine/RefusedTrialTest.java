@@ -48,9 +48,11 @@ class RefusedTrialTest {
     void aPacketSocketIsNotTriedAndSuspendedAllTheSame() throws Exception {
         assumeTrue(HostTool.find("python3").isPresent(), "python3 is not installed");
         try (StageBench bench = StageBench.open()) {
-            Path script = Files.writeString(bench.work.resolve("script.py"), "import socket, time\n"
-                    + "s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)\n"
-                    + "while True: time.sleep(0.02); print('tick', flush=True)\n");
+            Path script = Files.writeString(
+                    bench.work.resolve("script.py"),
+                    "import socket, time\n"
+                            + "s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)\n"
+                            + "while True: time.sleep(0.02); print('tick', flush=True)\n");
             StageId id = start(bench, "python3", script.toString());
             Checkpoint checkpoint = dumped(bench, id);
             assertEquals(TrialVerdict.NOT_TRIED, checkpoint.trial().verdict());
@@ -69,9 +71,16 @@ class RefusedTrialTest {
         Logger log = Logger.getLogger(RunningTrial.class.getName());
         log.addHandler(handler);
         try {
-            HostTool.Answer mounted = HostTool.run(10, List.of("/bin/sh", "-c", "cd \"$1\" && mkdir a b c once deep"
-                    + " && mount -t overlay -o lowerdir=a:b preemptible-test once"
-                    + " && mount -t overlay -o lowerdir=once:c preemptible-test deep", "mounts", outside.toString()));
+            HostTool.Answer mounted = HostTool.run(
+                    10,
+                    List.of(
+                            "/bin/sh",
+                            "-c",
+                            "cd \"$1\" && mkdir a b c once deep"
+                                    + " && mount -t overlay -o lowerdir=a:b preemptible-test once"
+                                    + " && mount -t overlay -o lowerdir=once:c preemptible-test deep",
+                            "mounts",
+                            outside.toString()));
             assumeTrue(mounted.ok(), () -> "no overlays can be mounted: " + mounted.text());
             try (StageBench bench = StageBench.open()) {
                 StageId id = start(bench, "/bin/sh", "-c", "cd '" + deep + "'; " + TICKS);
@@ -79,7 +88,9 @@ class RefusedTrialTest {
                 assertEquals(TrialVerdict.NOT_TRIED, checkpoint.trial().verdict(), () -> "" + checkpoint.trial());
                 String why = "no overlay can be mounted over " + deep;
                 assertTrue(checkpoint.trial().why().contains(why), checkpoint.trial()::why);
-                assertTrue(said.stream().anyMatch(l -> l.contains("An image was not tried") && l.contains(why)), said::toString);
+                assertTrue(
+                        said.stream().anyMatch(l -> l.contains("An image was not tried") && l.contains(why)),
+                        said::toString);
                 bench.engine.commit(id);
                 assertEquals(State.SUSPENDED, bench.engine.status(id).state());
                 bench.engine.resume(bench.archive(id), bench.key);
@@ -146,8 +157,7 @@ class RefusedTrialTest {
             bench.engine.freeze(id, new FreezeRequest(DumpGuard.NONE, 0));
             long init = bench.engine.status(id).initPid();
             SuspendFailedException e = assertThrows(
-                    SuspendFailedException.class,
-                    () -> bench.engine.dump(id, bench.archive(id), bench.key, ifFails));
+                    SuspendFailedException.class, () -> bench.engine.dump(id, bench.archive(id), bench.key, ifFails));
             assertEquals(FailureReason.NOT_RESTORABLE, e.reason(), e::toString);
             assertTrue(e.criuLines().stream().anyMatch(l -> l.contains("bad size")), () -> "" + e.criuLines());
             assertTrue(e.getMessage().contains(FailureReason.PATH_MISSING.sentence()), e::getMessage);
@@ -155,7 +165,8 @@ class RefusedTrialTest {
             assertFalse(Files.exists(folder(bench, id).images()));
             if (ifFails == IfDumpFails.STAY_FROZEN) {
                 assertEquals(State.SUSPENDING, bench.engine.status(id).state());
-                assertEquals(Tier.FROZEN, bench.engine.resumeHere(id).orElseThrow().tier());
+                assertEquals(
+                        Tier.FROZEN, bench.engine.resumeHere(id).orElseThrow().tier());
             }
             assertEquals(init, bench.engine.status(id).initPid());
             runsOn(bench, id);

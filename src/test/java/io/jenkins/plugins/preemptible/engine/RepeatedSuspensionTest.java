@@ -96,8 +96,12 @@ class RepeatedSuspensionTest {
         ImageDifference same = ImageDifference.between(Side.of(whole), resolved);
         assertTrue(same.memory().stream().allMatch(m -> m.changed() == 0), same::toString);
         ImageDifference difference = ImageDifference.between(Side.of(earlier), resolved);
-        long pages = difference.memory().stream().mapToLong(ImageDifference.PageChange::pages).sum();
-        long changed = difference.memory().stream().mapToLong(ImageDifference.PageChange::changed).sum();
+        long pages = difference.memory().stream()
+                .mapToLong(ImageDifference.PageChange::pages)
+                .sum();
+        long changed = difference.memory().stream()
+                .mapToLong(ImageDifference.PageChange::changed)
+                .sum();
         assertTrue(pages > 6000 && changed > 0 && changed < pages / 5, difference::toString);
     }
 
@@ -111,12 +115,21 @@ class RepeatedSuspensionTest {
     void theSecondArchiveRefersToTheFirstAndThePreservedFilesComeBack() throws Exception {
         assumeTrue(HostTool.find("python3").isPresent(), "python3 is not installed");
         try (StageBench bench = StageBench.open()) {
-            Path workspace = Files.createDirectory(bench.work.resolve("workspace")).toRealPath();
+            Path workspace =
+                    Files.createDirectory(bench.work.resolve("workspace")).toRealPath();
             StageId id = StageId.create("again");
             bench.engine.start(new StageSpec(
-                    id, null, workspace, List.of("python3", "-c", SCRIPT), null, Connections.REFUSE, List.of(workspace)));
-            StageBench.until("a line", SOON, () -> Files.exists(workspace.resolve("log"))
-                    && StageBench.lines(workspace.resolve("log")) > 3);
+                    id,
+                    null,
+                    workspace,
+                    List.of("python3", "-c", SCRIPT),
+                    null,
+                    Connections.REFUSE,
+                    List.of(workspace)));
+            StageBench.until(
+                    "a line",
+                    SOON,
+                    () -> Files.exists(workspace.resolve("log")) && StageBench.lines(workspace.resolve("log")) > 3);
             Path first = bench.archive(id);
             Path socket = workspace.resolve("socket");
             try (ServerSocketChannel server = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
@@ -136,9 +149,13 @@ class RepeatedSuspensionTest {
             StageBench.until("more lines", SOON, () -> StageBench.lines(workspace.resolve("log")) > lines + 3);
 
             Path second = first.resolveSibling("second.image");
-            Checkpoint change = bench.engine.suspend(id, second, bench.key, Extent.DIFFERENCE).checkpoint();
+            Checkpoint change = bench.engine
+                    .suspend(id, second, bench.key, Extent.DIFFERENCE)
+                    .checkpoint();
             ImageManifest sealed = ImageArchive.manifestOf(second, bench.key);
-            assertEquals(ImageArchive.manifestOf(first, bench.key).imageId(), sealed.parent().imageId());
+            assertEquals(
+                    ImageArchive.manifestOf(first, bench.key).imageId(),
+                    sealed.parent().imageId());
             assertEquals(2, sealed.suspension());
             assertFalse(sealed.host().cpuFeatures().isEmpty());
             assertEquals(List.of(Extent.FULL, Extent.DIFFERENCE), List.of(whole.extent(), change.extent()));

@@ -29,8 +29,10 @@ class SealedStageTest {
     private static final Duration SOON = Duration.ofSeconds(60);
 
     private static StageId counting(StageBench bench) throws Exception {
-        StageId id = bench.script("i=0; while [ $i -lt 60 ]; do i=$((i+1)); echo line $i; sleep 0.02; done; exit 7").id();
-        StageBench.until("output", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > 3);
+        StageId id = bench.script("i=0; while [ $i -lt 60 ]; do i=$((i+1)); echo line $i; sleep 0.02; done; exit 7")
+                .id();
+        StageBench.until(
+                "output", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > 3);
         return id;
     }
 
@@ -79,13 +81,18 @@ class SealedStageTest {
     @Test
     void itsTmpIsPackedWithoutTheTimeThatCompressionTakes() throws Exception {
         try (StageBench bench = StageBench.open()) {
-            StageId id = bench.script("head -c 5000000 /dev/zero >/tmp/zeros; echo there; sleep 1000").id();
-            StageBench.until("the file", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > 0);
+            StageId id = bench.script("head -c 5000000 /dev/zero >/tmp/zeros; echo there; sleep 1000")
+                    .id();
+            StageBench.until(
+                    "the file",
+                    SOON,
+                    () -> StageBench.lines(bench.engine.status(id).output()) > 0);
             bench.engine.freeze(id, new FreezeRequest(DumpGuard.NONE, 0));
             bench.engine.dump(id, bench.archive(id), bench.key, IfDumpFails.THAW);
             long largest = 0;
             try (var files = Files.list(bench.folder.resolve("home/stages/" + id + "/images"))) {
-                for (Path file : files.filter(f -> f.getFileName().toString().startsWith("tmpfs-")).toList()) {
+                for (Path file : files.filter(f -> f.getFileName().toString().startsWith("tmpfs-"))
+                        .toList()) {
                     largest = Math.max(largest, Files.size(file));
                 }
             }

@@ -35,7 +35,10 @@ class StoppedTwiceTest {
     void aStageThatWasStoppedTwiceIsSuspended() throws Exception {
         try (StageBench bench = StageBench.open(FreezerKind.SIGNALS, null)) {
             StageId id = bench.script(TICKS).id();
-            StageBench.until("output", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > 2);
+            StageBench.until(
+                    "output",
+                    SOON,
+                    () -> StageBench.lines(bench.engine.status(id).output()) > 2);
             long init = bench.engine.status(id).initPid();
             // The children first: the parents have a SIGCHLD waiting then.
             for (int i = 0; i < 2; i++) {
@@ -43,14 +46,19 @@ class StoppedTwiceTest {
                 for (int at = tree.size() - 1; at >= 0; at--) {
                     LibC.kill(tree.get(at).pid(), LibC.SIGSTOP);
                 }
-                StageBench.until("all are stopped", SOON, () -> Proc.tree(init).stream()
-                        .allMatch(s -> s.zombie() || s.state() == 'T'));
+                StageBench.until(
+                        "all are stopped",
+                        SOON,
+                        () -> Proc.tree(init).stream().allMatch(s -> s.zombie() || s.state() == 'T'));
             }
             bench.engine.suspend(id, bench.archive(id), bench.key);
             bench.engine.resume(bench.archive(id), bench.key);
             assertEquals(State.RUNNING, bench.engine.status(id).state());
             long lines = StageBench.lines(bench.engine.status(id).output());
-            StageBench.until("it goes on", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > lines);
+            StageBench.until(
+                    "it goes on",
+                    SOON,
+                    () -> StageBench.lines(bench.engine.status(id).output()) > lines);
         }
     }
 

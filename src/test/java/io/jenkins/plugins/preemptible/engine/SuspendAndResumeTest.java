@@ -51,11 +51,16 @@ class SuspendAndResumeTest {
     }
 
     @ParameterizedTest
-    @EnumSource(value = FreezerKind.class, names = {"CGROUP_V2", "CGROUP_V1", "SIGNALS"})
+    @EnumSource(
+            value = FreezerKind.class,
+            names = {"CGROUP_V2", "CGROUP_V1", "SIGNALS"})
     void aStageGoesOnWhereItWas(FreezerKind kind) throws Exception {
         try (StageBench bench = benchWith(kind)) {
             StageId id = bench.script(counter(100)).id();
-            StageBench.until("some output", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > 5);
+            StageBench.until(
+                    "some output",
+                    SOON,
+                    () -> StageBench.lines(bench.engine.status(id).output()) > 5);
             SuspendReport suspended = bench.engine.suspend(id, bench.archive(id), bench.key);
             long lines = bench.output(id).size();
             StageStatus status = bench.engine.status(id);
@@ -90,10 +95,14 @@ class SuspendAndResumeTest {
     void twentyCyclesLoseAndLeakNothing() throws Exception {
         try (StageBench bench = StageBench.open()) {
             // It counts until it is told that the cycles are through.
-            StageId id = bench.script("sleep 1000 & i=0; while [ ! -e enough ]; do i=$((i+1)); echo line $i; sleep 0.02;"
-                            + " done; kill $!; exit 7")
+            StageId id = bench.script(
+                            "sleep 1000 & i=0; while [ ! -e enough ]; do i=$((i+1)); echo line $i; sleep 0.02;"
+                                    + " done; kill $!; exit 7")
                     .id();
-            StageBench.until("output", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > 2);
+            StageBench.until(
+                    "output",
+                    SOON,
+                    () -> StageBench.lines(bench.engine.status(id).output()) > 2);
             bench.engine.suspend(id, bench.archive(id), bench.key);
             bench.engine.resume(bench.archive(id), bench.key);
             Leftovers before = Leftovers.now(bench.folder, id);
@@ -101,7 +110,10 @@ class SuspendAndResumeTest {
                 long lines = bench.output(id).size();
                 bench.engine.suspend(id, bench.archive(id), bench.key);
                 bench.engine.resume(bench.archive(id), bench.key);
-                StageBench.until("more output", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > lines + 3);
+                StageBench.until(
+                        "more output",
+                        SOON,
+                        () -> StageBench.lines(bench.engine.status(id).output()) > lines + 3);
             }
             assertEquals(before, Leftovers.now(bench.folder, id));
             Files.createFile(bench.work.resolve("enough"));
@@ -117,13 +129,18 @@ class SuspendAndResumeTest {
         static Leftovers now(Path folder, StageId id) throws IOException {
             // A resume does not wait for that.
             Path stage = folder.resolve("home/stages").resolve(id.value());
-            StageBench.until("old images to be deleted", SOON, () -> Stream.of(stage.toFile().list())
-                    .noneMatch(name -> name.startsWith("images.old")));
-            StageBench.until("one process to wait for the stage", SOON, () -> Proc.tree(ProcessHandle.current().pid()).stream()
-                    .filter(s -> Proc.arguments(s.pid()).contains("preemptible-restored"))
-                    .map(Proc.Stat::state)
-                    .toList()
-                    .equals(List.of('S')));
+            StageBench.until(
+                    "old images to be deleted",
+                    SOON,
+                    () -> Stream.of(stage.toFile().list()).noneMatch(name -> name.startsWith("images.old")));
+            StageBench.until(
+                    "one process to wait for the stage",
+                    SOON,
+                    () -> Proc.tree(ProcessHandle.current().pid()).stream()
+                            .filter(s -> Proc.arguments(s.pid()).contains("preemptible-restored"))
+                            .map(Proc.Stat::state)
+                            .toList()
+                            .equals(List.of('S')));
             for (int look = 0; look < 20; look++) {
                 try {
                     return seen(folder, id);
@@ -154,7 +171,9 @@ class SuspendAndResumeTest {
                         processes,
                         groups.filter(p -> p.getFileName().toString().startsWith("preemptible-" + id + "-"))
                                 // Each resume has a group of its own, with a random end of its name.
-                                .map(p -> p.toString().replaceFirst("-[0-9a-f]{16}$", "")).sorted().toList(),
+                                .map(p -> p.toString().replaceFirst("-[0-9a-f]{16}$", ""))
+                                .sorted()
+                                .toList(),
                         Proc.self("mountinfo").size(),
                         files.map(Path::toString).sorted().toList());
             }
@@ -166,7 +185,9 @@ class SuspendAndResumeTest {
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();
             }
-            return Proc.stat(s.pid()).filter(n -> n.zombie() && n.startTicks() == s.startTicks()).isPresent();
+            return Proc.stat(s.pid())
+                    .filter(n -> n.zombie() && n.startTicks() == s.startTicks())
+                    .isPresent();
         }
     }
 
@@ -193,8 +214,8 @@ class SuspendAndResumeTest {
     @Test
     void initStaysForTheLastProcessAndReapsOrphans() throws Exception {
         try (StageBench bench = StageBench.open()) {
-            StageStatus started = bench.script(
-                    "for i in 1 2 3 4 5; do (sleep 0.1 & ) ; done; (sleep 2; echo late) & exit 3");
+            StageStatus started =
+                    bench.script("for i in 1 2 3 4 5; do (sleep 0.1 & ) ; done; (sleep 2; echo late) & exit 3");
             StageId id = started.id();
             Thread.sleep(1200);
             assertEquals(State.RUNNING, bench.engine.status(id).state());
@@ -209,7 +230,8 @@ class SuspendAndResumeTest {
     @Test
     void signalsBecomeExitCodes() throws Exception {
         try (StageBench bench = StageBench.open()) {
-            assertEquals(128 + 15, bench.engine.await(bench.script("kill -TERM $$").id()));
+            assertEquals(
+                    128 + 15, bench.engine.await(bench.script("kill -TERM $$").id()));
             assertEquals(127, bench.engine.await(bench.start("/does/not/exist").id()));
             assertEquals(127, bench.engine.await(bench.start("exit").id()), "a word of the shell is no command");
         }
@@ -218,7 +240,8 @@ class SuspendAndResumeTest {
     @Test
     void theStageSeesItsOwnProcessIds() throws Exception {
         try (StageBench bench = StageBench.open()) {
-            StageId id = bench.script("tr '\\0' ' ' < /proc/1/cmdline; echo; ulimit -S -n").id();
+            StageId id = bench.script("tr '\\0' ' ' < /proc/1/cmdline; echo; ulimit -S -n")
+                    .id();
             assertEquals(0, bench.engine.await(id));
             List<String> output = bench.output(id);
             assertTrue(String.join("\n", output).contains("preemptible-init"), output::toString);
@@ -269,8 +292,11 @@ class SuspendAndResumeTest {
                 bench.engine.forget(id);
                 assertEquals(List.of(), bench.engine.list(), when);
                 try (var groups = Files.walk(Path.of("/sys/fs/cgroup"))) {
-                    assertNull(groups.filter(p -> p.getFileName().toString().startsWith("preemptible-" + id + "-"))
-                            .findAny().orElse(null), when);
+                    assertNull(
+                            groups.filter(p -> p.getFileName().toString().startsWith("preemptible-" + id + "-"))
+                                    .findAny()
+                                    .orElse(null),
+                            when);
                 }
             }
         }
@@ -280,8 +306,12 @@ class SuspendAndResumeTest {
     void killDoesNotWaitForADumpOrAResume() throws Exception {
         try (StageBench bench = StageBench.open()) {
             for (boolean resuming : List.of(false, true)) {
-                StageId id = bench.start("bash", "-c",
-                        "x=$(head -c 60000000 /dev/urandom | base64 -w 0); touch ready" + resuming + "; sleep 1000").id();
+                StageId id = bench.start(
+                                "bash",
+                                "-c",
+                                "x=$(head -c 60000000 /dev/urandom | base64 -w 0); touch ready" + resuming
+                                        + "; sleep 1000")
+                        .id();
                 StageBench.until("the memory", SOON, () -> Files.exists(bench.work.resolve("ready" + resuming)));
                 if (resuming) {
                     bench.engine.suspend(id, bench.archive(id), bench.key);
@@ -298,8 +328,11 @@ class SuspendAndResumeTest {
                         return e;
                     }
                 });
-                StageBench.until("the other to begin", SOON, () -> other.isDone()
-                        || bench.engine.status(id).state() == (resuming ? State.RESUMING : State.SUSPENDING));
+                StageBench.until(
+                        "the other to begin",
+                        SOON,
+                        () -> other.isDone()
+                                || bench.engine.status(id).state() == (resuming ? State.RESUMING : State.SUSPENDING));
                 bench.engine.kill(id);
                 other.get(30, TimeUnit.SECONDS);
                 assertEquals(State.KILLED, bench.engine.status(id).state());
@@ -307,7 +340,8 @@ class SuspendAndResumeTest {
                 try (var groups = Files.walk(Path.of("/sys/fs/cgroup"))) {
                     assertFalse(groups.anyMatch(p -> p.getFileName().toString().startsWith("preemptible-" + id + "-")));
                 }
-                assertFalse(Proc.tree(1).stream().anyMatch(s -> Proc.commandLine(s.pid()).contains(id.value())));
+                assertFalse(Proc.tree(1).stream()
+                        .anyMatch(s -> Proc.commandLine(s.pid()).contains(id.value())));
             }
         }
     }
@@ -316,8 +350,12 @@ class SuspendAndResumeTest {
     void theEnvironmentIsTheGivenOne() throws Exception {
         try (StageBench bench = StageBench.open()) {
             StageId id = bench.engine
-                    .start(new StageSpec(StageId.create("test"), "test", bench.work,
-                            List.of("/bin/sh", "-c", "echo \"$GIVEN|$HOME|$(pwd)\""), Map.of("GIVEN", "a b")))
+                    .start(new StageSpec(
+                            StageId.create("test"),
+                            "test",
+                            bench.work,
+                            List.of("/bin/sh", "-c", "echo \"$GIVEN|$HOME|$(pwd)\""),
+                            Map.of("GIVEN", "a b")))
                     .id();
             assertEquals(0, bench.engine.await(id));
             assertEquals(List.of("a b||" + bench.work.toRealPath()), bench.output(id));
@@ -329,12 +367,19 @@ class SuspendAndResumeTest {
         assumeTrue(HostTool.find("afl-fuzz").isPresent(), "afl++ is not installed");
         assumeTrue(HostTool.find("afl-cc").isPresent(), "afl++'s compiler is not installed");
         try (StageBench bench = StageBench.open()) {
-            Files.writeString(bench.work.resolve("t.c"), "#include <unistd.h>\n#include <stdlib.h>\nint main(void){"
-                    + "char b[8]={0};read(0,b,8);if(b[0]=='F'&&b[1]=='U'&&b[2]=='Z'&&b[3]=='Q')abort();return b[0]>9;}\n");
+            Files.writeString(
+                    bench.work.resolve("t.c"),
+                    "#include <unistd.h>\n#include <stdlib.h>\nint main(void){"
+                            + "char b[8]={0};read(0,b,8);if(b[0]=='F'&&b[1]=='U'&&b[2]=='Z'&&b[3]=='Q')abort();return b[0]>9;}\n");
             Files.createDirectory(bench.work.resolve("in"));
             Files.writeString(bench.work.resolve("in/seed"), "hello");
-            HostTool.Answer built = HostTool.run(60, List.of("afl-cc", "-o", bench.work.resolve("t").toString(),
-                    bench.work.resolve("t.c").toString()));
+            HostTool.Answer built = HostTool.run(
+                    60,
+                    List.of(
+                            "afl-cc",
+                            "-o",
+                            bench.work.resolve("t").toString(),
+                            bench.work.resolve("t.c").toString()));
             assumeTrue(built.ok(), () -> "afl-cc does not compile here: " + built.text());
             String text = "export AFL_NO_UI=1 AFL_SKIP_CPUFREQ=1 AFL_NO_AFFINITY=1"
                     + " AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES=1;"
@@ -343,7 +388,9 @@ class SuspendAndResumeTest {
                     + " wait $a; x=$?; wait $b; echo ended $x $?";
             StageId id = bench.script(text).id();
             for (String instance : List.of("a", "b")) {
-                StageBench.until("instance " + instance, Duration.ofSeconds(40),
+                StageBench.until(
+                        "instance " + instance,
+                        Duration.ofSeconds(40),
                         () -> Files.exists(bench.work.resolve("out/" + instance + "/fuzzer_stats")));
             }
             bench.engine.suspend(id, bench.archive(id), bench.key);

@@ -66,7 +66,10 @@ class TakenPortTest {
             try (ServerSocket other = new ServerSocket(port, 5, InetAddress.getByName("127.0.0.1"))) {
                 ResumeFailedException failed = assertThrows(
                         ResumeFailedException.class, () -> bench.engine.resume(bench.archive(id), bench.key));
-                assertEquals(FailureReason.ADDRESS_TAKEN, failed.reason(), () -> failed.criuLines().toString());
+                assertEquals(
+                        FailureReason.ADDRESS_TAKEN,
+                        failed.reason(),
+                        () -> failed.criuLines().toString());
                 assertTrue(failed.getMessage().contains("is taken on this host"), failed::getMessage);
                 assertEquals(State.SUSPENDED, bench.engine.status(id).state());
             }

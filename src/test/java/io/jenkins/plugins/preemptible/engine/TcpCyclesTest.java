@@ -27,7 +27,8 @@ class TcpCyclesTest {
     void nothingIsLost() throws Exception {
         try (StageBench bench = StageBench.open()) {
             KernelPrograms programs = KernelPrograms.compile(bench.folder);
-            StageId id = bench.start(programs.program().toString(), "tcp_under_way").id();
+            StageId id =
+                    bench.start(programs.program().toString(), "tcp_under_way").id();
             StageBench.until("ready", SOON, () -> KernelPrograms.ready(bench.work));
             for (int cycle = 0; cycle < CYCLES; cycle++) {
                 bench.engine.freeze(id, new FreezeRequest(DumpGuard.NONE, Long.MAX_VALUE));

@@ -30,7 +30,8 @@ class TestTagsTest {
     private static final DescribedPredicate<JavaClass> TAGGED = new DescribedPredicate<>("tagged host") {
         @Override
         public boolean test(JavaClass tests) {
-            return Arrays.stream(tests.reflect().getAnnotationsByType(Tag.class)).anyMatch(tag -> tag.value().equals("host"));
+            return Arrays.stream(tests.reflect().getAnnotationsByType(Tag.class))
+                    .anyMatch(tag -> tag.value().equals("host"));
         }
     };
 

@@ -46,7 +46,10 @@ class TierTest {
     private static void runsOn(StageBench bench, StageId id) throws Exception {
         assertEquals(State.RUNNING, bench.engine.status(id).state());
         long lines = bench.output(id).size();
-        StageBench.until("more output", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > lines + 2);
+        StageBench.until(
+                "more output",
+                SOON,
+                () -> StageBench.lines(bench.engine.status(id).output()) > lines + 2);
         assertFalse(Files.exists(images(bench, id)), "no plain memory is left");
     }
 
@@ -63,7 +66,9 @@ class TierTest {
             assertEquals(init, bench.engine.status(id).initPid());
             runsOn(bench, id);
             bench.dump(id, DumpGuard.NONE);
-            assertEquals(Tier.FROZEN, bench.engine.resume(bench.archive(id), bench.key).tier());
+            assertEquals(
+                    Tier.FROZEN,
+                    bench.engine.resume(bench.archive(id), bench.key).tier());
             runsOn(bench, id);
             assertFalse(Files.exists(bench.archive(id)), "an archive of a stage that runs on is of no use");
         }
@@ -72,16 +77,22 @@ class TierTest {
     @Test
     void aDumpUnderWayGivesUpForAThaw() throws Exception {
         try (StageBench bench = StageBench.open()) {
-            StageId id = bench.start("bash", "-c", "x=$(head -c 60000000 /dev/urandom | base64 -w 0); " + TICKS).id();
-            StageBench.until("output", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > 2);
+            StageId id = bench.start("bash", "-c", "x=$(head -c 60000000 /dev/urandom | base64 -w 0); " + TICKS)
+                    .id();
+            StageBench.until(
+                    "output",
+                    SOON,
+                    () -> StageBench.lines(bench.engine.status(id).output()) > 2);
             for (IfDumpFails ifFails : IfDumpFails.values()) {
                 bench.engine.freeze(id, FreezeRequest.plain());
                 CompletableFuture<Checkpoint> dump = CompletableFuture.supplyAsync(
                         () -> bench.engine.dump(id, bench.archive(id), bench.key, ifFails));
                 StageBench.until("the dump to begin", SOON, () -> dump.isDone() || Files.exists(images(bench, id)));
-                assertEquals(Tier.FROZEN, bench.engine.resumeHere(id).orElseThrow().tier());
+                assertEquals(
+                        Tier.FROZEN, bench.engine.resumeHere(id).orElseThrow().tier());
                 CompletionException e = assertThrows(
-                        CompletionException.class, () -> dump.orTimeout(60, TimeUnit.SECONDS).join());
+                        CompletionException.class,
+                        () -> dump.orTimeout(60, TimeUnit.SECONDS).join());
                 assertEquals(FailureReason.GOES_ON, ((EngineException) e.getCause()).reason());
                 runsOn(bench, id);
                 assertFalse(Files.exists(bench.archive(id)));
@@ -98,13 +109,16 @@ class TierTest {
             Path old = bench.folder.resolve("old images");
             StageBench.copy(images(bench, id), old);
             assertThrows(EngineException.class, () -> bench.engine.resume(bench.archive(id), ImageKey.generate()));
-            assertEquals(Tier.LOCAL_IMAGE, bench.engine.resumeHere(id).orElseThrow().tier());
+            assertEquals(
+                    Tier.LOCAL_IMAGE, bench.engine.resumeHere(id).orElseThrow().tier());
             runsOn(bench, id);
             bench.engine.suspend(id, bench.archive(id), bench.key);
             StageBench.delete(images(bench, id));
             Files.move(old, images(bench, id));
             assertEquals(Optional.empty(), bench.engine.resumeHere(id), "images of an older suspension");
-            assertEquals(Tier.ARCHIVE, bench.engine.resume(bench.archive(id), bench.key).tier());
+            assertEquals(
+                    Tier.ARCHIVE,
+                    bench.engine.resume(bench.archive(id), bench.key).tier());
             runsOn(bench, id);
         }
     }
@@ -122,7 +136,9 @@ class TierTest {
                 Files.writeString(record, before.replace(Proc.bootId(), "00000000-0000-0000-0000-000000000000"));
             }
             assertEquals(Optional.empty(), bench.engine.resumeHere(id));
-            assertEquals(Tier.ARCHIVE, bench.engine.resume(bench.archive(id), bench.key).tier());
+            assertEquals(
+                    Tier.ARCHIVE,
+                    bench.engine.resume(bench.archive(id), bench.key).tier());
             runsOn(bench, id);
         }
     }
@@ -133,7 +149,9 @@ class TierTest {
             StageId id = bench.script(TICKS).id();
             bench.engine.suspend(id, bench.archive(id), bench.key);
             Files.delete(images(bench, id).resolve("inventory.img"));
-            assertEquals(Tier.ARCHIVE, bench.engine.resume(bench.archive(id), bench.key).tier());
+            assertEquals(
+                    Tier.ARCHIVE,
+                    bench.engine.resume(bench.archive(id), bench.key).tier());
             runsOn(bench, id);
         }
     }
@@ -155,7 +173,9 @@ class TierTest {
             assertEquals(FailureReason.IMAGE_UNUSABLE, e.reason());
             assertEquals(State.SUSPENDED, bench.engine.status(id).state());
             Files.move(whole, bench.archive(id), StandardCopyOption.REPLACE_EXISTING);
-            assertEquals(Tier.ARCHIVE, bench.engine.resume(bench.archive(id), bench.key).tier());
+            assertEquals(
+                    Tier.ARCHIVE,
+                    bench.engine.resume(bench.archive(id), bench.key).tier());
             runsOn(bench, id);
         }
     }
@@ -167,9 +187,13 @@ class TierTest {
             bench.engine.suspend(id, bench.archive(id), bench.key);
             assertFalse(Files.exists(images(bench, id)));
             assertEquals(Optional.empty(), bench.engine.resumeHere(id));
-            assertEquals(Tier.ARCHIVE, bench.engine.resume(bench.archive(id), bench.key).tier());
-            assertEquals("rwx------", PosixFilePermissions.toString(
-                    Files.getPosixFilePermissions(bench.folder.resolve("home/incoming"))));
+            assertEquals(
+                    Tier.ARCHIVE,
+                    bench.engine.resume(bench.archive(id), bench.key).tier());
+            assertEquals(
+                    "rwx------",
+                    PosixFilePermissions.toString(
+                            Files.getPosixFilePermissions(bench.folder.resolve("home/incoming"))));
             runsOn(bench, id);
         }
     }

@@ -36,8 +36,12 @@ class TraceMountTest {
                 TreeSet<String> before = mounts(bench, id);
                 assertTrue(before.contains(traces.toString()), before::toString);
                 bench.engine.suspend(id, bench.archive(id), bench.key);
-                assertEquals(List.of(), bench.engine.resume(bench.archive(id), bench.key).warnings());
-                assertTrue(mounts(bench, id).contains(traces.toString()), () -> mounts(bench, id).toString());
+                assertEquals(
+                        List.of(),
+                        bench.engine.resume(bench.archive(id), bench.key).warnings());
+                assertTrue(
+                        mounts(bench, id).contains(traces.toString()),
+                        () -> mounts(bench, id).toString());
                 bench.engine.suspend(id, bench.archive(id), bench.key);
                 bench.engine.resume(bench.archive(id), bench.key);
                 assertTrue(mounts(bench, id).contains(traces.toString()), "after the second time");

@@ -87,8 +87,9 @@ record TreeState(
         return String.join(
                 "\n",
                 Files.readAllLines(task.resolve("status")).stream()
-                        .filter(l -> l.matches("(Name|Umask|Uid|Gid|Groups|Threads|SigBlk|SigIgn|SigCgt|Cap...|NoNewPrivs"
-                                + "|Seccomp|VmLck|VmPin|THP_enabled):.*"))
+                        .filter(l ->
+                                l.matches("(Name|Umask|Uid|Gid|Groups|Threads|SigBlk|SigIgn|SigCgt|Cap...|NoNewPrivs"
+                                        + "|Seccomp|VmLck|VmPin|THP_enabled):.*"))
                         .toList());
     }
 
@@ -143,8 +144,7 @@ record TreeState(
             Mapping next = Mapping.of(line);
             Mapping last = merged.isEmpty() ? null : merged.get(merged.size() - 1);
             if (last != null && next.continues(last)) {
-                merged.set(
-                        merged.size() - 1, new Mapping(last.start, next.end, last.rights, last.offset, last.file));
+                merged.set(merged.size() - 1, new Mapping(last.start, next.end, last.rights, last.offset, last.file));
             } else {
                 merged.add(next);
             }

@@ -37,7 +37,8 @@ final class TrialSteps {
 
     static StageId start(StageBench bench, String... command) {
         StageId id = bench.start(command).id();
-        StageBench.until("output", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > 0);
+        StageBench.until(
+                "output", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > 0);
         return id;
     }
 
@@ -68,7 +69,10 @@ final class TrialSteps {
     static void runsOn(StageBench bench, StageId id) throws IOException {
         assertEquals(State.RUNNING, bench.engine.status(id).state());
         long lines = bench.output(id).size();
-        StageBench.until("more output", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > lines + 2);
+        StageBench.until(
+                "more output",
+                SOON,
+                () -> StageBench.lines(bench.engine.status(id).output()) > lines + 2);
     }
 
     /** What a trial could leave: mounts, files, groups, and in these processes, without which none can be removed. */
@@ -79,13 +83,16 @@ final class TrialSteps {
                 .toList();
         try (var files = Files.list(folder(bench, id).path())) {
             return "mounts " + mounts + ", group of " + groupsOf(id) + ", files "
-                    + files.map(p -> p.getFileName().toString()).filter(n -> n.startsWith("trial")).toList();
+                    + files.map(p -> p.getFileName().toString())
+                            .filter(n -> n.startsWith("trial"))
+                            .toList();
         }
     }
 
     static long groupsOf(StageId id) throws IOException {
         try (var all = Files.walk(Path.of("/sys/fs/cgroup"), 6)) {
-            return all.filter(p -> p.getFileName().toString().startsWith("preemptible-" + id + "-")).count();
+            return all.filter(p -> p.getFileName().toString().startsWith("preemptible-" + id + "-"))
+                    .count();
         } catch (java.io.UncheckedIOException e) {
             // A group of somebody else's went away meanwhile.
             return groupsOf(id);
@@ -100,9 +107,7 @@ final class TrialSteps {
                 folder.resolve("real-criu"),
                 StandardCopyOption.COPY_ATTRIBUTES,
                 StandardCopyOption.REPLACE_EXISTING);
-        Path program = Files.writeString(
-                folder.resolve("criu"),
-                "#!/bin/sh\ncriu='" + own + "'\n" + script + "\n");
+        Path program = Files.writeString(folder.resolve("criu"), "#!/bin/sh\ncriu='" + own + "'\n" + script + "\n");
         Files.setPosixFilePermissions(program, PosixFilePermissions.fromString("rwxr-xr-x"));
         return new CriuSearch(List.of(program));
     }

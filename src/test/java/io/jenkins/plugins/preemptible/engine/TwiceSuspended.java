@@ -123,9 +123,14 @@ final class TwiceSuspended {
         long before = 0;
         for (int i = 1; i <= 2; i++) {
             long reached = before;
-            StageBench.until("progress of the run beyond " + reached, LIMIT,
-                    () -> progress.of(run) > reached || bench.engine.status(other).state() != State.RUNNING);
-            assertEquals(State.RUNNING, bench.engine.status(other).state(),
+            StageBench.until(
+                    "progress of the run beyond " + reached,
+                    LIMIT,
+                    () -> progress.of(run) > reached
+                            || bench.engine.status(other).state() != State.RUNNING);
+            assertEquals(
+                    State.RUNNING,
+                    bench.engine.status(other).state(),
                     () -> "it ended before its suspension; its output: " + tail(run));
             // Asks for so much memory that somebody waits for the dump: else it would yield to every other process.
             bench.engine.freeze(other, new FreezeRequest(DumpGuard.NONE, Long.MAX_VALUE));
@@ -134,8 +139,11 @@ final class TwiceSuspended {
             before = progress.of(run);
             if (i == 2) {
                 // Else the image that is still on this host would be taken again.
-                StageFolder.delete(new StageFolder(bench.folder.resolve("home/stages").resolve(other.value())).images());
-                assertEquals(Tier.ARCHIVE, bench.engine.resume(bench.archive(other), bench.key).tier());
+                StageFolder.delete(
+                        new StageFolder(bench.folder.resolve("home/stages").resolve(other.value())).images());
+                assertEquals(
+                        Tier.ARCHIVE,
+                        bench.engine.resume(bench.archive(other), bench.key).tier());
             } else {
                 bench.engine.resume(bench.archive(other), bench.key);
             }
@@ -149,7 +157,8 @@ final class TwiceSuspended {
 
     private Run start(StageId id, List<Path> prepared, List<String> command) throws IOException {
         // The same length of name for both: some programs print or store where they are.
-        Path folder = Files.createDirectory(bench.work.resolve("run" + id.value().substring(id.value().length() - 4)));
+        Path folder = Files.createDirectory(
+                bench.work.resolve("run" + id.value().substring(id.value().length() - 4)));
         for (Path file : prepared) {
             copy(file, folder.resolve(file.getFileName()));
         }
@@ -166,7 +175,9 @@ final class TwiceSuspended {
     }
 
     private int end(StageId id) throws InterruptedException {
-        StageBench.until("the end of the run", LIMIT, () -> switch (bench.engine.status(id).state()) {
+        StageBench.until("the end of the run", LIMIT, () -> switch (bench.engine
+                .status(id)
+                .state()) {
             case ENDED, FAILED, KILLED -> true;
             default -> false;
         });

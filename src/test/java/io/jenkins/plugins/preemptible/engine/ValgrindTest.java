@@ -60,7 +60,9 @@ class ValgrindTest {
             for (int time = 1; time <= 2; time++) {
                 int reached = time * 20;
                 StageBench.until(
-                        "output", LIMIT, () -> StageBench.lines(bench.engine.status(suspended).output()) > reached);
+                        "output",
+                        LIMIT,
+                        () -> StageBench.lines(bench.engine.status(suspended).output()) > reached);
                 bench.engine.suspend(suspended, bench.archive(suspended), bench.key);
                 assertTrue(bench.output(suspended).size() < 91, "suspended in mid-work");
                 bench.engine.resume(bench.archive(suspended), bench.key);

@@ -39,17 +39,25 @@ class VanishedMountTest {
         Path above = Files.createDirectory(temp.resolve("above"));
         Path mountPoint = Files.createDirectory(above.resolve("mount point"));
         assumeTrue(
-                HostTool.run(10, List.of("mount", "-t", "tmpfs", "none", mountPoint.toString())).code() == 0,
+                HostTool.run(10, List.of("mount", "-t", "tmpfs", "none", mountPoint.toString()))
+                                .code()
+                        == 0,
                 "this machine does not let this user mount a tmpfs");
         try (StageBench bench = StageBench.open()) {
             StageId id = bench.script("i=0; while [ $i -lt " + LINES + " ]; do i=$((i+1)); echo $i; sleep 0.02; done")
                     .id();
             for (int cycle = 1; cycle <= 2; cycle++) {
                 long lines = StageBench.lines(bench.engine.status(id).output());
-                StageBench.until("more output", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > lines + 3);
+                StageBench.until(
+                        "more output",
+                        SOON,
+                        () -> StageBench.lines(bench.engine.status(id).output()) > lines + 3);
                 bench.engine.suspend(id, bench.archive(id), bench.key);
                 if (cycle == 1) {
-                    assertEquals(0, HostTool.run(10, List.of("umount", mountPoint.toString())).code());
+                    assertEquals(
+                            0,
+                            HostTool.run(10, List.of("umount", mountPoint.toString()))
+                                    .code());
                     if (foldersToo) {
                         Files.delete(mountPoint);
                         Files.delete(above);
@@ -59,7 +67,8 @@ class VanishedMountTest {
                 assertEquals(foldersToo, Files.notExists(above), "what stood in for the folders");
             }
             assertEquals(0, bench.engine.await(id));
-            assertEquals(IntStream.rangeClosed(1, LINES).mapToObj(Integer::toString).toList(), bench.output(id));
+            assertEquals(
+                    IntStream.rangeClosed(1, LINES).mapToObj(Integer::toString).toList(), bench.output(id));
         } finally {
             HostTool.run(10, List.of("umount", mountPoint.toString()));
         }

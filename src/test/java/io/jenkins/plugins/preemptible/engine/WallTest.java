@@ -15,9 +15,7 @@ import com.tngtech.archunit.junit.ArchTest;
 import com.tngtech.archunit.lang.ArchRule;
 
 /** The wall between the engine and Jenkins, and the walls inside the engine. */
-@AnalyzeClasses(
-        packages = "io.jenkins.plugins.preemptible.engine",
-        importOptions = WallTest.NoTests.class)
+@AnalyzeClasses(packages = "io.jenkins.plugins.preemptible.engine", importOptions = WallTest.NoTests.class)
 class WallTest {
 
     /** ArchUnit's own knows the folders of one layout only. */
@@ -78,7 +76,13 @@ class WallTest {
             .resideInAPackage(ENGINE + ".policy..")
             .should()
             .onlyDependOnClassesThat()
-            .resideInAnyPackage(ENGINE + ".policy..", "java.lang", "java.lang.invoke", "java.lang.runtime", "java.time", "java.util..");
+            .resideInAnyPackage(
+                    ENGINE + ".policy..",
+                    "java.lang",
+                    "java.lang.invoke",
+                    "java.lang.runtime",
+                    "java.time",
+                    "java.util..");
 
     @ArchTest
     static final ArchRule thePolicyHasNoClockAndNoChance = noClasses()
@@ -111,8 +115,18 @@ class WallTest {
             .should()
             .dependOnClassesThat()
             .resideInAnyPackage(
-                    ENGINE, ENGINE + ".api..", ENGINE + ".home..", ENGINE + ".suspend..", ENGINE + ".resume..",
-                    ENGINE + ".stage..", ENGINE + ".criu..", ENGINE + ".freeze..", ENGINE + ".host..", ENGINE + ".policy..", ENGINE + ".cli..", ENGINE + ".demo..");
+                    ENGINE,
+                    ENGINE + ".api..",
+                    ENGINE + ".home..",
+                    ENGINE + ".suspend..",
+                    ENGINE + ".resume..",
+                    ENGINE + ".stage..",
+                    ENGINE + ".criu..",
+                    ENGINE + ".freeze..",
+                    ENGINE + ".host..",
+                    ENGINE + ".policy..",
+                    ENGINE + ".cli..",
+                    ENGINE + ".demo..");
 
     @ArchTest
     static final ArchRule onlyTheCommandLineKnowsItsOptionsAndPlots = noClasses()

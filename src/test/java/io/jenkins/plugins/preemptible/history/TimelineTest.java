@@ -20,7 +20,8 @@ class TimelineTest {
     private static final long BEGIN = 1_000_000;
 
     private static StageSuspended suspended(long atMillis) {
-        return new StageSuspended(STAGE, BEGIN, atMillis, 20, "HIGHER_PRIORITY_WAITS", "Why.", null, null, 2, 1 << 20, false);
+        return new StageSuspended(
+                STAGE, BEGIN, atMillis, 20, "HIGHER_PRIORITY_WAITS", "Why.", null, null, 2, 1 << 20, false);
     }
 
     private static List<Kind> kinds(Timeline timeline) {
@@ -32,7 +33,8 @@ class TimelineTest {
         PastSuspension one = new PastSuspension(suspended(BEGIN + 100))
                 .with(new StageSealed(STAGE, BEGIN + 200, 30, 20, 1, 1))
                 .with(new StageResumed(STAGE, BEGIN + 400, 50, 300, "LOCAL_IMAGE"));
-        PastStage stage = PastStage.begun(suspended(BEGIN + 100)).with(one).with(new StageEnded(STAGE, BEGIN + 1_000, false));
+        PastStage stage =
+                PastStage.begun(suspended(BEGIN + 100)).with(one).with(new StageEnded(STAGE, BEGIN + 1_000, false));
         Timeline timeline = new Timeline(BEGIN, BEGIN + 1_000);
         timeline.row("fuzz");
         SuspensionBars.add(timeline, stage, "fuzz", BEGIN + 2_000);

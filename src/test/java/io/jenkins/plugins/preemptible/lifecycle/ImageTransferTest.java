@@ -56,16 +56,19 @@ class ImageTransferTest {
             asked.add(offset + most);
             return new byte[most];
         };
-        IOException x = assertThrows(IOException.class, () -> ImageTransfer.receive(endless, 10_000_000, to, bytes -> {}));
+        IOException x =
+                assertThrows(IOException.class, () -> ImageTransfer.receive(endless, 10_000_000, to, bytes -> {}));
         assertThat(x.getMessage(), containsString("more than the 10000000 bytes"));
         assertFalse(Files.exists(to));
-        assertEquals(10_000_001, asked.stream().mapToLong(Long::longValue).max().orElseThrow(), "no byte more is taken");
+        assertEquals(
+                10_000_001, asked.stream().mapToLong(Long::longValue).max().orElseThrow(), "no byte more is taken");
     }
 
     @Test
     void lessThanAnnouncedIsRemoved() {
         Path to = folder.resolve("image");
-        IOException x = assertThrows(IOException.class, () -> ImageTransfer.receive(of(random(5000)), 5001, to, bytes -> {}));
+        IOException x =
+                assertThrows(IOException.class, () -> ImageTransfer.receive(of(random(5000)), 5001, to, bytes -> {}));
         assertThat(x.getMessage(), containsString("has sent 5000 bytes"));
         assertFalse(Files.exists(to));
     }
@@ -82,7 +85,8 @@ class ImageTransferTest {
         };
         int size = 4 * ImageTransfer.PIECE;
         assertThrows(IOException.class, () -> ImageTransfer.receive(of(random(size)), size, to, shrinking));
-        assertEquals(List.of((long) size, 3L * ImageTransfer.PIECE, 2L * ImageTransfer.PIECE), required, "what is to come");
+        assertEquals(
+                List.of((long) size, 3L * ImageTransfer.PIECE, 2L * ImageTransfer.PIECE), required, "what is to come");
         assertFalse(Files.exists(to));
     }
 
@@ -100,21 +104,26 @@ class ImageTransferTest {
     @Test
     void whateverIsThrownNothingIsLeft() {
         Path to = folder.resolve("image");
-        for (Exception thrown : List.of(new IOException("away"), new InterruptedException(), new IllegalStateException())) {
-            Exception x = assertThrows(Exception.class, () -> ImageTransfer.receive(
-                    (offset, most) -> {
-                        if (offset == 0) {
-                            return new byte[most];
-                        }
-                        if (thrown instanceof IOException io) {
-                            throw io;
-                        }
-                        if (thrown instanceof InterruptedException interrupted) {
-                            throw interrupted;
-                        }
-                        throw (RuntimeException) thrown;
-                    },
-                    2L * ImageTransfer.PIECE, to, bytes -> {}));
+        for (Exception thrown :
+                List.of(new IOException("away"), new InterruptedException(), new IllegalStateException())) {
+            Exception x = assertThrows(
+                    Exception.class,
+                    () -> ImageTransfer.receive(
+                            (offset, most) -> {
+                                if (offset == 0) {
+                                    return new byte[most];
+                                }
+                                if (thrown instanceof IOException io) {
+                                    throw io;
+                                }
+                                if (thrown instanceof InterruptedException interrupted) {
+                                    throw interrupted;
+                                }
+                                throw (RuntimeException) thrown;
+                            },
+                            2L * ImageTransfer.PIECE,
+                            to,
+                            bytes -> {}));
             assertEquals(thrown, x);
             assertFalse(Files.exists(to));
         }
@@ -125,10 +134,13 @@ class ImageTransferTest {
         Path outside = Files.createDirectory(folder.resolve("outside"));
         Path artifacts = Files.createDirectory(folder.resolve("archive"));
         Files.createSymbolicLink(artifacts.resolve("preemptible"), outside);
-        IOException x = assertThrows(
-                IOException.class, () -> ImageTransfer.folder(artifacts, "preemptible", "stage-00000000"));
+        IOException x =
+                assertThrows(IOException.class, () -> ImageTransfer.folder(artifacts, "preemptible", "stage-00000000"));
         assertThat(x.getMessage(), containsString("preemptible among the build's artifacts is no folder"));
-        assertThat("a build's log is no place for the controller's paths", x.getMessage(), not(containsString(folder.toString())));
+        assertThat(
+                "a build's log is no place for the controller's paths",
+                x.getMessage(),
+                not(containsString(folder.toString())));
         Path own = ImageTransfer.folder(artifacts, "own", "stage-00000000");
         assertEquals(own, ImageTransfer.folder(artifacts, "own", "stage-00000000"), "also when it is there");
         Path victim = Files.writeString(outside.resolve("file"), "untouched");

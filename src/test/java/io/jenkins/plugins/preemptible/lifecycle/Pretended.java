@@ -42,8 +42,7 @@ public final class Pretended {
 
     /** A record of a stage that runs since then, known to nobody. */
     public static StageRecord running(String id, String owner, long startedMillis) {
-        StageRecord stage =
-                StageRecord.running(id, StageRecord.Form.OWN, "run", "stage", "agent", "", null, 3, 0);
+        StageRecord stage = StageRecord.running(id, StageRecord.Form.OWN, "run", "stage", "agent", "", null, 3, 0);
         stage.owner = owner;
         stage.startedMillis = startedMillis;
         return stage;
@@ -51,8 +50,7 @@ public final class Pretended {
 
     /** A record of a stage of that build that is suspended for a build of that job, known to nobody. */
     public static StageRecord suspendedFor(String runId, String preemptor, String preemptorJob, String reason) {
-        StageRecord stage =
-                StageRecord.running("id", StageRecord.Form.NESTED, runId, "stage", "agent", "", null, 5, 0);
+        StageRecord stage = StageRecord.running("id", StageRecord.Form.NESTED, runId, "stage", "agent", "", null, 5, 0);
         suspend(stage, stage.startedMillis);
         stage.preemptor = preemptor;
         stage.preemptorJob = preemptorJob;

@@ -24,7 +24,8 @@ class SealingProgressTest {
 
     @Test
     void withoutItsMemoryThereIsNoPercentage() {
-        assertEquals("Image after 5000 ms: 5000 kB dumped, 1000 kB/s.", SealingProgress.line(5 * MEGABYTE, 0, -1, 5_000));
+        assertEquals(
+                "Image after 5000 ms: 5000 kB dumped, 1000 kB/s.", SealingProgress.line(5 * MEGABYTE, 0, -1, 5_000));
     }
 
     @Test

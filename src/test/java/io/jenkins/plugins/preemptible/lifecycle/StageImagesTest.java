@@ -21,7 +21,8 @@ class StageImagesTest {
     private static final String BEFORE = "image.preempt";
 
     @Test
-    void anImageIsFoundAndRemovedUnderTheNameThatItWasArchivedBy(JenkinsRule j, @TempDir Path exchange) throws Exception {
+    void anImageIsFoundAndRemovedUnderTheNameThatItWasArchivedBy(JenkinsRule j, @TempDir Path exchange)
+            throws Exception {
         FreeStyleBuild build = j.buildAndAssertSuccess(j.createFreeStyleProject());
         StageRecord now = record(build, "now-1a2b3c4d");
         now.imageFile = StageImages.FILE;

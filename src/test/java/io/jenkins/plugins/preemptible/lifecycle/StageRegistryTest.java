@@ -169,7 +169,8 @@ class StageRegistryTest {
         List<String> broken = List.of("", "<x", "<java.util.ArrayList/>", "\u0000", "<no.such.Type/>");
         for (String text : broken) {
             Files.writeString(folder.resolve("third-00000000.xml"), text);
-            LogRecorder log = new LogRecorder().record(StageFiles.class, Level.SEVERE).capture(10);
+            LogRecorder log =
+                    new LogRecorder().record(StageFiles.class, Level.SEVERE).capture(10);
             StageRegistry again = new StageRegistry();
             assertNotNull(again.find(A));
             assertNotNull(again.find(B));
@@ -192,7 +193,10 @@ class StageRegistryTest {
         String whole = Files.readString(file);
         for (String element : List.of("id", "form", "runId", "node", "workspace", "state")) {
             Files.writeString(file, whole.replaceFirst("<" + element + ">[^<]*</" + element + ">", ""));
-            assertEquals(List.of(B), new StageRegistry().all().stream().map(StageRecord::id).toList(), element);
+            assertEquals(
+                    List.of(B),
+                    new StageRegistry().all().stream().map(StageRecord::id).toList(),
+                    element);
         }
     }
 
@@ -256,7 +260,8 @@ class StageRegistryTest {
     /** The file's text is that of the version before there were files for each stage. */
     @Test
     void aFileThatAnEarlierVersionWroteIsTakenOver() throws Exception {
-        LogRecorder log = new LogRecorder().record(StageFiles.class, Level.SEVERE).capture(10);
+        LogRecorder log =
+                new LogRecorder().record(StageFiles.class, Level.SEVERE).capture(10);
         try (InputStream text = StageRegistryTest.class.getResourceAsStream("earlier-stages.xml")) {
             Files.copy(text, home.resolve("preemptible-stages.xml"));
         }
@@ -272,18 +277,24 @@ class StageRegistryTest {
             assertTrue(sealed.byHand() && sealed.byHandUser() == null, "nobody had been asked who wanted that");
             assertFalse(sealed.memoryOnly() || sealed.notRestorable || sealed.unsealed());
             StageRecord frozen = now.find("frozen-0123abcd");
-            assertTrue(frozen.frozen() && frozen.controlFolders().isEmpty() && frozen.owner().isEmpty());
-            assertEquals(Set.of("sealed-0123abcd", "frozen-0123abcd"),
+            assertTrue(frozen.frozen()
+                    && frozen.controlFolders().isEmpty()
+                    && frozen.owner().isEmpty());
+            assertEquals(
+                    Set.of("sealed-0123abcd", "frozen-0123abcd"),
                     now.all().stream().map(StageRecord::id).collect(Collectors.toSet()));
         }
-        assertThat(log.getMessages().toString(), containsString("is not understood, its build will wait for ever; abort it"));
+        assertThat(
+                log.getMessages().toString(),
+                containsString("is not understood, its build will wait for ever; abort it"));
         assertEquals(1, log.getMessages().size(), "told once: the file is renamed");
     }
 
     @Test
     void anyIdHasAFileOfItsOwn() {
         assertEquals("stage-0123abcd.xml", StageFiles.fileName("stage-0123abcd"));
-        List<String> odd = List.of("../../config", "con", "a/b", "", "ÄÖ", "A", "a", "x".repeat(10_000), "a.xml", "\u0000");
+        List<String> odd =
+                List.of("../../config", "con", "a/b", "", "ÄÖ", "A", "a", "x".repeat(10_000), "a.xml", "\u0000");
         Set<String> names = new TreeSet<>();
         for (String id : odd) {
             String name = StageFiles.fileName(id);

@@ -20,8 +20,8 @@ import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.hand.DrainedAgents;
 import io.jenkins.plugins.preemptible.hand.NeverPreemptAction;
 import io.jenkins.plugins.preemptible.hand.PreemptiblePermissions;
-import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.Pretended;
+import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
 import java.net.URL;
 import java.nio.file.Files;
@@ -30,7 +30,6 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import jenkins.model.Jenkins;
-import net.sf.json.JSONArray;
 import net.sf.json.JSONObject;
 import org.htmlunit.HttpMethod;
 import org.htmlunit.WebRequest;
@@ -74,7 +73,8 @@ class ManualActionsTest {
         WorkflowJob job = j.createProject(WorkflowJob.class, "job");
         job.setDefinition(new CpsFlowDefinition(
                 "preemptible(label: '" + agent.getNodeName() + "', name: 'tests') { sleep 3600 }", true));
-        run = job.scheduleBuild2(0, new CauseAction(new Cause.UserIdCause("owner"))).waitForStart();
+        run = job.scheduleBuild2(0, new CauseAction(new Cause.UserIdCause("owner")))
+                .waitForStart();
         j.waitForMessage("Sleeping for", run);
         // Whatever this machine can do: a record as of one that can suspend.
         StageRegistry.get().update(stage().id(), s -> s.opened(Pretended.enter(s.id()), null));
@@ -83,12 +83,24 @@ class ManualActionsTest {
         j.buildAndAssertSuccess(ended);
         j.jenkins.setSecurityRealm(j.createDummySecurityRealm());
         j.jenkins.setAuthorizationStrategy(new MockAuthorizationStrategy()
-                .grant(Jenkins.READ, Item.READ).everywhere().to("reader", "owner", "stranger", "suspender", "manager")
-                .grant(Jenkins.READ).everywhere().to("blind")
-                .grant(PreemptiblePermissions.SUSPEND_OWN).everywhere().to("owner", "stranger")
-                .grant(PreemptiblePermissions.SUSPEND).onItems(job).to("suspender")
-                .grant(PreemptiblePermissions.MANAGE).everywhere().to("manager")
-                .grant(Jenkins.ADMINISTER).everywhere().to("admin"));
+                .grant(Jenkins.READ, Item.READ)
+                .everywhere()
+                .to("reader", "owner", "stranger", "suspender", "manager")
+                .grant(Jenkins.READ)
+                .everywhere()
+                .to("blind")
+                .grant(PreemptiblePermissions.SUSPEND_OWN)
+                .everywhere()
+                .to("owner", "stranger")
+                .grant(PreemptiblePermissions.SUSPEND)
+                .onItems(job)
+                .to("suspender")
+                .grant(PreemptiblePermissions.MANAGE)
+                .everywhere()
+                .to("manager")
+                .grant(Jenkins.ADMINISTER)
+                .everywhere()
+                .to("admin"));
     }
 
     @AfterEach
@@ -102,13 +114,15 @@ class ManualActionsTest {
     static void end() throws Exception {
         run.doStop();
         j.waitForCompletion(run);
-        await().atMost(Duration.ofMinutes(1)).until(() -> StageRegistry.get().all().isEmpty());
+        await().atMost(Duration.ofMinutes(1))
+                .until(() -> StageRegistry.get().all().isEmpty());
         j.after();
     }
 
     private static StageRecord stage() {
-        return await("the stage").atMost(Duration.ofMinutes(1)).until(
-                () -> StageRegistry.get().all().stream().findFirst().orElse(null), found -> found != null);
+        return await("the stage")
+                .atMost(Duration.ofMinutes(1))
+                .until(() -> StageRegistry.get().all().stream().findFirst().orElse(null), found -> found != null);
     }
 
     @Test
@@ -138,12 +152,17 @@ class ManualActionsTest {
     void eachMaySuspendWhatHeMay() throws Exception {
         for (String user : USERS) {
             boolean may = MAY_SUSPEND.contains(user);
-            answers(may ? 200 : 403, may ? "is being suspended" : missing(user) + ": nothing was done",
+            answers(
+                    may ? 200 : 403,
+                    may ? "is being suspended" : missing(user) + ": nothing was done",
                     web.post(user, onBuild("suspend?stage=tests")));
             assertEquals(may, stage().byHand(), user);
             answers(may ? 200 : 403, may ? "goes on as soon as" : missing(user), web.post(user, onBuild("resume")));
             assertFalse(stage().byHand(), user);
-            assertEquals(may ? 0 : 6, web.command("suspend", user, "job", "1", "tests").returnCode(), user);
+            assertEquals(
+                    may ? 0 : 6,
+                    web.command("suspend", user, "job", "1", "tests").returnCode(),
+                    user);
             assertEquals(may, stage().byHand(), user);
             assertEquals(may ? 0 : 6, web.command("resume", user, "job", "1").returnCode(), user);
             assertFalse(stage().byHand(), user);
@@ -158,7 +177,9 @@ class ManualActionsTest {
             WebResponse suspended = web.post("suspender", onBuild(verb));
             answers(200, "is being suspended", suspended);
             JSONObject json = JSONObject.fromObject(suspended.getContentAsString());
-            assertEquals(stage().id(), only(json.getJSONArray("stages"), "stage", "tests").getString("id"));
+            assertEquals(
+                    stage().id(),
+                    only(json.getJSONArray("stages"), "stage", "tests").getString("id"));
             assertTrue(stage().byHand(), verb);
             answers(200, "goes on as soon as", web.post("suspender", onBuild("resume")));
         }
@@ -168,13 +189,19 @@ class ManualActionsTest {
     void exemptionsAreForThoseWhoManage() throws Exception {
         for (String user : USERS) {
             boolean may = MAY_MANAGE.contains(user);
-            answers(may ? 200 : 403, may ? "not suspended for others" : "Preemptible", web.post(user, onBuild("never")));
+            answers(
+                    may ? 200 : 403,
+                    may ? "not suspended for others" : "Preemptible",
+                    web.post(user, onBuild("never")));
             assertEquals(may, NeverPreemptAction.holds(run.getExternalizableId()), user);
             answers(may ? 200 : 403, may ? "again" : "Preemptible/Manage", web.post(user, onBuild("preempt-again")));
             assertFalse(NeverPreemptAction.of(run), user);
             assertEquals(may ? 0 : 6, web.command("never", user, "job", "1").returnCode(), user);
             assertEquals(may, NeverPreemptAction.of(run), user);
-            assertEquals(may ? 0 : 6, web.command("never", user, "job", "1", "--undo").returnCode(), user);
+            assertEquals(
+                    may ? 0 : 6,
+                    web.command("never", user, "job", "1", "--undo").returnCode(),
+                    user);
             assertFalse(NeverPreemptAction.of(run), user);
         }
         answers(409, "is not exempt", web.post("admin", onBuild("preempt-again")));
@@ -203,7 +230,9 @@ class ManualActionsTest {
         for (String user : USERS) {
             boolean may = user.equals("admin");
             try {
-                answers(may ? 200 : 403, may ? "Preemptible stages that run: 1." : "Overall/Administer",
+                answers(
+                        may ? 200 : 403,
+                        may ? "Preemptible stages that run: 1." : "Overall/Administer",
                         web.post(user, "preemptible/switch-off"));
                 assertEquals(!may, PreemptibleConfiguration.get().isEnabled(), user);
                 if (may) {
@@ -214,7 +243,8 @@ class ManualActionsTest {
                 assertTrue(PreemptibleConfiguration.get().isEnabled(), user);
                 assertEquals(may ? 0 : 6, web.command("switch-off", user).returnCode(), user);
                 assertEquals(!may, PreemptibleConfiguration.get().isEnabled(), user);
-                assertEquals(may ? 0 : 6, web.command("switch-off", user, "--undo").returnCode(), user);
+                assertEquals(
+                        may ? 0 : 6, web.command("switch-off", user, "--undo").returnCode(), user);
             } finally {
                 PreemptibleConfiguration.get().setEnabled(true);
             }
@@ -228,11 +258,17 @@ class ManualActionsTest {
     void whoMayDecideAboutAFailedResume() throws Exception {
         for (String user : USERS) {
             boolean may = MAY_SUSPEND.contains(user);
-            answers(may ? 409 : 403, may ? "has not failed three times" : missing(user), web.post(user, onBuild("again")));
+            answers(
+                    may ? 409 : 403,
+                    may ? "has not failed three times" : missing(user),
+                    web.post(user, onBuild("again")));
             boolean mayEnd = user.equals("admin");
-            answers(mayEnd ? 409 : 403, mayEnd ? "has not failed three times" : "is missing",
+            answers(
+                    mayEnd ? 409 : 403,
+                    mayEnd ? "has not failed three times" : "is missing",
                     web.post(user, onBuild("give-up")));
-            assertEquals(mayEnd ? 4 : 6, web.command("give-up", user, "job", "1").returnCode(), user);
+            assertEquals(
+                    mayEnd ? 4 : 6, web.command("give-up", user, "job", "1").returnCode(), user);
         }
     }
 
@@ -252,7 +288,11 @@ class ManualActionsTest {
     @Test
     void nothingIsDoneByGetOrWithoutACrumb() throws Exception {
         for (String address : new String[] {
-            onBuild("suspend"), onBuild("resume"), onBuild("never"), onBuild("preempt-again"), onAgent("drain"),
+            onBuild("suspend"),
+            onBuild("resume"),
+            onBuild("never"),
+            onBuild("preempt-again"),
+            onAgent("drain"),
             onAgent("undrain")
         }) {
             WebResponse refused = web.get("admin", address);
@@ -288,10 +328,15 @@ class ManualActionsTest {
         answers(404, "no preemptible stage \u201cother\u201d", web.post("admin", onBuild("suspend?stage=other")));
         answers(400, "is empty", web.post("admin", onBuild("suspend?stage=")));
         answers(409, "is not suspended", web.post("admin", onBuild("resume")));
-        answers(404, "no \u201cexplode\u201d here: nothing was done. There are these: suspend, resume, again, give-up, never",
+        answers(
+                404,
+                "no \u201cexplode\u201d here: nothing was done. There are these: suspend, resume, again, give-up, never",
                 web.post("admin", onBuild("explode")));
         answers(404, "There are these: drain, undrain.", web.get("reader", onAgent("drain/twice")));
-        answers(404, "There are these: suspended, running, waiting, agents, statistics,", web.get("reader", "preemptible/state"));
+        answers(
+                404,
+                "There are these: suspended, running, waiting, agents, statistics,",
+                web.get("reader", "preemptible/state"));
         answers(409, "look whether it is the right build", web.post("admin", "job/ended/1/preemptible/suspend"));
         answers(409, "nothing left to exempt", web.post("admin", "job/ended/1/preemptible/never"));
         assertEquals(404, web.post("admin", "job/job/2/preemptible/suspend").getStatusCode());
@@ -327,8 +372,8 @@ class ManualActionsTest {
         try {
             WebResponse refused = web.post("owner", onBuild("suspend"));
             answers(409, "cannot be suspended as it is. CRIU was not found.", refused);
-            JSONObject one = only(
-                    JSONObject.fromObject(refused.getContentAsString()).getJSONArray("stages"), "stage", "tests");
+            JSONObject one =
+                    only(JSONObject.fromObject(refused.getContentAsString()).getJSONArray("stages"), "stage", "tests");
             assertFalse(one.getBoolean("ok"));
             assertFalse(stage().byHand());
             answers(200, "but 1 that cannot", web.post("manager", onAgent("drain")));
@@ -399,12 +444,14 @@ class ManualActionsTest {
         web.press("manager", address, "undrain");
         assertFalse(DrainedAgents.get().contains(agent.getNodeName()));
         assertThat(
-                web.page("manager", agent.toComputer().getUrl()).asNormalizedText(), containsString("Preemptible stages"));
+                web.page("manager", agent.toComputer().getUrl()).asNormalizedText(),
+                containsString("Preemptible stages"));
 
         HtmlPage blind = web.page("blind", address);
         assertThat(blind.asNormalizedText(), containsString("a build that you may not see"));
         assertFalse(blind.asNormalizedText().contains("job #1"));
-        assertTrue(blind.getForms().stream().noneMatch(form -> form.getActionAttribute().contains("drain")));
+        assertTrue(blind.getForms().stream()
+                .noneMatch(form -> form.getActionAttribute().contains("drain")));
     }
 
     @Test
@@ -415,13 +462,16 @@ class ManualActionsTest {
         other.setDefinition(new CpsFlowDefinition("node('" + agent.getNodeName() + "') {}", true));
         WorkflowRun waiting = other.scheduleBuild2(0).waitForStart();
         // What was decided is there after the next look.
-        JSONObject item = await("a decision about the item").atMost(Duration.ofMinutes(1)).until(
-                () -> web.state("reader").getJSONArray("waiting").stream()
-                        .map(JSONObject.class::cast)
-                        .filter(one -> one.get("decision") instanceof JSONObject decision && !decision.isNullObject())
-                        .findFirst()
-                        .orElse(null),
-                found -> found != null);
+        JSONObject item = await("a decision about the item")
+                .atMost(Duration.ofMinutes(1))
+                .until(
+                        () -> web.state("reader").getJSONArray("waiting").stream()
+                                .map(JSONObject.class::cast)
+                                .filter(one ->
+                                        one.get("decision") instanceof JSONObject decision && !decision.isNullObject())
+                                .findFirst()
+                                .orElse(null),
+                        found -> found != null);
         assertThat(item.getString("name"), containsString("other #1"));
         assertEquals("Wait", item.getJSONObject("decision").getString("action"));
         assertEquals("AGENT_NOT_ACCEPTING", item.getJSONObject("decision").getString("reason"));

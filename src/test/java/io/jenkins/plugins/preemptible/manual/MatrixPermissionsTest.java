@@ -18,8 +18,8 @@ import io.jenkins.plugins.casc.misc.JenkinsConfiguredWithCodeRule;
 import io.jenkins.plugins.casc.misc.Util;
 import io.jenkins.plugins.casc.misc.junit.jupiter.WithJenkinsConfiguredWithCode;
 import io.jenkins.plugins.preemptible.hand.PreemptiblePermissions;
-import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.Pretended;
+import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -46,10 +46,12 @@ class MatrixPermissionsTest {
         assertEquals(Set.of(PermissionEntry.user("operator")), granted.get(PreemptiblePermissions.SUSPEND));
         assertEquals(Set.of(PermissionEntry.group("authenticated")), granted.get(PreemptiblePermissions.SUSPEND_OWN));
 
-        Path exported = Files.writeString(folder.resolve("jenkins.yaml"), "jenkins:\n  authorizationStrategy:\n"
-                + Util.toYamlString(Util.getJenkinsRoot(new ConfigurationContext(ConfiguratorRegistry.get()))
-                                .get("authorizationStrategy"))
-                        .indent(4));
+        Path exported = Files.writeString(
+                folder.resolve("jenkins.yaml"),
+                "jenkins:\n  authorizationStrategy:\n"
+                        + Util.toYamlString(Util.getJenkinsRoot(new ConfigurationContext(ConfiguratorRegistry.get()))
+                                        .get("authorizationStrategy"))
+                                .indent(4));
         j.jenkins.setAuthorizationStrategy(AuthorizationStrategy.UNSECURED);
         ConfigurationAsCode.get().configure(exported.toString());
         assertEquals(granted, granted(j), () -> "after importing " + exported);
@@ -61,9 +63,9 @@ class MatrixPermissionsTest {
         // Where the stage's sandbox would be: it runs without one, and nothing of it outlives the test.
         Files.createFile(j.jenkins.getRootDir().toPath().resolve("preemptible"));
         WorkflowJob job = j.createProject(WorkflowJob.class, "job");
-        job.setDefinition(
-                new CpsFlowDefinition("preemptible(label: 'built-in', name: 'tests') { sleep 3600 }", true));
-        WorkflowRun run = job.scheduleBuild2(0, new CauseAction(new Cause.UserIdCause("owner"))).waitForStart();
+        job.setDefinition(new CpsFlowDefinition("preemptible(label: 'built-in', name: 'tests') { sleep 3600 }", true));
+        WorkflowRun run = job.scheduleBuild2(0, new CauseAction(new Cause.UserIdCause("owner")))
+                .waitForStart();
         j.waitForMessage("Sleeping for", run);
         // As of one that can be suspended.
         StageRegistry.get().update(stage().id(), s -> s.opened(Pretended.enter(s.id()), null));
@@ -73,11 +75,17 @@ class MatrixPermissionsTest {
 
         for (String user : List.of("boss", "operator", "owner", "stranger")) {
             boolean may = !user.equals("stranger");
-            answers(may ? 200 : 403, may ? "is being suspended" : "only of builds that they started", web.post(user, onBuild + "suspend"));
+            answers(
+                    may ? 200 : 403,
+                    may ? "is being suspended" : "only of builds that they started",
+                    web.post(user, onBuild + "suspend"));
             assertEquals(may, stage().byHand(), user);
             StageRegistry.get().update(stage().id(), StageRecord::notByHand);
             boolean manages = user.equals("boss");
-            answers(manages ? 200 : 403, manages ? "not suspended for others" : "Preemptible/Manage", web.post(user, onBuild + "never"));
+            answers(
+                    manages ? 200 : 403,
+                    manages ? "not suspended for others" : "Preemptible/Manage",
+                    web.post(user, onBuild + "never"));
         }
         for (String user : List.of("boss", "operator")) {
             assertEquals(403, web.get(user, "configure").getStatusCode(), user);
@@ -85,7 +93,8 @@ class MatrixPermissionsTest {
         }
         run.doStop();
         j.waitForCompletion(run);
-        await().atMost(Duration.ofMinutes(1)).until(() -> StageRegistry.get().all().isEmpty());
+        await().atMost(Duration.ofMinutes(1))
+                .until(() -> StageRegistry.get().all().isEmpty());
     }
 
     private static StageRecord stage() {

@@ -129,12 +129,17 @@ class ManyStagesTest {
         }
         for (int i = 0; i < RUNS.size(); i++) {
             if (i % STAGES_A_JOB < stagesAJob) {
-                String preemptor = i % 2 == 0 ? HIDDEN + "/job" : RUNS.get((i + 7) % RUNS.size()).getParent().getFullName();
+                String preemptor = i % 2 == 0
+                        ? HIDDEN + "/job"
+                        : RUNS.get((i + 7) % RUNS.size()).getParent().getFullName();
                 StageRegistry.get()
                         .add(Pretended.sealed(Pretended.withNode(
                                 Pretended.withId(
                                         Pretended.suspendedFor(
-                                                RUNS.get(i).getExternalizableId(), "preemptor of " + preemptor, preemptor, "Because."),
+                                                RUNS.get(i).getExternalizableId(),
+                                                "preemptor of " + preemptor,
+                                                preemptor,
+                                                "Because."),
                                         UUID.randomUUID().toString()),
                                 "")));
             }
@@ -244,7 +249,8 @@ class ManyStagesTest {
         suspended(STAGES_A_JOB);
         List<String> slow = new ArrayList<>();
         System.out.println("| Page, " + JOBS * STAGES_A_JOB + " suspended stages, load "
-                + ManagementFactory.getOperatingSystemMXBean().getSystemLoadAverage() + " | first | median | longest of "
+                + ManagementFactory.getOperatingSystemMXBean().getSystemLoadAverage()
+                + " | first | median | longest of "
                 + TURNS + " |\n| --- | --- | --- | --- |");
         for (String page : pages()) {
             long first = millis(page);
@@ -253,7 +259,8 @@ class ManyStagesTest {
                 took[i] = millis(page);
             }
             Arrays.sort(took);
-            System.out.println("| `" + page + "` | " + first + " ms | " + took[TURNS / 2] + " ms | " + took[TURNS - 1] + " ms |");
+            System.out.println(
+                    "| `" + page + "` | " + first + " ms | " + took[TURNS / 2] + " ms | " + took[TURNS - 1] + " ms |");
             if (took[TURNS / 2] >= 1_000) {
                 slow.add(page);
             }

@@ -80,7 +80,8 @@ class MonitorsTest {
             clients.add(client);
             HtmlPage shown = client.goTo(page);
             assertTrue(shown.querySelectorAll("script[src$='live.js']").size() == 1, page);
-            shown.querySelectorAll("[data-preemptible-live]").forEach(part -> part.getParentNode().removeChild(part));
+            shown.querySelectorAll("[data-preemptible-live]")
+                    .forEach(part -> part.getParentNode().removeChild(part));
         }
         // The script looks every five seconds, on all pages at once.
         long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(6);

@@ -69,17 +69,26 @@ class OverviewTest {
         StageRegistry.get().update(stage().id(), s -> s.opened(Pretended.enter(s.id()), null));
         j.jenkins.setSecurityRealm(j.createDummySecurityRealm());
         j.jenkins.setAuthorizationStrategy(new MockAuthorizationStrategy()
-                .grant(Jenkins.ADMINISTER).everywhere().to("admin")
-                .grant(Jenkins.READ, Item.READ).everywhere().to("reader")
-                .grant(Jenkins.READ).everywhere().to("stranger")
-                .grant(Jenkins.READ, Item.READ, PreemptiblePermissions.SUSPEND).everywhere().to("suspender"));
+                .grant(Jenkins.ADMINISTER)
+                .everywhere()
+                .to("admin")
+                .grant(Jenkins.READ, Item.READ)
+                .everywhere()
+                .to("reader")
+                .grant(Jenkins.READ)
+                .everywhere()
+                .to("stranger")
+                .grant(Jenkins.READ, Item.READ, PreemptiblePermissions.SUSPEND)
+                .everywhere()
+                .to("suspender"));
     }
 
     @AfterAll
     static void theStageEnds() throws Exception {
         run.doStop();
         j.waitForCompletion(run);
-        await().atMost(Duration.ofMinutes(1)).until(() -> StageRegistry.get().all().isEmpty());
+        await().atMost(Duration.ofMinutes(1))
+                .until(() -> StageRegistry.get().all().isEmpty());
         j.after();
     }
 
@@ -150,7 +159,11 @@ class OverviewTest {
                             try {
                                 HtmlPage sorted = page("admin", "preemptible/" + list.id() + order);
                                 assertEquals(200, sorted.getWebResponse().getStatusCode(), order);
-                                assertEquals(1, sorted.querySelectorAll("th[aria-sort$=ending]").size(), order);
+                                assertEquals(
+                                        1,
+                                        sorted.querySelectorAll("th[aria-sort$=ending]")
+                                                .size(),
+                                        order);
                             } catch (Exception x) {
                                 throw new AssertionError(order, x);
                             }
@@ -163,7 +176,12 @@ class OverviewTest {
     @Test
     void aWrongAddressIsRefused() throws Exception {
         for (String wrong : List.of("?sort=nothing", "?order=up", "?from=-1", "?count=0", "?count=x", "?count=501")) {
-            assertEquals(400, page("admin", "preemptible/running" + wrong).getWebResponse().getStatusCode(), wrong);
+            assertEquals(
+                    400,
+                    page("admin", "preemptible/running" + wrong)
+                            .getWebResponse()
+                            .getStatusCode(),
+                    wrong);
         }
     }
 
@@ -173,7 +191,8 @@ class OverviewTest {
         assertEquals(List.of("Suspend"), links("suspender"));
         assertEquals(List.of("Suspend", "Never preempt"), links("admin"));
         JenkinsRule.WebClient client = browser("suspender");
-        HtmlPage asked = client.goTo("preemptible/running").getAnchorByText("Suspend").click();
+        HtmlPage asked =
+                client.goTo("preemptible/running").getAnchorByText("Suspend").click();
         assertThat(asked.asNormalizedText(), containsString("Suspend stage “" + NAME + "” of job #1?"));
         assertFalse(stage().byHand(), "it was asked for only");
         HtmlPage after = pressed(asked);
@@ -190,7 +209,11 @@ class OverviewTest {
 
     @Test
     void anAgentIsDrainedAfterAConfirmation() throws Exception {
-        assertEquals(0, page("suspender", "preemptible/agents").querySelectorAll(".preemptible-steps a").size());
+        assertEquals(
+                0,
+                page("suspender", "preemptible/agents")
+                        .querySelectorAll(".preemptible-steps a")
+                        .size());
         String asking = "preemptible/confirm?verb=drain&agent=" + agent.getNodeName();
         assertThat(text("admin", asking), containsString("Drain " + agent.getNodeName() + "?"));
         assertFalse(DrainedAgents.get().contains(agent.getNodeName()), "it was asked for only");
@@ -198,12 +221,18 @@ class OverviewTest {
         assertFalse(DrainedAgents.get().contains(agent.getNodeName()), "it was not for them");
         assertThat(confirmed("admin", asking).asNormalizedText(), containsString("drained by admin"));
         assertTrue(DrainedAgents.get().contains(agent.getNodeName()));
-        HtmlPage asked = browser("admin").goTo("preemptible/agents").getAnchorByText("Undo the drain").click();
+        HtmlPage asked = browser("admin")
+                .goTo("preemptible/agents")
+                .getAnchorByText("Undo the drain")
+                .click();
         pressed(asked);
         assertFalse(DrainedAgents.get().contains(agent.getNodeName()));
         assertThat(text("admin", "preemptible/confirm?verb=drain&agent=none"), containsString("There is no such"));
-        assertThat(text("admin", "preemptible/confirm?verb=hold&agent=" + agent.getNodeName()), containsString("no such"));
-        assertThat(text("admin", "preemptible/confirm?verb=drain&agent="), containsString("Drain " + j.jenkins.toComputer().getDisplayName() + "?"));
+        assertThat(
+                text("admin", "preemptible/confirm?verb=hold&agent=" + agent.getNodeName()), containsString("no such"));
+        assertThat(
+                text("admin", "preemptible/confirm?verb=drain&agent="),
+                containsString("Drain " + j.jenkins.toComputer().getDisplayName() + "?"));
     }
 
     private static HtmlPage confirmed(String user, String address) throws Exception {
@@ -232,16 +261,27 @@ class OverviewTest {
     void aBuildKeepsItsSuspensions() throws Exception {
         long now = System.currentTimeMillis();
         StageListener.fire(listener -> listener.onSuspended(new StageSuspended(
-                stage().ref(), now - 9_000, now - 5_000, 31, Reason.HIGHER_PRIORITY_WAITS.name(), "Because.", "secret #1",
-                "no-such-job", 3, 1 << 20, false)));
-        StageListener.fire(listener -> listener.onSealed(new StageSealed(stage().ref(), now - 4_000, 100, 200, 1 << 20, 1 << 19)));
-        StageListener.fire(listener ->
-                listener.onResumed(new StageResumed(stage().ref(), now - 1_000, 40, 4_000, "LOCAL_IMAGE")));
+                stage().ref(),
+                now - 9_000,
+                now - 5_000,
+                31,
+                Reason.HIGHER_PRIORITY_WAITS.name(),
+                "Because.",
+                "secret #1",
+                "no-such-job",
+                3,
+                1 << 20,
+                false)));
+        StageListener.fire(
+                listener -> listener.onSealed(new StageSealed(stage().ref(), now - 4_000, 100, 200, 1 << 20, 1 << 19)));
+        StageListener.fire(
+                listener -> listener.onResumed(new StageResumed(stage().ref(), now - 1_000, 40, 4_000, "LOCAL_IMAGE")));
         StageListener.fire(listener -> listener.onRefused(new StageRefused(
                 stage().ref(), now, StageRefused.Phase.SUSPEND, "<script>", "A reason that only an agent knows.")));
         StageListener.fire(listener -> listener.onEnded(new StageEnded(stage().ref(), now, false)));
         JSONObject json = JSONObject.fromObject(browser("reader")
-                .goTo(run.getUrl() + "api/json?tree=actions[count,withoutExecutorMillis,stages[name,suspensions[*]]]",
+                .goTo(
+                        run.getUrl() + "api/json?tree=actions[count,withoutExecutorMillis,stages[name,suspensions[*]]]",
                         "application/json")
                 .getWebResponse()
                 .getContentAsString());
@@ -252,7 +292,10 @@ class OverviewTest {
                 .orElseThrow();
         assertEquals(1, history.getInt("count"));
         assertEquals(4_000, history.getInt("withoutExecutorMillis"));
-        JSONObject one = history.getJSONArray("stages").getJSONObject(0).getJSONArray("suspensions").getJSONObject(0);
+        JSONObject one = history.getJSONArray("stages")
+                .getJSONObject(0)
+                .getJSONArray("suspensions")
+                .getJSONObject(0);
         assertEquals(31, one.getInt("tookMillis"));
         assertEquals("LOCAL_IMAGE", one.getString("tier"));
         assertThat(one.getString("preemptor"), not(containsString("secret")));
@@ -260,7 +303,10 @@ class OverviewTest {
         assertThat(shown, containsString("Because."));
         assertThat(shown, containsString("the image that was kept on the agent, in 40 ms"));
         assertThat(shown, not(containsString("secret")));
-        assertTrue(page("reader", run.getUrl() + "preemptible/").querySelectorAll("svg rect").size() > 5);
+        assertTrue(page("reader", run.getUrl() + "preemptible/")
+                        .querySelectorAll("svg rect")
+                        .size()
+                > 5);
         assertThat(text("reader", run.getUrl()), containsString("Suspended once"));
         String statistics = text("reader", "preemptible/statistics");
         assertThat(statistics, containsString("suspend: other"));
@@ -283,9 +329,7 @@ class OverviewTest {
         HtmlPage shown = page("reader", agent.toComputer().getUrl() + "preemptible/");
         assertThat(shown.asNormalizedText(), containsString("Executor 1"));
         assertThat(shown.querySelectorAll("svg.preemptible-timeline rect").size(), not(0));
-        assertThat(
-                text("stranger", agent.toComputer().getUrl() + "preemptible/"),
-                not(containsString("part of job")));
+        assertThat(text("stranger", agent.toComputer().getUrl() + "preemptible/"), not(containsString("part of job")));
     }
 
     /** Whatever this machine can: no stage has to begin before it is known. */

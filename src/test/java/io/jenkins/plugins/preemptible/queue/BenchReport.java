@@ -38,9 +38,10 @@ public final class BenchReport {
 
     /** Replaces what was told before. */
     public void tell(List<Row> rows, List<String> notes) throws IOException {
-        List<String> all = new ArrayList<>(List.of("Written by `./preempt bench --queue`. Programs that wanted a processor, in "
-                + "the minute before: " + Text.number(loadAtBegin) + " when it began, " + Text.number(load())
-                + " at the end."));
+        List<String> all =
+                new ArrayList<>(List.of("Written by `./preempt bench --queue`. Programs that wanted a processor, in "
+                        + "the minute before: " + Text.number(loadAtBegin) + " when it began, " + Text.number(load())
+                        + " at the end."));
         all.addAll(notes);
         Result result = new Result(name, question, rows, List.<Plot>of(), all);
         Text.print(result, System.out);

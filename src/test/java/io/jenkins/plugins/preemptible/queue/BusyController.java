@@ -78,8 +78,11 @@ public final class BusyController {
                 Queue.getInstance().schedule2(new Taken(node.getNodeName() + "#" + i, node.getSelfLabel()), 0);
             }
         }
-        await("all executors taken").atMost(Duration.ofMinutes(2)).until(() -> nodes.stream()
-                .allMatch(node -> node.toComputer() != null && node.toComputer().countBusy() == executors));
+        await("all executors taken")
+                .atMost(Duration.ofMinutes(2))
+                .until(() -> nodes.stream()
+                        .allMatch(node ->
+                                node.toComputer() != null && node.toComputer().countBusy() == executors));
     }
 
     /** An agent that is idle, with a label that nobody asks for but whoever is told. */
@@ -122,7 +125,8 @@ public final class BusyController {
             WorkflowJob job = j.createProject(WorkflowJob.class, "blocks-" + built);
             job.setDefinition(new CpsFlowDefinition(
                     "def all = [:]\n for (int i = 0; i < " + BLOCKS_OF_A_BUILD
-                            + "; i++) { def n = i; all['b' + n] = { node('l' + n % " + LABELS + ") { } } }\nparallel all",
+                            + "; i++) { def n = i; all['b' + n] = { node('l' + n % " + LABELS
+                            + ") { } } }\nparallel all",
                     true));
             job.scheduleBuild2(0).waitForStart();
         }
@@ -165,10 +169,12 @@ public final class BusyController {
     /** One more build that waits. */
     void arrive() {
         int number = scheduled++;
-        Queue.getInstance().schedule2(
-                jobs.get(number % JOBS), 0,
-                new ParametersAction(new StringParameterValue("N", String.valueOf(number))),
-                new CauseAction(new Cause.UserIdCause("user-" + random.nextInt(USERS))));
+        Queue.getInstance()
+                .schedule2(
+                        jobs.get(number % JOBS),
+                        0,
+                        new ParametersAction(new StringParameterValue("N", String.valueOf(number))),
+                        new CauseAction(new Cause.UserIdCause("user-" + random.nextInt(USERS))));
     }
 
     /** Keeps everybody off one agent. */
@@ -181,12 +187,14 @@ public final class BusyController {
 
         @Override
         public CauseOfBlockage canTake(Node node, Queue.BuildableItem item) {
-            return node.getNodeName().equals(agent) ? new CauseOfBlockage() {
-                @Override
-                public String getShortDescription() {
-                    return "closed";
-                }
-            } : null;
+            return node.getNodeName().equals(agent)
+                    ? new CauseOfBlockage() {
+                        @Override
+                        public String getShortDescription() {
+                            return "closed";
+                        }
+                    }
+                    : null;
         }
     }
 

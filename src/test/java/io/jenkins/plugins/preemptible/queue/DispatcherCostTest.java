@@ -46,8 +46,15 @@ class DispatcherCostTest {
         FreeStyleBuild build = built.scheduleBuild2(0).waitForStart();
         for (int i = 0; i < STAGES; i++) {
             StageRecord stage = StageRecord.running(
-                    "stage-" + i, StageRecord.Form.OWN, build.getExternalizableId(), "stage", "other", "/tmp/" + i,
-                    null, 3, 0);
+                    "stage-" + i,
+                    StageRecord.Form.OWN,
+                    build.getExternalizableId(),
+                    "stage",
+                    "other",
+                    "/tmp/" + i,
+                    null,
+                    3,
+                    0);
             StageRegistry.get().add(stage);
             if (i < RESERVATIONS) {
                 Reservations.get().begin("holder-" + i, stage);
@@ -60,9 +67,12 @@ class DispatcherCostTest {
         Queue.BuildableItem item = await("an item that waits")
                 .atMost(Duration.ofMinutes(1))
                 .until(
-                        () -> Queue.getInstance().getBuildableItems().stream().findFirst().orElse(null),
+                        () -> Queue.getInstance().getBuildableItems().stream()
+                                .findFirst()
+                                .orElse(null),
                         found -> found != null);
-        StageDispatcher dispatcher = j.jenkins.getExtensionList(StageDispatcher.class).get(0);
+        StageDispatcher dispatcher =
+                j.jenkins.getExtensionList(StageDispatcher.class).get(0);
         assertNull(dispatcher.canTake(agent, item), "nothing is reserved there");
         assertNotNull(dispatcher.canTake(other, item), "every executor there is reserved");
         assertNull(dispatcher.canRun(item));
@@ -103,7 +113,8 @@ class DispatcherCostTest {
             micros[round] = (System.nanoTime() - begun) / 1000.0 / CALLS;
         }
         Arrays.sort(micros);
-        System.out.printf("%s: %.2f us median of %d rounds (%.2f-%.2f)%n", what, micros[ROUNDS / 2], ROUNDS, micros[0],
-                micros[ROUNDS - 1]);
+        System.out.printf(
+                "%s: %.2f us median of %d rounds (%.2f-%.2f)%n",
+                what, micros[ROUNDS / 2], ROUNDS, micros[0], micros[ROUNDS - 1]);
     }
 }

@@ -79,7 +79,8 @@ class EvaluationBesideMaintenanceTest {
         Thread evaluates = new Thread(Preemption::look);
         evaluates.start();
         evaluates.join(TimeUnit.SECONDS.toMillis(PATIENCE_SECONDS));
-        String where = Arrays.stream(evaluates.getStackTrace()).map(Object::toString).collect(Collectors.joining("\n"));
+        String where =
+                Arrays.stream(evaluates.getStackTrace()).map(Object::toString).collect(Collectors.joining("\n"));
         if (evaluates.isAlive()) {
             release();
             evaluates.join();

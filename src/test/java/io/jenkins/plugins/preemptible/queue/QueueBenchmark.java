@@ -55,7 +55,8 @@ class QueueBenchmark {
             "Times are processor time of the thread that does it, unless *on the clock* is said. *Waiting for a processor*: "
                     + "other programs had both; a part of what passed on the clock. *First*: the evaluation in which nothing "
                     + "is known of the items yet.",
-            "Real Jenkins with Priority Sorter and Throttle Concurrent Builds; agents and stages without processes; " + BLOCKS
+            "Real Jenkins with Priority Sorter and Throttle Concurrent Builds; agents and stages without processes; "
+                    + BLOCKS
                     + " of the items are `node` blocks of Pipelines, the others builds of 50 jobs of 50 users. An evaluation "
                     + "is snapshot, decision, effects and reasons; none of the stages may give way, so nothing is "
                     + "suspended. Growth: allowed is n log n from the time of " + ITEMS[0] + " items.",
@@ -145,7 +146,10 @@ class QueueBenchmark {
         before.add(now);
         boolean goal = items == 10_000;
         rows.add(new Row(
-                what + ", on the clock", Took.of(all, Took::clock), goal ? Samples.of("ms", 100) : null, goal ? 1.0 : null));
+                what + ", on the clock",
+                Took.of(all, Took::clock),
+                goal ? Samples.of("ms", 100) : null,
+                goal ? 1.0 : null));
         rows.add(new Row("– waiting for a processor", Took.of(all, Took::waited), null, null));
         rows.add(new Row("– the first one", Samples.of("ms", first.clock), null, null));
         if (before.size() > 1) {
@@ -179,8 +183,10 @@ class QueueBenchmark {
             }
         }
         rows.add(new Row(
-                "Queue.maintain, " + items + " items, to without the plugin", new Samples("ms", with),
-                new Samples("ms", without), 1.05));
+                "Queue.maintain, " + items + " items, to without the plugin",
+                new Samples("ms", with),
+                new Samples("ms", without),
+                1.05));
         j.jenkins.removeNode(idle);
         QueueTaskDispatcher.all().remove(closed);
     }
@@ -192,7 +198,8 @@ class QueueBenchmark {
 
         Absent(Class<T> kind) {
             list = ExtensionList.lookup(kind);
-            Predicate<T> ours = one -> one.getClass().getName().startsWith(OURS) && !(one instanceof BusyController.Closed);
+            Predicate<T> ours =
+                    one -> one.getClass().getName().startsWith(OURS) && !(one instanceof BusyController.Closed);
             taken = list.stream().filter(ours).toList();
             list.removeAll(taken);
         }
@@ -257,7 +264,8 @@ class QueueBenchmark {
         rows.add(new Row(
                 "share of one processor while " + ARRIVALS_A_SECOND + " items a second arrive at " + items,
                 Samples.of("%", (evaluatingNanos() - before) / 1e7 / seconds),
-                Samples.of("%", 5), 1.0));
+                Samples.of("%", 5),
+                1.0));
     }
 
     private long evaluatingNanos() {

@@ -29,14 +29,17 @@ class SuspendedForTest {
     void pipelineWritesItIntoTheLogWithNeutralWords(JenkinsRule j) throws Exception {
         j.createFreeStyleProject("low");
         j.createFreeStyleProject("high");
-        CauseOfBlockage cause =
-                new SuspendedFor(Pretended.suspendedFor("low#1", "high #3", "high", REASON));
+        CauseOfBlockage cause = new SuspendedFor(Pretended.suspendedFor("low#1", "high #3", "high", REASON));
         assertEquals(SENTENCE + "high #3: " + REASON, logged(cause), "where everybody reads all");
 
         j.jenkins.setSecurityRealm(j.createDummySecurityRealm());
         j.jenkins.setAuthorizationStrategy(new MockAuthorizationStrategy()
-                .grant(Jenkins.READ, Item.READ).everywhere().to("alice")
-                .grant(Jenkins.READ).everywhere().to("bob"));
+                .grant(Jenkins.READ, Item.READ)
+                .everywhere()
+                .to("alice")
+                .grant(Jenkins.READ)
+                .everywhere()
+                .to("bob"));
         try (ACLContext as = ACL.as2(User.getById("alice", true).impersonate2())) {
             assertEquals(SENTENCE + "high #3: " + REASON, cause.getShortDescription());
         }

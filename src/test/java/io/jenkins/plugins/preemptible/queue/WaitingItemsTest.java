@@ -156,16 +156,23 @@ class WaitingItemsTest {
     void permissionsAreSeenAtOnce() throws Exception {
         j.jenkins.setSecurityRealm(j.createDummySecurityRealm());
         j.jenkins.setAuthorizationStrategy(new MockAuthorizationStrategy()
-                .grant(Jenkins.ADMINISTER).everywhere().to("admin")
-                .grant(Jenkins.READ).everywhere().toEveryone());
+                .grant(Jenkins.ADMINISTER)
+                .everywhere()
+                .to("admin")
+                .grant(Jenkins.READ)
+                .everywhere()
+                .toEveryone());
         FreeStyleProject job = waiting("job");
         assertEquals(Set.of("one", "two"), agentsOf(job));
         QueueItemAuthenticatorConfiguration.get()
                 .getAuthenticators()
-                .add(new MockQueueItemAuthenticator().authenticate("job", User.getById("guest", true).impersonate2()));
+                .add(new MockQueueItemAuthenticator()
+                        .authenticate("job", User.getById("guest", true).impersonate2()));
         assertEquals(Set.of(), agentsOf(job), "a guest may not build there");
         j.jenkins.setAuthorizationStrategy(new MockAuthorizationStrategy()
-                .grant(Jenkins.ADMINISTER).everywhere().to("admin", "guest"));
+                .grant(Jenkins.ADMINISTER)
+                .everywhere()
+                .to("admin", "guest"));
         assertEquals(Set.of("one", "two"), agentsOf(job));
     }
 

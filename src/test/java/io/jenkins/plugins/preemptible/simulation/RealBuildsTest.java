@@ -113,11 +113,11 @@ class RealBuildsTest {
         WorkflowRun build = job.scheduleBuild2(0, new CauseAction(new Cause.UserIdCause("ada")))
                 .waitForStart();
         Queue.Item item = await().until(
-                () -> Arrays.stream(jenkins.jenkins.getQueue().getItems())
-                        .filter(queued -> queued.task.getOwnerExecutable() == build)
-                        .findFirst()
-                        .orElse(null),
-                queued -> queued != null);
+                        () -> Arrays.stream(jenkins.jenkins.getQueue().getItems())
+                                .filter(queued -> queued.task.getOwnerExecutable() == build)
+                                .findFirst()
+                                .orElse(null),
+                        queued -> queued != null);
 
         assertEquals("user:ada", new Owners(OwnerBy.USER).ofItem(item));
         assertEquals("folder:all/team", new Owners(OwnerBy.FOLDER).ofItem(item));
@@ -142,16 +142,22 @@ class RealBuildsTest {
         assertEquals(2, all.builds());
         assertFalse(all.cut());
         assertEquals(
-                Set.of("plain,,false,job:plain", "pipeline,built-in,false,job:pipeline", "pipeline,built-in,true,job:pipeline"),
+                Set.of(
+                        "plain,,false,job:plain",
+                        "pipeline,built-in,false,job:pipeline",
+                        "pipeline,built-in,true,job:pipeline"),
                 all.jobs().stream()
                         .map(job -> job.name().replaceAll("-[0-9]*/.*", "") + "," + job.label() + ","
                                 + job.preemptible() + "," + job.owner().replaceAll("-[0-9]*$", ""))
                         .collect(Collectors.toSet()));
         for (PastJob job : all.jobs()) {
-            assertTrue(begin - 1 <= job.queuedMillis() && job.endedMillis() <= System.currentTimeMillis(), job::toString);
+            assertTrue(
+                    begin - 1 <= job.queuedMillis() && job.endedMillis() <= System.currentTimeMillis(), job::toString);
         }
-        assertTrue(FinishedBuilds.read(begin, 1, new Owners(OwnerBy.JOB), () -> false).cut());
-        assertTrue(FinishedBuilds.read(begin, 10, new Owners(OwnerBy.JOB), () -> true).cut());
+        assertTrue(FinishedBuilds.read(begin, 1, new Owners(OwnerBy.JOB), () -> false)
+                .cut());
+        assertTrue(FinishedBuilds.read(begin, 10, new Owners(OwnerBy.JOB), () -> true)
+                .cut());
     }
 
     /** As after a restart of the controller. */
@@ -159,7 +165,9 @@ class RealBuildsTest {
     void whatHeldAnExecutorIsReadOfBuildsThatAreNotInMemory() throws Exception {
         long begin = System.currentTimeMillis();
         finishedBuilds();
-        jenkins.jenkins.allItems(WorkflowJob.class).forEach(job -> job.getLazyBuildMixIn()._getRuns().purgeCache());
+        jenkins.jenkins
+                .allItems(WorkflowJob.class)
+                .forEach(job -> job.getLazyBuildMixIn()._getRuns().purgeCache());
 
         FinishedBuilds all = FinishedBuilds.read(begin, 10, new Owners(OwnerBy.JOB), () -> false);
 
@@ -189,7 +197,8 @@ class RealBuildsTest {
         answer = tried(page, form);
 
         assertTrue(
-                answer.contains("Shortest undisturbed run is 86401, but must be a whole number from 0 to 86400."), answer);
+                answer.contains("Shortest undisturbed run is 86401, but must be a whole number from 0 to 86400."),
+                answer);
     }
 
     /** The list of other time slices and the undisturbed hours too, which are no single fields. */
@@ -233,7 +242,8 @@ class RealBuildsTest {
     private static int suspensions() throws Exception {
         return result().querySelectorAll("table tr").stream()
                 .map(row -> row.querySelectorAll("th, td"))
-                .filter(cells -> cells.size() == 6 && cells.get(0).getTextContent().equals("suspend (ours)"))
+                .filter(cells ->
+                        cells.size() == 6 && cells.get(0).getTextContent().equals("suspend (ours)"))
                 .mapToInt(cells -> Integer.parseInt(cells.get(3).getTextContent()))
                 .findFirst()
                 .orElseThrow();
@@ -297,7 +307,6 @@ class RealBuildsTest {
 
     private static Run<?, ?> build(String name, Cause... causes) throws Exception {
         FreeStyleProject job = team.createProject(FreeStyleProject.class, name);
-        return jenkins.assertBuildStatusSuccess(
-                job.scheduleBuild2(0, (Cause) null, new CauseAction(causes)));
+        return jenkins.assertBuildStatusSuccess(job.scheduleBuild2(0, (Cause) null, new CauseAction(causes)));
     }
 }

@@ -47,8 +47,12 @@ class SimulationPageTest {
         jenkins.buildAndAssertSuccess(jenkins.createFreeStyleProject("plain"));
         jenkins.jenkins.setSecurityRealm(jenkins.createDummySecurityRealm());
         jenkins.jenkins.setAuthorizationStrategy(new MockAuthorizationStrategy()
-                .grant(Jenkins.ADMINISTER).everywhere().to("admin")
-                .grant(Jenkins.READ, PreemptiblePermissions.MANAGE).everywhere().to("manager"));
+                .grant(Jenkins.ADMINISTER)
+                .everywhere()
+                .to("admin")
+                .grant(Jenkins.READ, PreemptiblePermissions.MANAGE)
+                .everywhere()
+                .to("manager"));
         User.getById("admin", true).setFullName(HTML);
     }
 
@@ -106,7 +110,9 @@ class SimulationPageTest {
         assertThat(said, containsString("priority 3: waits of 1 builds and blocks"));
         assertEquals(5, shown.querySelectorAll("svg.preemptible-plot polyline").size(), "reality and four disciplines");
         assertEquals(2, shown.querySelectorAll("svg.preemptible-plot rect").size(), "a day with and without");
-        assertEquals(0, shown.querySelectorAll("meta[http-equiv=refresh], b[onclick]").size());
+        assertEquals(
+                0,
+                shown.querySelectorAll("meta[http-equiv=refresh], b[onclick]").size());
         assertThat(text("admin", SettingsSimulation.ALL_URL), containsString("Done"));
     }
 
@@ -143,11 +149,17 @@ class SimulationPageTest {
 
         String said = shown.asNormalizedText();
         assertThat(said, containsString("Settings that differ from the saved ones: 2."));
-        assertThat(said, containsString("Other time slices\tnone\tlabel: \"" + HTML + "\", priorities 1 to 1000: 9 minutes"));
+        assertThat(
+                said,
+                containsString("Other time slices\tnone\tlabel: \"" + HTML + "\", priorities 1 to 1000: 9 minutes"));
         assertThat(said, containsString("Best priority that a step may ask for\t0\t2\thas no effect on a simulation"));
         assertEquals(0, shown.querySelectorAll("b[onclick]").size());
-        assertFalse(Simulations.get().newestOfSavedSettings().filter(simulation::equals).isPresent());
-        assertEquals(Math.min(before + 1, Simulations.MOST), Simulations.get().all().size());
+        assertFalse(Simulations.get()
+                .newestOfSavedSettings()
+                .filter(simulation::equals)
+                .isPresent());
+        assertEquals(
+                Math.min(before + 1, Simulations.MOST), Simulations.get().all().size());
     }
 
     @Test
@@ -166,7 +178,8 @@ class SimulationPageTest {
             assertEquals(1, running.querySelectorAll("meta[http-equiv=refresh]").size(), "loads itself anew");
             int kept = Simulations.get().all().size();
             assertEquals(409, status("admin", START + "?days=7", HttpMethod.POST));
-            assertThat(started(SettingsSimulation.ALL_URL).asNormalizedText(), containsString("Another simulation runs."));
+            assertThat(
+                    started(SettingsSimulation.ALL_URL).asNormalizedText(), containsString("Another simulation runs."));
             assertEquals(kept, Simulations.get().all().size());
         } finally {
             goOn.countDown();
@@ -219,6 +232,7 @@ class SimulationPageTest {
             jenkins.jenkins.setNumExecutors(2);
         }
         assertFalse(nothing.isRunning());
-        assertTrue(nothing.getFailure().startsWith("No build of the last 1 days can be replayed"), nothing.getFailure());
+        assertTrue(
+                nothing.getFailure().startsWith("No build of the last 1 days can be replayed"), nothing.getFailure());
     }
 }

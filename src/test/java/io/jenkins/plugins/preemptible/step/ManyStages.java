@@ -54,8 +54,15 @@ public final class ManyStages {
         OwnExecutorExecution execution = new OwnExecutorExecution(own, step);
         LiveStage.register(execution.stageId(), own, new OwnExecutorHold(execution, execution.stageId()));
         StageRecord stage = StageRecord.running(
-                        execution.stageId(), StageRecord.Form.OWN, run.getExternalizableId(), name, node,
-                        new FilePath(run.getRootDir()).getRemote(), null, priority, 0)
+                        execution.stageId(),
+                        StageRecord.Form.OWN,
+                        run.getExternalizableId(),
+                        name,
+                        node,
+                        new FilePath(run.getRootDir()).getRemote(),
+                        null,
+                        priority,
+                        0)
                 .withOwner("user:" + number(name) % 50);
         stage.opened(Pretended.enter(execution.stageId()), null);
         if (suspended) {

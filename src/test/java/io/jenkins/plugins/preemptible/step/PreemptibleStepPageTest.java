@@ -112,7 +112,8 @@ class PreemptibleStepPageTest {
         type((HtmlInput) page.getElementsByName("_.priority").get(0), "9");
         client.waitForBackgroundJavaScript(10_000);
         assertTrue(page.asNormalizedText().contains(LOWEST_IS_5), page.asNormalizedText());
-        String agent = jenkins.jenkins.getDescriptorOrDie(PreemptibleAgent.class).getDescriptorUrl();
+        String agent =
+                jenkins.jenkins.getDescriptorOrDie(PreemptibleAgent.class).getDescriptorUrl();
         assertTrue(help(agent + "/help").contains("preemptible {"));
     }
 
@@ -180,7 +181,8 @@ class PreemptibleStepPageTest {
             FormValidation answer = page.doCheckPriority(null, value);
             assertEquals(FormValidation.Kind.ERROR, answer.kind, value);
             assertEquals(
-                    "Priority is \u201c" + value + "\u201d, but must be a whole number from 1, the highest, to 5, the lowest.",
+                    "Priority is \u201c" + value
+                            + "\u201d, but must be a whole number from 1, the highest, to 5, the lowest.",
                     answer.getMessage());
         }
         SorterStrategy nine = new AbsoluteStrategy(9, 5);
@@ -197,7 +199,9 @@ class PreemptibleStepPageTest {
         WorkflowJob job = folder.createProject(WorkflowJob.class, "job");
         FormValidation better = page.doCheckPriority(job, "2");
         assertEquals(FormValidation.Kind.WARNING, better.kind);
-        assertTrue(better.getMessage().contains("the global configuration lets no step ask for better than 3"), better::getMessage);
+        assertTrue(
+                better.getMessage().contains("the global configuration lets no step ask for better than 3"),
+                better::getMessage);
         folder.addProperty(new FolderBestPriority(2));
         assertEquals(FormValidation.Kind.OK, page.doCheckPriority(job, "2").kind);
         assertEquals(FormValidation.Kind.OK, page.doCheckPriority(folder, "2").kind);
@@ -243,13 +247,22 @@ class PreemptibleStepPageTest {
         WorkflowJob job = jenkins.createProject(WorkflowJob.class, "closed");
         jenkins.jenkins.setSecurityRealm(jenkins.createDummySecurityRealm());
         jenkins.jenkins.setAuthorizationStrategy(new MockAuthorizationStrategy()
-                .grant(Jenkins.READ).everywhere().to("stranger")
-                .grant(Jenkins.READ, Item.READ).everywhere().to("reader"));
+                .grant(Jenkins.READ)
+                .everywhere()
+                .to("stranger")
+                .grant(Jenkins.READ, Item.READ)
+                .everywhere()
+                .to("reader"));
         try {
-            String step = "job/closed/" + jenkins.jenkins.getDescriptorOrDie(PreemptibleStep.class).getDescriptorUrl();
-            String limit = "job/closed/" + jenkins.jenkins.getDescriptorOrDie(ActiveTimeout.class).getDescriptorUrl();
+            String step = "job/closed/"
+                    + jenkins.jenkins.getDescriptorOrDie(PreemptibleStep.class).getDescriptorUrl();
+            String limit = "job/closed/"
+                    + jenkins.jenkins.getDescriptorOrDie(ActiveTimeout.class).getDescriptorUrl();
             for (String check : List.of(
-                    step + "/checkTimeSliceMinutes", step + "/checkLabel", step + "/autoCompleteLabel", step + "/checkName",
+                    step + "/checkTimeSliceMinutes",
+                    step + "/checkLabel",
+                    step + "/autoCompleteLabel",
+                    step + "/checkName",
                     limit + "/checkTime")) {
                 assertEquals(200, status("reader", check, HttpMethod.POST), check);
                 assertEquals(404, status("stranger", check, HttpMethod.POST), check);
@@ -257,7 +270,8 @@ class PreemptibleStepPageTest {
             }
             PreemptibleStep.DescriptorImpl page =
                     jenkins.jenkins.getDescriptorByType(PreemptibleStep.DescriptorImpl.class);
-            try (ACLContext stranger = ACL.as2(User.getOrCreateByIdOrFullName("stranger").impersonate2())) {
+            try (ACLContext stranger =
+                    ACL.as2(User.getOrCreateByIdOrFullName("stranger").impersonate2())) {
                 assertThrows(AccessDeniedException.class, () -> page.doCheckTimeSliceMinutes(job, "1"));
                 assertThrows(AccessDeniedException.class, () -> page.doCheckLabel(job, "x"));
                 assertThrows(AccessDeniedException.class, () -> page.doAutoCompleteLabel(job, "x"));
@@ -270,15 +284,17 @@ class PreemptibleStepPageTest {
     }
 
     private static int status(String user, String path, HttpMethod method) throws Exception {
-        JenkinsRule.WebClient client =
-                jenkins.createWebClient().withThrowExceptionOnFailingStatusCode(false).withBasicApiToken(user);
+        JenkinsRule.WebClient client = jenkins.createWebClient()
+                .withThrowExceptionOnFailingStatusCode(false)
+                .withBasicApiToken(user);
         WebRequest request = new WebRequest(new URL(jenkins.getURL(), path + "?value=1"), method);
         return client.getPage(request).getWebResponse().getStatusCode();
     }
 
     @Test
     void everyFieldAndTheStepHaveHelp() throws Exception {
-        String descriptor = jenkins.jenkins.getDescriptorOrDie(PreemptibleStep.class).getDescriptorUrl();
+        String descriptor =
+                jenkins.jenkins.getDescriptorOrDie(PreemptibleStep.class).getDescriptorUrl();
         for (String field : FIELDS) {
             assertTrue(help(descriptor + "/help/" + field).contains("<p>"), field);
         }

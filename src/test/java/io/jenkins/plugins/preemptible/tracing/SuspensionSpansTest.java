@@ -56,7 +56,17 @@ class SuspensionSpansTest {
 
     private static StageSuspended suspended(long atMillis, long tookMillis) {
         return new StageSuspended(
-                STAGE, START, atMillis, tookMillis, "HIGHER_PRIORITY_WAITS", "Because.", "secret #1", "secret", 3, 4_096, false);
+                STAGE,
+                START,
+                atMillis,
+                tookMillis,
+                "HIGHER_PRIORITY_WAITS",
+                "Because.",
+                "secret #1",
+                "secret",
+                3,
+                4_096,
+                false);
     }
 
     private SpanData span(String name) {
@@ -85,7 +95,8 @@ class SuspensionSpansTest {
         lasts(START + 400, START + 900, span(SuspensionSpans.SEAL));
         lasts(START + 4_930, START + 5_000, span(SuspensionSpans.RESUME));
         for (SpanData one : exporter.getFinishedSpanItems()) {
-            assertEquals(SuspensionSpans.TRACER, one.getInstrumentationScopeInfo().getName());
+            assertEquals(
+                    SuspensionSpans.TRACER, one.getInstrumentationScopeInfo().getName());
             assertEquals(whole.getTraceId(), one.getTraceId());
             assertTrue(one == whole || one.getParentSpanId().equals(whole.getSpanId()), one::getName);
             assertEquals("folder/job", one.getAttributes().get(SuspensionSpans.JOB));
@@ -140,7 +151,9 @@ class SuspensionSpansTest {
     void aResumeOfASuspensionThatNobodySawHasTheTimeOfBoth() {
         spans.onResumed(new StageResumed(STAGE, START, 70, 4_900, "ARCHIVE"));
         lasts(START - 4_900, START, span(SuspensionSpans.SUSPENDED));
-        assertEquals(span(SuspensionSpans.SUSPENDED).getSpanId(), span(SuspensionSpans.RESUME).getParentSpanId());
+        assertEquals(
+                span(SuspensionSpans.SUSPENDED).getSpanId(),
+                span(SuspensionSpans.RESUME).getParentSpanId());
         assertNull(span(SuspensionSpans.SUSPENDED).getAttributes().get(SuspensionSpans.REASON));
     }
 }

@@ -36,8 +36,8 @@ class BlueOceanExtensionsTest {
         for (Object one : extensions) {
             JSONObject extension = (JSONObject) one;
             String component = extension.getString("component");
-            String registered = Pattern.quote(component) + ": \\[\"" + Pattern.quote(extension.getString("extensionPoint"))
-                    + "\", " + Pattern.quote(component) + "\\]";
+            String registered = Pattern.quote(component) + ": \\[\""
+                    + Pattern.quote(extension.getString("extensionPoint")) + "\", " + Pattern.quote(component) + "\\]";
             assertTrue(Pattern.compile(registered).matcher(bundle).find(), registered);
         }
     }

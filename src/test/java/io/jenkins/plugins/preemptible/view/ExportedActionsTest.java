@@ -56,7 +56,8 @@ class ExportedActionsTest {
     void aSuspendedStageIsTellingItsNode() throws Exception {
         WorkflowRun build = sleepingBuild();
         FlowNode node = build.getExecution().getCurrentHeads().get(0);
-        node.addOrReplaceAction(new SuspendedStageAction("fuzz", "SUSPENDED", 1_000, "deploy #12", REASON, false, 55_000_000));
+        node.addOrReplaceAction(
+                new SuspendedStageAction("fuzz", "SUSPENDED", 1_000, "deploy #12", REASON, false, 55_000_000));
 
         JSONObject exported = stageAction(node);
 
@@ -88,7 +89,8 @@ class ExportedActionsTest {
         WorkflowRun build = sleepingBuild();
         FlowNode node = build.getExecution().getCurrentHeads().get(0);
         // On a running Pipeline: nothing can be added to the nodes of one that ended.
-        node.addOrReplaceAction(new SuspendedStageAction("fuzz", "SUSPENDED", 1_000, null, null, REASON, false, false, 5, true, "ada"));
+        node.addOrReplaceAction(
+                new SuspendedStageAction("fuzz", "SUSPENDED", 1_000, null, null, REASON, false, false, 5, true, "ada"));
         node.save();
         end(build);
 
@@ -112,9 +114,11 @@ class ExportedActionsTest {
     @Test
     void timeAndSizeAreNeverNegative() {
         assertThrows(
-                IllegalArgumentException.class, () -> new SuspendedStageAction("fuzz", "SUSPENDED", -1, null, null, false, 0));
+                IllegalArgumentException.class,
+                () -> new SuspendedStageAction("fuzz", "SUSPENDED", -1, null, null, false, 0));
         assertThrows(
-                IllegalArgumentException.class, () -> new SuspendedStageAction("fuzz", "SUSPENDED", 0, null, null, false, -1));
+                IllegalArgumentException.class,
+                () -> new SuspendedStageAction("fuzz", "SUSPENDED", 0, null, null, false, -1));
     }
 
     @Test
@@ -136,7 +140,8 @@ class ExportedActionsTest {
 
         assertEquals(whole, action.getSentence());
         assertTrue(jenkins.createWebClient().getPage(build).asNormalizedText().contains(whole));
-        JSONArray actions = jenkins.getJSON(build.getUrl() + "api/json").getJSONObject().getJSONArray("actions");
+        JSONArray actions =
+                jenkins.getJSON(build.getUrl() + "api/json").getJSONObject().getJSONArray("actions");
         JSONObject exported = only(actions, PreemptorAction.class);
         assertEquals("fuzzing #3", exported.getString("victim"));
         assertEquals("fuzz", exported.getString("stage"));

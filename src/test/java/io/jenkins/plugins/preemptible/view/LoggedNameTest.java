@@ -103,7 +103,9 @@ class LoggedNameTest {
     @Test
     void oneFolderIsNotEnough() {
         j.jenkins.setAuthorizationStrategy(new MockAuthorizationStrategy()
-                .grant(Jenkins.READ, Item.READ).everywhere().to("alice"));
+                .grant(Jenkins.READ, Item.READ)
+                .everywhere()
+                .to("alice"));
         assertFalse(LoggedName.mayName("folder/inside", "folder/beside"));
         assertTrue(LoggedName.mayName("folder/inside", "folder/inside"));
     }
@@ -111,8 +113,12 @@ class LoggedNameTest {
     @Test
     void aFolderThatNotEverybodySeesIsNotNamedEither() {
         MockAuthorizationStrategy inside = new MockAuthorizationStrategy()
-                .grant(Jenkins.READ).everywhere().toEveryone()
-                .grant(Item.READ).onPaths("folder/inside").toEveryone();
+                .grant(Jenkins.READ)
+                .everywhere()
+                .toEveryone()
+                .grant(Item.READ)
+                .onPaths("folder/inside")
+                .toEveryone();
         j.jenkins.setAuthorizationStrategy(inside);
         assertFalse(LoggedName.mayName("folder/inside", "log"));
         assertTrue(LoggedName.mayName("folder/inside", "folder/beside"), "its readers know their folder");
@@ -123,7 +129,9 @@ class LoggedNameTest {
     @Test
     void otherwiseTheWordsAreNeutral() {
         j.jenkins.setAuthorizationStrategy(new MockAuthorizationStrategy()
-                .grant(Jenkins.READ, Item.READ).everywhere().to("alice"));
+                .grant(Jenkins.READ, Item.READ)
+                .everywhere()
+                .to("alice"));
         String higher = Reason.HIGHER_PRIORITY_WAITS.sentence();
         assertEquals("other #3", LoggedName.ofPreemptor("other #3", "log", "log", higher));
         assertEquals("a build of higher priority", LoggedName.ofPreemptor("other #3", "other", "log", higher));
@@ -137,6 +145,7 @@ class LoggedNameTest {
         PreemptorAction story = new PreemptorAction("other #3", "other", "tests", "worker", "It waited longer.", 1);
         assertEquals("Preempts a running stage on worker. It waited longer.", story.sentenceForLog("log"));
         assertEquals(
-                "Preempts stage \u201ctests\u201d of other #3 on worker. It waited longer.", story.sentenceForLog("other"));
+                "Preempts stage \u201ctests\u201d of other #3 on worker. It waited longer.",
+                story.sentenceForLog("other"));
     }
 }

@@ -24,10 +24,20 @@ class ShownNameTest {
         j.createFreeStyleProject("secret");
         j.jenkins.setSecurityRealm(j.createDummySecurityRealm());
         j.jenkins.setAuthorizationStrategy(new MockAuthorizationStrategy()
-                .grant(Jenkins.READ, Item.READ).everywhere().to("alice")
-                .grant(Jenkins.READ).everywhere().to("bob", "carol")
-                .grant(Item.DISCOVER).everywhere().to("carol"));
-        sees("alice", "secret #3", "tests", "Preempts stage \u201ctests\u201d of secret #3 on worker. It waited longer.");
+                .grant(Jenkins.READ, Item.READ)
+                .everywhere()
+                .to("alice")
+                .grant(Jenkins.READ)
+                .everywhere()
+                .to("bob", "carol")
+                .grant(Item.DISCOVER)
+                .everywhere()
+                .to("carol"));
+        sees(
+                "alice",
+                "secret #3",
+                "tests",
+                "Preempts stage \u201ctests\u201d of secret #3 on worker. It waited longer.");
         for (String user : new String[] {"bob", "carol"}) {
             sees(user, HIDDEN, "", "Preempts a stage of " + HIDDEN + " on worker. It waited longer.");
         }
@@ -38,8 +48,8 @@ class ShownNameTest {
     private static void sees(String user, String name, String stage, String sentence) {
         PreemptorAction preemptor =
                 new PreemptorAction("secret #3", "secret", "tests", "worker", "It waited longer.", 1);
-        SuspendedStageAction suspended =
-                new SuspendedStageAction("fuzz", "SUSPENDED", 1, "secret #3", "secret", "It waited longer.", false, false, 0, false, null);
+        SuspendedStageAction suspended = new SuspendedStageAction(
+                "fuzz", "SUSPENDED", 1, "secret #3", "secret", "It waited longer.", false, false, 0, false, null);
         try (ACLContext as = ACL.as2(User.getById(user, true).impersonate2())) {
             assertEquals(name, preemptor.getVictim());
             assertEquals(name, suspended.getPreemptor());

@@ -61,7 +61,8 @@ class SuspendedBadgeActionTest {
 
     @Test
     void theBadgeSaysWhichStageForWhomAndHowLarge() throws Exception {
-        suspended(new SuspendedStages.View("fuzz", "deploy #12", System.currentTimeMillis() - 65_000, false, 52_428_800));
+        suspended(
+                new SuspendedStages.View("fuzz", "deploy #12", System.currentTimeMillis() - 65_000, false, 52_428_800));
 
         List<DomElement> badges = badges();
 
@@ -75,12 +76,15 @@ class SuspendedBadgeActionTest {
     @Test
     void everySuspendedStageHasItsLine() {
         long now = System.currentTimeMillis();
-        suspended(new SuspendedStages.View("a", null, now, true, 0), new SuspendedStages.View("b", "x #1", now, false, 0));
+        suspended(
+                new SuspendedStages.View("a", null, now, true, 0),
+                new SuspendedStages.View("b", "x #1", now, false, 0));
 
         String tooltip = build.getAction(SuspendedBadgeAction.class).getTooltip();
 
         assertEquals(2, tooltip.lines().count(), tooltip);
-        String frozen = "Stage \u201ca\u201d has been suspended for [^,]*\\. Its processes are frozen in the agent\u2019s memory .*";
+        String frozen =
+                "Stage \u201ca\u201d has been suspended for [^,]*\\. Its processes are frozen in the agent\u2019s memory .*";
         assertTrue(tooltip.lines().findFirst().orElseThrow().matches(frozen), tooltip);
     }
 
@@ -93,8 +97,9 @@ class SuspendedBadgeActionTest {
         List<String> lines = build.getAction(SuspendedBadgeAction.class).getSentences();
 
         assertTrue(
-                lines.get(0).contains("in favour of x #1. It was suspended by hand, by ada, and goes on when somebody says"
-                        + " so. Its processes are frozen"),
+                lines.get(0)
+                        .contains("in favour of x #1. It was suspended by hand, by ada, and goes on when somebody says"
+                                + " so. Its processes are frozen"),
                 lines.get(0));
         assertTrue(lines.get(1).endsWith(" It was suspended by hand and goes on when somebody says so."), lines.get(1));
     }
@@ -144,7 +149,9 @@ class SuspendedBadgeActionTest {
         jenkins.jenkins.getExtensionList(SuspendedStages.class).add(running);
         try {
             String page = jenkins.createWebClient().getPage(build).asNormalizedText();
-            assertTrue(page.contains("Stage \u201ca\u201d runs and cannot be suspended as it is. It is <b>traced</b>."), page);
+            assertTrue(
+                    page.contains("Stage \u201ca\u201d runs and cannot be suspended as it is. It is <b>traced</b>."),
+                    page);
             assertTrue(page.contains("Stage \u201cb\u201d has been running again for 1 min "), page);
             assertTrue(page.contains("resumed from the image that was kept."), page);
             assertEquals(0, badges().size());

@@ -1,6 +1,5 @@
 package io.jenkins.plugins.preemptible.engine.api;
 
-
 /**
  * A stage that was just frozen: it counts as suspended from here on, and {@code Engine.dump} follows, unless
  * {@code memoryOnly}.

@@ -1,6 +1,5 @@
 package io.jenkins.plugins.preemptible.engine.api;
 
-
 /**
  * When the executor of a stage that is being suspended may be given to the preemptor.
  *
@@ -12,10 +11,12 @@ package io.jenkins.plugins.preemptible.engine.api;
  */
 public enum Handover {
     /** From the freeze on; the dump follows at idle priority while the preemptor runs. */
-    AT_FREEZE("The executor is free from the freeze on, since the host has memory enough for the preemptor beside the frozen"
-            + " stage"),
+    AT_FREEZE(
+            "The executor is free from the freeze on, since the host has memory enough for the preemptor beside the frozen"
+                    + " stage"),
     /** Not before the dump is committed; the dump runs at normal priority, since somebody waits for it. */
-    AFTER_DUMP("The executor is free only after the dump, since the host is short of memory while the frozen stage has its own");
+    AFTER_DUMP(
+            "The executor is free only after the dump, since the host is short of memory while the frozen stage has its own");
 
     private final String sentence;
 

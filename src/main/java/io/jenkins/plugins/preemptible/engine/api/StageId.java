@@ -37,7 +37,8 @@ public record StageId(String value) {
 
     /** Makes a new id from a name for people, of which at most 40 fitting characters are kept. */
     public static StageId create(String name) {
-        String kept = name == null ? "" : name.toLowerCase(java.util.Locale.ROOT).replaceAll("[^a-z0-9]+", "-");
+        String kept =
+                name == null ? "" : name.toLowerCase(java.util.Locale.ROOT).replaceAll("[^a-z0-9]+", "-");
         kept = kept.replaceAll("^-+", "");
         kept = kept.substring(0, Math.min(40, kept.length())).replaceAll("-+$", "");
         return new StageId((kept.isEmpty() ? "stage" : kept) + "-" + String.format("%08x", RANDOM.nextInt()));

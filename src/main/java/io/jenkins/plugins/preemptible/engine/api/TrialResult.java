@@ -10,8 +10,7 @@ import java.util.List;
  * @param why a failure or a trial that was not made, for people, without the final stop; null when it passed
  * @param criuLines CRIU's decisive lines; empty where it passed or was not tried
  */
-public record TrialResult(
-        TrialVerdict verdict, boolean withPages, long millis, String why, List<String> criuLines) {
+public record TrialResult(TrialVerdict verdict, boolean withPages, long millis, String why, List<String> criuLines) {
 
     public TrialResult {
         criuLines = List.copyOf(criuLines);

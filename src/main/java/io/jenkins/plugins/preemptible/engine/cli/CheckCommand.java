@@ -48,7 +48,9 @@ final class CheckCommand implements Callable<Integer> {
 
     @Override
     public Integer call() {
-        return id == null ? host(context.engine().check()) : stage(context.engine().preflight(id));
+        return id == null
+                ? host(context.engine().check())
+                : stage(context.engine().preflight(id));
     }
 
     private int host(HostReport report) {
@@ -75,7 +77,8 @@ final class CheckCommand implements Callable<Integer> {
             Map<String, Object> object = new LinkedHashMap<>();
             object.put("id", id.value());
             object.put("ok", report.ok());
-            object.put("leaks", report.obstacles().stream().map(CheckCommand::json).toList());
+            object.put(
+                    "leaks", report.obstacles().stream().map(CheckCommand::json).toList());
             object.put("options", report.options());
             context.printJson(object);
         } else if (report.ok()) {
@@ -85,9 +88,10 @@ final class CheckCommand implements Callable<Integer> {
                 print(obstacle);
             }
             context.out()
-                    .println(report.lasting().isEmpty()
-                            ? "The stage cannot be suspended now, but perhaps later."
-                            : "The stage cannot be suspended while these processes go on.");
+                    .println(
+                            report.lasting().isEmpty()
+                                    ? "The stage cannot be suspended now, but perhaps later."
+                                    : "The stage cannot be suspended while these processes go on.");
         }
         return report.ok() ? ExitStatus.OK : ExitStatus.TIED;
     }

@@ -34,7 +34,8 @@ import picocli.CommandLine.Parameters;
  */
 @Command(
         name = "diff",
-        description = "Says what changed between two images of a stage: processes, memory pages, open files, sockets, sizes.")
+        description =
+                "Says what changed between two images of a stage: processes, memory pages, open files, sockets, sizes.")
 final class DiffCommand implements Callable<Integer> {
 
     private static final int WIDEST = 100;
@@ -73,7 +74,8 @@ final class DiffCommand implements Callable<Integer> {
 
     private record Read(Taken taken, ImageDifference.Side side) {}
 
-    private record Answer(Taken earlier, Taken later, @JsonUnwrapped ImageDifference difference) {}
+    private record Answer(
+            Taken earlier, Taken later, @JsonUnwrapped ImageDifference difference) {}
 
     @Override
     public Integer call() throws ImageException {
@@ -94,13 +96,14 @@ final class DiffCommand implements Callable<Integer> {
         ContentReader reader = new ContentReader(Set.of(Detail.PAGE_DIGESTS));
         ImageInspection inspection = ImageArchive.inspect(archive, key, reader);
         if (!reader.inParent().isEmpty()) {
-            ImageArchive.blockDigests(ReadRequest.of(archive, key), reader.inParent()).forEach(reader::blocks);
+            ImageArchive.blockDigests(ReadRequest.of(archive, key), reader.inParent())
+                    .forEach(reader::blocks);
         }
         try {
             return new Read(Taken.of(inspection), ImageDifference.Side.of(reader));
         } catch (ContentException e) {
-            throw new RefusedException("The content of " + archive + " cannot be compared: " + Printable.of(e.getMessage())
-                    + "; 'preempt inspect' shows what can be seen of it");
+            throw new RefusedException("The content of " + archive + " cannot be compared: "
+                    + Printable.of(e.getMessage()) + "; 'preempt inspect' shows what can be seen of it");
         }
     }
 
@@ -111,8 +114,8 @@ final class DiffCommand implements Callable<Integer> {
         out.println("stage      " + Printable.of(a.stageId())
                 + (b.stageId().equals(a.stageId()) ? "" : " and " + Printable.of(b.stageId())));
         out.println("suspended  " + Printable.of(a.createdAt()) + " -> " + Printable.of(b.createdAt()));
-        out.println("size       " + Printable.size(a.imageBytes()) + " -> " + Printable.size(b.imageBytes()) + ", sealed "
-                + Printable.size(a.archiveBytes()) + " -> " + Printable.size(b.archiveBytes()));
+        out.println("size       " + Printable.size(a.imageBytes()) + " -> " + Printable.size(b.imageBytes())
+                + ", sealed " + Printable.size(a.archiveBytes()) + " -> " + Printable.size(b.archiveBytes()));
         ImageDifference difference = answer.difference();
         difference.gone().forEach(p -> out.println("- process  " + process(p)));
         difference.came().forEach(p -> out.println("+ process  " + process(p)));
@@ -149,6 +152,7 @@ final class DiffCommand implements Callable<Integer> {
 
     private static String descriptor(ImageDifference.DescriptorChange change) {
         String kind = change.kind().name().toLowerCase(Locale.ROOT).replace('_', ' ');
-        return change.pid() + " as " + change.fd() + ": " + Printable.of(change.name().isEmpty() ? kind : change.name());
+        return change.pid() + " as " + change.fd() + ": "
+                + Printable.of(change.name().isEmpty() ? kind : change.name());
     }
 }

@@ -86,14 +86,16 @@ final class ImageText {
 
     private void printHost(HostFingerprint host) {
         if (host != null) {
-            out.println("host       " + Printable.of(host.cpuModel()) + ", " + host.cpuFeatures().size() + " features, "
-                    + Printable.of(host.libc()) + ", " + host.buildIds().size() + " mapped files with a build id");
+            out.println("host       " + Printable.of(host.cpuModel()) + ", "
+                    + host.cpuFeatures().size() + " features, " + Printable.of(host.libc()) + ", "
+                    + host.buildIds().size() + " mapped files with a build id");
         }
     }
 
     private void printTimings(ImageManifest.Timings timings) {
         if (timings != null) {
-            out.println("times      preflight " + timings.preflightMs() + " ms, freeze " + timings.freezeMs() + " ms, dump "
+            out.println("times      preflight " + timings.preflightMs() + " ms, freeze " + timings.freezeMs()
+                    + " ms, dump "
                     + timings.dumpMs() + " ms, executor given away "
                     + Printable.of(timings.handover()).toLowerCase(Locale.ROOT).replace('_', ' '));
         }
@@ -106,7 +108,8 @@ final class ImageText {
         printTimes(content.dumpTimes());
         printMemory(content.memory());
         printOpenFiles(content);
-        printSection("sockets", content.sockets().stream().map(ImageText::socket).toList());
+        printSection(
+                "sockets", content.sockets().stream().map(ImageText::socket).toList());
         printSection(
                 "deleted files",
                 content.deletedFiles().stream()
@@ -229,8 +232,9 @@ final class ImageText {
 
     private static String socket(SocketContent socket) {
         String ends = socket.peer().isEmpty() ? socket.local() : socket.local() + " to " + socket.peer();
-        return Printable.of(
-                (socket.family() + " " + socket.type() + " " + ends + " " + socket.state()).replaceAll(" +", " ").strip());
+        return Printable.of((socket.family() + " " + socket.type() + " " + ends + " " + socket.state())
+                .replaceAll(" +", " ")
+                .strip());
     }
 
     private void printMounts(List<MountContent> mounts) {
@@ -238,9 +242,8 @@ final class ImageText {
         out.println("mounts     " + external + " of the host, " + (mounts.size() - external) + " of the stage");
         mounts.stream()
                 .filter(m -> !m.external())
-                .forEach(m -> out.println(
-                        "  " + Printable.of(m.mountPoint())
-                                + (m.type().isEmpty() ? "" : " (" + Printable.of(m.type()) + ")")));
+                .forEach(m -> out.println("  " + Printable.of(m.mountPoint())
+                        + (m.type().isEmpty() ? "" : " (" + Printable.of(m.type()) + ")")));
     }
 
     private void printSection(String name, List<String> lines) {

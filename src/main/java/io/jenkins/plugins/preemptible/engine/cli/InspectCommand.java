@@ -29,7 +29,8 @@ import picocli.CommandLine.Parameters;
  */
 @Command(
         name = "inspect",
-        description = "Says what is in an image, without restoring it: processes, memory, open files, sockets, mounts, sizes.")
+        description =
+                "Says what is in an image, without restoring it: processes, memory, open files, sockets, mounts, sizes.")
 final class InspectCommand implements Callable<Integer> {
 
     private final Context context;
@@ -61,8 +62,7 @@ final class InspectCommand implements Callable<Integer> {
         if (json) {
             context.printJson(seen);
         } else {
-            new ImageText(context.out()).print(
-                    seen.inspection(), seen.chain(), seen.content(), seen.contentMissing());
+            new ImageText(context.out()).print(seen.inspection(), seen.chain(), seen.content(), seen.contentMissing());
         }
         return ExitStatus.OK;
     }

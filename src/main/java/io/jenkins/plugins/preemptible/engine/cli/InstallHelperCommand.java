@@ -70,7 +70,8 @@ final class InstallHelperCommand implements Callable<Integer> {
         try {
             if (what.remove) {
                 boolean left = place.remove();
-                context.out().println("Removed " + place.program() + (left ? "; stages are left in " + place.store() : ""));
+                context.out()
+                        .println("Removed " + place.program() + (left ? "; stages are left in " + place.store() : ""));
                 return ExitStatus.OK;
             }
             install(place, what.installation.user, what.installation.checkpoints);
@@ -100,11 +101,13 @@ final class InstallHelperCommand implements Callable<Integer> {
         CriuSearch search = new CriuSearch();
         return search.usable()
                 .map(Criu::program)
-                .orElseThrow(() -> new RefusedException(
-                        (search.installed().isEmpty()
-                                        ? "There is no CRIU on this host"
-                                        : "The CRIU at " + search.installed().get(0) + " does not work with this kernel")
-                                + ", which checkpoints need; run .ci/setup in this checkout, or install without --checkpoints"));
+                .orElseThrow(
+                        () -> new RefusedException(
+                                (search.installed().isEmpty()
+                                                ? "There is no CRIU on this host"
+                                                : "The CRIU at "
+                                                        + search.installed().get(0) + " does not work with this kernel")
+                                        + ", which checkpoints need; run .ci/setup in this checkout, or install without --checkpoints"));
     }
 
     private static Path self() {
@@ -115,7 +118,8 @@ final class InstallHelperCommand implements Callable<Integer> {
                     .getLocation()
                     .toURI());
             if (!jar.toString().endsWith(".jar")) {
-                throw new RefusedException("This does not run from a jar, so there is nothing to install; use ./preempt");
+                throw new RefusedException(
+                        "This does not run from a jar, so there is nothing to install; use ./preempt");
             }
             return jar;
         } catch (URISyntaxException e) {

@@ -23,7 +23,8 @@ import picocli.CommandLine.Option;
  */
 @Command(
         name = "list",
-        description = "Lists the stages of this host, with their states and what a suspended one would be resumed from.")
+        description =
+                "Lists the stages of this host, with their states and what a suspended one would be resumed from.")
 final class ListCommand implements Callable<Integer> {
 
     private static final List<String> HEAD =
@@ -42,7 +43,8 @@ final class ListCommand implements Callable<Integer> {
     public Integer call() {
         if (json) {
             context.printJson(Map.of(
-                    "stages", context.engine().list().stream().map(ListCommand::fields).toList()));
+                    "stages",
+                    context.engine().list().stream().map(ListCommand::fields).toList()));
             return ExitStatus.OK;
         }
         List<List<String>> rows = new ArrayList<>();
@@ -52,7 +54,10 @@ final class ListCommand implements Callable<Integer> {
             StringBuilder line = new StringBuilder();
             for (int column = 0; column < row.size(); column++) {
                 int at = column;
-                int width = rows.stream().mapToInt(each -> each.get(at).length()).max().orElse(0);
+                int width = rows.stream()
+                        .mapToInt(each -> each.get(at).length())
+                        .max()
+                        .orElse(0);
                 String cell = row.get(column);
                 line.append(cell).append(" ".repeat(width - cell.length() + 2));
             }
@@ -84,7 +89,9 @@ final class ListCommand implements Callable<Integer> {
                 stage.initPid() > 0 ? Long.toString(stage.initPid()) : "-",
                 orHyphen(stage.exitCode()),
                 Integer.toString(stage.suspensions()),
-                stage.tier() == null ? "-" : stage.tier().name().toLowerCase(Locale.ROOT).replace('_', '-'),
+                stage.tier() == null
+                        ? "-"
+                        : stage.tier().name().toLowerCase(Locale.ROOT).replace('_', '-'),
                 stage.startedAt() == null
                         ? "-"
                         : stage.startedAt().truncatedTo(ChronoUnit.SECONDS).toString(),

@@ -118,7 +118,10 @@ public final class Preempt implements Runnable {
         for (String each : ExitStatus.HELP) {
             codes.put(each.substring(0, 1), each.substring(2));
         }
-        command.getCommandSpec().usageMessage().exitCodeListHeading("%nExit status:%n").exitCodeList(codes);
+        command.getCommandSpec()
+                .usageMessage()
+                .exitCodeListHeading("%nExit status:%n")
+                .exitCodeList(codes);
     }
 
     private static StageId stageId(String text) {
@@ -155,14 +158,18 @@ public final class Preempt implements Runnable {
         }
         if (e instanceof UncheckedIOException) {
             command.getErr()
-                    .println("preempt: " + sentence(e.getMessage()
-                            + "; see that PREEMPTIBLE_HOME names a folder that you may write to, on a disk with room"));
+                    .println(
+                            "preempt: "
+                                    + sentence(
+                                            e.getMessage()
+                                                    + "; see that PREEMPTIBLE_HOME names a folder that you may write to, on a disk with room"));
             return ExitStatus.FAILED;
         }
         command.getErr()
-                .println("preempt: " + sentence("Something unexpected happened, and the stages were left as they are ("
-                        + e.getClass().getSimpleName() + (e.getMessage() == null ? "" : ": " + e.getMessage())
-                        + "); set PREEMPTIBLE_DEBUG=1 and report what it prints"));
+                .println("preempt: "
+                        + sentence("Something unexpected happened, and the stages were left as they are ("
+                                + e.getClass().getSimpleName() + (e.getMessage() == null ? "" : ": " + e.getMessage())
+                                + "); set PREEMPTIBLE_DEBUG=1 and report what it prints"));
         return ExitStatus.FAILED;
     }
 

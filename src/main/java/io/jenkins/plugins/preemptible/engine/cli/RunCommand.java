@@ -23,7 +23,9 @@ import picocli.CommandLine.Parameters;
  *   <li>The call returns at once; {@code wait} waits for the stage.
  * </ol>
  */
-@Command(name = "run", description = "Starts a stage, prints its id, and returns. Its output goes to a file (see list).")
+@Command(
+        name = "run",
+        description = "Starts a stage, prints its id, and returns. Its output goes to a file (see list).")
 final class RunCommand implements Callable<Integer> {
 
     private final Context context;
@@ -37,8 +39,9 @@ final class RunCommand implements Callable<Integer> {
     @Option(
             names = "--preserve",
             paramLabel = "PATH",
-            description = "A file or folder of the stage's that is packed into its image, as it is while the stage is frozen,"
-                    + " and put back at a resume. May be repeated.")
+            description =
+                    "A file or folder of the stage's that is packed into its image, as it is while the stage is frozen,"
+                            + " and put back at a resume. May be repeated.")
     private List<Path> preserved = List.of();
 
     @Option(
@@ -63,11 +66,17 @@ final class RunCommand implements Callable<Integer> {
         String shown = name == null ? new File(command.get(0)).getName() : name;
         List<Path> paths = preserved.stream().map(context::resolve).toList();
         paths.stream().filter(path -> !Files.exists(path)).findFirst().ifPresent(path -> {
-            throw new RefusedException("There is no " + path + ", so no stage was started; give an existing path by --preserve");
+            throw new RefusedException(
+                    "There is no " + path + ", so no stage was started; give an existing path by --preserve");
         });
         StageSpec spec = new StageSpec(
-                StageId.create(shown), shown, workDir, command, null,
-                closeConnections ? Connections.CLOSE : Connections.REFUSE, paths);
+                StageId.create(shown),
+                shown,
+                workDir,
+                command,
+                null,
+                closeConnections ? Connections.CLOSE : Connections.REFUSE,
+                paths);
         context.out().println(context.engine().start(spec).id());
         return ExitStatus.OK;
     }

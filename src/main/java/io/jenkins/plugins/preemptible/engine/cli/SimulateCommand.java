@@ -51,14 +51,17 @@ final class SimulateCommand implements Callable<Integer> {
 
     /** Of the page that {@code --write-docs} names. */
     private static final String SECTION = "simulate";
+
     private static final int DEFAULT_JOBS = 10_000;
     private static final double DEFAULT_LOAD = 0.9;
     private static final int MOST_SEEDS = 50;
 
     private final Context context;
 
-    @Option(names = "--load", paramLabel = "SHARE", description = "Work for each unit of executor time, 0.01 to 2;"
-            + " default 0.9.")
+    @Option(
+            names = "--load",
+            paramLabel = "SHARE",
+            description = "Work for each unit of executor time, 0.01 to 2;" + " default 0.9.")
     private Double load;
 
     @Option(names = "--seed", paramLabel = "N", description = "Another seed makes another workload; default 1.")
@@ -73,12 +76,16 @@ final class SimulateCommand implements Callable<Integer> {
     @Option(names = "--long-factor", paramLabel = "N", description = "How much longer those are; default 10.")
     private Double longFactor;
 
-    @Option(names = "--memory", paramLabel = "MB", description = "Median of a short job, half of a long one's;"
-            + " default 512.")
+    @Option(
+            names = "--memory",
+            paramLabel = "MB",
+            description = "Median of a short job, half of a long one's;" + " default 512.")
     private Integer memoryMegabytes;
 
-    @Option(names = "--history", paramLabel = "FILE", description = "Replays these jobs in place of a made-up"
-            + " workload.")
+    @Option(
+            names = "--history",
+            paramLabel = "FILE",
+            description = "Replays these jobs in place of a made-up" + " workload.")
     private Path history;
 
     @ArgGroup(exclusive = false, heading = "%nAgents:%n")
@@ -93,8 +100,11 @@ final class SimulateCommand implements Callable<Integer> {
     @Option(names = "--seeds", paramLabel = "N", description = "Of a sweep; default 5.")
     private Integer seeds;
 
-    @Option(names = "--write-docs", paramLabel = "PAGE", description = "Sweeps, and writes tables between the marks of"
-            + " that page, and plots into the folder 'plots' beside it.")
+    @Option(
+            names = "--write-docs",
+            paramLabel = "PAGE",
+            description = "Sweeps, and writes tables between the marks of"
+                    + " that page, and plots into the folder 'plots' beside it.")
     private Path page;
 
     @Option(names = "--plots", paramLabel = "FOLDER", description = "Draws plots as SVG files there.")
@@ -160,8 +170,15 @@ final class SimulateCommand implements Callable<Integer> {
     }
 
     private void replay() throws IOException {
-        boolean alone = load == null && seed == null && jobs == null && longShare == null && longFactor == null
-                && memoryMegabytes == null && !sweep && seeds == null && page == null;
+        boolean alone = load == null
+                && seed == null
+                && jobs == null
+                && longShare == null
+                && longFactor == null
+                && memoryMegabytes == null
+                && !sweep
+                && seeds == null
+                && page == null;
         refuseUnless(
                 alone,
                 "--history replays what it is given; leave out --load, --seed, --jobs, --long-share, --long-factor,"
@@ -183,18 +200,21 @@ final class SimulateCommand implements Callable<Integer> {
         if (json) {
             context.printJson(comparison);
         } else {
-            context.out().printf(
-                    "%d jobs on %d executors, load %.2f%s%n%n",
-                    comparison.jobs(),
-                    comparison.executors(),
-                    comparison.load(),
-                    comparison.leftOut() == 0 ? "" : "; " + comparison.leftOut() + " older ones were left out");
+            context.out()
+                    .printf(
+                            "%d jobs on %d executors, load %.2f%s%n%n",
+                            comparison.jobs(),
+                            comparison.executors(),
+                            comparison.load(),
+                            comparison.leftOut() == 0 ? "" : "; " + comparison.leftOut() + " older ones were left out");
             SimulationText.waits(comparison).text().forEach(context.out()::println);
             context.out().println();
             SimulationText.executors(comparison).text().forEach(context.out()::println);
             context.out().println();
-            context.out().println("Wait: from arrival to the first start. Delay: all time without progress that counts.");
-            context.out().println("Wasted: lost work, dumps and restores. Utilisation and jobs an hour: while jobs arrive.");
+            context.out()
+                    .println("Wait: from arrival to the first start. Delay: all time without progress that counts.");
+            context.out()
+                    .println("Wasted: lost work, dumps and restores. Utilisation and jobs an hour: while jobs arrive.");
         }
         if (plots != null) {
             SimulationPlots drawn = new SimulationPlots(context.resolve(plots));
@@ -210,8 +230,14 @@ final class SimulateCommand implements Callable<Integer> {
         MarkedSection section = page == null ? null : new MarkedSection(context.resolve(page), SECTION);
         List<SimAgent> made = agents.made();
         Sweep.Tables tables = new Sweep(
-                        orElse(jobs, DEFAULT_JOBS), many, longShare(), longFactor(), memoryBytes(), made,
-                        limits.limits(), limits.rates())
+                        orElse(jobs, DEFAULT_JOBS),
+                        many,
+                        longShare(),
+                        longFactor(),
+                        memoryBytes(),
+                        made,
+                        limits.limits(),
+                        limits.rates())
                 .run();
         if (json) {
             context.printJson(tables);
@@ -224,8 +250,7 @@ final class SimulateCommand implements Callable<Integer> {
             tell(drawn);
         }
         if (section != null) {
-            SimulationPlots drawn =
-                    new SimulationPlots(context.resolve(page).resolveSibling("plots"));
+            SimulationPlots drawn = new SimulationPlots(context.resolve(page).resolveSibling("plots"));
             drawn.draw(tables);
             List<String> lines = lines(tables, made, many, true);
             for (Path plot : drawn.written()) {
@@ -254,8 +279,11 @@ final class SimulateCommand implements Callable<Integer> {
         add(lines, "Loads", SimulationText.sweep("load", tables.loads()), markdown);
         add(lines, "Dump rates, at 90 % load", SimulationText.sweep("dump rate", tables.dumpRates()), markdown);
         add(lines, "Time slices, at 90 % load", SimulationText.sweep("slice", tables.slices()), markdown);
-        add(lines, "A stage gives way three times at most, at 90 % load",
-                SimulationText.sweep("gives way", tables.bounded()), markdown);
+        add(
+                lines,
+                "A stage gives way three times at most, at 90 % load",
+                SimulationText.sweep("gives way", tables.bounded()),
+                markdown);
         lines.add("");
         return lines;
     }

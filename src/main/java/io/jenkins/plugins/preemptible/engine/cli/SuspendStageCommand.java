@@ -39,9 +39,10 @@ import picocli.CommandLine.Spec;
  */
 @Command(
         name = "suspend",
-        description = "Suspends the stage: freezes and dumps it, seals its image into FILE, ends its processes. Without "
-                + "--to it stays frozen in this host's memory, which a restart of the host loses. "
-                + "Prints one JSON object; on failure it has 'reason' and 'criu', and the stage runs on.")
+        description =
+                "Suspends the stage: freezes and dumps it, seals its image into FILE, ends its processes. Without "
+                        + "--to it stays frozen in this host's memory, which a restart of the host loses. "
+                        + "Prints one JSON object; on failure it has 'reason' and 'criu', and the stage runs on.")
 final class SuspendStageCommand implements Callable<Integer> {
 
     private static final Set<FailureReason> NOTHING_TO_SUSPEND = Set.of(
@@ -72,7 +73,8 @@ final class SuspendStageCommand implements Callable<Integer> {
 
     @Option(
             names = "--difference",
-            description = "Seal only what changed since the stage's last full image, which must stay in the same folder.")
+            description =
+                    "Seal only what changed since the stage's last full image, which must stay in the same folder.")
     private boolean difference;
 
     SuspendStageCommand(Context context) {
@@ -153,7 +155,9 @@ final class SuspendStageCommand implements Callable<Integer> {
         Checkpoint checkpoint = report.checkpoint();
         Frozen frozen = report.frozen();
         TrialResult trial = checkpoint.trial();
-        spec.commandLine().getErr().println("preempt: " + Preempt.sentence(frozen.handover().sentence()));
+        spec.commandLine()
+                .getErr()
+                .println("preempt: " + Preempt.sentence(frozen.handover().sentence()));
         if (trial.verdict() != TrialVerdict.PASSED) {
             String verdict = trial.verdict().sentence() + ": " + trial.why();
             spec.commandLine().getErr().println("preempt: " + Preempt.sentence(verdict));

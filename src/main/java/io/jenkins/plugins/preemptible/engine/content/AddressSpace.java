@@ -142,9 +142,7 @@ final class AddressSpace {
                 stored += Math.min(run.end(), mapping.end()) - Math.max(run.address(), mapping.start());
             }
             memory.merge(
-                    mapping.kind(),
-                    new MemoryContent(mapping.end() - mapping.start(), stored),
-                    MemoryContent::plus);
+                    mapping.kind(), new MemoryContent(mapping.end() - mapping.start(), stored), MemoryContent::plus);
         }
         return memory;
     }

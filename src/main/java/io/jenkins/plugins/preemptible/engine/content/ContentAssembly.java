@@ -41,8 +41,26 @@ final class ContentAssembly {
     private static final int REGULAR = 0100000;
 
     private static final List<String> MOUNT_TYPES = List.of(
-            "", "proc", "sysfs", "devtmpfs", "binfmt_misc", "tmpfs", "devpts", "simfs", "pstore", "securityfs",
-            "fusectl", "debugfs", "cgroup", "aufs", "mqueue", "fuse", "auto", "overlay", "autofs", "tracefs");
+            "",
+            "proc",
+            "sysfs",
+            "devtmpfs",
+            "binfmt_misc",
+            "tmpfs",
+            "devpts",
+            "simfs",
+            "pstore",
+            "securityfs",
+            "fusectl",
+            "debugfs",
+            "cgroup",
+            "aufs",
+            "mqueue",
+            "fuse",
+            "auto",
+            "overlay",
+            "autofs",
+            "tracefs");
     private static final int CGROUP2 = 23;
 
     private static final Map<String, Integer> NAMESPACES = namespaces();
@@ -89,7 +107,8 @@ final class ContentAssembly {
 
     private DumpTimes dumpTimes() throws ContentException {
         Optional<Message> stats = kept.message("stats-dump.img", ImageKind.STATS);
-        Optional<Message> dump = stats.isEmpty() ? Optional.empty() : stats.get().message(Stats.DUMP);
+        Optional<Message> dump =
+                stats.isEmpty() ? Optional.empty() : stats.get().message(Stats.DUMP);
         return dump.map(d -> new DumpTimes(
                         d.number(Stats.FREEZING),
                         d.number(Stats.FROZEN),
@@ -106,7 +125,9 @@ final class ContentAssembly {
             process.memory().forEach((kind, memory) -> sum.merge(kind, memory, MemoryContent::plus));
         }
         for (String name : kept.names("pagemap-shmem-")) {
-            long stored = AddressSpace.ofShared(kept.file(name, ImageKind.PAGEMAP).orElseThrow()).storedBytes();
+            long stored = AddressSpace.ofShared(
+                            kept.file(name, ImageKind.PAGEMAP).orElseThrow())
+                    .storedBytes();
             sum.merge(MemoryKind.SHARED, new MemoryContent(0, stored), MemoryContent::plus);
         }
         return sum;
@@ -154,7 +175,8 @@ final class ContentAssembly {
         if (outside.isPresent() && inside.isPresent()) {
             for (Map.Entry<String, Integer> each : NAMESPACES.entrySet()) {
                 if (inside.get().has(each.getValue())) {
-                    boolean own = inside.get().number(each.getValue()) != outside.get().number(each.getValue());
+                    boolean own = inside.get().number(each.getValue())
+                            != outside.get().number(each.getValue());
                     namespaces.add(new NamespaceContent(each.getKey(), own));
                 }
             }

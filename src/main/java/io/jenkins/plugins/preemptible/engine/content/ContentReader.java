@@ -80,7 +80,8 @@ public final class ContentReader implements EntrySink {
         List<Path> files;
         try (var all = Files.list(folder)) {
             files = all.filter(Files::isRegularFile)
-                    .filter(file -> !PAGES.matcher(file.getFileName().toString()).matches())
+                    .filter(file ->
+                            !PAGES.matcher(file.getFileName().toString()).matches())
                     .sorted()
                     .toList();
         }
@@ -203,7 +204,8 @@ public final class ContentReader implements EntrySink {
             for (Message mm : kept.messages(name, ImageKind.MM)) {
                 for (Message vma : mm.messages(Mm.VMAS)) {
                     if (MemoryKind.of(vma.number(Vma.STATUS)) == MemoryKind.SHARED) {
-                        String place = "shared memory of " + number(name) + " at 0x" + Long.toHexString(vma.number(Vma.START));
+                        String place =
+                                "shared memory of " + number(name) + " at 0x" + Long.toHexString(vma.number(Vma.START));
                         shared.putIfAbsent(vma.number(Vma.SHARED_ID), place);
                     }
                 }
@@ -227,7 +229,10 @@ public final class ContentReader implements EntrySink {
     private void readPages(long pagesId, long bytes, InputStream content) throws IOException {
         List<Wanted> wanted = wanted(pagesId);
         PageDigests all = details.contains(Detail.PAGE_DIGESTS) ? new PageDigests(bytes / AddressSpace.PAGE) : null;
-        long last = wanted.stream().mapToLong(w -> w.range.offset() + w.range.bytes()).max().orElse(0);
+        long last = wanted.stream()
+                .mapToLong(w -> w.range.offset() + w.range.bytes())
+                .max()
+                .orElse(0);
         byte[] chunk = new byte[CHUNK];
         long offset = 0;
         while (offset < (all == null ? last : bytes)) {

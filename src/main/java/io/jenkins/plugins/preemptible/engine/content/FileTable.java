@@ -94,28 +94,40 @@ final class FileTable {
 
     private FileContent file(long id, FileKind kind, Message m) {
         return switch (kind) {
-            case FILE -> new FileContent(
-                    id,
-                    kind,
-                    m.text(RegularFile.NAME),
-                    access(m.number(RegularFile.FLAGS)),
-                    m.number(RegularFile.POSITION),
-                    m.has(RegularFile.SIZE) ? m.number(RegularFile.SIZE) : null);
+            case FILE ->
+                new FileContent(
+                        id,
+                        kind,
+                        m.text(RegularFile.NAME),
+                        access(m.number(RegularFile.FLAGS)),
+                        m.number(RegularFile.POSITION),
+                        m.has(RegularFile.SIZE) ? m.number(RegularFile.SIZE) : null);
             case PIPE -> plain(id, kind, "pipe " + m.number(Pipe.PIPE_ID), m.number(Pipe.FLAGS));
             case FIFO -> new FileContent(id, kind, named(m, Pipe.FIFO_FILE_ID, "fifo"), "", null, null);
-            case EVENTFD -> plain(
-                    id, kind, "eventfd, counter " + Long.toUnsignedString(m.number(EventFile.COUNTER)), m.number(EventFile.FLAGS));
-            case EPOLL -> plain(
-                    id, kind, "epoll, watches " + count(m, EventFile.WATCHED), m.number(EventFile.FLAGS));
+            case EVENTFD ->
+                plain(
+                        id,
+                        kind,
+                        "eventfd, counter " + Long.toUnsignedString(m.number(EventFile.COUNTER)),
+                        m.number(EventFile.FLAGS));
+            case EPOLL -> plain(id, kind, "epoll, watches " + count(m, EventFile.WATCHED), m.number(EventFile.FLAGS));
             case TIMERFD -> plain(id, kind, "timerfd, clock " + m.number(EventFile.CLOCK), m.number(EventFile.FLAGS));
-            case SIGNALFD -> plain(
-                    id, kind, "signalfd, mask 0x" + Long.toHexString(m.number(EventFile.SIGNALS)), m.number(EventFile.FLAGS));
-            case INOTIFY -> plain(
-                    id, kind, "inotify, watches " + count(m, NotifyFile.WATCHES), m.number(NotifyFile.FLAGS));
-            case FANOTIFY -> plain(
-                    id, kind, "fanotify, marks " + count(m, NotifyFile.MARKS), m.number(NotifyFile.FLAGS));
-            case TERMINAL -> plain(
-                    id, kind, named(m, Terminal.FILE_ID, "terminal " + m.number(Terminal.INFO_ID)), m.number(Terminal.FLAGS));
+            case SIGNALFD ->
+                plain(
+                        id,
+                        kind,
+                        "signalfd, mask 0x" + Long.toHexString(m.number(EventFile.SIGNALS)),
+                        m.number(EventFile.FLAGS));
+            case INOTIFY ->
+                plain(id, kind, "inotify, watches " + count(m, NotifyFile.WATCHES), m.number(NotifyFile.FLAGS));
+            case FANOTIFY ->
+                plain(id, kind, "fanotify, marks " + count(m, NotifyFile.MARKS), m.number(NotifyFile.FLAGS));
+            case TERMINAL ->
+                plain(
+                        id,
+                        kind,
+                        named(m, Terminal.FILE_ID, "terminal " + m.number(Terminal.INFO_ID)),
+                        m.number(Terminal.FLAGS));
             case MEMFD -> memfd(id, m);
             case PIDFD -> plain(id, kind, "pidfd of process " + (int) m.number(Pidfd.PROCESS), 0);
             default -> new FileContent(id, kind, kind.name().toLowerCase(java.util.Locale.ROOT), "", null, null);

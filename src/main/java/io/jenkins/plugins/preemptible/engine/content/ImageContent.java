@@ -53,7 +53,8 @@ public record ImageContent(
      * @param root the part of the file system that is mounted
      * @param external whether the image only refers to the host's mount; else its content may be in the image
      */
-    public record MountContent(long id, long parentId, String mountPoint, String type, String source, String root, boolean external) {}
+    public record MountContent(
+            long id, long parentId, String mountPoint, String type, String source, String root, boolean external) {}
 
     /** One namespace of the init: its kind, such as {@code pid}, and whether it is the stage's own. */
     public record NamespaceContent(String kind, boolean own) {}

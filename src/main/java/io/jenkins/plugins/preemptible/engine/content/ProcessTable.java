@@ -46,8 +46,22 @@ final class ProcessTable {
     private static final int CLOSE_ON_EXEC = 1;
 
     private static final List<String> LIMITS = List.of(
-            "cpu", "fsize", "data", "stack", "core", "rss", "nproc", "nofile", "memlock", "as", "locks", "sigpending",
-            "msgqueue", "nice", "rtprio", "rttime");
+            "cpu",
+            "fsize",
+            "data",
+            "stack",
+            "core",
+            "rss",
+            "nproc",
+            "nofile",
+            "memlock",
+            "as",
+            "locks",
+            "sigpending",
+            "msgqueue",
+            "nice",
+            "rtprio",
+            "rttime");
 
     private final KeptFiles kept;
     private final FileTable files;
@@ -121,7 +135,10 @@ final class ProcessTable {
             String comm = "";
             Optional<Message> core = kept.message("core-" + tid + ".img", ImageKind.CORE);
             if (core.isPresent()) {
-                comm = core.get().message(Core.THREAD).map(t -> t.text(ThreadCore.COMM)).orElse("");
+                comm = core.get()
+                        .message(Core.THREAD)
+                        .map(t -> t.text(ThreadCore.COMM))
+                        .orElse("");
             }
             boolean first = tid == entry.number(Pstree.PID);
             threads.add(new ThreadContent(tid, first && comm.isEmpty() ? task.text(TaskCore.COMM) : comm));

@@ -67,12 +67,26 @@ final class SocketTable {
                     switch (kind) {
                         case INET_SOCKET -> inet(id, m);
                         case UNIX_SOCKET -> unix(id, m, unixNames);
-                        case NETLINK_SOCKET -> new SocketContent(
-                                id, kind, m.number(OtherSocket.NETLINK_INODE), "netlink",
-                                "protocol " + m.number(OtherSocket.NETLINK_PROTOCOL), "", "", "");
-                        default -> new SocketContent(
-                                id, kind, 0, "packet", type(m.number(OtherSocket.PACKET_TYPE)), "",
-                                "protocol " + m.number(OtherSocket.PACKET_PROTOCOL), "");
+                        case NETLINK_SOCKET ->
+                            new SocketContent(
+                                    id,
+                                    kind,
+                                    m.number(OtherSocket.NETLINK_INODE),
+                                    "netlink",
+                                    "protocol " + m.number(OtherSocket.NETLINK_PROTOCOL),
+                                    "",
+                                    "",
+                                    "");
+                        default ->
+                            new SocketContent(
+                                    id,
+                                    kind,
+                                    0,
+                                    "packet",
+                                    type(m.number(OtherSocket.PACKET_TYPE)),
+                                    "",
+                                    "protocol " + m.number(OtherSocket.PACKET_PROTOCOL),
+                                    "");
                     });
         }
         return sockets;

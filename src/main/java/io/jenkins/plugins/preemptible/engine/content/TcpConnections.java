@@ -33,7 +33,8 @@ public final class TcpConnections {
             return List.of();
         }
         List<Message> sockets = new ArrayList<>();
-        for (Message entry : ImageFile.parse("files.img", Files.readAllBytes(files)).messages()) {
+        for (Message entry :
+                ImageFile.parse("files.img", Files.readAllBytes(files)).messages()) {
             if (FileKind.of(entry.number(CriuFields.FileEntry.TYPE)) == FileKind.INET_SOCKET) {
                 sockets.add(entry);
             }

@@ -44,14 +44,20 @@ final class ConnectionLock implements AutoCloseable {
         StringBuilder rules = new StringBuilder();
         // Both ends are on this host, so each packet leaves it first.
         rules.append("add chain ").append(table).append(" output { type filter hook output priority 0; }\n");
-        rules.append("add rule ").append(table).append(" output meta mark ").append(MARK).append(" accept\n");
+        rules.append("add rule ")
+                .append(table)
+                .append(" output meta mark ")
+                .append(MARK)
+                .append(" accept\n");
         for (boolean six : new boolean[] {false, true}) {
             String addresses = six ? "ipv6_addr" : "ipv4_addr";
             String family = six ? "ip6" : "ip";
             String set = family + "connections";
-            rules.append(String.format("add set %s %s { type %s . inet_service . %s . inet_service; }%n",
+            rules.append(String.format(
+                    "add set %s %s { type %s . inet_service . %s . inet_service; }%n",
                     table, set, addresses, addresses));
-            rules.append(String.format("add rule %s output %s saddr . tcp sport . %s daddr . tcp dport @%s drop%n",
+            rules.append(String.format(
+                    "add rule %s output %s saddr . tcp sport . %s daddr . tcp dport @%s drop%n",
                     table, family, family, set));
             TreeSet<String> elements = new TreeSet<>();
             connections.stream().filter(c -> c.six() == six).forEach(c -> {

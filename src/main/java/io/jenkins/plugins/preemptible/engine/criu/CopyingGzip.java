@@ -40,7 +40,8 @@ final class CopyingGzip {
             Path next = Files.createTempFile(own, "gzip", ".tmp");
             Files.writeString(
                     next,
-                    "#!/bin/sh\ncase \"$*\" in *-d*) exec '" + real.replace("'", "'\\''") + "' -dcf ;; esac\nexec cat\n");
+                    "#!/bin/sh\ncase \"$*\" in *-d*) exec '" + real.replace("'", "'\\''")
+                            + "' -dcf ;; esac\nexec cat\n");
             Files.setPosixFilePermissions(next, PosixFilePermissions.fromString("rwxr-xr-x"));
             Files.move(next, gzip);
         }

@@ -42,6 +42,7 @@ public class Criu {
     private static final Duration RESTORE_LIMIT = Duration.ofMinutes(30);
     /** As a shell and Java tell the end by SIGKILL. */
     static final int KILLED = 128 + LibC.SIGKILL;
+
     static final String DUMP_LOG = "dump.log";
     /** All sockets are there, and none of them was used yet. */
     private static final String UNLOCKED = "Unlock network";
@@ -73,8 +74,15 @@ public class Criu {
             return HostTool.run(30, command);
         }
         List<String> apart = new ArrayList<>(List.of(
-                unshare.get().toString(), "--mount", "--propagation", "private", "--",
-                "/bin/sh", "-c", Script.text(Criu.class, "check.sh"), "preemptible-check"));
+                unshare.get().toString(),
+                "--mount",
+                "--propagation",
+                "private",
+                "--",
+                "/bin/sh",
+                "-c",
+                Script.text(Criu.class, "check.sh"),
+                "preemptible-check"));
         apart.addAll(command);
         return HostTool.run(30, apart);
     }
@@ -125,7 +133,9 @@ public class Criu {
         Path words = folder.logs().resolve("dump.out");
         int code;
         try (ConnectionLock lock = ConnectionLock.of(options.tcpEstablished() ? connections : List.of())) {
-            if (options.tcpEstablished() && !lock.holds() && !connections.stream().allMatch(TcpEnds::idle)) {
+            if (options.tcpEstablished()
+                    && !lock.holds()
+                    && !connections.stream().allMatch(TcpEnds::idle)) {
                 throw new CriuException(FailureReason.BUSY_CONNECTION, List.of());
             }
             code = CriuRun.run(command, words, idle, DUMP_LIMIT, watch);
@@ -144,8 +154,7 @@ public class Criu {
      * @return the init's process id on this host; it may have ended already. criu has
      * @throws CriuException with the reason and CRIU's decisive lines; the caller kills what is left in the freezer
      */
-    public long restore(
-            Path images, StageFolder folder, Freezer freezer, List<String> hostMounts, CriuOptions options)
+    public long restore(Path images, StageFolder folder, Freezer freezer, List<String> hostMounts, CriuOptions options)
             throws CriuException, IOException {
         Files.createDirectories(folder.logs());
         Files.createDirectories(folder.root());
@@ -187,7 +196,8 @@ public class Criu {
         command.addAll(options.forRestore());
         common(command, folder.logs(), "restore.log", hostMounts);
         try (ConnectionLock lock = ConnectionLock.of(options.tcpClose() ? List.of() : TcpEnds.ofImage(images))) {
-            // The line that tells of the sockets is an informational one. Of a thousand processes there are 100,000 of those.
+            // The line that tells of the sockets is an informational one. Of a thousand processes there are 100,000 of
+            // those.
             command.add(lock.holds() ? "-v3" : "-v2");
             return restore(command, folder, freezer, lock);
         }
@@ -225,7 +235,8 @@ public class Criu {
                     Thread.sleep(1);
                 }
             }
-            return Long.parseLong(Files.readString(folder.logs().resolve("restore.pid")).trim());
+            return Long.parseLong(
+                    Files.readString(folder.logs().resolve("restore.pid")).trim());
         } catch (InterruptedException e) {
             restored = false;
             Thread.currentThread().interrupt();
@@ -271,20 +282,16 @@ public class Criu {
         }
         long pid = Long.parseLong(Files.readString(pidFile).trim());
         Optional<HostProcess> init = HostProcess.of(pid);
-        if (init.isEmpty() || (freezer.cgroup().isPresent() && !freezer.pids(null).contains(pid))) {
+        if (init.isEmpty()
+                || (freezer.cgroup().isPresent() && !freezer.pids(null).contains(pid))) {
             return Optional.empty();
         }
         return init;
     }
 
     private static void common(List<String> command, Path logs, String log, List<String> hostMounts) {
-        command.addAll(List.of(
-                "--work-dir",
-                logs.toString(),
-                "--log-file",
-                log,
-                "--file-locks",
-                "--manage-cgroups=ignore"));
+        command.addAll(
+                List.of("--work-dir", logs.toString(), "--log-file", log, "--file-locks", "--manage-cgroups=ignore"));
         for (String mount : hostMounts) {
             command.add("--external");
             command.add("mnt[" + mount + "]:" + mount);
@@ -318,6 +325,7 @@ public class Criu {
 
     private static String tool(String name) throws IOException {
         Optional<Path> found = HostTool.find(name);
-        return found.orElseThrow(() -> new IOException(name + " of util-linux is not on this host")).toString();
+        return found.orElseThrow(() -> new IOException(name + " of util-linux is not on this host"))
+                .toString();
     }
 }

@@ -59,16 +59,20 @@ public record CriuLog(FailureReason reason, List<String> decisive) {
             rule("Unsupported proto 262|multipathtcp", FailureReason.MPTCP),
             rule("In-flight connection|in-flight socket|Dangling connection", FailureReason.PENDING_CONNECTION),
             rule("Can't turn TCP repair mode ON: Operation not permitted", FailureReason.TCP_INSIDE),
-            rule("Can't (bind|listen on|connect inet) .*(Address already in use|Cannot assign requested address)",
+            rule(
+                    "Can't (bind|listen on|connect inet) .*(Address already in use|Cannot assign requested address)",
                     FailureReason.ADDRESS_TAKEN),
             rule("Connected TCP socket|tcp-established|tcp-close|lock TCP connection", FailureReason.CONNECTED_TCP),
-            rule("Unknown socket collected|Unsupported proto|Unsupported socket|Only stream, dgram and raw|Unknown pair family",
+            rule(
+                    "Unknown socket collected|Unsupported proto|Unsupported socket|Only stream, dgram and raw|Unknown pair family",
                     FailureReason.SOCKET_KIND),
             rule("netlink.*(has data to read|groups)", FailureReason.UNREAD_NETLINK),
-            rule("External socket|ext-unix-sk|half of stream unix|name-less external|unix.*(peer|external)",
+            rule(
+                    "External socket|ext-unix-sk|half of stream unix|name-less external|unix.*(peer|external)",
                     FailureReason.UNIX_SOCKET_OUTSIDE),
             rule("pidfd.*not a part of process tree", FailureReason.PIDFD_OUTSIDE),
-            rule("slave peer index|dangling tty|slave external peer|ctty inheritance|External tty",
+            rule(
+                    "slave peer index|dangling tty|slave external peer|ctty inheritance|External tty",
                     FailureReason.TERMINAL_OUTSIDE),
             rule("nested net namespace|Can't restore sub-task in NS", FailureReason.NETWORK_NAMESPACE),
             rule("Can't dump nested|doesn't belong to the target user namespace", FailureReason.NESTED_CONTAINER),
@@ -77,15 +81,21 @@ public record CriuLog(FailureReason reason, List<String> decisive) {
             rule("link.remap|Unaccessible path opened|on overmounted mounts", FailureReason.COVERED_FILE),
             rule("corked dgram socket", FailureReason.CORKED_SOCKET),
             rule("Can't dump ghost file|ghost.limit|ghost file.*too", FailureReason.DELETED_FILE_TOO_LARGE),
-            rule("external.*pipe|pipe.*external|Can't lookup mount=|dangling|session leader of .* is outside",
+            rule(
+                    "external.*pipe|pipe.*external|Can't lookup mount=|dangling|session leader of .* is outside",
                     FailureReason.OUTSIDE_FILE),
             rule("Can't fork for \\d+: File exists|Pid \\d+ do not match", FailureReason.PID_TAKEN),
-            rule("has bad size|has bad mode|Can't open file .*No such file|No such file or directory.*(reg file|on mnt)"
-                    + "|Can't open file .* on restore|File .* has bad", FailureReason.PATH_MISSING),
-            rule("vdso: Unexpected rt vDSO|unsupported kernel|Kernel.*(lacks|doesn't support)", FailureReason.CRIU_UNUSABLE),
+            rule(
+                    "has bad size|has bad mode|Can't open file .*No such file|No such file or directory.*(reg file|on mnt)"
+                            + "|Can't open file .* on restore|File .* has bad",
+                    FailureReason.PATH_MISSING),
+            rule(
+                    "vdso: Unexpected rt vDSO|unsupported kernel|Kernel.*(lacks|doesn't support)",
+                    FailureReason.CRIU_UNUSABLE),
             rule("Can't stat mountpoint", FailureReason.MOUNT_UNREACHABLE),
             rule("Operation not permitted|Permission denied|requires root|CAP_SYS", FailureReason.NO_RIGHTS),
-            rule("Unsupported|Unknown (file|anon inode|socket|shit)|Can't dump (file|unix|socket)|not supported",
+            rule(
+                    "Unsupported|Unknown (file|anon inode|socket|shit)|Can't dump (file|unix|socket)|not supported",
                     FailureReason.UNSUPPORTED));
 
     public CriuLog {
@@ -120,7 +130,8 @@ public record CriuLog(FailureReason reason, List<String> decisive) {
         List<String> decisive = (errors.isEmpty() ? log.subList(Math.max(0, log.size() - 4), log.size()) : errors)
                 .stream().limit(MOST_LINES).toList();
         for (Rule rule : RULES) {
-            if (possible.contains(rule.reason()) && errors.stream().anyMatch(l -> rule.line().matcher(l).find())) {
+            if (possible.contains(rule.reason())
+                    && errors.stream().anyMatch(l -> rule.line().matcher(l).find())) {
                 return new CriuLog(rule.reason(), decisive);
             }
         }

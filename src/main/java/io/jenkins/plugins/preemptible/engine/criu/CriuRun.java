@@ -34,6 +34,7 @@ public final class CriuRun {
     private static final Duration END_LIMIT = Duration.ofSeconds(30);
     /** How long the kernel may take for a kill: a process that waits for a dead disk does not end before that answers. */
     private static final Duration KILL_LIMIT = Duration.ofSeconds(10);
+
     private static final long LOOK_MILLIS = 10;
 
     private CriuRun() {}

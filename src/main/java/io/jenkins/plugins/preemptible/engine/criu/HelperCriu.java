@@ -61,8 +61,7 @@ final class HelperCriu extends Criu {
     }
 
     @Override
-    public long restore(
-            Path images, StageFolder folder, Freezer freezer, List<String> hostMounts, CriuOptions options)
+    public long restore(Path images, StageFolder folder, Freezer freezer, List<String> hostMounts, CriuOptions options)
             throws CriuException, IOException {
         Files.createDirectories(folder.logs());
         Path log = folder.logs().resolve("restore.log");
@@ -74,7 +73,9 @@ final class HelperCriu extends Criu {
                             helper.id(),
                             words(images, folder, hostMounts, options),
                             // A CRIU that hangs would keep whoever kills the stage waiting.
-                            () -> folder.read().filter(r -> r.state() == State.KILLED).isPresent())
+                            () -> folder.read()
+                                    .filter(r -> r.state() == State.KILLED)
+                                    .isPresent())
                     .init();
         } catch (EngineException e) {
             if (e.reason() == FailureReason.CRIU_FAILED && Files.exists(log)) {
@@ -85,7 +86,8 @@ final class HelperCriu extends Criu {
     }
 
     private static List<String> words(Path images, StageFolder folder, List<String> hostMounts, CriuOptions options) {
-        List<String> words = new ArrayList<>(List.of(images.toString(), folder.logs().toString()));
+        List<String> words =
+                new ArrayList<>(List.of(images.toString(), folder.logs().toString()));
         words.addAll(options.forHelper());
         hostMounts.forEach(mount -> words.add("mount=" + mount));
         return words;

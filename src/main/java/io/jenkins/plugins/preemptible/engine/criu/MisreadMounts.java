@@ -26,6 +26,9 @@ final class MisreadMounts {
     }
 
     private static boolean isMisread(String line) {
-        return Stream.of(line.split(" ")).skip(3).limit(2).anyMatch(f -> f.chars().anyMatch(Character::isISOControl));
+        return Stream.of(line.split(" "))
+                .skip(3)
+                .limit(2)
+                .anyMatch(f -> f.chars().anyMatch(Character::isISOControl));
     }
 }

@@ -37,7 +37,9 @@ public final class SilentClose {
         for (long pid : pids) {
             try (DirectoryStream<Path> open = Files.newDirectoryStream(Path.of("/proc/" + pid + "/fd"))) {
                 for (Path file : open) {
-                    if (isSocket(file) && LibC.repairSocket(pid, Integer.parseInt(file.getFileName().toString()))) {
+                    if (isSocket(file)
+                            && LibC.repairSocket(
+                                    pid, Integer.parseInt(file.getFileName().toString()))) {
                         silenced++;
                     }
                 }

@@ -35,7 +35,9 @@ record TaskGroups(Map<String, Mounted> folders) {
         Optional<Path> below(String other) {
             Path top = Path.of(group);
             Path wanted = Path.of(other).normalize();
-            return wanted.startsWith(top) ? Optional.of(folder.resolve(top.relativize(wanted).toString())) : Optional.empty();
+            return wanted.startsWith(top)
+                    ? Optional.of(folder.resolve(top.relativize(wanted).toString()))
+                    : Optional.empty();
         }
     }
 
@@ -54,7 +56,9 @@ record TaskGroups(Map<String, Mounted> folders) {
     /** The hierarchies that a process sees. */
     static TaskGroups seenBy(long pid) {
         Map<String, Mounted> folders = new LinkedHashMap<>();
-        List<String> hierarchies = Proc.task(pid, pid, "cgroup").stream().map(l -> l.split(":", 3)[1]).toList();
+        List<String> hierarchies = Proc.task(pid, pid, "cgroup").stream()
+                .map(l -> l.split(":", 3)[1])
+                .toList();
         for (String line : Proc.mountInfo(pid)) {
             int dash = line.indexOf(" - ");
             String[] right = line.substring(dash + 3).split(" ");

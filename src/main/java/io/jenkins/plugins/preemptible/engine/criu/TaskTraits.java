@@ -101,8 +101,9 @@ public final class TaskTraits {
                 if (traits != null) {
                     set(task, traits);
                     for (String lost : groups.putBack(process.pid(), task, traits.groups())) {
-                        warnings.add("Process " + process.comm() + " was in the control group " + lost
-                                + ", to which it cannot be moved: the limits of that group do not hold for it any more");
+                        warnings.add(
+                                "Process " + process.comm() + " was in the control group " + lost
+                                        + ", to which it cannot be moved: the limits of that group do not hold for it any more");
                     }
                 }
             }
@@ -138,8 +139,9 @@ public final class TaskTraits {
     }
 
     private static Optional<Traits> read(long pid, long task) {
-        return Proc.allowedProcessors(task).map(mask -> new Traits(
-                mask, LibC.ioPriority(task), Proc.timerSlack(task).orElse(-1L), TaskGroups.of(pid, task)));
+        return Proc.allowedProcessors(task)
+                .map(mask -> new Traits(
+                        mask, LibC.ioPriority(task), Proc.timerSlack(task).orElse(-1L), TaskGroups.of(pid, task)));
     }
 
     private static void set(long task, Traits traits) {

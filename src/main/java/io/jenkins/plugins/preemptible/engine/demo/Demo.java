@@ -68,12 +68,11 @@ public final class Demo {
             for (HostReport.Item item : missing) {
                 out.println("missing: " + item.name() + ", " + item.detail() + " -> " + item.remedy());
             }
-            return notOk("this host cannot suspend stages yet; first mend " + missing.get(0).name() + ": "
-                    + missing.get(0).remedy());
+            return notOk("this host cannot suspend stages yet; first mend "
+                    + missing.get(0).name() + ": " + missing.get(0).remedy());
         }
         DemoTimeline timeline = new DemoTimeline(out);
-        EmbeddedQueue queue =
-                new EmbeddedQueue(engine, Files.createDirectory(folder.resolve("images")), timeline);
+        EmbeddedQueue queue = new EmbeddedQueue(engine, Files.createDirectory(folder.resolve("images")), timeline);
         try {
             return showAndJudge(queue, timeline);
         } catch (EngineException e) {
@@ -130,8 +129,8 @@ public final class Demo {
                     + urgent.exitCode + " of the urgent one");
         }
         if (stepsAtSuspension != stepsAtResumption) {
-            return notOk("the long stage did " + (stepsAtResumption - stepsAtSuspension)
-                    + " steps while it was suspended");
+            return notOk(
+                    "the long stage did " + (stepsAtResumption - stepsAtSuspension) + " steps while it was suspended");
         }
         if (stepsAtSuspension >= work.stepsInAll()) {
             return notOk("the long stage had done all its steps when it was suspended");
@@ -143,9 +142,7 @@ public final class Demo {
         if (lost != 0) {
             return notOk(lost + " steps of the long stage were lost or done twice");
         }
-        String sealed = longJob.sealing == null
-                ? ""
-                : " sealed_ms=" + (longJob.sealedMillis - longJob.suspendedMillis);
+        String sealed = longJob.sealing == null ? "" : " sealed_ms=" + (longJob.sealedMillis - longJob.suspendedMillis);
         out.println("demo: ok preemptor_waited_ms=" + (longJob.suspendedMillis - urgent.submittedMillis)
                 + " suspended_ms=" + longJob.suspension.freezeMillis() + sealed + " resumed_ms="
                 + (longJob.resumption.unpackMillis() + longJob.resumption.restoreMillis()) + " work_lost=" + lost);

@@ -56,6 +56,7 @@ final class EmbeddedQueue {
         CompletableFuture<Void> sealing;
         /** When the image was sealed and the frozen processes ended; to be read once {@link #sealing} is done. */
         long sealedMillis;
+
         ResumeReport resumption;
 
         Job(String name, int priority, StageSpec spec, long submittedMillis) {

@@ -62,7 +62,10 @@ final class EntryRewrite {
     // A name that no image has: should this end half-way, the folder is no image any more, and nobody packs it.
     private static void replace(Path file, byte[] content) throws IOException {
         Path next = Files.createTempFile(
-                file.getParent(), "fixup", null, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
+                file.getParent(),
+                "fixup",
+                null,
+                PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
         try {
             Files.write(next, content);
             Files.move(next, file, StandardCopyOption.ATOMIC_MOVE);

@@ -53,10 +53,10 @@ final class ExpiredTimerfd implements ImageFixup {
         if (!file.hasField(TIMERFD_OF_FILE)) {
             return file;
         }
-        ByteString entry = file.getField(TIMERFD_OF_FILE).getLengthDelimitedList().get(0);
+        ByteString entry =
+                file.getField(TIMERFD_OF_FILE).getLengthDelimitedList().get(0);
         UnknownFieldSet timer = UnknownFieldSet.parseFrom(entry);
-        boolean running =
-                ImageFile.number(timer, VALUE_SECONDS) != 0 || ImageFile.number(timer, VALUE_NANOS) != 0;
+        boolean running = ImageFile.number(timer, VALUE_SECONDS) != 0 || ImageFile.number(timer, VALUE_NANOS) != 0;
         boolean periodic =
                 ImageFile.number(timer, INTERVAL_SECONDS) != 0 || ImageFile.number(timer, INTERVAL_NANOS) != 0;
         if (running || !periodic || ImageFile.number(timer, TICKS) == 0) {
@@ -67,7 +67,11 @@ final class ExpiredTimerfd implements ImageFixup {
                 .addField(VALUE_NANOS, ImageFile.field(ImageFile.number(timer, INTERVAL_NANOS)))
                 .build();
         return file.toBuilder()
-                .addField(TIMERFD_OF_FILE, Field.newBuilder().addLengthDelimited(armed.toByteString()).build())
+                .addField(
+                        TIMERFD_OF_FILE,
+                        Field.newBuilder()
+                                .addLengthDelimited(armed.toByteString())
+                                .build())
                 .build();
     }
 }

@@ -49,9 +49,7 @@ final class HugeReservation implements ImageFixup {
     @Override
     public boolean apply(Path imageFolder) throws IOException {
         return EntryRewrite.rewriteAll(
-                imageFolder,
-                "mm-*.img",
-                file -> mm -> reserves(mm) > LIMIT_TIB * TIB ? without(mm, pages(file)) : mm);
+                imageFolder, "mm-*.img", file -> mm -> reserves(mm) > LIMIT_TIB * TIB ? without(mm, pages(file)) : mm);
     }
 
     private static long reserves(UnknownFieldSet mm) throws IOException {
@@ -90,8 +88,8 @@ final class HugeReservation implements ImageFixup {
     private static List<Range> pages(Path mm) throws IOException {
         Path file = mm.resolveSibling(mm.getFileName().toString().replaceFirst("^mm-", "pagemap-"));
         List<Range> pages = new ArrayList<>();
-        List<UnknownFieldSet> entries =
-                ImageFile.parse(file.getFileName().toString(), Files.readAllBytes(file)).entries();
+        List<UnknownFieldSet> entries = ImageFile.parse(file.getFileName().toString(), Files.readAllBytes(file))
+                .entries();
         // The first entry only names the file of the pages.
         for (UnknownFieldSet entry : entries.subList(Math.min(1, entries.size()), entries.size())) {
             long start = ImageFile.number(entry, Pagemap.ADDRESS);

@@ -196,7 +196,9 @@ public final class CgroupFreezer implements Freezer {
         }
         List<Path> groups;
         try (Stream<Path> all = Files.walk(folder)) {
-            groups = all.filter(Files::isDirectory).sorted(Comparator.reverseOrder()).toList();
+            groups = all.filter(Files::isDirectory)
+                    .sorted(Comparator.reverseOrder())
+                    .toList();
         } catch (UncheckedIOException e) {
             throw e.getCause();
         }

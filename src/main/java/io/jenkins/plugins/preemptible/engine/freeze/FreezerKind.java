@@ -42,6 +42,7 @@ public enum FreezerKind {
     private static final String PREFIX = "preemptible-";
     /** Not those of the privileged part, which have a user's number in front, and are its own to remove. */
     private static final Pattern OWN_NAME = Pattern.compile(PREFIX + "(?!\\d+-)([a-z0-9-]+)-[0-9a-f]{16}");
+
     private static final Pattern OWN = Pattern.compile("/" + PREFIX + "[a-z0-9-]+-[0-9a-f]{16}(/|$)");
     private static final SecureRandom RANDOM = new SecureRandom();
 
@@ -85,8 +86,8 @@ public enum FreezerKind {
         Pattern name = Pattern.compile(Pattern.quote(PREFIX + id) + "-[0-9a-f]{16}");
         List<Freezer> left = new ArrayList<>();
         for (FreezerKind kind : List.of(CGROUP_V2, CGROUP_V1)) {
-            Optional<Path> own =
-                    ownFolder(kind == CGROUP_V2, Proc.self("mountinfo"), Proc.self("cgroup")).filter(Files::isDirectory);
+            Optional<Path> own = ownFolder(kind == CGROUP_V2, Proc.self("mountinfo"), Proc.self("cgroup"))
+                    .filter(Files::isDirectory);
             if (own.isEmpty() || (only != null && only != kind)) {
                 continue;
             }
@@ -107,8 +108,8 @@ public enum FreezerKind {
         Map<Freezer, StageId> all = new LinkedHashMap<>();
         for (FreezerKind kind : List.of(CGROUP_V2, CGROUP_V1)) {
             // The path of the group that is mounted, not that of this process.
-            Optional<Path> mount = ownFolder(kind == CGROUP_V2, Proc.self("mountinfo"),
-                    List.of(kind == CGROUP_V2 ? "0::/" : "1:freezer:/"));
+            Optional<Path> mount = ownFolder(
+                    kind == CGROUP_V2, Proc.self("mountinfo"), List.of(kind == CGROUP_V2 ? "0::/" : "1:freezer:/"));
             if (mount.isPresent()) {
                 Files.walkFileTree(mount.get(), new SimpleFileVisitor<>() {
                     @Override
@@ -154,8 +155,7 @@ public enum FreezerKind {
             return Optional.of(new SignalFreezer());
         }
         boolean unified = this == CGROUP_V2;
-        return ownFolder(unified, mountInfo, cgroup)
-                .map(own -> new CgroupFreezer(unified, own.resolve(name)));
+        return ownFolder(unified, mountInfo, cgroup).map(own -> new CgroupFreezer(unified, own.resolve(name)));
     }
 
     private static Optional<Path> ownFolder(boolean unified, List<String> mountInfo, List<String> cgroup) {

@@ -48,7 +48,10 @@ public final class SignalFreezer implements Freezer {
     public List<Long> pids(HostProcess init) {
         return init == null || !init.alive()
                 ? List.of()
-                : Proc.tree(init.pid()).stream().filter(s -> !s.zombie()).map(Proc.Stat::pid).toList();
+                : Proc.tree(init.pid()).stream()
+                        .filter(s -> !s.zombie())
+                        .map(Proc.Stat::pid)
+                        .toList();
     }
 
     @Override
@@ -119,7 +122,10 @@ public final class SignalFreezer implements Freezer {
 
     @Override
     public boolean holds(HostProcess init) {
-        return init != null && Proc.stat(init.pid()).filter(s -> s.state() == 'T' || s.state() == 't').isPresent();
+        return init != null
+                && Proc.stat(init.pid())
+                        .filter(s -> s.state() == 'T' || s.state() == 't')
+                        .isPresent();
     }
 
     @Override

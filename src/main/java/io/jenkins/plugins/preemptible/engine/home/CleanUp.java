@@ -87,7 +87,8 @@ public record CleanUp(
                 Files.deleteIfExists(image.get());
             }
         }
-        Path folder = stages.map(s -> s.folder(stage.id()).path()).orElse(Path.of(stage.id().value()));
+        Path folder = stages.map(s -> s.folder(stage.id()).path())
+                .orElse(Path.of(stage.id().value()));
         left.add(new Leftover(Leftover.Kind.FOLDER, folder, stage.state().name()));
         if (!dryRun) {
             try {
@@ -109,7 +110,9 @@ public record CleanUp(
         try (Stream<Path> folders = Files.list(all)) {
             for (Path each : folders.filter(Files::isDirectory).sorted().toList()) {
                 StageFolder folder = new StageFolder(each);
-                boolean used = folder.exists() || age(each).compareTo(SETTLED) < 0 || StageLaunch.find(folder).isPresent();
+                boolean used = folder.exists()
+                        || age(each).compareTo(SETTLED) < 0
+                        || StageLaunch.find(folder).isPresent();
                 if (!used) {
                     left.add(new Leftover(Leftover.Kind.FOLDER_WITHOUT_RECORD, each, "no stage.json"));
                     if (!dryRun) {
@@ -136,7 +139,8 @@ public record CleanUp(
                     || !group.getKey().pids(null).isEmpty()
                     || groupAge(folder).compareTo(GROUP_SETTLED) < 0;
             if (!used) {
-                left.add(new Leftover(Leftover.Kind.GROUP, folder, group.getValue().value()));
+                left.add(new Leftover(
+                        Leftover.Kind.GROUP, folder, group.getValue().value()));
                 if (!dryRun) {
                     group.getKey().remove();
                 }

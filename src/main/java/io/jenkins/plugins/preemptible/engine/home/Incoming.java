@@ -38,6 +38,7 @@ public record Incoming(Path home, boolean mayUseMemory) {
     private static final String IN_MEMORY = "preemptible_image";
     /** Containers may share /dev/shm and not their process ids. */
     private static final Path NAMESPACE = Path.of("/proc/self/ns/pid");
+
     private static final Set<PosixFilePermission> OWNER_ONLY = PosixFilePermissions.fromString("rwx------");
 
     /**
@@ -84,7 +85,8 @@ public record Incoming(Path home, boolean mayUseMemory) {
 
     private static String inMemory() {
         try {
-            return IN_MEMORY + "_" + Files.readSymbolicLink(NAMESPACE).toString().replaceAll("\\D", "");
+            return IN_MEMORY + "_"
+                    + Files.readSymbolicLink(NAMESPACE).toString().replaceAll("\\D", "");
         } catch (IOException e) {
             return IN_MEMORY;
         }

@@ -71,7 +71,8 @@ public final class InterruptedSteps {
     public static void finishKill(StageFolder folder) throws IOException {
         Optional<StageJson> known = folder.read();
         if (known.isPresent() && known.get().freezer() != null) {
-            Stages.killWhole(Stages.freezer(known.get()).orElseThrow(), known.get().init());
+            Stages.killWhole(
+                    Stages.freezer(known.get()).orElseThrow(), known.get().init());
         }
     }
 

@@ -22,7 +22,8 @@ public record LocalImages(boolean wanted, long freeBytes) {
     public static LocalImages of(Map<String, String> environment) {
         String free = environment.getOrDefault("PREEMPTIBLE_LOCAL_IMAGES_FREE_MB", "");
         long mb = free.matches("\\d{1,12}") ? Long.parseLong(free) : FREE_MB;
-        return new LocalImages(!environment.getOrDefault("PREEMPTIBLE_LOCAL_IMAGES", "").equals("off"), mb << 20);
+        return new LocalImages(
+                !environment.getOrDefault("PREEMPTIBLE_LOCAL_IMAGES", "").equals("off"), mb << 20);
     }
 
     boolean keeps(Path images) {

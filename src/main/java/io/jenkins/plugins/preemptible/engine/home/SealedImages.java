@@ -57,15 +57,15 @@ public final class SealedImages {
         // CRIU's files hold no preserved paths, and those may have changed since: the archive has them.
         return new StageFolder(folder.images())
                 .read()
-                .filter(sealed -> sealed.preserved().isEmpty() && fits(known, sealed));
+                .filter(inFolder -> inFolder.preserved().isEmpty() && fits(known, inFolder));
     }
 
-    private static boolean fits(StageJson known, StageJson sealed) {
+    private static boolean fits(StageJson known, StageJson inFolder) {
         return known.image() != null
-                && sealed.image() != null
-                && sealed.id().equals(known.id())
-                && sealed.suspensions() == known.suspensions()
-                && sealed.image().createdAt().equals(known.image().createdAt())
+                && inFolder.image() != null
+                && inFolder.id().equals(known.id())
+                && inFolder.suspensions() == known.suspensions()
+                && inFolder.image().createdAt().equals(known.image().createdAt())
                 && Proc.bootId().equals(known.image().bootId());
     }
 }

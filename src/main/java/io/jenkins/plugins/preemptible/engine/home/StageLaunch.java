@@ -77,7 +77,10 @@ public final class StageLaunch {
         command.add(Integer.toString(temporary.size()));
         temporary.forEach(t -> command.addAll(t.words()));
         command.addAll(settling(
-                spec.workDir(), spec.command().isEmpty() ? Path.of("/dev/null") : own.resolve("output.log"), own, spec.command()));
+                spec.workDir(),
+                spec.command().isEmpty() ? Path.of("/dev/null") : own.resolve("output.log"),
+                own,
+                spec.command()));
         Path words = folder.path().resolve("launch.log");
         ProcessBuilder builder = new ProcessBuilder(command)
                 .directory(new File("/"))
@@ -105,7 +108,8 @@ public final class StageLaunch {
         }
     }
 
-    // The privileged part makes the namespaces, and a /tmp of the stage's own where nothing of the host's has to be in it.
+    // The privileged part makes the namespaces, and a /tmp of the stage's own where nothing of the host's has to be in
+    // it.
     private static HostProcess start(StageSpec spec, StageFolder folder, HelperFreezer helper) throws IOException {
         Path own = folder.path();
         boolean ownTmp = PrivateTmp.of(spec, own, home(spec), System.getenv(PrivateTmp.SETTING)).stream()
@@ -116,7 +120,9 @@ public final class StageLaunch {
         if (path != null) {
             environment.putIfAbsent("PATH", path);
         }
-        String umask = Proc.statusWords(ProcessHandle.current().pid(), "Umask").stream().findFirst().orElse("0022");
+        String umask = Proc.statusWords(ProcessHandle.current().pid(), "Umask").stream()
+                .findFirst()
+                .orElse("0022");
         List<String> command = settling(
                 spec.workDir().toRealPath(),
                 umask,
@@ -124,16 +130,18 @@ public final class StageLaunch {
                 own,
                 spec.command());
         Path words = own.resolve("launch.log");
-        long pid = helper.part().start(helper.id(), command, environment, words, !ownTmp).init();
+        long pid = helper.part()
+                .start(helper.id(), command, environment, words, !ownTmp)
+                .init();
         HostProcess init = HostProcess.of(pid).orElse(new HostProcess(pid, 0, Proc.bootId()));
         long end = System.nanoTime() + LIMIT.toNanos();
         while (!Files.exists(own.resolve("ready"))) {
             if (!init.alive() && !Files.exists(own.resolve("ready"))) {
-                throw new EngineException(FailureReason.LAUNCH_FAILED, Files.readString(words).trim());
+                throw new EngineException(
+                        FailureReason.LAUNCH_FAILED, Files.readString(words).trim());
             }
             if (System.nanoTime() - end > 0) {
-                throw new EngineException(
-                        FailureReason.LAUNCH_FAILED, "not ready within " + LIMIT.toSeconds() + " s");
+                throw new EngineException(FailureReason.LAUNCH_FAILED, "not ready within " + LIMIT.toSeconds() + " s");
             }
             try {
                 Thread.sleep(2);
@@ -167,8 +175,8 @@ public final class StageLaunch {
      * @param own the stage's folder, into which the init writes
      */
     public static List<String> settling(Path workDir, String umask, Path output, Path own, List<String> command) {
-        List<String> words = new ArrayList<>(List.of(
-                "/bin/sh", "-c", "umask \"$1\" || exit 125; shift; exec \"$@\"", "preemptible-umask", umask));
+        List<String> words = new ArrayList<>(
+                List.of("/bin/sh", "-c", "umask \"$1\" || exit 125; shift; exec \"$@\"", "preemptible-umask", umask));
         words.addAll(settling(workDir, output, own, command));
         return words;
     }
@@ -203,7 +211,11 @@ public final class StageLaunch {
         while (System.nanoTime() - end < 0) {
             if (init == null) {
                 // Only unshare's child is the init; its later children are never seen from here.
-                init = process.toHandle().children().findFirst().flatMap(h -> HostProcess.of(h.pid())).orElse(null);
+                init = process.toHandle()
+                        .children()
+                        .findFirst()
+                        .flatMap(h -> HostProcess.of(h.pid()))
+                        .orElse(null);
             }
             if (init != null && ready.test(init)) {
                 return init;
@@ -212,7 +224,8 @@ public final class StageLaunch {
                 if (ready.test(null)) {
                     return init != null ? init : new HostProcess(process.pid(), 0, Proc.bootId());
                 }
-                throw new EngineException(FailureReason.LAUNCH_FAILED, Files.readString(words).trim());
+                throw new EngineException(
+                        FailureReason.LAUNCH_FAILED, Files.readString(words).trim());
             }
             try {
                 Thread.sleep(2);
@@ -245,7 +258,7 @@ public final class StageLaunch {
     private static String tool(String name) {
         return HostTool.find(name)
                 .map(Path::toString)
-                .orElseThrow(() -> new EngineException(
-                        FailureReason.LAUNCH_FAILED, name + " of util-linux is not on this host"));
+                .orElseThrow(() ->
+                        new EngineException(FailureReason.LAUNCH_FAILED, name + " of util-linux is not on this host"));
     }
 }

@@ -39,8 +39,7 @@ import java.util.logging.Logger;
  * @param freezers the only kind of freezer to use, or null for the best one
  * @param checkpoints whether images are made; else suspended stages stay in memory
  */
-public record Stages(
-        Path home, CriuSearch criu, FreezerKind freezers, LocalImages localImages, boolean checkpoints) {
+public record Stages(Path home, CriuSearch criu, FreezerKind freezers, LocalImages localImages, boolean checkpoints) {
 
     private static final Logger LOG = Logger.getLogger(Stages.class.getName());
     /** What a verb waits for the end of processes that it kills. */
@@ -81,7 +80,8 @@ public record Stages(
      */
     public StageJson settle(StageId id) {
         StageFolder folder = folder(id);
-        StageJson record = folder.read().orElseThrow(() -> new EngineException(FailureReason.UNKNOWN_STAGE, id.value()));
+        StageJson record =
+                folder.read().orElseThrow(() -> new EngineException(FailureReason.UNKNOWN_STAGE, id.value()));
         try {
             return switch (record.state()) {
                 case RUNNING, SUSPENDING -> {
@@ -127,20 +127,26 @@ public record Stages(
             boolean gone = freezer(seen).map(Stages::removed).orElse(true);
             if (isSealed(seen)) {
                 // Killed while it was frozen, by a shortage of memory or the host's end: its image has all of it.
-                return note(folder, seen, r -> r.withState(State.SUSPENDED)
-                        .withSuspensions(r.suspensions() + 1)
-                        .withInit(null)
-                        .withFreezer(gone ? null : r.freezer())
-                        .withFreezing(null)
-                        .withArchive(r.archive(), null));
+                return note(
+                        folder,
+                        seen,
+                        r -> r.withState(State.SUSPENDED)
+                                .withSuspensions(r.suspensions() + 1)
+                                .withInit(null)
+                                .withFreezer(gone ? null : r.freezer())
+                                .withFreezing(null)
+                                .withArchive(r.archive(), null));
             }
             StageFolder.delete(folder.images());
             State state = folder.exitCode().isPresent() ? State.ENDED : State.FAILED;
-            return note(folder, seen, r -> r.withState(state)
-                    .withInit(null)
-                    .withFreezer(gone ? null : r.freezer())
-                    .withFreezing(null)
-                    .withArchive(null, null));
+            return note(
+                    folder,
+                    seen,
+                    r -> r.withState(state)
+                            .withInit(null)
+                            .withFreezer(gone ? null : r.freezer())
+                            .withFreezing(null)
+                            .withArchive(null, null));
         });
     }
 
@@ -196,7 +202,10 @@ public record Stages(
             } catch (IOException e) {
                 LOG.log(Level.WARNING, e, () -> "the image of " + now.id() + ", which runs on, cannot be removed");
             }
-            return note(folder, now, r -> r.withState(State.RUNNING).withFreezing(null).withArchive(null, null));
+            return note(
+                    folder,
+                    now,
+                    r -> r.withState(State.RUNNING).withFreezing(null).withArchive(null, null));
         });
     }
 
@@ -234,10 +243,12 @@ public record Stages(
             freezer.thaw(init.get());
             StageFolder.delete(folder.images());
             incoming().sweep();
-            return note(folder, now, r -> r.state() != State.RESUMING ? r : r
-                    .withState(State.RUNNING)
-                    .withInit(init.get())
-                    .withArchive(null, null));
+            return note(
+                    folder,
+                    now,
+                    r -> r.state() != State.RESUMING
+                            ? r
+                            : r.withState(State.RUNNING).withInit(init.get()).withArchive(null, null));
         });
     }
 
@@ -250,7 +261,9 @@ public record Stages(
                 r.name(),
                 r.state(),
                 process ? r.init().pid() : 0,
-                r.state() == State.KILLED ? Integer.valueOf(137) : folder.exitCode().orElse(null),
+                r.state() == State.KILLED
+                        ? Integer.valueOf(137)
+                        : folder.exitCode().orElse(null),
                 Path.of(r.workDir()),
                 Instant.parse(r.startedAt()),
                 r.state() == State.SUSPENDED && r.archive() != null ? Path.of(r.archive()) : null,

@@ -28,7 +28,8 @@ public record HostMemory(long availableBytes, double pressurePercent) {
             available = Math.min(available, left(g));
         }
         List<String> pressure = group == null ? List.of() : lines(group.resolve("memory.pressure"));
-        return new HostMemory(available, pressure(pressure.isEmpty() ? lines(Path.of("/proc/pressure/memory")) : pressure));
+        return new HostMemory(
+                available, pressure(pressure.isEmpty() ? lines(Path.of("/proc/pressure/memory")) : pressure));
     }
 
     static long available(List<String> meminfo) {
@@ -59,7 +60,8 @@ public record HostMemory(long availableBytes, double pressurePercent) {
         }
         long cached = stat.stream()
                 .filter(l -> l.startsWith("inactive_file "))
-                .mapToLong(l -> Long.parseLong(l.substring("inactive_file ".length()).trim()))
+                .mapToLong(l ->
+                        Long.parseLong(l.substring("inactive_file ".length()).trim()))
                 .findFirst()
                 .orElse(0);
         return Math.max(0, Long.parseLong(max) - Long.parseLong(current) + cached);

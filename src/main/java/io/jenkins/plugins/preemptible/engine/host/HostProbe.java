@@ -14,9 +14,7 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 import java.util.TreeMap;
-import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
@@ -53,7 +51,8 @@ public final class HostProbe {
 
         private static Optional<String> cpu(String field) {
             try (var lines = Files.lines(Path.of("/proc/cpuinfo"))) {
-                return lines.filter(l -> l.startsWith(field) && l.substring(field.length()).trim().startsWith(":"))
+                return lines.filter(l -> l.startsWith(field)
+                                && l.substring(field.length()).trim().startsWith(":"))
                         .map(l -> l.substring(l.indexOf(':') + 1).trim())
                         .findFirst();
             } catch (IOException | java.io.UncheckedIOException e) {
@@ -158,8 +157,8 @@ public final class HostProbe {
                 if (headers.getInt(at) == PT_NOTE) {
                     long offset = wide ? headers.getLong(at + 8) : Integer.toUnsignedLong(headers.getInt(at + 4));
                     long bytes = wide ? headers.getLong(at + 32) : Integer.toUnsignedLong(headers.getInt(at + 16));
-                    Optional<String> id = fromNotes(
-                            read(channel, offset, (int) Math.min(MOST_HEADER_BYTES, bytes)).order(head.order()));
+                    Optional<String> id = fromNotes(read(channel, offset, (int) Math.min(MOST_HEADER_BYTES, bytes))
+                            .order(head.order()));
                     if (id.isPresent()) {
                         return id;
                     }

@@ -20,7 +20,11 @@ public record HostProcess(long pid, long startTicks, String bootId) {
 
     /** Whether this JVM runs as root. */
     public static boolean isRoot() {
-        return Proc.statusWords(ProcessHandle.current().pid(), "Uid").stream().skip(1).findFirst().orElse("").equals("0");
+        return Proc.statusWords(ProcessHandle.current().pid(), "Uid").stream()
+                .skip(1)
+                .findFirst()
+                .orElse("")
+                .equals("0");
     }
 
     /** Whether this very process still runs (zombies do not). */

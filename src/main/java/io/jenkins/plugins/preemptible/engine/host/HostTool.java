@@ -33,7 +33,11 @@ public final class HostTool {
 
         /** The first line that is not blank, or an empty text. */
         public String firstLine() {
-            return text.lines().map(String::trim).filter(l -> !l.isEmpty()).findFirst().orElse("");
+            return text.lines()
+                    .map(String::trim)
+                    .filter(l -> !l.isEmpty())
+                    .findFirst()
+                    .orElse("");
         }
     }
 

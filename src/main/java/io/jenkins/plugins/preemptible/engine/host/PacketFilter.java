@@ -63,7 +63,8 @@ public final class PacketFilter implements AutoCloseable {
             if (Bound.NFT.nft_run_cmd_from_buffer(filter.context, commands) == 0) {
                 return Optional.of(filter);
             }
-            LOG.warning(() -> "nftables refused: " + Bound.NFT.nft_ctx_get_error_buffer(filter.context).strip());
+            LOG.warning(() -> "nftables refused: "
+                    + Bound.NFT.nft_ctx_get_error_buffer(filter.context).strip());
             filter.close();
         } catch (UnsatisfiedLinkError e) {
             LOG.log(Level.FINE, "libnftables is not on this host", e);

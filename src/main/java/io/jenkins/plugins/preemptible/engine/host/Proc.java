@@ -128,7 +128,9 @@ public final class Proc {
 
     /** The memory that a process holds in bytes, {@code VmRSS} of its status; 0 for one that is gone or a zombie. */
     public static long residentBytes(long pid) {
-        return status(pid, "VmRSS").map(v -> Long.parseLong(v.replaceAll("\\D", "")) << 10).orElse(0L);
+        return status(pid, "VmRSS")
+                .map(v -> Long.parseLong(v.replaceAll("\\D", "")) << 10)
+                .orElse(0L);
     }
 
     /**
@@ -171,7 +173,8 @@ public final class Proc {
 
     private static Optional<String> status(long pid, String field) {
         return read(ROOT.resolve(Long.toString(pid)).resolve("status")).flatMap(text -> {
-            // Not the first line, which is the name and the process's own to choose: the kernel escapes line feeds in it.
+            // Not the first line, which is the name and the process's own to choose: the kernel escapes line feeds in
+            // it.
             int at = text.indexOf("\n" + field + ":");
             int end = text.indexOf('\n', at + 1);
             return at < 0 || end < 0 ? Optional.empty() : Optional.of(text.substring(at + field.length() + 2, end));
@@ -209,7 +212,10 @@ public final class Proc {
 
     /** The lines of a file of {@code /proc/PID/task/TID}, such as {@code cgroup}; empty when the task is gone. */
     public static List<String> task(long pid, long task, String file) {
-        return lines(ROOT.resolve(Long.toString(pid)).resolve("task").resolve(Long.toString(task)).resolve(file));
+        return lines(ROOT.resolve(Long.toString(pid))
+                .resolve("task")
+                .resolve(Long.toString(task))
+                .resolve(file));
     }
 
     /** The lines of {@code /proc/self/mountinfo} and {@code /proc/self/cgroup} and the like. */
@@ -245,13 +251,15 @@ public final class Proc {
     }
 
     private static final class Boot {
-        static final String ID =
-                read(ROOT.resolve("sys/kernel/random/boot_id")).map(String::trim).orElse("unknown");
+        static final String ID = read(ROOT.resolve("sys/kernel/random/boot_id"))
+                .map(String::trim)
+                .orElse("unknown");
     }
 
     /** All of a file of the kernel's, whose size is told by nothing but its end. */
     public static String text(Path file, Charset charset) throws IOException {
-        // Not by a channel: for a thread that was interrupted every process would be gone. Beyond 8 KiB Java copies twice.
+        // Not by a channel: for a thread that was interrupted every process would be gone. Beyond 8 KiB Java copies
+        // twice.
         byte[] bytes = new byte[8192];
         int length = 0;
         try (FileInputStream in = new FileInputStream(file.toFile())) {

@@ -56,7 +56,9 @@ public final class RootsOwn {
         try {
             Map<String, Object> seen = Files.readAttributes(path, "unix:uid,mode", LinkOption.NOFOLLOW_LINKS);
             boolean link = Files.isSymbolicLink(path);
-            return !link && ((Integer) seen.get("uid")) == 0 && (((Integer) seen.get("mode")) & WRITABLE_FOR_OTHERS) == 0;
+            return !link
+                    && ((Integer) seen.get("uid")) == 0
+                    && (((Integer) seen.get("mode")) & WRITABLE_FOR_OTHERS) == 0;
         } catch (IOException | RuntimeException e) {
             return false;
         }

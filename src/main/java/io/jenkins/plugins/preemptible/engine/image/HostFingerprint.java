@@ -96,7 +96,8 @@ public record HostFingerprint(
 
     private static void warnIf(List<Objection> found, String what, String image, String here) {
         if (differ(image, here)) {
-            found.add(new Objection(false, what + " was " + image + " when the stage was suspended, here it is " + here));
+            found.add(
+                    new Objection(false, what + " was " + image + " when the stage was suspended, here it is " + here));
         }
     }
 

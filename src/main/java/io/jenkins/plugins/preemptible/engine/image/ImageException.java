@@ -129,8 +129,7 @@ public final class ImageException extends IOException {
         }
         String words = words(e);
         boolean full = words.contains("No space left") || words.contains("quota exceeded") || noRoomAt(where);
-        return new ImageException(
-                full ? Reason.NO_SPACE : Reason.INPUT_OUTPUT, where, words, e);
+        return new ImageException(full ? Reason.NO_SPACE : Reason.INPUT_OUTPUT, where, words, e);
     }
 
     // The system's message is in the user's language, so the words alone do not decide.

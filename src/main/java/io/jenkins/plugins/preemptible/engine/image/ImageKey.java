@@ -58,8 +58,7 @@ public final class ImageKey {
         }
         try {
             StreamingAeadConfig.register();
-            ImageKey key = new ImageKey(
-                    TinkJsonProtoKeysetFormat.parseKeyset(text, InsecureSecretKeyAccess.get()));
+            ImageKey key = new ImageKey(TinkJsonProtoKeysetFormat.parseKeyset(text, InsecureSecretKeyAccess.get()));
             key.cipher();
             return key;
         } catch (GeneralSecurityException | RuntimeException e) {

@@ -82,10 +82,12 @@ public record WriteRequest(
     }
 
     public WriteRequest withWorkers(int threads) {
-        return new WriteRequest(imageDir, archive, key, manifest, preserved, index, parent, difference, threads, cancelled);
+        return new WriteRequest(
+                imageDir, archive, key, manifest, preserved, index, parent, difference, threads, cancelled);
     }
 
     public WriteRequest unless(BooleanSupplier signal) {
-        return new WriteRequest(imageDir, archive, key, manifest, preserved, index, parent, difference, workers, signal);
+        return new WriteRequest(
+                imageDir, archive, key, manifest, preserved, index, parent, difference, workers, signal);
     }
 }

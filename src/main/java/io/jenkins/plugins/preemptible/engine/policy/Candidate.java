@@ -35,6 +35,7 @@ final class Candidate {
     final boolean hadItsSlice;
     /** It never gives way to its equals. */
     final boolean withoutSlice;
+
     final long usedMillis;
     boolean taken;
     boolean awaited;
@@ -45,13 +46,12 @@ final class Candidate {
         this.cost = Cost.of(stage, agent);
         this.costPerMillisWon = cost.perMillisWon(stage, snapshot.nowMillis());
         this.usedMillis = snapshot.usedMillis().getOrDefault(stage.owner(), 0L);
-        long slice = snapshot.limits()
-                .slices()
-                .of(agent.labels(), stage.priority(), stage.timeSliceMillis());
+        long slice = snapshot.limits().slices().of(agent.labels(), stage.priority(), stage.timeSliceMillis());
         this.withoutSlice = slice == 0;
         this.hadItsSlice = slice > 0 && snapshot.nowMillis() - stage.runningSinceMillis() >= slice;
         this.rerun = rerun(snapshot);
-        this.protection = agent.state() == AgentState.QUIETING_DOWN ? Reason.QUIETING_DOWN : protection(snapshot, agent);
+        this.protection =
+                agent.state() == AgentState.QUIETING_DOWN ? Reason.QUIETING_DOWN : protection(snapshot, agent);
     }
 
     private Reason rerun(Snapshot snapshot) {
@@ -62,8 +62,7 @@ final class Candidate {
             return snapshot.limits().undumpable() == UndumpableStages.RERUN ? Reason.CANNOT_BE_DUMPED : null;
         }
         // Only what was never suspended has just begun; what it has done would be lost.
-        boolean cheaper =
-                stage.suspensions() == 0 && snapshot.nowMillis() - stage.startedMillis() < cost.totalMillis();
+        boolean cheaper = stage.suspensions() == 0 && snapshot.nowMillis() - stage.startedMillis() < cost.totalMillis();
         return cheaper ? Reason.CHEAPER_TO_RUN_AGAIN : null;
     }
 

@@ -30,8 +30,8 @@ import java.util.stream.Collectors;
 public record CheckedDecision(Snapshot snapshot, List<Action> actions, Set<String> checked) {
 
     /** Waiting costs an item nothing only as long as no executor is promised or awaited for it. */
-    private static final Set<Reason> AT_STAKE = Set.of(
-            Reason.EXECUTOR_FREE_ALREADY, Reason.AGENT_ON_ITS_WAY, Reason.EXECUTOR_RESERVED, Reason.ENDS_SOON);
+    private static final Set<Reason> AT_STAKE =
+            Set.of(Reason.EXECUTOR_FREE_ALREADY, Reason.AGENT_ON_ITS_WAY, Reason.EXECUTOR_RESERVED, Reason.ENDS_SOON);
 
     /**
      * Decides.
@@ -39,8 +39,7 @@ public record CheckedDecision(Snapshot snapshot, List<Action> actions, Set<Strin
      * @param agentsOf names of the agents that an item fits; asked once for each item that matters
      * @param mostRounds how often the policy may decide, at least 1; after the last one items may be left unchecked
      */
-    public static CheckedDecision of(
-            Snapshot snapshot, Function<WaitingItem, Set<String>> agentsOf, int mostRounds) {
+    public static CheckedDecision of(Snapshot snapshot, Function<WaitingItem, Set<String>> agentsOf, int mostRounds) {
         Snapshot now = snapshot;
         Set<String> checked = new HashSet<>();
         for (int round = 1; ; round++) {

@@ -47,8 +47,7 @@ public record Cost(long dumpMillis, long restoreMillis) {
         double now = stage.residentBytes() >= 0 ? stage.residentBytes() : DEFAULT_BYTES;
         // It grows until it is frozen: about the second in which a shortage is noticed.
         double bytes = now + stage.growthBytesPerSecond();
-        return new Cost(
-                FIXED_MILLIS + Math.round(1000 * bytes / rate), FIXED_MILLIS + Math.round(1000 * bytes / back));
+        return new Cost(FIXED_MILLIS + Math.round(1000 * bytes / rate), FIXED_MILLIS + Math.round(1000 * bytes / back));
     }
 
     /** Milliseconds in all. */

@@ -51,7 +51,8 @@ public final class FairShares {
                 .filter(now::contains)
                 .mapToLong(owner -> used.getOrDefault(owner, 0L))
                 .min()
-                .orElseGet(() -> used.values().stream().mapToLong(Long::longValue).max().orElse(0));
+                .orElseGet(() ->
+                        used.values().stream().mapToLong(Long::longValue).max().orElse(0));
         for (String owner : now) {
             long had = used.getOrDefault(owner, 0L);
             used.put(owner, present.contains(owner) ? had : Math.max(had, least));

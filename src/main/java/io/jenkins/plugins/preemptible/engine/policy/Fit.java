@@ -62,8 +62,7 @@ final class Fit {
                         .mapToInt(Integer::intValue)
                         .sorted()
                         .toArray();
-                return distinct.computeIfAbsent(
-                        Arrays.stream(fitting).boxed().toList(), numbers -> new Fit(fitting));
+                return distinct.computeIfAbsent(Arrays.stream(fitting).boxed().toList(), numbers -> new Fit(fitting));
             });
         }
 

@@ -31,7 +31,9 @@ final class IdleExecutors {
         free = agents.stream().mapToInt(Snapshot.Agent::idleExecutors).toArray();
         reservedIdle = new int[free.length];
         closed = new boolean[free.length];
-        held = agents.stream().map(agent -> (Map<Fit, Integer>) new LinkedHashMap<Fit, Integer>()).toList();
+        held = agents.stream()
+                .map(agent -> (Map<Fit, Integer>) new LinkedHashMap<Fit, Integer>())
+                .toList();
     }
 
     /** Sets one executor aside for a claim with a reservation on that agent; it may not be idle yet. */

@@ -68,31 +68,76 @@ public record Limits(
 
     public Limits withSlices(Slices other) {
         return new Limits(
-                enabled, other, exemptMillis, mostSuspensions, mostSuspendedPerAgent, mostSuspended, ageingMillis,
-                imageBytes, memoryFloorBytes, undumpable, undisturbed);
+                enabled,
+                other,
+                exemptMillis,
+                mostSuspensions,
+                mostSuspendedPerAgent,
+                mostSuspended,
+                ageingMillis,
+                imageBytes,
+                memoryFloorBytes,
+                undumpable,
+                undisturbed);
     }
 
     public Limits withMostSuspended(int perAgent, int inAll) {
         return new Limits(
-                enabled, slices, exemptMillis, mostSuspensions, perAgent, inAll, ageingMillis, imageBytes,
-                memoryFloorBytes, undumpable, undisturbed);
+                enabled,
+                slices,
+                exemptMillis,
+                mostSuspensions,
+                perAgent,
+                inAll,
+                ageingMillis,
+                imageBytes,
+                memoryFloorBytes,
+                undumpable,
+                undisturbed);
     }
 
     public Limits withAgeing(long millis) {
         return new Limits(
-                enabled, slices, exemptMillis, mostSuspensions, mostSuspendedPerAgent, mostSuspended, millis, imageBytes,
-                memoryFloorBytes, undumpable, undisturbed);
+                enabled,
+                slices,
+                exemptMillis,
+                mostSuspensions,
+                mostSuspendedPerAgent,
+                mostSuspended,
+                millis,
+                imageBytes,
+                memoryFloorBytes,
+                undumpable,
+                undisturbed);
     }
 
     public Limits withMemory(long largestImageBytes, long floorBytes) {
         return new Limits(
-                enabled, slices, exemptMillis, mostSuspensions, mostSuspendedPerAgent, mostSuspended, ageingMillis,
-                largestImageBytes, floorBytes, undumpable, undisturbed);
+                enabled,
+                slices,
+                exemptMillis,
+                mostSuspensions,
+                mostSuspendedPerAgent,
+                mostSuspended,
+                ageingMillis,
+                largestImageBytes,
+                floorBytes,
+                undumpable,
+                undisturbed);
     }
 
     public Limits withUndumpable(UndumpableStages choice) {
         return new Limits(
-                enabled, slices, exemptMillis, mostSuspensions, mostSuspendedPerAgent, mostSuspended, ageingMillis,
-                imageBytes, memoryFloorBytes, choice, undisturbed);
+                enabled,
+                slices,
+                exemptMillis,
+                mostSuspensions,
+                mostSuspendedPerAgent,
+                mostSuspended,
+                ageingMillis,
+                imageBytes,
+                memoryFloorBytes,
+                choice,
+                undisturbed);
     }
 }

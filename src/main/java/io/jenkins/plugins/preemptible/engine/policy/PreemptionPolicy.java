@@ -95,8 +95,7 @@ public final class PreemptionPolicy {
                     .filter(stage -> stage.whyNotPreemptible() == null && !stage.neverPreempt())
                     .filter(stage -> snapshot.nowMillis() >= stage.retryAfterMillis())
                     .sorted(Comparator.comparing(RunningStage::id))
-                    .<Action>map(stage ->
-                            new Action.Suspend(stage.id(), null, stage.agent(), Reason.AGENT_IS_DRAINED))
+                    .<Action>map(stage -> new Action.Suspend(stage.id(), null, stage.agent(), Reason.AGENT_IS_DRAINED))
                     .toList();
         }
 
@@ -192,9 +191,7 @@ public final class PreemptionPolicy {
             if (stage.requested()) {
                 return Reason.RESTORE_REQUESTED_ALREADY;
             }
-            if (obstacle == Reason.OWNER_HAD_MORE
-                    || obstacle == Reason.ENDS_SOON
-                    || obstacle == Reason.QUIETING_DOWN) {
+            if (obstacle == Reason.OWNER_HAD_MORE || obstacle == Reason.ENDS_SOON || obstacle == Reason.QUIETING_DOWN) {
                 return obstacle;
             }
             boolean someIdle = false;

@@ -63,11 +63,13 @@ public enum Reason {
     /** Keep. */
     TOO_MANY_SUSPENDED("As many stages are suspended as is allowed, on the agent or in all."),
     /** Keep. */
-    MEMORY_SHORT("The stages that could be suspended would stay in their agents' memory, of which less than the floor is free."),
+    MEMORY_SHORT(
+            "The stages that could be suspended would stay in their agents' memory, of which less than the floor is free."),
     /** Keep. */
     IMAGE_TOO_LARGE("The stages that could be suspended have more memory than an image may have."),
     /** Keep. */
-    NO_ROOM_FOR_IMAGE("The controller's disk is too full for an image, and the agent has too little memory to do without."),
+    NO_ROOM_FOR_IMAGE(
+            "The controller's disk is too full for an image, and the agent has too little memory to do without."),
     /** Keep. */
     NOT_CHECKPOINTABLE("The stages that could be suspended cannot be checkpointed."),
     /** Keep. */

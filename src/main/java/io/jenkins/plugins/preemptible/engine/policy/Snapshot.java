@@ -125,8 +125,16 @@ public record Snapshot(
                 long restoreBytesPerSecond,
                 int suspended) {
             this(
-                    name, labels, idleExecutors, accepting, state, freeBytes, dumpBytesPerSecond, restoreBytesPerSecond,
-                    suspended, false);
+                    name,
+                    labels,
+                    idleExecutors,
+                    accepting,
+                    state,
+                    freeBytes,
+                    dumpBytesPerSecond,
+                    restoreBytesPerSecond,
+                    suspended,
+                    false);
         }
 
         /** Whether nothing can be suspended there, since it would have to stay in memory that is not free. */
@@ -202,8 +210,21 @@ public record Snapshot(
                 String whyNotPreemptible,
                 long retryAfterMillis) {
             this(
-                    id, agent, priority, "", startedMillis, runningSinceMillis, suspensions, timeSliceMillis,
-                    whyNotPreemptible, retryAfterMillis, -1, 0, 0, false, false);
+                    id,
+                    agent,
+                    priority,
+                    "",
+                    startedMillis,
+                    runningSinceMillis,
+                    suspensions,
+                    timeSliceMillis,
+                    whyNotPreemptible,
+                    retryAfterMillis,
+                    -1,
+                    0,
+                    0,
+                    false,
+                    false);
         }
     }
 

@@ -102,8 +102,10 @@ public final class StageLifecycle {
         StageState next = TABLE.get(state).get(event);
         if (next == null) {
             throw new IllegalStateException("A stage that is " + state + " cannot take " + event
-                    + (state.isFinal() ? ": nothing follows that state" : ": expected is one of "
-                            + new java.util.TreeSet<>(TABLE.get(state).keySet())));
+                    + (state.isFinal()
+                            ? ": nothing follows that state"
+                            : ": expected is one of "
+                                    + new java.util.TreeSet<>(TABLE.get(state).keySet())));
         }
         return next;
     }

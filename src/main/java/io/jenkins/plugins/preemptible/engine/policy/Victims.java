@@ -136,8 +136,8 @@ final class Victims {
     // Twice what it is expected to need: so most are through before the dump begins.
     private long sealAfterMillis(Claim claim, Agent agent) {
         boolean brief = claim.expectedMillis() > 0 && claim.expectedMillis() <= FREEZE_ONLY_MILLIS;
-        boolean room = agent.freeBytes() >= 0
-                && agent.freeBytes() >= snapshot.limits().memoryFloorBytes();
+        boolean room =
+                agent.freeBytes() >= 0 && agent.freeBytes() >= snapshot.limits().memoryFloorBytes();
         return brief && room ? 2 * claim.expectedMillis() : 0;
     }
 
@@ -157,8 +157,8 @@ final class Victims {
 
     private boolean roomFor(Candidate candidate) {
         Limits limits = snapshot.limits();
-        boolean onAgent = limits.mostSuspendedPerAgent() == 0
-                || suspendedOn[candidate.agent] < limits.mostSuspendedPerAgent();
+        boolean onAgent =
+                limits.mostSuspendedPerAgent() == 0 || suspendedOn[candidate.agent] < limits.mostSuspendedPerAgent();
         return onAgent && (limits.mostSuspended() == 0 || suspended < limits.mostSuspended());
     }
 
@@ -225,7 +225,8 @@ final class Victims {
         if (other < priority || (other == priority && candidate.withoutSlice)) {
             return Reason.NO_LOWER_PRIORITY;
         }
-        if (candidate.protection != null && candidate.protection != Reason.EXEMPT_TIME
+        if (candidate.protection != null
+                && candidate.protection != Reason.EXEMPT_TIME
                 && candidate.protection != Reason.SUSPEND_FAILED_LATELY) {
             return candidate.protection;
         }

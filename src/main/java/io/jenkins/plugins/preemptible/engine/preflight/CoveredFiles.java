@@ -68,7 +68,8 @@ final class CoveredFiles {
                 && mounts.containsKey(file.mount())
                 && !file.deleted()
                 && known.computeIfAbsent(file.mount() + " " + file.identity() + " " + file.link(), k -> isCovered(file))
-                && proc.link(ProcFiles.of(member.pid()).resolve("fd/" + file.number())).equals(Optional.of(file.link()));
+                && proc.link(ProcFiles.of(member.pid()).resolve("fd/" + file.number()))
+                        .equals(Optional.of(file.link()));
     }
 
     private boolean isCovered(OpenFile file) {

@@ -74,8 +74,10 @@ final class FileObstacles {
                     .forEach(f -> obstacles.add(obstacle(FailureReason.DELETED_WATCH, member, what(f, Map.of()))));
             for (Mapping mapping : member.mappings()) {
                 reason(mapping, tree.holders())
-                        .ifPresent(r -> obstacles.add(obstacle(r, member, "mapped " + mapping.path()
-                                + by(tree.holders().get(mapping.identity())))));
+                        .ifPresent(r -> obstacles.add(obstacle(
+                                r,
+                                member,
+                                "mapped " + mapping.path() + by(tree.holders().get(mapping.identity())))));
             }
         }
     }
@@ -87,22 +89,25 @@ final class FileObstacles {
             return Optional.of(FailureReason.COVERED_FILE);
         }
         return switch (file.kind()) {
-            case PIPE -> when(held, FailureReason.PIPE_OUTSIDE)
-                    .or(() -> when(file.detail().equals(TreeSnapshot.PACKETS), FailureReason.UNSUPPORTED));
+            case PIPE ->
+                when(held, FailureReason.PIPE_OUTSIDE)
+                        .or(() -> when(file.detail().equals(TreeSnapshot.PACKETS), FailureReason.UNSUPPORTED));
             case ANONYMOUS -> handle(file, inside);
             case SOCKET -> Optional.empty();
             case OTHER -> named(file.link());
             case FIFO -> held ? Optional.of(FailureReason.FIFO_OUTSIDE) : onMount(file, tree);
             case BLOCK -> Optional.of(FailureReason.DEVICE);
-            case CHARACTER -> device(file.device(), file.link())
-                    .or(() -> terminal(file, tree, masters))
-                    .or(() -> unmounted(file, tree))
-                    .or(() -> onMount(file, tree));
-            case REGULAR, FOLDER -> named(file.link())
-                    .or(() -> OutsideReader.memoryFile(file.link())
-                            ? when(held, FailureReason.SHARED_MEMORY_OUTSIDE)
-                            : onMount(file, tree))
-                    .or(() -> when(stillLinked(file), FailureReason.LINKED_ELSEWHERE));
+            case CHARACTER ->
+                device(file.device(), file.link())
+                        .or(() -> terminal(file, tree, masters))
+                        .or(() -> unmounted(file, tree))
+                        .or(() -> onMount(file, tree));
+            case REGULAR, FOLDER ->
+                named(file.link())
+                        .or(() -> OutsideReader.memoryFile(file.link())
+                                ? when(held, FailureReason.SHARED_MEMORY_OUTSIDE)
+                                : onMount(file, tree))
+                        .or(() -> when(stillLinked(file), FailureReason.LINKED_ELSEWHERE));
         };
     }
 
@@ -112,13 +117,16 @@ final class FileObstacles {
 
     /** Whether a file was deleted by the name under which it was opened and has another. */
     static boolean stillLinked(OpenFile file) {
-        return file.kind() == Kind.REGULAR && file.deleted() && file.links() > 0
+        return file.kind() == Kind.REGULAR
+                && file.deleted()
+                && file.links() > 0
                 && !OutsideReader.memoryFile(file.link());
     }
 
     private static boolean watches(OpenFile file, Set<String> nameless) {
         return !nameless.isEmpty()
-                && (file.detail().startsWith(TreeSnapshot.WATCHES) || file.detail().startsWith(TreeSnapshot.EVENTS))
+                && (file.detail().startsWith(TreeSnapshot.WATCHES)
+                        || file.detail().startsWith(TreeSnapshot.EVENTS))
                 && file.detail().lines().skip(1).anyMatch(nameless::contains);
     }
 
@@ -228,6 +236,7 @@ final class FileObstacles {
     private static String by(List<Holder> holders) {
         return holders == null || holders.isEmpty()
                 ? ""
-                : ", also held by process " + holders.get(0).pid() + " " + holders.get(0).command();
+                : ", also held by process " + holders.get(0).pid() + " "
+                        + holders.get(0).command();
     }
 }

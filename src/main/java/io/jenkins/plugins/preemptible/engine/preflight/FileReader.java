@@ -38,8 +38,8 @@ final class FileReader {
     /** The major number of the slaves of pseudo terminals: devices.txt of the kernel's admin-guide. */
     private static final String TERMINALS = "136";
 
-    private static final Pattern NAMELESS = Pattern.compile(
-            "^/(memfd:|dev/zero |SYSV|\\[aio\\]|anon_hugepage|drm mm object|secretmem|dmabuf)");
+    private static final Pattern NAMELESS =
+            Pattern.compile("^/(memfd:|dev/zero |SYSV|\\[aio\\]|anon_hugepage|drm mm object|secretmem|dmabuf)");
 
     private record Facts(Kind kind, String identity, String device, long links, long bytes, String detail) {
         static final Facts UNKNOWN = new Facts(Kind.OTHER, "", "", 1, 0, "");
@@ -65,14 +65,15 @@ final class FileReader {
     /** One descriptor; empty when it was closed meanwhile. */
     Optional<OpenFile> file(long pid, long number) {
         Path path = ProcFiles.of(pid).resolve("fd").resolve(Long.toString(number));
-        return proc.link(path).map(link -> link.startsWith("socket:")
-                ? socket(pid, path, (int) number, link)
-                : other(pid, path, (int) number, link));
+        return proc.link(path)
+                .map(link -> link.startsWith("socket:")
+                        ? socket(pid, path, (int) number, link)
+                        : other(pid, path, (int) number, link));
     }
 
     private OpenFile socket(long pid, Path path, int number, String link) {
-        String protocol = known.computeIfAbsent(link, l -> new Facts(
-                        Kind.SOCKET, l, "", 1, 0, protocol(pid, path, number)))
+        String protocol = known.computeIfAbsent(
+                        link, l -> new Facts(Kind.SOCKET, l, "", 1, 0, protocol(pid, path, number)))
                 .detail();
         return new OpenFile(number, link, Kind.SOCKET, Mode.BOTH, -1, link, "", 1, 0, -1, protocol);
     }
@@ -94,7 +95,17 @@ final class FileReader {
         if (!link.startsWith("/")) {
             Kind kind = link.startsWith("anon_inode:") || link.startsWith("pidfd:") ? Kind.ANONYMOUS : Kind.OTHER;
             return new OpenFile(
-                    number, link, kind, mode, mount, link, "", 1, 0, pidfdTarget(info), handleDetail(link, info, pid, number));
+                    number,
+                    link,
+                    kind,
+                    mode,
+                    mount,
+                    link,
+                    "",
+                    1,
+                    0,
+                    pidfdTarget(info),
+                    handleDetail(link, info, pid, number));
         }
         Optional<String> inode = ProcFiles.field(info, "ino");
         Facts facts = inode.isEmpty()

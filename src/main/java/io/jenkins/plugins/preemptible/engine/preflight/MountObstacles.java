@@ -22,7 +22,8 @@ final class MountObstacles {
     private MountObstacles() {}
 
     static List<Obstacle> of(List<String> mountPoints) {
-        List<String> mounted = Proc.self("mountinfo").stream().map(RoomReader::mountPoint).toList();
+        List<String> mounted =
+                Proc.self("mountinfo").stream().map(RoomReader::mountPoint).toList();
         return mountPoints.stream()
                 .filter(p -> !isReached(Path.of(p), mounted.contains(p)))
                 .map(p -> new Obstacle(FailureReason.MOUNT_UNREACHABLE, 0, "", p))
@@ -39,7 +40,10 @@ final class MountObstacles {
                 : own.stream()
                         .filter(MountObstacles::isFormats)
                         .map(l -> new Obstacle(
-                                FailureReason.UNSUPPORTED, 0, "", "binary formats, binfmt_misc at " + RoomReader.mountPoint(l)))
+                                FailureReason.UNSUPPORTED,
+                                0,
+                                "",
+                                "binary formats, binfmt_misc at " + RoomReader.mountPoint(l)))
                         .toList();
     }
 

@@ -58,7 +58,9 @@ final class Obstacles {
                     entering ? FailureReason.ENTERING : FailureReason.ESCAPED,
                     stranger.pid(),
                     stranger.command(),
-                    entering ? "its parent is outside of the stage" : "in the stage's PID namespace, not in its control group"));
+                    entering
+                            ? "its parent is outside of the stage"
+                            : "in the stage's PID namespace, not in its control group"));
         }
     }
 
@@ -100,8 +102,7 @@ final class Obstacles {
             obstacles.add(obstacle(FailureReason.PENDING_TRAP, member, "SIGTRAP pending"));
         }
         if (traits.folderWith() != 0) {
-            obstacles.add(obstacle(
-                    FailureReason.SHARED_FOLDER, member, "shared with process " + traits.folderWith()));
+            obstacles.add(obstacle(FailureReason.SHARED_FOLDER, member, "shared with process " + traits.folderWith()));
         }
     }
 

@@ -91,8 +91,8 @@ final class OutsideReader {
         for (long number : proc.numbers(folder)) {
             String link = proc.link(folder.resolve(Long.toString(number))).orElse("");
             if (wanted.links.contains(link) || (wanted.terminals && link.endsWith("ptmx"))) {
-                files.file(pid, number).ifPresent(f -> found.add(
-                        new Found(master(f) ? f.detail() : f.identity(), f.mode())));
+                files.file(pid, number)
+                        .ifPresent(f -> found.add(new Found(master(f) ? f.detail() : f.identity(), f.mode())));
             }
         }
         if (wanted.memory) {
@@ -115,7 +115,9 @@ final class OutsideReader {
             for (Member member : members) {
                 for (OpenFile file : member.files()) {
                     switch (file.kind()) {
-                        case PIPE -> ends.computeIfAbsent(file.link(), k -> new HashSet<>()).add(file.mode());
+                        case PIPE ->
+                            ends.computeIfAbsent(file.link(), k -> new HashSet<>())
+                                    .add(file.mode());
                         case FIFO -> links.add(file.link());
                         case REGULAR -> {
                             if (memoryFile(file.link())) {
@@ -127,7 +129,7 @@ final class OutsideReader {
                                 masters.add(file.detail());
                             }
                         }
-                        default -> { }
+                        default -> {}
                     }
                 }
                 member.mappings().stream().filter(OutsideReader::sharedMemory).forEach(m -> memory(m.path()));

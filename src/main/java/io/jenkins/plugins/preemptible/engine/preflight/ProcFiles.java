@@ -17,7 +17,8 @@ final class ProcFiles {
         for (int at = text.indexOf(name + ":"); at >= 0; at = text.indexOf(name + ":", at + 1)) {
             if (at == 0 || text.charAt(at - 1) == '\n') {
                 int end = text.indexOf('\n', at);
-                return Optional.of(text.substring(at + name.length() + 1, end < 0 ? text.length() : end).trim());
+                return Optional.of(text.substring(at + name.length() + 1, end < 0 ? text.length() : end)
+                        .trim());
             }
         }
         return Optional.empty();

@@ -69,8 +69,11 @@ final class ProcView {
     /** The numbers that name the entries of a folder, such as process ids or descriptors. */
     List<Long> numbers(Path folder) {
         String[] names = new File(folder.toString()).list();
-        Stream<String> all = names == null ? ask(Question.NUMBERS, folder).orElse("").lines() : Stream.of(names);
-        return all.filter(n -> Character.isDigit(n.charAt(0))).map(Long::valueOf).toList();
+        Stream<String> all =
+                names == null ? ask(Question.NUMBERS, folder).orElse("").lines() : Stream.of(names);
+        return all.filter(n -> Character.isDigit(n.charAt(0)))
+                .map(Long::valueOf)
+                .toList();
     }
 
     /** What is behind a path, links followed. */
@@ -87,14 +90,16 @@ final class ProcView {
                     device((Long) seen.get("dev")),
                     device((Long) seen.get("rdev"))));
         } catch (IOException e) {
-            return ask(Question.STATUS, file).flatMap(words(7)).map(w -> new Status(
-                    Integer.parseInt(w[0]),
-                    Long.parseLong(w[1]),
-                    Long.parseLong(w[2]),
-                    Long.parseLong(w[3]) * BLOCK,
-                    Long.parseUnsignedLong(w[4]),
-                    w[5],
-                    w[6]));
+            return ask(Question.STATUS, file)
+                    .flatMap(words(7))
+                    .map(w -> new Status(
+                            Integer.parseInt(w[0]),
+                            Long.parseLong(w[1]),
+                            Long.parseLong(w[2]),
+                            Long.parseLong(w[3]) * BLOCK,
+                            Long.parseUnsignedLong(w[4]),
+                            w[5],
+                            w[6]));
         }
     }
 
@@ -124,7 +129,12 @@ final class ProcView {
     /** The protocol of the socket behind a descriptor's link, such as {@code MPTCP}; empty when it is not told. */
     String protocol(Path descriptor) {
         String own = SystemCalls.protocol(descriptor.toString());
-        return own.isEmpty() ? ask(Question.PROTOCOL, descriptor).orElse("").replace("\0", "").trim() : own;
+        return own.isEmpty()
+                ? ask(Question.PROTOCOL, descriptor)
+                        .orElse("")
+                        .replace("\0", "")
+                        .trim()
+                : own;
     }
 
     /** Whether a process's UDP socket collects a datagram; false where this process may not ask. */
@@ -148,7 +158,9 @@ final class ProcView {
     long used(String folder) {
         File file = new File(folder);
         long total = file.getTotalSpace();
-        return Math.max(0, total > 0 ? total - file.getFreeSpace() : fileSystem(folder, 1).orElse(0L));
+        return Math.max(
+                0,
+                total > 0 ? total - file.getFreeSpace() : fileSystem(folder, 1).orElse(0L));
     }
 
     private Optional<Long> fileSystem(String path, int word) {
@@ -166,7 +178,8 @@ final class ProcView {
     }
 
     private Optional<String> ask(Question question, String path) {
-        return inside.ask(question, path.startsWith(ROOT) ? path.substring(ROOT.length()) : path).map(bytes -> new String(bytes, StandardCharsets.ISO_8859_1));
+        return inside.ask(question, path.startsWith(ROOT) ? path.substring(ROOT.length()) : path)
+                .map(bytes -> new String(bytes, StandardCharsets.ISO_8859_1));
     }
 
     private static Function<String, Optional<String[]>> words(int count) {

@@ -77,7 +77,11 @@ final class RoomReader {
 
     /** The mount point in a line of mountinfo, where the kernel writes blank, tab, newline and backslash in octal. */
     static String mountPoint(String line) {
-        return line.split(" ")[4].replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n").replace("\\134", "\\");
+        return line.split(" ")[4]
+                .replace("\\040", " ")
+                .replace("\\011", "\t")
+                .replace("\\012", "\n")
+                .replace("\\134", "\\");
     }
 
     private static boolean inMemory(Path folder) {

@@ -139,7 +139,8 @@ final class SocketObstacles {
 
         // The other end of a connection that was not accepted yet is nobody's: its obstacle is the listening socket's.
         boolean inside(Inet socket) {
-            return tcp.contains(socket.remote() + " " + socket.local()) || waiting.contains(TcpTable.port(socket.remote()));
+            return tcp.contains(socket.remote() + " " + socket.local())
+                    || waiting.contains(TcpTable.port(socket.remote()));
         }
     }
 
@@ -152,7 +153,12 @@ final class SocketObstacles {
     }
 
     private static void find(
-            TreeSnapshot tree, Member member, OpenFile file, Ends ends, Connections connections, List<Obstacle> obstacles) {
+            TreeSnapshot tree,
+            Member member,
+            OpenFile file,
+            Ends ends,
+            Connections connections,
+            List<Obstacle> obstacles) {
         String name = "descriptor " + file.number() + ": ";
         String protocol = file.detail();
         if (protocol.equals(TreeSnapshot.CORKED)) {
@@ -178,7 +184,8 @@ final class SocketObstacles {
         }
         Unix unix = tree.sockets().unix().get(inode);
         if (unix != null && unix.stuck()) {
-            obstacles.add(obstacle(FailureReason.PENDING_CONNECTION, member, name + "unix socket with data sent already"));
+            obstacles.add(
+                    obstacle(FailureReason.PENDING_CONNECTION, member, name + "unix socket with data sent already"));
         }
         if (unix != null && unix.givenUp()) {
             obstacles.add(obstacle(

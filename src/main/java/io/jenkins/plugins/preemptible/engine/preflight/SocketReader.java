@@ -43,20 +43,14 @@ final class SocketReader {
             Stream.of("tcp", "tcp6")
                     .flatMap(t -> TcpTable.parse(proc.lines(net.resolve(t))).stream())
                     .filter(r -> r.inode() != 0)
-                    .forEach(r -> inet.put(
-                            r.inode(), new Inet(r.inode(), r.state(), r.local(), r.remote(), r.unread())));
+                    .forEach(r ->
+                            inet.put(r.inode(), new Inet(r.inode(), r.state(), r.local(), r.remote(), r.unread())));
         }
-        Map<Long, Long> netlink = any(protocols, "NETLINK")
-                ? netlink(proc.lines(net.resolve("netlink")))
-                : Map.of();
-        Map<Long, Long> udp = any(protocols, "UDP")
-                ? datagrams(init, proc)
-                : Map.of();
+        Map<Long, Long> netlink = any(protocols, "NETLINK") ? netlink(proc.lines(net.resolve("netlink"))) : Map.of();
+        Map<Long, Long> udp = any(protocols, "UDP") ? datagrams(init, proc) : Map.of();
         // The diagnosis speaks of the network that this process is in.
-        boolean same = proc.link(ProcFiles.of(init).resolve("ns/net"))
-                .equals(proc.link(Path.of("/proc/self/ns/net")));
-        Optional<Map<Long, Unix>> unix =
-                same && any(protocols, "UNIX") ? SystemCalls.unixSockets() : Optional.empty();
+        boolean same = proc.link(ProcFiles.of(init).resolve("ns/net")).equals(proc.link(Path.of("/proc/self/ns/net")));
+        Optional<Map<Long, Unix>> unix = same && any(protocols, "UNIX") ? SystemCalls.unixSockets() : Optional.empty();
         return new Sockets(Map.copyOf(inet), Map.copyOf(unix.orElse(Map.of())), netlink, udp, unix.isPresent());
     }
 
@@ -64,7 +58,9 @@ final class SocketReader {
     static Map<Long, Long> datagrams(long init, ProcView proc) {
         // Its columns are those of TCP.
         return Stream.of("udp", "udp6", "udplite", "udplite6")
-                .flatMap(t -> TcpTable.parse(proc.lines(ProcFiles.of(init).resolve("net").resolve(t))).stream())
+                .flatMap(t -> TcpTable.parse(
+                        proc.lines(ProcFiles.of(init).resolve("net").resolve(t)))
+                        .stream())
                 .filter(r -> r.inode() != 0 && r.unread() > 0)
                 .collect(Collectors.toUnmodifiableMap(TcpTable.Row::inode, TcpTable.Row::unread, Math::max));
     }
@@ -76,8 +72,10 @@ final class SocketReader {
     // sk Eth Pid Groups Rmem Wmem Dump Locks Drops Inode
     static Map<Long, Long> netlink(Stream<String> table) {
         Map<Long, Long> unread = new HashMap<>();
-        table.skip(1).map(l -> l.trim().split(" +")).filter(f -> f.length > 9).forEach(f ->
-                unread.put(Long.valueOf(f[9]), Long.valueOf(f[4])));
+        table.skip(1)
+                .map(l -> l.trim().split(" +"))
+                .filter(f -> f.length > 9)
+                .forEach(f -> unread.put(Long.valueOf(f[9]), Long.valueOf(f[4])));
         return Map.copyOf(unread);
     }
 }

@@ -60,6 +60,7 @@ final class SystemCalls {
 
     /** pidfd_open(2) and pidfd_getfd(2), of the same numbers on every architecture. */
     private static final long PIDFD_OPEN = 434;
+
     private static final long PIDFD_GETFD = 438;
     // udp(7)
     private static final int SOL_UDP = 17;
@@ -107,7 +108,9 @@ final class SystemCalls {
         long length = Bound.C.getxattr(descriptor, "system.sockprotoname", value, value.length);
         return length <= 0
                 ? ""
-                : new String(value, 0, (int) length, StandardCharsets.US_ASCII).replace("\0", "").trim();
+                : new String(value, 0, (int) length, StandardCharsets.US_ASCII)
+                        .replace("\0", "")
+                        .trim();
     }
 
     /** The id of the mount to which a path leads, as {@code mountinfo} has it; empty where that is not told. */
@@ -124,8 +127,10 @@ final class SystemCalls {
 
     /** Whether a process's UDP socket collects a datagram (UDP_CORK); false where the kernel does not tell. */
     static boolean corked(long pid, long descriptor) {
-        return number(pid, descriptor, (copy, value) ->
-                        Bound.C.getsockopt(copy, SOL_UDP, UDP_CORK, value, new int[] {value.length}))
+        return number(
+                        pid,
+                        descriptor,
+                        (copy, value) -> Bound.C.getsockopt(copy, SOL_UDP, UDP_CORK, value, new int[] {value.length}))
                 != 0;
     }
 
@@ -158,7 +163,8 @@ final class SystemCalls {
     static Optional<Long> fileSystem(String path) {
         byte[] buffer = new byte[256];
         return Bound.C.statfs(path, buffer) == 0
-                ? Optional.of(ByteBuffer.wrap(buffer).order(ByteOrder.nativeOrder()).getLong())
+                ? Optional.of(
+                        ByteBuffer.wrap(buffer).order(ByteOrder.nativeOrder()).getLong())
                 : Optional.empty();
     }
 
@@ -184,7 +190,11 @@ final class SystemCalls {
         try {
             limit(socket, ANSWER_LIMIT);
             ByteBuffer request = ByteBuffer.allocate(HEADER + 24).order(ByteOrder.nativeOrder());
-            request.putInt(request.capacity()).putShort(SOCK_DIAG_BY_FAMILY).putShort(REQUEST_DUMP).putInt(1).putInt(0);
+            request.putInt(request.capacity())
+                    .putShort(SOCK_DIAG_BY_FAMILY)
+                    .putShort(REQUEST_DUMP)
+                    .putInt(1)
+                    .putInt(0);
             // States: all; no inode; what to show; a cookie that fits every socket.
             request.put((byte) AF_UNIX).put((byte) 0).putShort((short) 0);
             request.putInt(-1).putInt(0).putInt(SHOW).putInt(-1).putInt(-1);
@@ -274,7 +284,7 @@ final class SystemCalls {
                 }
                 // What is to be read, then what was sent and not read.
                 case 4 -> unsent = Integer.toUnsignedLong(in.getInt(at + 8));
-                default -> { }
+                default -> {}
             }
             at += aligned(length);
         }

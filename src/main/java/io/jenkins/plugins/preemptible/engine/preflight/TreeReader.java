@@ -67,7 +67,8 @@ final class TreeReader {
         List<Member> read = tree.parallelStream().map(s -> member(s, group)).toList();
         Set<Integer> mounts = mounts(read);
         CoveredFiles covered = CoveredFiles.of(subject, proc);
-        List<Member> members = read.stream().map(m -> withQueues(m, mounts)).map(covered::mark).toList();
+        List<Member> members =
+                read.stream().map(m -> withQueues(m, mounts)).map(covered::mark).toList();
         OutsideReader outside = new OutsideReader(inside);
         return new TreeSnapshot(
                 members,
@@ -83,7 +84,8 @@ final class TreeReader {
         boolean inGroup = group.isEmpty() || group.contains(stat.pid()) || inGroupNow(stat.pid());
         if (stat.zombie()) {
             boolean threads = proc.numbers(folder.resolve("task")).size() > 1;
-            return new Member(stat.pid(), stat.comm(), 0, true, threads, Map.of(), List.of(), List.of(), 0, Traits.PLAIN);
+            return new Member(
+                    stat.pid(), stat.comm(), 0, true, threads, Map.of(), List.of(), List.of(), 0, Traits.PLAIN);
         }
         String status = proc.text(folder.resolve("status"));
         Map<String, String> namespaces = new HashMap<>();
@@ -105,7 +107,8 @@ final class TreeReader {
     }
 
     private Traits traits(Proc.Stat stat, String status) {
-        String personality = proc.text(ProcFiles.of(stat.pid()).resolve("personality")).trim();
+        String personality =
+                proc.text(ProcFiles.of(stat.pid()).resolve("personality")).trim();
         boolean shares = stat.pid() != init && proc.shareFolder(stat.pid(), stat.ppid());
         return new Traits(
                 ownIds.isEmpty() || status.isEmpty() || ids(status).equals(ownIds) ? "" : idsForPeople(status),
@@ -133,7 +136,8 @@ final class TreeReader {
 
     private static String ids(String status) {
         return Stream.of("Uid", "Gid")
-                .flatMap(n -> Stream.of(ProcFiles.field(status, n).orElse("").split("\\s+")).limit(3))
+                .flatMap(n -> Stream.of(ProcFiles.field(status, n).orElse("").split("\\s+"))
+                        .limit(3))
                 .collect(Collectors.joining(" "))
                 .trim();
     }
@@ -221,7 +225,9 @@ final class TreeReader {
         boolean own = !proc.link(Path.of("/proc/self/ns/pid")).orElse(namespace).equals(namespace);
         if (own) {
             for (long pid : outside.pids()) {
-                boolean same = proc.link(ProcFiles.of(pid).resolve("ns/pid")).orElse("").equals(namespace);
+                boolean same = proc.link(ProcFiles.of(pid).resolve("ns/pid"))
+                        .orElse("")
+                        .equals(namespace);
                 // In the group as well it is one that is just entering.
                 if (same && !told.contains(pid) && !inGroupNow(pid)) {
                     stranger(pid, Tie.IN_NAMESPACE, end).ifPresent(strangers::add);
@@ -239,9 +245,13 @@ final class TreeReader {
         boolean own = !proc.link(Path.of("/proc/self/ns/pid")).orElse(namespace).equals(namespace);
         holders.forEach((what, all) -> {
             List<Holder> strangers = all.stream()
-                    .filter(h -> Proc.stat(h.pid()).map(s -> !s.zombie() && !below(s)).orElse(false))
+                    .filter(h -> Proc.stat(h.pid())
+                            .map(s -> !s.zombie() && !below(s))
+                            .orElse(false))
                     .filter(h -> !own
-                            || !proc.link(ProcFiles.of(h.pid()).resolve("ns/pid")).orElse("").equals(namespace))
+                            || !proc.link(ProcFiles.of(h.pid()).resolve("ns/pid"))
+                                    .orElse("")
+                                    .equals(namespace))
                     .toList();
             if (!strangers.isEmpty()) {
                 still.put(what, strangers);

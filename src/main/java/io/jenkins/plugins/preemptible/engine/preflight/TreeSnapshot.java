@@ -71,10 +71,24 @@ record TreeSnapshot(
     }
 
     /** What a descriptor refers to. */
-    enum Kind { REGULAR, FOLDER, CHARACTER, BLOCK, FIFO, PIPE, SOCKET, ANONYMOUS, OTHER }
+    enum Kind {
+        REGULAR,
+        FOLDER,
+        CHARACTER,
+        BLOCK,
+        FIFO,
+        PIPE,
+        SOCKET,
+        ANONYMOUS,
+        OTHER
+    }
 
     /** How a descriptor may be used. */
-    enum Mode { READ, WRITE, BOTH }
+    enum Mode {
+        READ,
+        WRITE,
+        BOTH
+    }
 
     /** What the detail of a pipe in packet mode says, pipe(2). */
     static final String PACKETS = "packets";
@@ -152,7 +166,10 @@ record TreeSnapshot(
     }
 
     /** How a process outside of the tree is tied to the stage. */
-    enum Tie { IN_GROUP, IN_NAMESPACE }
+    enum Tie {
+        IN_GROUP,
+        IN_NAMESPACE
+    }
 
     /** A process that is tied to the stage but not below its init. */
     record Stranger(long pid, String command, Tie tie) {}

@@ -110,8 +110,8 @@ public record PrivilegedPart(Path program, Path sudo) {
      * @param hostTmp whether it keeps the host's /tmp
      */
     public Seen start(StageId id, List<String> command, Map<String, String> environment, Path errors, boolean hostTmp) {
-        return seen(call(
-                hostTmp ? Verb.START_HOST_TMP : Verb.START, id, HelperRequest.of(command, environment), errors));
+        return seen(
+                call(hostTmp ? Verb.START_HOST_TMP : Verb.START, id, HelperRequest.of(command, environment), errors));
     }
 
     /** @throws EngineException the refusal */
@@ -153,7 +153,8 @@ public record PrivilegedPart(Path program, Path sudo) {
             return reader;
         } catch (IOException e) {
             closeQuietly(reader);
-            throw new Unanswered(program + " " + Verb.INSPECT.word() + ": " + e.getMessage() + "; " + SudoCall.ANOTHER_VERSION, e);
+            throw new Unanswered(
+                    program + " " + Verb.INSPECT.word() + ": " + e.getMessage() + "; " + SudoCall.ANOTHER_VERSION, e);
         } catch (EngineException e) {
             closeQuietly(reader);
             throw e;
@@ -175,7 +176,8 @@ public record PrivilegedPart(Path program, Path sudo) {
      */
     public int dump(StageId id, List<String> words, BooleanSupplier cancelled) {
         try {
-            return (int) call(Verb.DUMP, id, HelperRequest.of(words), null, CRIU_LIMIT, cancelled).number("code");
+            return (int) call(Verb.DUMP, id, HelperRequest.of(words), null, CRIU_LIMIT, cancelled)
+                    .number("code");
         } catch (IOException e) {
             throw new Unanswered(program + ": " + e.getMessage(), e);
         }
@@ -226,7 +228,8 @@ public record PrivilegedPart(Path program, Path sudo) {
             }
             return HelperAnswer.parse(verb, answer);
         } catch (IOException e) {
-            throw new Unanswered(program + " " + verb.word() + ": " + e.getMessage() + "; " + SudoCall.ANOTHER_VERSION, e);
+            throw new Unanswered(
+                    program + " " + verb.word() + ": " + e.getMessage() + "; " + SudoCall.ANOTHER_VERSION, e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new Unanswered(program + " " + verb.word() + ": interrupted", e);

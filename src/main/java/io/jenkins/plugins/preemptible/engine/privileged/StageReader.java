@@ -77,7 +77,9 @@ final class StageReader implements InsideReader {
         String said = said(e);
         Matcher told = REFUSAL.matcher(said);
         Optional<FailureReason> reason = told.matches()
-                ? Stream.of(FailureReason.values()).filter(r -> r.name().equals(told.group(1))).findFirst()
+                ? Stream.of(FailureReason.values())
+                        .filter(r -> r.name().equals(told.group(1)))
+                        .findFirst()
                 : Optional.empty();
         return reason.isPresent()
                 ? new EngineException(reason.get(), told.group(2), List.of(), e)

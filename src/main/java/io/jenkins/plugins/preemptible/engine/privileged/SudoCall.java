@@ -38,7 +38,8 @@ record SudoCall(Path program, Path sudo) {
                 .start();
     }
 
-    // Its pipes cannot be read with a limit, nor closed meanwhile; and a sudo that is root's already cannot be ended from
+    // Its pipes cannot be read with a limit, nor closed meanwhile; and a sudo that is root's already cannot be ended
+    // from
     // here: then the thread stays.
     static void onItsOwn(Verb verb, Runnable talk) {
         Thread talking = new Thread(talk, "preemptible " + verb.word());

@@ -66,11 +66,12 @@ public final class ArchiveResume {
             long unpackMillis = SuspendAttempt.millis(begun, System.nanoTime());
             return restore(criu, unpacked, image, unpackMillis);
         } catch (ImageException e) {
-            FailureReason reason = switch (e.reason()) {
-                case MISSING -> FailureReason.IMAGE_MISSING;
-                case NO_SPACE -> FailureReason.NO_SPACE;
-                default -> FailureReason.IMAGE_UNUSABLE;
-            };
+            FailureReason reason =
+                    switch (e.reason()) {
+                        case MISSING -> FailureReason.IMAGE_MISSING;
+                        case NO_SPACE -> FailureReason.NO_SPACE;
+                        default -> FailureReason.IMAGE_UNUSABLE;
+                    };
             // The reason's own remedy is about images of this version.
             boolean otherVersion = e.reason() == ImageException.Reason.OTHER_VERSION;
             throw new ResumeFailedException(reason, otherVersion ? e.getMessage() : e.finding(), List.of(), e);
@@ -173,7 +174,11 @@ public final class ArchiveResume {
 
     // A host that knows the stage knows what it declared; another one has to believe the image, as it does in all else.
     private void putBack(ImageArchive.Unpacked image, List<String> declared) throws ImageException {
-        image.preserved().putBack(declared == null ? null : declared.stream().map(Path::of).toList());
+        image.preserved()
+                .putBack(
+                        declared == null
+                                ? null
+                                : declared.stream().map(Path::of).toList());
     }
 
     static StageFolder.Held lock(Stages stages, StageId id) {
@@ -206,12 +211,14 @@ public final class ArchiveResume {
         }
     }
 
-    // Numbers alone are not enough: a suspension that was given up had the same one. A higher one is of another host, on
+    // Numbers alone are not enough: a suspension that was given up had the same one. A higher one is of another host,
+    // on
     // which the stage went on.
     private static boolean outdated(StageJson known, StageJson sealed) {
         boolean sameImage = known.image() == null
                 || sealed.image() == null
                 || known.image().createdAt().equals(sealed.image().createdAt());
-        return known.suspensions() > sealed.suspensions() || (known.suspensions() == sealed.suspensions() && !sameImage);
+        return known.suspensions() > sealed.suspensions()
+                || (known.suspensions() == sealed.suspensions() && !sameImage);
     }
 }

@@ -34,8 +34,8 @@ public record LocalResume(Stages stages, StageId id) {
     private static final Logger LOG = Logger.getLogger(LocalResume.class.getName());
 
     /** What no archive would mend. */
-    private static final Set<FailureReason> FINAL =
-            Set.of(FailureReason.KILLED, FailureReason.STAGE_BUSY, FailureReason.CRIU_MISSING, FailureReason.CRIU_UNUSABLE);
+    private static final Set<FailureReason> FINAL = Set.of(
+            FailureReason.KILLED, FailureReason.STAGE_BUSY, FailureReason.CRIU_MISSING, FailureReason.CRIU_UNUSABLE);
 
     public Optional<ResumeReport> resume() {
         State state = stages.settle(id).state();
@@ -84,13 +84,14 @@ public record LocalResume(Stages stages, StageId id) {
     private Optional<ResumeReport> fromLocalImage() throws IOException {
         try (StageFolder.Held lock = ArchiveResume.lock(stages, id)) {
             StageFolder folder = stages.folder(id);
-            Optional<StageJson> known = folder.read().filter(r -> r.state() == State.SUSPENDED
-                    || r.state() == State.RESUMING);
+            Optional<StageJson> known =
+                    folder.read().filter(r -> r.state() == State.SUSPENDED || r.state() == State.RESUMING);
             Optional<StageJson> sealed = known.flatMap(k -> SealedImages.localImage(folder, k));
             if (sealed.isEmpty()) {
                 return Optional.empty();
             }
-            StageJson suspended = known.get().withState(State.SUSPENDED).withInit(null).withFreezer(null);
+            StageJson suspended =
+                    known.get().withState(State.SUSPENDED).withInit(null).withFreezer(null);
             Restore.Restored restored = new Restore(stages, id, Restore.usableCriu(stages))
                     .restore(folder.images(), sealed.get(), suspended);
             return Optional.of(new ResumeReport(

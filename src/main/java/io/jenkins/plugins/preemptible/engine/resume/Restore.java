@@ -38,8 +38,11 @@ import java.util.Optional;
 record Restore(Stages stages, StageId id, Criu criu) {
 
     static Criu usableCriu(Stages stages) {
-        return stages.criu().usable().orElseThrow(() -> new ResumeFailedException(
-                stages.criu().installed().isEmpty() ? FailureReason.CRIU_MISSING : FailureReason.CRIU_UNUSABLE, null));
+        return stages.criu()
+                .usable()
+                .orElseThrow(() -> new ResumeFailedException(
+                        stages.criu().installed().isEmpty() ? FailureReason.CRIU_MISSING : FailureReason.CRIU_UNUSABLE,
+                        null));
     }
 
     /**
@@ -63,14 +66,15 @@ record Restore(Stages stages, StageId id, Criu criu) {
             begin(folder, suspended.withState(State.RESUMING).withFreezer(freezer.location()));
             long begun = System.nanoTime();
             long pid;
-            try (MountStandIns standIns = MountStandIns.make(
-                    freezer instanceof HelperFreezer ? List.of() : sealed.mounts())) {
+            try (MountStandIns standIns =
+                    MountStandIns.make(freezer instanceof HelperFreezer ? List.of() : sealed.mounts())) {
                 pid = criu.restore(images, folder, freezer, sealed.mounts(), sealed.options());
             }
             init = HostProcess.of(pid);
             List<String> warnings = new ArrayList<>(TaskTraits.giveBack(folder.path(), pid));
             if (!(freezer instanceof HelperFreezer)) {
-                TraceMounts.giveBack(pid, sealed.mounts()).forEach(p -> warnings.add("the mount of " + p + " is missing"));
+                TraceMounts.giveBack(pid, sealed.mounts())
+                        .forEach(p -> warnings.add("the mount of " + p + " is missing"));
             }
             if (freezer.cgroup().isEmpty()) {
                 freezer.thaw(init.orElse(null));

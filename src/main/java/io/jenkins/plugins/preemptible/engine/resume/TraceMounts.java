@@ -38,9 +38,19 @@ public final class TraceMounts {
         Set<String> there = Proc.mountInfo(init).stream().map(Mounts::pointOf).collect(Collectors.toSet());
         return traces.stream()
                 .filter(p -> !there.contains(p) && !there.isEmpty())
-                .filter(p -> !HostTool.run(LIMIT_SECONDS, List.of(
-                                "nsenter", "--target", Long.toString(init), "--mount", "--",
-                                "mount", "-t", "tracefs", "nodev", p))
+                .filter(p -> !HostTool.run(
+                                LIMIT_SECONDS,
+                                List.of(
+                                        "nsenter",
+                                        "--target",
+                                        Long.toString(init),
+                                        "--mount",
+                                        "--",
+                                        "mount",
+                                        "-t",
+                                        "tracefs",
+                                        "nodev",
+                                        p))
                         .ok())
                 .toList();
     }

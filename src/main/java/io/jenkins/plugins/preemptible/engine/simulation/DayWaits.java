@@ -31,7 +31,10 @@ public record DayWaits(String day, int jobs, double secondsWithout, double secon
         for (int i = 0; i < with.progresses().size(); i++) {
             JobProgress progress = with.progresses().get(i);
             SimJob job = progress.job;
-            String day = Instant.ofEpochMilli(job.arrivalMillis()).atZone(zone).toLocalDate().toString();
+            String day = Instant.ofEpochMilli(job.arrivalMillis())
+                    .atZone(zone)
+                    .toLocalDate()
+                    .toString();
             long lastedMillis = progress.endMillis - progress.firstStartMillis;
             DayWaits one = new DayWaits(
                     day,

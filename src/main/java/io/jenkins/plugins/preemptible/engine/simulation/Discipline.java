@@ -48,10 +48,9 @@ public enum Discipline {
     Limits limits(Limits ours) {
         return switch (this) {
             case FIRST_COME, PRIORITY_ONLY -> new Limits(false, 0, 0, 0);
-                // Slices would only have equals kill each other; sizes bound images, of which there are none.
-            case KILL_AND_REQUEUE -> ours.withSlices(Slices.NONE)
-                    .withMostSuspended(0, 0)
-                    .withMemory(0, 0);
+            // Slices would only have equals kill each other; sizes bound images, of which there are none.
+            case KILL_AND_REQUEUE ->
+                ours.withSlices(Slices.NONE).withMostSuspended(0, 0).withMemory(0, 0);
             case SUSPEND -> ours;
         };
     }

@@ -21,6 +21,7 @@ final class Host {
     final Set<String> alone;
     /** Those that hold an executor. */
     final List<JobProgress> holders = new ArrayList<>();
+
     private long usedBytes;
     int suspended;
 

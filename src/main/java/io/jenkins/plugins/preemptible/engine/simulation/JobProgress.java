@@ -38,19 +38,23 @@ final class JobProgress {
     final SimJob job;
     /** Sorts as the number does. */
     final String id;
+
     final int priority;
     /** Among whose equals executor time is shared; empty where it is not. */
     final String owner;
+
     final Set<String> fitting;
 
     State state = State.TO_COME;
     /** The number of the plan that is valid. */
     int plan;
+
     Host host;
     /** Where an executor is kept for it, or is being freed. */
     Host reserved;
     /** For whom it yields. */
     JobProgress heir;
+
     boolean losesItsWork;
     long sealAfterMillis;
 
@@ -58,11 +62,13 @@ final class JobProgress {
     long sinceMillis;
     /** Of the attempt that counts. */
     long startedMillis;
+
     long runningSinceMillis;
     /** What was done before {@link #runningSinceMillis}. */
     long doneMillis;
     /** It has no image yet: its memory is held, and it can be thawed. */
     boolean frozen;
+
     long dumpFromMillis;
 
     long firstStartMillis;

@@ -28,10 +28,14 @@ record Outcome(Discipline discipline, Workload workload, List<JobProgress> progr
     Figures figures() {
         TreeSet<String> kinds = new TreeSet<>();
         progresses.forEach(progress -> kinds.add(progress.job.kind()));
-        long lost = progresses.stream().mapToLong(progress -> progress.lostMillis).sum();
-        long overhead = progresses.stream().mapToLong(progress -> progress.dumpMillis + progress.restoreMillis).sum();
+        long lost =
+                progresses.stream().mapToLong(progress -> progress.lostMillis).sum();
+        long overhead = progresses.stream()
+                .mapToLong(progress -> progress.dumpMillis + progress.restoreMillis)
+                .sum();
         long reruns = progresses.stream().mapToLong(progress -> progress.reruns).sum();
-        long all = progresses.stream().mapToLong(progress -> progress.suspensions).sum();
+        long all =
+                progresses.stream().mapToLong(progress -> progress.suspensions).sum();
         return new Figures(
                 discipline,
                 kinds.stream().map(this::waits).toList(),
@@ -67,7 +71,9 @@ record Outcome(Discipline discipline, Workload workload, List<JobProgress> progr
         }
         long first = workload.jobs().get(0).arrivalMillis();
         long last = workload.jobs().get(workload.jobs().size() - 1).arrivalMillis();
-        long ended = progresses.stream().filter(progress -> progress.endMillis <= last).count();
+        long ended = progresses.stream()
+                .filter(progress -> progress.endMillis <= last)
+                .count();
         return last == first ? 0 : ended / ((last - first) / HOUR);
     }
 }

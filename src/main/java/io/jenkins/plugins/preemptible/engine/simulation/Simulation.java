@@ -60,7 +60,8 @@ final class Simulation {
     private final List<JobProgress> progresses = new ArrayList<>();
     private final Map<String, JobProgress> progressById = new HashMap<>();
     private final WaitingJobs waiting = new WaitingJobs();
-    private final Set<JobProgress> suspended = new TreeSet<>(Comparator.comparing((JobProgress progress) -> progress.id));
+    private final Set<JobProgress> suspended =
+            new TreeSet<>(Comparator.comparing((JobProgress progress) -> progress.id));
     private final FairShares shares = new FairShares();
     private final Map<String, Integer> held = new TreeMap<>();
     private final PriorityQueue<Event> events =
@@ -90,8 +91,11 @@ final class Simulation {
             progressById.put(progress.id, progress);
             plan(job.arrivalMillis(), What.ARRIVES, progress);
         }
-        long last = progresses.isEmpty() ? 0 : progresses.get(progresses.size() - 1).job.arrivalMillis();
-        this.busy = new BusyTime(progresses.isEmpty() ? 0 : progresses.get(0).job.arrivalMillis(), last);
+        long last = progresses.isEmpty()
+                ? 0
+                : progresses.get(progresses.size() - 1).job.arrivalMillis();
+        this.busy =
+                new BusyTime(progresses.isEmpty() ? 0 : progresses.get(0).job.arrivalMillis(), last);
     }
 
     private Set<String> fitting(String label) {
@@ -124,9 +128,12 @@ final class Simulation {
                 decide();
             }
         }
-        progresses.stream().filter(progress -> progress.state != JobProgress.State.ENDED).findFirst().ifPresent(progress -> {
-            throw new IllegalStateException(progress.id + " never ended: it is " + progress.state);
-        });
+        progresses.stream()
+                .filter(progress -> progress.state != JobProgress.State.ENDED)
+                .findFirst()
+                .ifPresent(progress -> {
+                    throw new IllegalStateException(progress.id + " never ended: it is " + progress.state);
+                });
         return new Outcome(discipline, workload, progresses, busy.share(workload.executors()));
     }
 

@@ -102,7 +102,9 @@ public record Sweep(
                 goals,
                 DUMP_RATES.stream().map(this::dumpRate).toList(),
                 SLICE_MINUTES.stream().map(this::slice).toList(),
-                Stream.of(Discipline.KILL_AND_REQUEUE, Discipline.SUSPEND).map(this::bounded).toList());
+                Stream.of(Discipline.KILL_AND_REQUEUE, Discipline.SUSPEND)
+                        .map(this::bounded)
+                        .toList());
     }
 
     private Row dumpRate(long rate) {
@@ -118,9 +120,17 @@ public record Sweep(
 
     private Row bounded(Discipline discipline) {
         Limits few = new Limits(
-                limits.enabled(), limits.slices(), limits.exemptMillis(), FEW, limits.mostSuspendedPerAgent(),
-                limits.mostSuspended(), limits.ageingMillis(), limits.imageBytes(), limits.memoryFloorBytes(),
-                limits.undumpable(), limits.undisturbed());
+                limits.enabled(),
+                limits.slices(),
+                limits.exemptMillis(),
+                FEW,
+                limits.mostSuspendedPerAgent(),
+                limits.mostSuspended(),
+                limits.ageingMillis(),
+                limits.imageBytes(),
+                limits.memoryFloorBytes(),
+                limits.undumpable(),
+                limits.undisturbed());
         return row("at most " + FEW, figures(GOAL_LOAD, few, rates, discipline));
     }
 
@@ -171,8 +181,8 @@ public record Sweep(
     }
 
     private List<Goal> goals(List<List<Figures>> all) {
-        SeedStatistics wait = ratios(seed ->
-                shortWait(of(all, Discipline.SUSPEND, seed)) / shortWait(of(all, Discipline.FIRST_COME, seed)));
+        SeedStatistics wait = ratios(
+                seed -> shortWait(of(all, Discipline.SUSPEND, seed)) / shortWait(of(all, Discipline.FIRST_COME, seed)));
         SeedStatistics waste = ratios(seed -> of(all, Discipline.SUSPEND, seed).wastedHours()
                 / of(all, Discipline.KILL_AND_REQUEUE, seed).wastedHours());
         SeedStatistics loss = ratios(seed -> {

@@ -24,8 +24,9 @@ import java.util.function.IntUnaryOperator;
  */
 final class WaitingJobs {
 
-    private static final Comparator<JobProgress> OLDEST_FIRST =
-            Comparator.comparingLong((JobProgress progress) -> progress.sinceMillis).thenComparing(progress -> progress.id);
+    private static final Comparator<JobProgress> OLDEST_FIRST = Comparator.comparingLong(
+                    (JobProgress progress) -> progress.sinceMillis)
+            .thenComparing(progress -> progress.id);
 
     private record Place(Set<String> fitting, int priority) {}
 
@@ -90,8 +91,7 @@ final class WaitingJobs {
      */
     List<JobProgress> shown(IntUnaryOperator servable, Map<String, Long> usedMillis) {
         List<JobProgress> shown = new ArrayList<>(heirs);
-        lines.forEach((place, owners) ->
-                addFirst(owners, servable.applyAsInt(place.priority) + 1, usedMillis, shown));
+        lines.forEach((place, owners) -> addFirst(owners, servable.applyAsInt(place.priority) + 1, usedMillis, shown));
         return shown;
     }
 

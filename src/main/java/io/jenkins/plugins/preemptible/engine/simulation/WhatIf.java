@@ -58,8 +58,7 @@ public final class WhatIf {
         return compare(history, agents, limits, rates, mostJobs(agents.size()));
     }
 
-    static Comparison compare(
-            List<PastJob> history, List<SimAgent> agents, Limits limits, Rates rates, int mostJobs) {
+    static Comparison compare(List<PastJob> history, List<SimAgent> agents, Limits limits, Rates rates, int mostJobs) {
         return compare(history, agents, limits, rates, mostJobs, ZoneOffset.UTC, discipline -> {});
     }
 
@@ -86,7 +85,8 @@ public final class WhatIf {
 
     private static List<WaitFigures> recorded(List<PastJob> jobs) {
         Map<String, List<PastJob>> byKind = new TreeMap<>();
-        jobs.forEach(job -> byKind.computeIfAbsent(job.kind(), kind -> new ArrayList<>()).add(job));
+        jobs.forEach(job ->
+                byKind.computeIfAbsent(job.kind(), kind -> new ArrayList<>()).add(job));
         List<WaitFigures> recorded = new ArrayList<>();
         byKind.forEach((kind, of) -> {
             long[] waits = of.stream()
@@ -106,7 +106,8 @@ public final class WhatIf {
      */
     public static List<SimAgent> agentsOf(List<PastJob> history, long memoryBytes) {
         Map<String, List<PastJob>> byLabel = new TreeMap<>();
-        history.forEach(job -> byLabel.computeIfAbsent(job.label(), label -> new ArrayList<>()).add(job));
+        history.forEach(job ->
+                byLabel.computeIfAbsent(job.label(), label -> new ArrayList<>()).add(job));
         List<SimAgent> agents = new ArrayList<>();
         byLabel.forEach((label, jobs) -> {
             int left = mostAtOnce(jobs);

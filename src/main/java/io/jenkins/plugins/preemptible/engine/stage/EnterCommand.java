@@ -128,10 +128,11 @@ public sealed interface EnterCommand extends Serializable {
 
     private static Optional<EnterCommand> read(List<String> words, String id) {
         String kind = words.isEmpty() ? "" : words.get(0);
-        boolean vector = words.size() > 4 && kind.equals(Checks.SHELL) && words.get(3).equals(Checks.NAME);
+        boolean vector =
+                words.size() > 4 && kind.equals(Checks.SHELL) && words.get(3).equals(Checks.NAME);
         if (words.size() == 6 && kind.equals(Direct.KIND)) {
-            return Optional.of(new Direct(
-                    words.get(1), Long.parseLong(words.get(2)), words.get(3), words.get(4), words.get(5)));
+            return Optional.of(
+                    new Direct(words.get(1), Long.parseLong(words.get(2)), words.get(3), words.get(4), words.get(5)));
         }
         if (words.size() == 4 && kind.equals(BySudo.KIND)) {
             return Optional.of(new BySudo(words.get(1), words.get(2), words.get(3)));
@@ -157,7 +158,9 @@ public sealed interface EnterCommand extends Serializable {
         private Checks() {}
 
         private static void path(String path) {
-            boolean plain = path != null && path.length() <= LONGEST && PLAIN.matcher(path).matches();
+            boolean plain = path != null
+                    && path.length() <= LONGEST
+                    && PLAIN.matcher(path).matches();
             if (!plain || (path + "/").matches(".*/\\.{0,2}/.*")) {
                 throw new IllegalArgumentException("not an absolute path of plain characters");
             }

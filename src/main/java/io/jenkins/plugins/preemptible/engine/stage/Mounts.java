@@ -36,6 +36,9 @@ public final class Mounts {
 
     // The kernel writes blank, tab, newline and backslash as three octal digits.
     private static String unescape(String text) {
-        return text.replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n").replace("\\134", "\\");
+        return text.replace("\\040", " ")
+                .replace("\\011", "\t")
+                .replace("\\012", "\n")
+                .replace("\\134", "\\");
     }
 }

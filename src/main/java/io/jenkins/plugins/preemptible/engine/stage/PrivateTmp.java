@@ -58,7 +58,8 @@ public record PrivateTmp(Path at, String size, List<Path> through) {
      * @throws EngineException {@link FailureReason#BAD_SPEC} for a setting that is none, or a program that the stage
      *     would not see
      */
-    public static List<PrivateTmp> of(StageSpec spec, Path stageFolder, String home, String setting) throws IOException {
+    public static List<PrivateTmp> of(StageSpec spec, Path stageFolder, String home, String setting)
+            throws IOException {
         if (KEEP.equals(setting)) {
             return List.of();
         }
@@ -68,13 +69,14 @@ public record PrivateTmp(Path at, String size, List<Path> through) {
                     SETTING + " is '" + setting + "'; it takes a size such as 2g or 10%, or 'host'");
         }
         List<PrivateTmp> all = new ArrayList<>();
-        of(Path.of("/tmp"), setting == null ? TMP_SIZE : setting, spec, stageFolder, home).ifPresent(all::add);
+        of(Path.of("/tmp"), setting == null ? TMP_SIZE : setting, spec, stageFolder, home)
+                .ifPresent(all::add);
         of(Path.of("/dev/shm"), SHM_SIZE, spec, stageFolder, home).ifPresent(all::add);
         return List.copyOf(all);
     }
 
-    private static Optional<PrivateTmp> of(
-            Path at, String size, StageSpec spec, Path stageFolder, String home) throws IOException {
+    private static Optional<PrivateTmp> of(Path at, String size, StageSpec spec, Path stageFolder, String home)
+            throws IOException {
         if (!Files.isDirectory(at, LinkOption.NOFOLLOW_LINKS)) {
             // A link: mounting on it would cover a folder that other names lead to as well.
             return Optional.empty();
@@ -115,7 +117,8 @@ public record PrivateTmp(Path at, String size, List<Path> through) {
 
     private static List<Path> outermost(List<Path> paths) {
         List<Path> kept = new ArrayList<>();
-        for (Path path : paths.stream().sorted(Comparator.comparing(Path::getNameCount)).toList()) {
+        for (Path path :
+                paths.stream().sorted(Comparator.comparing(Path::getNameCount)).toList()) {
             if (kept.stream().noneMatch(path::startsWith)) {
                 kept.add(path);
             }
@@ -129,9 +132,7 @@ public record PrivateTmp(Path at, String size, List<Path> through) {
             return;
         }
         Path program = Path.of(command.get(0)).normalize();
-        if (program.startsWith(at)
-                && Files.exists(program)
-                && through.stream().noneMatch(program::startsWith)) {
+        if (program.startsWith(at) && Files.exists(program) && through.stream().noneMatch(program::startsWith)) {
             throw new EngineException(
                     FailureReason.BAD_SPEC,
                     program + " lies in the host's " + at + ", but the stage has a " + at

@@ -108,8 +108,7 @@ public final class StageFolder {
     public void create() throws IOException {
         Files.createDirectories(
                 path.getParent(), PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
-        Files.createDirectory(
-                path, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+        Files.createDirectory(path, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
     }
 
     public boolean exists() {
@@ -226,7 +225,8 @@ public final class StageFolder {
     /** The exit code that the init left; empty when the command did not end. */
     public Optional<Integer> exitCode() {
         try {
-            return Optional.of(Integer.valueOf(Files.readString(path.resolve("exit")).trim()));
+            return Optional.of(
+                    Integer.valueOf(Files.readString(path.resolve("exit")).trim()));
         } catch (IOException | NumberFormatException e) {
             return Optional.empty();
         }

@@ -111,55 +111,199 @@ public record StageJson(
 
     public StageJson withState(StageStatus.State next) {
         return new StageJson(
-                id, name, workDir, sandbox, next, init, freezer, startedAt, archive, suspensions, dumped, mounts,
-                folder, connections, preserved, options, freezing, image);
+                id,
+                name,
+                workDir,
+                sandbox,
+                next,
+                init,
+                freezer,
+                startedAt,
+                archive,
+                suspensions,
+                dumped,
+                mounts,
+                folder,
+                connections,
+                preserved,
+                options,
+                freezing,
+                image);
     }
 
     public StageJson withInit(HostProcess next) {
         return new StageJson(
-                id, name, workDir, sandbox, state, next, freezer, startedAt, archive, suspensions, dumped, mounts,
-                folder, connections, preserved, options, freezing, image);
+                id,
+                name,
+                workDir,
+                sandbox,
+                state,
+                next,
+                freezer,
+                startedAt,
+                archive,
+                suspensions,
+                dumped,
+                mounts,
+                folder,
+                connections,
+                preserved,
+                options,
+                freezing,
+                image);
     }
 
     public StageJson withFreezer(String next) {
         return new StageJson(
-                id, name, workDir, sandbox, state, init, next, startedAt, archive, suspensions, dumped, mounts, folder,
-                connections, preserved, options, freezing, image);
+                id,
+                name,
+                workDir,
+                sandbox,
+                state,
+                init,
+                next,
+                startedAt,
+                archive,
+                suspensions,
+                dumped,
+                mounts,
+                folder,
+                connections,
+                preserved,
+                options,
+                freezing,
+                image);
     }
 
     public StageJson withArchive(String nextArchive, List<Long> nextDumped) {
         return new StageJson(
-                id, name, workDir, sandbox, state, init, freezer, startedAt, nextArchive, suspensions, nextDumped,
-                mounts, folder, connections, preserved, options, freezing, image);
+                id,
+                name,
+                workDir,
+                sandbox,
+                state,
+                init,
+                freezer,
+                startedAt,
+                nextArchive,
+                suspensions,
+                nextDumped,
+                mounts,
+                folder,
+                connections,
+                preserved,
+                options,
+                freezing,
+                image);
     }
 
     public StageJson withMounts(List<String> next) {
         return new StageJson(
-                id, name, workDir, sandbox, state, init, freezer, startedAt, archive, suspensions, dumped, next, folder,
-                connections, preserved, options, freezing, image);
+                id,
+                name,
+                workDir,
+                sandbox,
+                state,
+                init,
+                freezer,
+                startedAt,
+                archive,
+                suspensions,
+                dumped,
+                next,
+                folder,
+                connections,
+                preserved,
+                options,
+                freezing,
+                image);
     }
 
     public StageJson withSuspensions(int next) {
         return new StageJson(
-                id, name, workDir, sandbox, state, init, freezer, startedAt, archive, next, dumped, mounts, folder,
-                connections, preserved, options, freezing, image);
+                id,
+                name,
+                workDir,
+                sandbox,
+                state,
+                init,
+                freezer,
+                startedAt,
+                archive,
+                next,
+                dumped,
+                mounts,
+                folder,
+                connections,
+                preserved,
+                options,
+                freezing,
+                image);
     }
 
     public StageJson withOptions(CriuOptions next) {
         return new StageJson(
-                id, name, workDir, sandbox, state, init, freezer, startedAt, archive, suspensions, dumped, mounts,
-                folder, connections, preserved, next, freezing, image);
+                id,
+                name,
+                workDir,
+                sandbox,
+                state,
+                init,
+                freezer,
+                startedAt,
+                archive,
+                suspensions,
+                dumped,
+                mounts,
+                folder,
+                connections,
+                preserved,
+                next,
+                freezing,
+                image);
     }
 
     public StageJson withFreezing(Freezing next) {
         return new StageJson(
-                id, name, workDir, sandbox, state, init, freezer, startedAt, archive, suspensions, dumped, mounts,
-                folder, connections, preserved, options, next, image);
+                id,
+                name,
+                workDir,
+                sandbox,
+                state,
+                init,
+                freezer,
+                startedAt,
+                archive,
+                suspensions,
+                dumped,
+                mounts,
+                folder,
+                connections,
+                preserved,
+                options,
+                next,
+                image);
     }
 
     public StageJson withImage(Image next) {
         return new StageJson(
-                id, name, workDir, sandbox, state, init, freezer, startedAt, archive, suspensions, dumped, mounts,
-                folder, connections, preserved, options, freezing, next);
+                id,
+                name,
+                workDir,
+                sandbox,
+                state,
+                init,
+                freezer,
+                startedAt,
+                archive,
+                suspensions,
+                dumped,
+                mounts,
+                folder,
+                connections,
+                preserved,
+                options,
+                freezing,
+                next);
     }
 }

@@ -55,12 +55,13 @@ public final class CommitOrThaw {
             if (change.isPresent()) {
                 throw new SuspendFailedException(FailureReason.NOT_RESTORABLE, change.get());
             }
-            StageJson after = suspension.change(r -> r.state() == State.KILLED ? r : r.withState(State.SUSPENDED)
-                    .withFreezing(null)
-                    .withSuspensions(r.suspensions() + 1));
+            StageJson after = suspension.change(r -> r.state() == State.KILLED
+                    ? r
+                    : r.withState(State.SUSPENDED).withFreezing(null).withSuspensions(r.suspensions() + 1));
             if (after.state() == State.KILLED) {
                 StageFolder.delete(folder.images());
-                throw new SuspendFailedException(FailureReason.KILLED, suspension.id().value());
+                throw new SuspendFailedException(
+                        FailureReason.KILLED, suspension.id().value());
             }
             InterruptedSteps.finishCommit(suspension.stages(), folder, after, Stages.GONE);
         } catch (IOException e) {
@@ -71,14 +72,17 @@ public final class CommitOrThaw {
     private StageJson waiting() {
         StageJson record = suspension.record();
         if (record.state() != State.SUSPENDING || record.dumped() == null) {
-            throw new SuspendFailedException(FailureReason.NO_CHECKPOINT, suspension.id().value());
+            throw new SuspendFailedException(
+                    FailureReason.NO_CHECKPOINT, suspension.id().value());
         }
         Path archive = Path.of(record.archive());
         if (!Files.isRegularFile(archive)) {
             throw new SuspendFailedException(FailureReason.IMAGE_MISSING, record.archive());
         }
         // By its size alone: a copy that was fetched back under its name is as good.
-        if (record.image() != null && !sizeOf(SealedImages.stamp(archive)).equals(sizeOf(record.image().archiveStamp()))) {
+        if (record.image() != null
+                && !sizeOf(SealedImages.stamp(archive))
+                        .equals(sizeOf(record.image().archiveStamp()))) {
             throw new SuspendFailedException(FailureReason.IMAGE_MISSING, "another file has its name, " + archive);
         }
         return record;
@@ -109,7 +113,8 @@ public final class CommitOrThaw {
 
     private void refuseUnfrozen(StageJson record) {
         if (record.state() != State.SUSPENDING || record.freezer() == null) {
-            throw new SuspendFailedException(FailureReason.NO_CHECKPOINT, suspension.id().value());
+            throw new SuspendFailedException(
+                    FailureReason.NO_CHECKPOINT, suspension.id().value());
         }
     }
 
@@ -128,7 +133,8 @@ public final class CommitOrThaw {
                 throw new IOException("interrupted", e);
             }
         }
-        throw new SuspendFailedException(FailureReason.STAGE_BUSY, suspension.id().value());
+        throw new SuspendFailedException(
+                FailureReason.STAGE_BUSY, suspension.id().value());
     }
 
     private void discard(StageJson record, FrozenTree tree) throws IOException {
@@ -141,8 +147,9 @@ public final class CommitOrThaw {
         }
         tree.thaw();
         try {
-            suspension.change(r ->
-                    r.state() == State.KILLED ? r : r.withState(State.RUNNING).withFreezing(null).withArchive(null, null));
+            suspension.change(r -> r.state() == State.KILLED
+                    ? r
+                    : r.withState(State.RUNNING).withFreezing(null).withArchive(null, null));
         } catch (IOException e) {
             LOG.log(Level.WARNING, e, () -> suspension.id() + " runs on, which cannot be written down yet");
         }

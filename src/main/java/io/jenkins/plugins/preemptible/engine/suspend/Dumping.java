@@ -24,9 +24,9 @@ import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.image.ImageManifest;
 import io.jenkins.plugins.preemptible.engine.image.WriteRequest;
 import io.jenkins.plugins.preemptible.engine.image.archive.ImageArchive;
-import io.jenkins.plugins.preemptible.engine.stage.Mounts;
 import io.jenkins.plugins.preemptible.engine.preflight.Obstacle;
 import io.jenkins.plugins.preemptible.engine.preflight.UnreadQueues;
+import io.jenkins.plugins.preemptible.engine.stage.Mounts;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageJson;
 import io.jenkins.plugins.preemptible.engine.trial.ImageTrial;
@@ -110,7 +110,8 @@ public final class Dumping {
                 ? Optional.empty()
                 : Optional.of(new SuspendFailedException(
                         FailureReason.CRIU_KILLED,
-                        suspension.id() + "; these ended meanwhile, by themselves or with it: " + String.join(", ", gone),
+                        suspension.id() + "; these ended meanwhile, by themselves or with it: "
+                                + String.join(", ", gone),
                         List.of(),
                         e));
     }
@@ -125,8 +126,7 @@ public final class Dumping {
         }
     }
 
-    private Checkpoint dump(
-            StageJson record, FrozenTree frozen, Criu criu, Path archive, ImageKey key, Extent extent)
+    private Checkpoint dump(StageJson record, FrozenTree frozen, Criu criu, Path archive, ImageKey key, Extent extent)
             throws CriuException, IOException {
         boolean idle = record.freezing().handover() == Handover.AT_FREEZE;
         List<Proc.Stat> tree = frozen.freeze();
@@ -145,7 +145,8 @@ public final class Dumping {
         CriuRun.Watch watch = new CriuRun.Watch() {
             @Override
             public void started(HostProcess process) throws IOException {
-                suspension.change(r -> r.freezing() == null ? r : r.withFreezing(r.freezing().withDumper(process)));
+                suspension.change(r ->
+                        r.freezing() == null ? r : r.withFreezing(r.freezing().withDumper(process)));
             }
 
             @Override
@@ -180,8 +181,12 @@ public final class Dumping {
         ImageArchive.Written written;
         TrialResult tried;
         try (RunningTrial trial = begin(record, criu, mounts)) {
-            written = pack(archive, idle, trial, givenUp ->
-                    ImageArchive.write(request(record, archive, key, timed, extent).unless(givenUp)));
+            written = pack(
+                    archive,
+                    idle,
+                    trial,
+                    givenUp -> ImageArchive.write(
+                            request(record, archive, key, timed, extent).unless(givenUp)));
             tried = requireRestorable(record, archive, trial, tree);
         }
         seal(archive, image.sealed(SealedImages.stamp(archive)), tree);
@@ -227,8 +232,8 @@ public final class Dumping {
      * @throws SuspendFailedException {@link FailureReason#NOT_RESTORABLE}, {@link FailureReason#TRIAL_TIMEOUT}; there is no
      *     archive then
      */
-    private TrialResult requireRestorable(
-            StageJson record, Path archive, RunningTrial trial, List<Proc.Stat> tree) throws IOException {
+    private TrialResult requireRestorable(StageJson record, Path archive, RunningTrial trial, List<Proc.Stat> tree)
+            throws IOException {
         SuspendFailedException why;
         try {
             TrialResult result = trial.result();
@@ -267,9 +272,9 @@ public final class Dumping {
         List<Long> pids = tree.stream().map(Proc.Stat::pid).toList();
         boolean noted = false;
         try {
-            StageJson after = suspension.change(r -> r.state() != State.SUSPENDING ? r : r
-                    .withArchive(archive.toString(), pids)
-                    .withImage(sealed));
+            StageJson after = suspension.change(r -> r.state() != State.SUSPENDING
+                    ? r
+                    : r.withArchive(archive.toString(), pids).withImage(sealed));
             noted = after.state() == State.SUSPENDING;
         } finally {
             if (!noted) {
@@ -277,7 +282,8 @@ public final class Dumping {
             }
         }
         if (!noted) {
-            throw new SuspendFailedException(FailureReason.KILLED, suspension.id().value());
+            throw new SuspendFailedException(
+                    FailureReason.KILLED, suspension.id().value());
         }
     }
 
@@ -285,12 +291,12 @@ public final class Dumping {
         return folder.thawAsked() || suspension.record().state() == State.KILLED;
     }
 
-    private WriteRequest request(
-            StageJson record, Path archive, ImageKey key, ImageManifest manifest, Extent extent) {
+    private WriteRequest request(StageJson record, Path archive, ImageKey key, ImageManifest manifest, Extent extent) {
         WriteRequest request = WriteRequest.of(folder.images(), archive, key, manifest)
-                .preserving(record.preserved() == null
-                        ? List.of()
-                        : record.preserved().stream().map(Path::of).toList());
+                .preserving(
+                        record.preserved() == null
+                                ? List.of()
+                                : record.preserved().stream().map(Path::of).toList());
         return extent == Extent.DIFFERENCE
                 ? request.against(folder.imageIndex(), null)
                 : request.indexed(folder.imageIndex());
@@ -318,7 +324,8 @@ public final class Dumping {
                 .with(
                         record.suspensions() + 1,
                         HostProbe.fingerprint(
-                        criu.version(), tree.stream().map(Proc.Stat::pid).toList()));
+                                criu.version(),
+                                tree.stream().map(Proc.Stat::pid).toList()));
     }
 
     /** What cannot be cleared away does not hide why. */
@@ -336,11 +343,12 @@ public final class Dumping {
                 // Plain memory: also where the tree is gone.
                 StageFolder.delete(folder.images());
             }
-            suspension.change(r -> r.state() != State.SUSPENDING ? r : r
-                    .withState(thaw ? State.RUNNING : State.SUSPENDING)
-                    .withFreezing(thaw ? null : r.freezing())
-                    .withArchive(null, null)
-                    .withImage(before.image()));
+            suspension.change(r -> r.state() != State.SUSPENDING
+                    ? r
+                    : r.withState(thaw ? State.RUNNING : State.SUSPENDING)
+                            .withFreezing(thaw ? null : r.freezing())
+                            .withArchive(null, null)
+                            .withImage(before.image()));
         } catch (IOException | RuntimeException e) {
             // The next look finds out whether it is frozen.
         }

@@ -83,7 +83,8 @@ public final class Freezing {
                 .findFirst();
         // The dump of a stage that must not run finds it as well, and leaves the stage frozen.
         if (obstacle.isPresent() && !request.mustNotRun()) {
-            throw new SuspendFailedException(obstacle.get().reason(), obstacle.get().words());
+            throw new SuspendFailedException(
+                    obstacle.get().reason(), obstacle.get().words());
         }
         return freeze(record.withOptions(seen.options()), request, SuspendAttempt.millis(begun, System.nanoTime()));
     }
@@ -91,9 +92,11 @@ public final class Freezing {
     private Frozen freeze(StageJson record, FreezeRequest request, long preflightMillis) {
         FrozenTree tree = suspension.tree(record);
         try {
-            suspension.change(r -> r.state() == State.KILLED ? r : r.withState(State.SUSPENDING)
-                    .withOptions(record.options())
-                    .withArchive(null, null));
+            suspension.change(r -> r.state() == State.KILLED
+                    ? r
+                    : r.withState(State.SUSPENDING)
+                            .withOptions(record.options())
+                            .withArchive(null, null));
             long begun = System.nanoTime();
             List<Proc.Stat> processes = tree.freeze();
             long millis = SuspendAttempt.millis(begun, System.nanoTime());
@@ -108,11 +111,18 @@ public final class Freezing {
             MemoryGuard.Decision decision =
                     MemoryGuard.decide(HostMemory.now(), checkpoints() ? request.memoryFloorBytes() : 0);
             LOG.info(() -> suspension.id() + " is frozen. " + decision.sentence());
-            suspension.change(r -> r.withFreezing(
-                    new StageJson.Freezing(preflightMillis, millis, decision.handover(), null)));
-            long resident = processes.parallelStream().mapToLong(s -> Proc.residentBytes(s.pid())).sum();
+            suspension.change(
+                    r -> r.withFreezing(new StageJson.Freezing(preflightMillis, millis, decision.handover(), null)));
+            long resident = processes.parallelStream()
+                    .mapToLong(s -> Proc.residentBytes(s.pid()))
+                    .sum();
             return new Frozen(
-                    suspension.id(), preflightMillis, millis, processes.size(), resident, decision.handover(),
+                    suspension.id(),
+                    preflightMillis,
+                    millis,
+                    processes.size(),
+                    resident,
+                    decision.handover(),
                     !checkpoints());
         } catch (IOException | RuntimeException e) {
             if (!request.mustNotRun()) {
@@ -132,7 +142,8 @@ public final class Freezing {
             suspension.change(r ->
                     r.state() == State.SUSPENDING ? r.withState(State.RUNNING).withFreezing(null) : r);
         } catch (IOException | RuntimeException e) {
-            // The record says SUSPENDING: the next look finds out whether it is frozen, a thaw or a freeze finishes this.
+            // The record says SUSPENDING: the next look finds out whether it is frozen, a thaw or a freeze finishes
+            // this.
         }
     }
 }

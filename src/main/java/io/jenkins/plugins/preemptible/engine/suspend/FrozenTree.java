@@ -32,6 +32,7 @@ record FrozenTree(StageId id, Freezer freezer, HostProcess init) {
     private static final Duration FREEZE_LIMIT = Duration.ofSeconds(5);
     /** Sleeping, stopped, traced, zombie. Whoever waits in vfork(2) is in none of these states, but in D. */
     private static final Set<Character> AT_REST = Set.of('S', 'T', 't', 'Z');
+
     private static final Duration ENTRY_LIMIT = Duration.ofSeconds(3);
 
     /**
@@ -61,7 +62,9 @@ record FrozenTree(StageId id, Freezer freezer, HostProcess init) {
             freezer.thaw(init);
             if (System.nanoTime() - end > 0) {
                 throw strangers.isEmpty()
-                        ? new SuspendFailedException(FailureReason.KERNEL_WAIT, "process " + vfork.get().comm())
+                        ? new SuspendFailedException(
+                                FailureReason.KERNEL_WAIT,
+                                "process " + vfork.get().comm())
                         : new SuspendFailedException(FailureReason.ENTERING, name(strangers.get(0)));
             }
             pause(5);
@@ -114,8 +117,11 @@ record FrozenTree(StageId id, Freezer freezer, HostProcess init) {
         Optional<Proc.Stat> traced =
                 tree.parallelStream().filter(s -> Proc.tracer(s.pid()) != 0).findFirst();
         if (traced.isPresent()) {
-            String by = Proc.stat(Proc.tracer(traced.get().pid())).map(Proc.Stat::comm).orElse("unknown");
-            throw new SuspendFailedException(FailureReason.TRACED, "process " + traced.get().comm() + " by " + by);
+            String by = Proc.stat(Proc.tracer(traced.get().pid()))
+                    .map(Proc.Stat::comm)
+                    .orElse("unknown");
+            throw new SuspendFailedException(
+                    FailureReason.TRACED, "process " + traced.get().comm() + " by " + by);
         }
     }
 }

@@ -37,7 +37,8 @@ public final class MemoryGuard {
             return new Decision(Handover.AFTER_DUMP, Handover.AFTER_DUMP.sentence() + " (" + figures + ")");
         }
         return new Decision(
-                Handover.AT_FREEZE, Handover.AT_FREEZE.sentence() + " (" + mib(memory.availableBytes()) + " MiB are free)");
+                Handover.AT_FREEZE,
+                Handover.AT_FREEZE.sentence() + " (" + mib(memory.availableBytes()) + " MiB are free)");
     }
 
     /**

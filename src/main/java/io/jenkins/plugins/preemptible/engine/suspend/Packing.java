@@ -109,7 +109,8 @@ record Packing(Path archive, boolean idle, BooleanSupplier cancelled, Duration p
         synchronized (LEFT) {
             if (LEFT.contains(archive)) {
                 throw new SuspendFailedException(
-                        FailureReason.STAGE_BUSY, "the disk still works on what was packed into " + archive + " before");
+                        FailureReason.STAGE_BUSY,
+                        "the disk still works on what was packed into " + archive + " before");
             }
         }
     }

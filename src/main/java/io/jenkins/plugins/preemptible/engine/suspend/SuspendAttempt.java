@@ -60,8 +60,7 @@ public record SuspendAttempt(Stages stages, StageId id) {
     }
 
     StageJson change(UnaryOperator<StageJson> change) throws IOException {
-        return folder()
-                .change(change)
+        return folder().change(change)
                 .orElseThrow(() -> new SuspendFailedException(FailureReason.UNKNOWN_STAGE, id.value()));
     }
 
@@ -132,7 +131,8 @@ public record SuspendAttempt(Stages stages, StageId id) {
                     image);
         }
         String words = String.valueOf(e.getMessage());
-        boolean full = words.contains("No space left") || folder().path().toFile().getUsableSpace() < 64 * 1024;
+        boolean full =
+                words.contains("No space left") || folder().path().toFile().getUsableSpace() < 64 * 1024;
         return full
                 ? new SuspendFailedException(FailureReason.NO_SPACE, noRoomAtHome() + "; " + words, List.of(), e)
                 : new SuspendFailedException(FailureReason.CRIU_FAILED, words, List.of(), e);
@@ -153,8 +153,8 @@ public record SuspendAttempt(Stages stages, StageId id) {
                 .map(this::residentBytes)
                 .orElse(0L);
         long free = folder.toFile().getUsableSpace();
-        return ": " + (memory == 0 ? "" : "the image may take " + (memory + MEGABYTE - 1) / MEGABYTE + " MB, ") + "free are "
-                + free / MEGABYTE + " MB";
+        return ": " + (memory == 0 ? "" : "the image may take " + (memory + MEGABYTE - 1) / MEGABYTE + " MB, ")
+                + "free are " + free / MEGABYTE + " MB";
     }
 
     private long residentBytes(Freezer group) {

@@ -77,10 +77,7 @@ public final class PlainText {
 
     private static int fit(int point) {
         return switch (Character.getType(point)) {
-            case Character.CONTROL,
-                    Character.FORMAT,
-                    Character.LINE_SEPARATOR,
-                    Character.PARAGRAPH_SEPARATOR -> ' ';
+            case Character.CONTROL, Character.FORMAT, Character.LINE_SEPARATOR, Character.PARAGRAPH_SEPARATOR -> ' ';
             // Noncharacters such as U+FFFE count as unassigned.
             case Character.SURROGATE, Character.UNASSIGNED -> '?';
             default -> point;

@@ -73,7 +73,8 @@ public final class ChangeSinceDump {
         for (long pid : pids) {
             try {
                 roots.putIfAbsent(
-                        Files.readSymbolicLink(Path.of("/proc/" + pid + "/ns/mnt")).toString(),
+                        Files.readSymbolicLink(Path.of("/proc/" + pid + "/ns/mnt"))
+                                .toString(),
                         rootOf(pid));
             } catch (IOException e) {
                 // A zombie has none.
@@ -83,10 +84,13 @@ public final class ChangeSinceDump {
     }
 
     private static Optional<String> file(ImageContent content, List<Path> roots, List<Path> preserved) {
-        Set<Long> deleted =
-                content.deletedFiles().stream().map(ImageContent.DeletedFile::fileId).collect(Collectors.toSet());
+        Set<Long> deleted = content.deletedFiles().stream()
+                .map(ImageContent.DeletedFile::fileId)
+                .collect(Collectors.toSet());
         for (FileContent file : content.files()) {
-            if (file.kind() != FileKind.FILE || deleted.contains(file.id()) || KERNEL.matcher(file.name()).lookingAt()) {
+            if (file.kind() != FileKind.FILE
+                    || deleted.contains(file.id())
+                    || KERNEL.matcher(file.name()).lookingAt()) {
                 continue;
             }
             try {
@@ -99,9 +103,8 @@ public final class ChangeSinceDump {
                 for (Path root : roots) {
                     seen.add(change(file, Path.of(root + file.name())));
                 }
-                Optional<String> change = seen.isEmpty() || seen.contains(Optional.<String>empty())
-                        ? Optional.empty()
-                        : seen.get(0);
+                Optional<String> change =
+                        seen.isEmpty() || seen.contains(Optional.<String>empty()) ? Optional.empty() : seen.get(0);
                 if (change.isPresent() && Files.exists(roots.get(0))) {
                     return change;
                 }
@@ -161,8 +164,11 @@ public final class ChangeSinceDump {
         try (var all = Files.newDirectoryStream(Path.of("/proc"), "[0-9]*")) {
             for (Path process : all) {
                 long pid = Long.parseLong(process.getFileName().toString());
-                if (!own.isEmpty() && !pids.contains(pid) && terminals(pid).stream().anyMatch(own::contains)) {
-                    String comm = Files.readString(process.resolve("comm"), StandardCharsets.ISO_8859_1).trim();
+                if (!own.isEmpty()
+                        && !pids.contains(pid)
+                        && terminals(pid).stream().anyMatch(own::contains)) {
+                    String comm = Files.readString(process.resolve("comm"), StandardCharsets.ISO_8859_1)
+                            .trim();
                     return Optional.of("the process " + pid + " " + comm + " has opened a terminal of the stage");
                 }
             }

@@ -43,6 +43,7 @@ final class HollowTar {
     private static final int NUMBER = 12;
     /** What eleven octal digits can say. */
     private static final long LARGEST = (1L << 33) - 1;
+
     private static final int EXECUTABLE = 0111;
     /** Of what GNU tar writes before one file; an attribute of a file has 64 KB at most. */
     private static final long MOST_RECORDS = 16 << 20;

@@ -131,7 +131,8 @@ public final class ImageTrial {
         Path stripped = Files.createDirectory(subject.folder().resolve("image"));
         Set<Long> sharedFiles = StrippedImage.make(subject.images(), stripped);
         ScratchNetwork network = ScratchNetwork.of(subject.images());
-        long bytes = content.parts().stream().mapToLong(ImageContent.Part::bytes).sum();
+        long bytes =
+                content.parts().stream().mapToLong(ImageContent.Part::bytes).sum();
         Duration limit = LIMIT.plusSeconds(bytes / BYTES_PER_SECOND);
         TrialMounts mounts = TrialMounts.of(content, subject.mounts(), sharedFiles);
         TrialResult first = new TrialRun(subject, subject.folder(), stripped, mounts, network).run(limit, 0, cancelled);
@@ -141,7 +142,9 @@ public final class ImageTrial {
         LOG.log(Level.FINE, "{0} is tried with its pages, since without them: {1}", new Object[] {
             subject.images(), first.criuLines()
         });
-        long deleted = content.deletedFiles().stream().mapToLong(ImageContent.DeletedFile::bytes).sum();
+        long deleted = content.deletedFiles().stream()
+                .mapToLong(ImageContent.DeletedFile::bytes)
+                .sum();
         // Anew: a mount of the host may have gone meanwhile.
         mounts = TrialMounts.of(content, subject.mounts(), sharedFiles);
         return new TrialRun(subject, subject.folder(), subject.images(), mounts, network)

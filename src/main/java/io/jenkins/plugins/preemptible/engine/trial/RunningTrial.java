@@ -57,8 +57,10 @@ public final class RunningTrial implements AutoCloseable {
         thread.join();
         TrialResult result = now();
         if (result.verdict() == TrialVerdict.NOT_TRIED && !givenUp) {
-            LOG.log(TOLD.add(result.why()) ? Level.WARNING : Level.FINE, "An image was not tried, and its suspension goes on"
-                    + " as if it could be restored: {0}", result.why());
+            LOG.log(
+                    TOLD.add(result.why()) ? Level.WARNING : Level.FINE,
+                    "An image was not tried, and its suspension goes on" + " as if it could be restored: {0}",
+                    result.why());
         }
         return result;
     }

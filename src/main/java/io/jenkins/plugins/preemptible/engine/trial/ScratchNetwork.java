@@ -34,7 +34,8 @@ record ScratchNetwork(String needed, String wanted) {
         Path files = images.resolve("files.img");
         Set<String> interfaces = new TreeSet<>();
         boolean sockets = false;
-        for (UnknownFieldSet entry : ImageFile.parse("files.img", Files.readAllBytes(files)).entries()) {
+        for (UnknownFieldSet entry :
+                ImageFile.parse("files.img", Files.readAllBytes(files)).entries()) {
             for (ByteString each : entry.getField(FileEntry.INET_SOCKET).getLengthDelimitedList()) {
                 sockets = true;
                 UnknownFieldSet socket = UnknownFieldSet.parseFrom(each);
@@ -48,7 +49,11 @@ record ScratchNetwork(String needed, String wanted) {
         int number = 0;
         for (String name : interfaces) {
             if (!name.equals("lo") && name.matches("[^\\s/\"'\\\\]{1,15}")) {
-                needed.append("link add ").append(name).append(" type veth peer name trial").append(number++).append('\n');
+                needed.append("link add ")
+                        .append(name)
+                        .append(" type veth peer name trial")
+                        .append(number++)
+                        .append('\n');
                 needed.append("link set ").append(name).append(" up\n");
             }
         }
@@ -75,6 +80,7 @@ record ScratchNetwork(String needed, String wanted) {
                 }
             }
         }
-        return lines.append("route add 0.0.0.0/0 dev lo\nroute add ::/0 dev lo\n").toString();
+        return lines.append("route add 0.0.0.0/0 dev lo\nroute add ::/0 dev lo\n")
+                .toString();
     }
 }

@@ -93,7 +93,8 @@ final class StrippedImage {
 
     private List<Range> vdso(Path mm) throws IOException {
         List<Range> vdso = new ArrayList<>();
-        for (UnknownFieldSet entry : ImageFile.parse(mm.getFileName().toString(), Files.readAllBytes(mm)).entries()) {
+        for (UnknownFieldSet entry : ImageFile.parse(mm.getFileName().toString(), Files.readAllBytes(mm))
+                .entries()) {
             for (ByteString each : entry.getField(Mm.VMAS).getLengthDelimitedList()) {
                 UnknownFieldSet vma = UnknownFieldSet.parseFrom(each);
                 long status = ImageFile.number(vma, Vma.STATUS);
@@ -120,7 +121,8 @@ final class StrippedImage {
         try (FileChannel from = FileChannel.open(images.resolve(pages));
                 FileChannel to = FileChannel.open(
                         target.resolve(pages), StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
-            for (UnknownFieldSet entry : pagemap.entries().subList(1, pagemap.entries().size())) {
+            for (UnknownFieldSet entry :
+                    pagemap.entries().subList(1, pagemap.entries().size())) {
                 int count = entry.hasField(Pagemap.PAGES) ? Pagemap.PAGES : Pagemap.PAGES_32;
                 long start = ImageFile.number(entry, Pagemap.ADDRESS);
                 long end = start + ImageFile.number(entry, count) * PAGE;
@@ -166,7 +168,8 @@ final class StrippedImage {
         if (!entry.hasField(Ghost.SIZE)) {
             return;
         }
-        UnknownFieldSet hollow = entry.toBuilder().addField(Ghost.CHUNKS, ImageFile.field(1)).build();
+        UnknownFieldSet hollow =
+                entry.toBuilder().addField(Ghost.CHUNKS, ImageFile.field(1)).build();
         Files.write(target.resolve(name), ghost.withEntries(List.of(hollow)).bytes());
     }
 
@@ -177,6 +180,7 @@ final class StrippedImage {
         for (int queue : new int[] {TcpStream.UNREAD, TcpStream.UNACKNOWLEDGED, TcpStream.UNSENT}) {
             empty.addField(queue, ImageFile.field(0));
         }
-        Files.write(target.resolve(name), stream.withEntries(List.of(empty.build())).bytes());
+        Files.write(
+                target.resolve(name), stream.withEntries(List.of(empty.build())).bytes());
     }
 }

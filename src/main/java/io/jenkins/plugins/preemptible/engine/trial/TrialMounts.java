@@ -49,8 +49,25 @@ record TrialMounts(
 
     /** Kernel interfaces: the stage's files there belong to the kernel, and an overlay of one would not work. */
     private static final Set<String> KERNEL = Set.of(
-            "proc", "sysfs", "devtmpfs", "devpts", "cgroup", "cgroup2", "mqueue", "debugfs", "tracefs", "securityfs",
-            "pstore", "bpf", "configfs", "hugetlbfs", "binfmt_misc", "nsfs", "fusectl", "rpc_pipefs", "efivarfs",
+            "proc",
+            "sysfs",
+            "devtmpfs",
+            "devpts",
+            "cgroup",
+            "cgroup2",
+            "mqueue",
+            "debugfs",
+            "tracefs",
+            "securityfs",
+            "pstore",
+            "bpf",
+            "configfs",
+            "hugetlbfs",
+            "binfmt_misc",
+            "nsfs",
+            "fusectl",
+            "rpc_pipefs",
+            "efivarfs",
             "selinuxfs");
     /** The overlay of the root, as the trial sees it. */
     static final String ROOT = "/tmp/overlay/root/root";
@@ -71,7 +88,8 @@ record TrialMounts(
         for (String path : paths(content)) {
             used.add(mountOf(path, content, hostMounts));
         }
-        List<String> gone = hostMounts.stream().filter(m -> !Files.exists(Path.of(m))).toList();
+        List<String> gone =
+                hostMounts.stream().filter(m -> !Files.exists(Path.of(m))).toList();
         for (String mount : gone) {
             used.add(mountOf(parent(mount), content, hostMounts));
         }
@@ -96,7 +114,8 @@ record TrialMounts(
         }
         List<String> mountPoints = new ArrayList<>();
         for (String mount : gone) {
-            inOverlay(mount, mountOf(parent(mount), content, hostMounts), overlays, values).ifPresent(mountPoints::add);
+            inOverlay(mount, mountOf(parent(mount), content, hostMounts), overlays, values)
+                    .ifPresent(mountPoints::add);
         }
         return new TrialMounts(
                 overlays,
@@ -124,7 +143,10 @@ record TrialMounts(
 
     private static List<String> paths(ImageContent content) {
         List<String> paths = new ArrayList<>();
-        content.files().stream().map(FileContent::name).filter(n -> n.startsWith("/")).forEach(paths::add);
+        content.files().stream()
+                .map(FileContent::name)
+                .filter(n -> n.startsWith("/"))
+                .forEach(paths::add);
         content.sockets().stream()
                 .filter(s -> s.kind() == FileKind.UNIX_SOCKET)
                 .map(SocketContent::local)
@@ -150,7 +172,9 @@ record TrialMounts(
     private static boolean needsOverlay(String mount) throws UntriableException {
         Path at = Path.of(mount);
         try {
-            if (mount.equals("/dev") || !Files.isDirectory(at) || KERNEL.contains(Files.getFileStore(at).type())) {
+            if (mount.equals("/dev")
+                    || !Files.isDirectory(at)
+                    || KERNEL.contains(Files.getFileStore(at).type())) {
                 return false;
             }
         } catch (IOException e) {

@@ -36,7 +36,8 @@ import java.util.regex.Pattern;
  * @param folder for the engine's user only, on the host; the group is noted there while it exists
  * @param image what is restored, the whole image or a stripped one
  */
-public record TrialRun(ImageTrial.Subject subject, Path folder, Path image, TrialMounts mounts, ScratchNetwork network) {
+public record TrialRun(
+        ImageTrial.Subject subject, Path folder, Path image, TrialMounts mounts, ScratchNetwork network) {
 
     private static final String PASSED = "Aborting restore due to post-restore script";
     private static final String FULL = "No space left on device";
@@ -111,8 +112,10 @@ public record TrialRun(ImageTrial.Subject subject, Path folder, Path image, Tria
             return TrialResult.passed();
         }
         if (code == NOT_MADE) {
-            throw new UntriableException(
-                    log.stream().filter(l -> l.startsWith("preemptible: ")).findFirst().orElse("it cannot be set up"));
+            throw new UntriableException(log.stream()
+                    .filter(l -> l.startsWith("preemptible: "))
+                    .findFirst()
+                    .orElse("it cannot be set up"));
         }
         if (code == NO_PROGRAM || code == NO_PROGRAM - 1) {
             throw new UntriableException("CRIU could not be called: " + String.join(" ", log));
@@ -125,7 +128,9 @@ public record TrialRun(ImageTrial.Subject subject, Path folder, Path image, Tria
         }
         CriuLog said = CriuLog.of(log);
         // CRIU ends its processes so as well, but after a line that says why.
-        if (said.decisive().stream().limit(1).anyMatch(l -> TASK_KILLED.matcher(l).find())) {
+        if (said.decisive().stream()
+                .limit(1)
+                .anyMatch(l -> TASK_KILLED.matcher(l).find())) {
             throw new UntriableException("a process of it was killed, perhaps since memory was short");
         }
         return TrialResult.failed(said.reason().sentence(), said.decisive());

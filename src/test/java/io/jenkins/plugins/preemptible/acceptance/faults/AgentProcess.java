@@ -27,9 +27,22 @@ final class AgentProcess implements AutoCloseable {
         this.link = link;
         this.output = output;
         command = List.of(
-                Path.of(System.getProperty("java.home"), "bin/java").toString(), "-Xmx256m", "-XX:+UseSerialGC",
-                "-jar", jar.toString(), "-url", "http://localhost:" + link.port() + "/jenkins/", "-webSocket",
-                "-name", name, "-secret", secret, "-workDir", folder(disk).toString(), "-noReconnectAfter", "1d");
+                Path.of(System.getProperty("java.home"), "bin/java").toString(),
+                "-Xmx256m",
+                "-XX:+UseSerialGC",
+                "-jar",
+                jar.toString(),
+                "-url",
+                "http://localhost:" + link.port() + "/jenkins/",
+                "-webSocket",
+                "-name",
+                name,
+                "-secret",
+                secret,
+                "-workDir",
+                folder(disk).toString(),
+                "-noReconnectAfter",
+                "1d");
     }
 
     /** Where the agent keeps everything: a folder of its own, since what fills the disk lies beside it. */

@@ -30,7 +30,12 @@ record CountingStage(FaultRig rig, String job, int number, AgentProcess agent, P
 
     /** The numbers in the log of its build. */
     List<Integer> console() throws IOException {
-        Path log = rig.jenkinsHome().resolve("jobs").resolve(job).resolve("builds").resolve(Integer.toString(number)).resolve("log");
+        Path log = rig.jenkinsHome()
+                .resolve("jobs")
+                .resolve(job)
+                .resolve("builds")
+                .resolve(Integer.toString(number))
+                .resolve("log");
         return COUNT.matcher(Files.readString(log, StandardCharsets.UTF_8))
                 .results()
                 .map(line -> Integer.valueOf(line.group(1)))
@@ -38,26 +43,33 @@ record CountingStage(FaultRig rig, String job, int number, AgentProcess agent, P
     }
 
     void awaitNothingLeft() {
-        await("nothing of " + this + " is left").atMost(Duration.ofMinutes(2)).pollInterval(Duration.ofMillis(500)).untilAsserted(() -> {
-            // CRIU's own tests, where they run beside, copy all groups of the host there.
-            List<String> groups = HostProcesses.controlGroups(stageId).stream()
-                    .filter(group -> !group.contains("/newroot/"))
-                    .toList();
-            assertEquals(List.of(), groups, "control groups");
-            assertEquals(List.of(), HostProcesses.mentioning(stageId), "processes");
-            assertEquals(List.of(), HostProcesses.mentioning(workspace.toString()), "processes in the workspace");
-            assertEquals(
-                    List.of(),
-                    Engine.open(agent.folder().resolve("preemptible")).list().stream()
-                            .filter(id -> id.toString().contains(stageId))
-                            .toList(),
-                    "the engine's stages");
-            try (Stream<String> mounts = Files.lines(Path.of("/proc/self/mountinfo"))) {
-                assertEquals(List.of(), mounts.filter(line -> line.contains(stageId)).toList(), "mounts");
-            }
-            assertTrue(rig.stage(stageId).isEmpty(), "the controller's record");
-            assertEquals("[]", rig.ask(FaultJobs::artifacts, job, number), "artifacts");
-        });
+        await("nothing of " + this + " is left")
+                .atMost(Duration.ofMinutes(2))
+                .pollInterval(Duration.ofMillis(500))
+                .untilAsserted(() -> {
+                    // CRIU's own tests, where they run beside, copy all groups of the host there.
+                    List<String> groups = HostProcesses.controlGroups(stageId).stream()
+                            .filter(group -> !group.contains("/newroot/"))
+                            .toList();
+                    assertEquals(List.of(), groups, "control groups");
+                    assertEquals(List.of(), HostProcesses.mentioning(stageId), "processes");
+                    assertEquals(
+                            List.of(), HostProcesses.mentioning(workspace.toString()), "processes in the workspace");
+                    assertEquals(
+                            List.of(),
+                            Engine.open(agent.folder().resolve("preemptible")).list().stream()
+                                    .filter(id -> id.toString().contains(stageId))
+                                    .toList(),
+                            "the engine's stages");
+                    try (Stream<String> mounts = Files.lines(Path.of("/proc/self/mountinfo"))) {
+                        assertEquals(
+                                List.of(),
+                                mounts.filter(line -> line.contains(stageId)).toList(),
+                                "mounts");
+                    }
+                    assertTrue(rig.stage(stageId).isEmpty(), "the controller's record");
+                    assertEquals("[]", rig.ask(FaultJobs::artifacts, job, number), "artifacts");
+                });
     }
 
     @Override

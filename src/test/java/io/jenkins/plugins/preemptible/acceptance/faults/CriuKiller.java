@@ -46,7 +46,9 @@ final class CriuKiller {
                     if (process.contains("criu") && (process.contains(" restore ") || process.contains(" dump "))) {
                         long pid = Long.parseLong(process.substring(0, process.indexOf(' ')));
                         String now = state.get();
-                        if (ProcessHandle.of(pid).map(ProcessHandle::destroyForcibly).orElse(false)) {
+                        if (ProcessHandle.of(pid)
+                                .map(ProcessHandle::destroyForcibly)
+                                .orElse(false)) {
                             stateAtKill = now;
                         }
                     }

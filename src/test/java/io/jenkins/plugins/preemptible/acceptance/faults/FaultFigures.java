@@ -51,8 +51,20 @@ final class FaultFigures {
      */
     @JsonInclude(JsonInclude.Include.NON_NULL)
     record Line(
-            String commit, long seed, int round, long ended, long millis, String fault, String moment, String state,
-            boolean met, int lines, int repeated, int missing, String loss, String mended) {}
+            String commit,
+            long seed,
+            int round,
+            long ended,
+            long millis,
+            String fault,
+            String moment,
+            String state,
+            boolean met,
+            int lines,
+            int repeated,
+            int missing,
+            String loss,
+            String mended) {}
 
     /** @param seen null for a lost round */
     void add(FaultRound round, String state, RoundRun.Seen seen, String loss, Duration took) throws IOException {
@@ -102,31 +114,52 @@ final class FaultFigures {
         while (last > 0 && rounds.get(last - 1).loss == null) {
             last--;
         }
-        tables.append(rounds.size()).append(" rounds with two stages each: ").append(lost).append(" lost, 0 of the last ")
-                .append(rounds.size() - last).append(".\n");
+        tables.append(rounds.size())
+                .append(" rounds with two stages each: ")
+                .append(lost)
+                .append(" lost, 0 of the last ")
+                .append(rounds.size() - last)
+                .append(".\n");
         if (lost > 0) {
-            table(tables, "Why rounds were lost, and what was changed since",
+            table(
+                    tables,
+                    "Why rounds were lost, and what was changed since",
                     rounds.stream().filter(line -> line.loss != null).toList(),
                     line -> line.mended == null ? "not known, nothing yet" : line.mended);
         }
         tables.append("\n| Fault | Rounds | Lost |\n| --- | --- | --- |\n");
         for (Fault fault : Fault.values()) {
-            List<Line> of = rounds.stream().filter(line -> line.fault.equals(fault.name())).toList();
-            tables.append("| ").append(fault.words()).append(" | ").append(of.size()).append(" | ")
-                    .append(of.stream().filter(line -> line.loss != null).count()).append(" |\n");
+            List<Line> of = rounds.stream()
+                    .filter(line -> line.fault.equals(fault.name()))
+                    .toList();
+            tables.append("| ")
+                    .append(fault.words())
+                    .append(" | ")
+                    .append(of.size())
+                    .append(" | ")
+                    .append(of.stream().filter(line -> line.loss != null).count())
+                    .append(" |\n");
         }
         table(tables, "State of the stage when the fault came", rounds, Line::state);
         int console = rounds.stream().mapToInt(Line::lines).sum();
-        tables.append("\nOf ").append(console).append(" lines in build logs, ")
-                .append(rounds.stream().mapToInt(Line::repeated).sum()).append(" stood there twice and ")
-                .append(rounds.stream().mapToInt(Line::missing).sum()).append(" were missing.\n\n");
+        tables.append("\nOf ")
+                .append(console)
+                .append(" lines in build logs, ")
+                .append(rounds.stream().mapToInt(Line::repeated).sum())
+                .append(" stood there twice and ")
+                .append(rounds.stream().mapToInt(Line::missing).sum())
+                .append(" were missing.\n\n");
         return page.substring(0, begin) + tables + page.substring(end);
     }
 
     private static void table(StringBuilder tables, String title, List<Line> rounds, Function<Line, String> key) {
         Map<String, Long> counts = new TreeMap<>();
-        rounds.forEach(line -> counts.merge(key.apply(line).isEmpty() ? "lost before the fault came, or not known" : key.apply(line), 1L, Long::sum));
+        rounds.forEach(line -> counts.merge(
+                key.apply(line).isEmpty() ? "lost before the fault came, or not known" : key.apply(line),
+                1L,
+                Long::sum));
         tables.append("\n| ").append(title).append(" | Rounds |\n| --- | --- |\n");
-        counts.forEach((name, count) -> tables.append("| ").append(name).append(" | ").append(count).append(" |\n"));
+        counts.forEach((name, count) ->
+                tables.append("| ").append(name).append(" | ").append(count).append(" |\n"));
     }
 }

@@ -14,8 +14,20 @@ class FaultFiguresTest {
 
     private static Line round(int number, String loss, String mended) {
         return new Line(
-                "c0ffee0", 1, number, number, 1000, Fault.NETWORK_CUT.name(), "SUSPENDING", "SUSPENDING", true, 10, 2, 1,
-                loss, mended);
+                "c0ffee0",
+                1,
+                number,
+                number,
+                1000,
+                Fault.NETWORK_CUT.name(),
+                "SUSPENDING",
+                "SUSPENDING",
+                true,
+                10,
+                2,
+                1,
+                loss,
+                mended);
     }
 
     /** What the page says is what the rounds say that are kept beside it. */

@@ -34,8 +34,8 @@ final class FaultJobs {
     private static final long BEGIN_MILLIS = 30_000;
 
     private static String counter(boolean silent) {
-        return "i=0; while [ ! -e enough ]; do i=$((i+1)); echo $i >> counted; "
-                + (silent ? "" : "echo count-$i; ") + "sleep 0.3; done";
+        return "i=0; while [ ! -e enough ]; do i=$((i+1)); echo $i >> counted; " + (silent ? "" : "echo count-$i; ")
+                + "sleep 0.3; done";
     }
 
     private FaultJobs() {}
@@ -146,7 +146,8 @@ final class FaultJobs {
 
     /** @return {@code running}, or the result */
     static String result(JenkinsRule j, String job, Integer number) {
-        WorkflowRun run = Jenkins.get().getItemByFullName(job, WorkflowJob.class).getBuildByNumber(number);
+        WorkflowRun run =
+                Jenkins.get().getItemByFullName(job, WorkflowJob.class).getBuildByNumber(number);
         if (run == null) {
             return "unknown";
         }
@@ -161,17 +162,20 @@ final class FaultJobs {
      * @return whether it was such a build
      */
     static Boolean endForgotten(JenkinsRule j, String job, Integer number) {
-        WorkflowRun run = Jenkins.get().getItemByFullName(job, WorkflowJob.class).getBuildByNumber(number);
+        WorkflowRun run =
+                Jenkins.get().getItemByFullName(job, WorkflowJob.class).getBuildByNumber(number);
         if (run == null || !run.isBuilding()) {
             return false;
         }
-        Stream<Queue.Task> queued = Stream.of(Jenkins.get().getQueue().getItems()).map(item -> item.task);
+        Stream<Queue.Task> queued =
+                Stream.of(Jenkins.get().getQueue().getItems()).map(item -> item.task);
         Stream<Queue.Task> running = Stream.of(Jenkins.get().getComputers())
                 .flatMap(computer -> computer.getExecutors().stream())
                 .map(Executor::getCurrentWorkUnit)
                 .filter(Objects::nonNull)
                 .map(unit -> unit.work.getOwnerTask());
-        boolean known = Stream.concat(queued, running).anyMatch(task -> task.getOwnerTask().getName().equals(job));
+        boolean known = Stream.concat(queued, running)
+                .anyMatch(task -> task.getOwnerTask().getName().equals(job));
         if (!known) {
             run.doKill();
         }
@@ -179,11 +183,7 @@ final class FaultJobs {
     }
 
     static String artifacts(JenkinsRule j, String job, Integer number) {
-        return Jenkins.get()
-                .getItemByFullName(job, WorkflowJob.class)
-                .getBuildByNumber(number)
-                .getArtifacts()
-                .stream()
+        return Jenkins.get().getItemByFullName(job, WorkflowJob.class).getBuildByNumber(number).getArtifacts().stream()
                 .map(artifact -> artifact.relativePath)
                 .toList()
                 .toString();

@@ -37,9 +37,11 @@ final class FaultRig implements AutoCloseable {
         jenkins.setHome(Files.createDirectory(home.folder().resolve("home")).toFile());
         Path scripts = Files.createDirectory(jenkinsHome().resolve("init.groovy.d"));
         // They would take agents with small or full disks offline. Jenkins forgets this at each start.
-        Files.writeString(scripts.resolve("monitors.groovy"), "hudson.model.ComputerSet.monitors.each { it.ignored = true }");
+        Files.writeString(
+                scripts.resolve("monitors.groovy"), "hudson.model.ComputerSet.monitors.each { it.ignored = true }");
         jenkins.javaOptions(
-                "-Xmx768m", "-XX:+UseSerialGC",
+                "-Xmx768m",
+                "-XX:+UseSerialGC",
                 // For a short start.
                 "-XX:TieredStopAtLevel=1",
                 // A cut may last longer than the five minutes that Pipeline waits for an agent.
@@ -58,16 +60,20 @@ final class FaultRig implements AutoCloseable {
         try {
             startController();
             Path jar = folder.resolve("agent.jar");
-            try (InputStream served = jenkins.getUrl().toURI().resolve("jnlpJars/agent.jar").toURL().openStream()) {
+            try (InputStream served = jenkins.getUrl()
+                    .toURI()
+                    .resolve("jnlpJars/agent.jar")
+                    .toURL()
+                    .openStream()) {
                 Files.copy(served, jar);
             }
             for (String name : AGENTS) {
                 FullDisk disk = new FullDisk(folder.resolve(name), "400m");
-                jenkins.runRemotely(FaultJobs::make, name, AgentProcess.folder(disk).toString());
+                jenkins.runRemotely(
+                        FaultJobs::make, name, AgentProcess.folder(disk).toString());
                 String secret = jenkins.runRemotely(FaultJobs::secret, name);
                 CuttableLink link = new CuttableLink(jenkins.getUrl().getPort());
-                AgentProcess agent =
-                        new AgentProcess(name, disk, link, jar, secret, folder.resolve(name + ".log"));
+                AgentProcess agent = new AgentProcess(name, disk, link, jar, secret, folder.resolve(name + ".log"));
                 agents.add(agent);
                 agent.start();
             }
@@ -104,12 +110,16 @@ final class FaultRig implements AutoCloseable {
 
     void awaitOnline() {
         for (String agent : AGENTS) {
-            await(agent + " is online").atMost(START).pollInterval(Duration.ofMillis(600)).until(() -> ask(FaultJobs::online, agent));
+            await(agent + " is online")
+                    .atMost(START)
+                    .pollInterval(Duration.ofMillis(600))
+                    .until(() -> ask(FaultJobs::online, agent));
         }
     }
 
     /** Asked again while the controller cannot answer. */
-    <R extends java.io.Serializable> R ask(RealJenkinsFixture.StepWithReturnAndOneArg<R, String> step, String argument) {
+    <R extends java.io.Serializable> R ask(
+            RealJenkinsFixture.StepWithReturnAndOneArg<R, String> step, String argument) {
         return answered(() -> jenkins.runRemotely(step, argument));
     }
 
@@ -149,16 +159,20 @@ final class FaultRig implements AutoCloseable {
 
     private static <T> T answered(Question<T> question) {
         Object[] answer = new Object[1];
-        await("the controller answers").atMost(START).pollInterval(Duration.ofMillis(200)).ignoreExceptions().until(() -> {
-            try {
-                answer[0] = question.ask();
-                return true;
-            } catch (Exception x) {
-                throw x;
-            } catch (Throwable x) {
-                throw new IllegalStateException(x);
-            }
-        });
+        await("the controller answers")
+                .atMost(START)
+                .pollInterval(Duration.ofMillis(200))
+                .ignoreExceptions()
+                .until(() -> {
+                    try {
+                        answer[0] = question.ask();
+                        return true;
+                    } catch (Exception x) {
+                        throw x;
+                    } catch (Throwable x) {
+                        throw new IllegalStateException(x);
+                    }
+                });
         @SuppressWarnings("unchecked")
         T typed = (T) answer[0];
         return typed;

@@ -18,7 +18,14 @@ import java.util.stream.Stream;
  *     four
  */
 record FaultRound(
-        int number, Fault fault, Moment moment, boolean[] nested, int agent, long delayMillis, long lastsMillis, int preemptorSeconds,
+        int number,
+        Fault fault,
+        Moment moment,
+        boolean[] nested,
+        int agent,
+        long delayMillis,
+        long lastsMillis,
+        int preemptorSeconds,
         boolean imageFirst) {
 
     /** What passes within a second is drawn more often, since it is missed more often. */
@@ -56,7 +63,8 @@ record FaultRound(
 
     @Override
     public String toString() {
-        return "round " + number + ": " + fault + " for " + lastsMillis + " ms, " + delayMillis + " ms after " + moment + " on "
+        return "round " + number + ": " + fault + " for " + lastsMillis + " ms, " + delayMillis + " ms after " + moment
+                + " on "
                 + FaultRig.AGENTS.get(agent) + ", forms " + form(0) + " and " + form(1) + ", preemptors of "
                 + preemptorSeconds + " s" + (imageFirst ? ", image first" : "");
     }

@@ -20,17 +20,23 @@ class FaultRoundTest {
     }
 
     private static List<String> drawn(long seed) {
-        return IntStream.rangeClosed(1, 50).mapToObj(i -> FaultRound.of(seed, i).toString()).toList();
+        return IntStream.rangeClosed(1, 50)
+                .mapToObj(i -> FaultRound.of(seed, i).toString())
+                .toList();
     }
 
     @Test
     void everyFaultMeetsEveryMoment() {
-        List<FaultRound> rounds = IntStream.rangeClosed(1, 2000).mapToObj(i -> FaultRound.of(1, i)).toList();
-        Set<String> pairs = rounds.stream().map(r -> r.fault() + " " + r.moment()).collect(Collectors.toSet());
+        List<FaultRound> rounds = IntStream.rangeClosed(1, 2000)
+                .mapToObj(i -> FaultRound.of(1, i))
+                .toList();
+        Set<String> pairs =
+                rounds.stream().map(r -> r.fault() + " " + r.moment()).collect(Collectors.toSet());
         // A criu is killed while it dumps or restores, so only what comes before that is waited for.
         assertEquals((Fault.values().length - 1) * Moment.values().length + 3, pairs.size());
         assertEquals(
-                EnumSet.allOf(Moment.class), rounds.stream().map(FaultRound::moment).collect(Collectors.toSet()));
+                EnumSet.allOf(Moment.class),
+                rounds.stream().map(FaultRound::moment).collect(Collectors.toSet()));
     }
 
     @Test

@@ -37,7 +37,8 @@ class RandomFaultsTest {
             for (int i = 1; i <= ROUNDS; i++) {
                 FaultRound round = FaultRound.of(SEED, i);
                 if (round.fault().changesClock() && !FaultRig.canSetClock()) {
-                    System.out.println("not run: " + round + ": libfaketime is not installed (Debian package libfaketime)");
+                    System.out.println(
+                            "not run: " + round + ": libfaketime is not installed (Debian package libfaketime)");
                     continue;
                 }
                 if (rig == null) {
@@ -49,7 +50,8 @@ class RandomFaultsTest {
                     RoundRun.Seen seen = run.run();
                     figures.add(round, run.stateAtFault(), seen, null, Duration.ofNanos(System.nanoTime() - began));
                 } catch (Exception | AssertionError x) {
-                    figures.add(round, run.stateAtFault(), null, x.toString(), Duration.ofNanos(System.nanoTime() - began));
+                    figures.add(
+                            round, run.stateAtFault(), null, x.toString(), Duration.ofNanos(System.nanoTime() - began));
                     lost.add(round + ": " + x);
                     keepLogs(round);
                     close();
@@ -83,7 +85,8 @@ class RandomFaultsTest {
         }
         try (Stream<Path> records = Files.list(rig.jenkinsHome().resolve("preemptible-stages"))) {
             for (Path record : records.toList()) {
-                Files.copy(record, kept.resolve(record.getFileName()), java.nio.file.StandardCopyOption.REPLACE_EXISTING);
+                Files.copy(
+                        record, kept.resolve(record.getFileName()), java.nio.file.StandardCopyOption.REPLACE_EXISTING);
             }
         }
         for (String agent : FaultRig.AGENTS) {

@@ -83,15 +83,20 @@ final class RoundRun {
             lines += console.size();
             repeated += console.size() - (int) console.stream().distinct().count();
             if (!console.isEmpty()) {
-                missing += counted.get(counted.size() - 1) - (int) console.stream().distinct().count();
+                missing += counted.get(counted.size() - 1)
+                        - (int) console.stream().distinct().count();
             }
         }
         killer.stop();
-        await("preemptors end").atMost(BACK).pollInterval(Duration.ofMillis(500)).until(rig::quiet);
+        await("preemptors end")
+                .atMost(BACK)
+                .pollInterval(Duration.ofMillis(500))
+                .until(rig::quiet);
         for (CountingStage victim : victims) {
             victim.awaitNothingLeft();
         }
-        boolean struck = round.fault() != Fault.CRIU_KILLED || killer.stateAtKill().isPresent();
+        boolean struck =
+                round.fault() != Fault.CRIU_KILLED || killer.stateAtKill().isPresent();
         state = killer.stateAtKill().orElse(state);
         return new Seen(met && struck, lines, repeated, missing);
     }
@@ -127,7 +132,8 @@ final class RoundRun {
     }
 
     private String shownState(CountingStage victim) {
-        String shown = rig.stage(victim.stageId()).map(RecordedStage::shownState).orElse("none: it has ended");
+        String shown =
+                rig.stage(victim.stageId()).map(RecordedStage::shownState).orElse("none: it has ended");
         return shown.equals("SUSPENDING") && round.imageFirst() ? shown + ", image first" : shown;
     }
 
@@ -231,39 +237,54 @@ final class RoundRun {
 
     /** With an executor of its own again, and counting. */
     private void goesOn(CountingStage victim) throws IOException {
-        await(victim.job() + " #" + victim.number() + " goes on").atMost(BACK).pollInterval(Duration.ofMillis(400)).until(() -> {
-            Optional<RecordedStage> stage = rig.stage(victim.stageId());
-            if (stage.isEmpty()) {
-                String result = rig.ask(FaultJobs::result, victim.job(), victim.number());
-                assertEquals("running", result, victim.job() + " #" + victim.number() + " ended by itself");
-            }
-            return stage.filter(s -> s.at(Moment.RUNNING)).isPresent() && preempted(victim);
-        });
+        await(victim.job() + " #" + victim.number() + " goes on")
+                .atMost(BACK)
+                .pollInterval(Duration.ofMillis(400))
+                .until(() -> {
+                    Optional<RecordedStage> stage = rig.stage(victim.stageId());
+                    if (stage.isEmpty()) {
+                        String result = rig.ask(FaultJobs::result, victim.job(), victim.number());
+                        assertEquals("running", result, victim.job() + " #" + victim.number() + " ended by itself");
+                    }
+                    return stage.filter(s -> s.at(Moment.RUNNING)).isPresent() && preempted(victim);
+                });
         int before = victim.counted().size();
-        await(victim.job() + " #" + victim.number() + " counts on").atMost(BACK).until(() -> victim.counted().size() > before);
+        await(victim.job() + " #" + victim.number() + " counts on")
+                .atMost(BACK)
+                .until(() -> victim.counted().size() > before);
     }
 
     /** The preemptor has had its turn. */
     private boolean preempted(CountingStage victim) {
-        if (!rig.ask(FaultJobs::result, preemptor(victim), preemptors.get(victim)).equals("running")) {
+        if (!rig.ask(FaultJobs::result, preemptor(victim), preemptors.get(victim))
+                .equals("running")) {
             return true;
         }
-        if (round.fault().killsController() && rig.ask(FaultJobs::endForgotten, preemptor(victim), preemptors.get(victim))) {
+        if (round.fault().killsController()
+                && rig.ask(FaultJobs::endForgotten, preemptor(victim), preemptors.get(victim))) {
             preempt(victim);
         }
         return false;
     }
 
     private void awaitSuccess(CountingStage victim) {
-        await(victim.job() + " #" + victim.number() + " ends").atMost(BACK).pollInterval(Duration.ofMillis(500)).until(() ->
-                !rig.ask(FaultJobs::result, victim.job(), victim.number()).equals("running"));
-        assertEquals("SUCCESS", rig.ask(FaultJobs::result, victim.job(), victim.number()), victim.job() + " #" + victim.number());
+        await(victim.job() + " #" + victim.number() + " ends")
+                .atMost(BACK)
+                .pollInterval(Duration.ofMillis(500))
+                .until(() -> !rig.ask(FaultJobs::result, victim.job(), victim.number())
+                        .equals("running"));
+        assertEquals(
+                "SUCCESS",
+                rig.ask(FaultJobs::result, victim.job(), victim.number()),
+                victim.job() + " #" + victim.number());
     }
 
     private void requireIncreasing(CountingStage victim, List<Integer> counted) {
         if (round.fault() == Fault.AGENT_DISK_FULL) {
             for (int i = 1; i < counted.size(); i++) {
-                assertTrue(counted.get(i) > counted.get(i - 1), victim + " counted anew: " + counted.subList(i - 1, i + 1));
+                assertTrue(
+                        counted.get(i) > counted.get(i - 1),
+                        victim + " counted anew: " + counted.subList(i - 1, i + 1));
             }
         } else {
             assertEquals(IntStream.rangeClosed(1, counted.size()).boxed().toList(), counted, victim::toString);

@@ -25,12 +25,16 @@ class TrialVerdictTest {
 
     @Test
     void whatCriuKillsAfterAnErrorHasFailed() throws UntriableException {
-        assertEquals(TrialVerdict.FAILED, TrialRun.verdict(List.of(MISSING, KILLED, FAILED), 1).verdict());
+        assertEquals(
+                TrialVerdict.FAILED,
+                TrialRun.verdict(List.of(MISSING, KILLED, FAILED), 1).verdict());
     }
 
     @Test
     void aProcessThatCrashesHasFailed() throws UntriableException {
         String crashed = "(00.05) Error (criu/cr-restore.c:1269): 4711 killed by signal 11: Segmentation fault";
-        assertEquals(TrialVerdict.FAILED, TrialRun.verdict(List.of(crashed, FAILED), 1).verdict());
+        assertEquals(
+                TrialVerdict.FAILED,
+                TrialRun.verdict(List.of(crashed, FAILED), 1).verdict());
     }
 }

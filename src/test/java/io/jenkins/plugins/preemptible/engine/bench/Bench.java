@@ -36,8 +36,9 @@ import picocli.CommandLine.Spec;
         mixinStandardHelpOptions = false,
         description = "Measures suspending and resuming against plain criu, side by side. Needs a quiet machine, 16 GB "
                 + "of free disk in /var/tmp and 10 GB of free memory for all of it.",
-        footer = "'preempt bench --queue' alone measures on a real Jenkins what a busy controller notices, and writes it to "
-                + "docs/performance.md; with --most N it stops at N items that wait, and writes to no page.")
+        footer =
+                "'preempt bench --queue' alone measures on a real Jenkins what a busy controller notices, and writes it to "
+                        + "docs/performance.md; with --most N it stops at N items that wait, and writes to no page.")
 public final class Bench implements Callable<Integer> {
 
     private static final List<Benchmark> ALL = List.of(
@@ -54,7 +55,10 @@ public final class Bench implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
 
-    @Option(names = {"-h", "--help"}, usageHelp = true, description = "Shows this.")
+    @Option(
+            names = {"-h", "--help"},
+            usageHelp = true,
+            description = "Shows this.")
     private boolean help;
 
     @Option(names = "--json", paramLabel = "FILE", description = "Also writes all samples, as one JSON object.")
@@ -66,12 +70,14 @@ public final class Bench implements Callable<Integer> {
     @Option(
             names = "--only",
             paramLabel = "NAME",
-            description = "Only this one of latency, seal, resume, trial, repeat, processes, cost, life, decide; may be repeated.")
+            description =
+                    "Only this one of latency, seal, resume, trial, repeat, processes, cost, life, decide; may be repeated.")
     private List<String> only = List.of();
 
     @Option(
             names = "--goals",
-            description = "Only what has a goal, all of it repeated as often as --runs says: about 10 minutes on a quiet machine.")
+            description =
+                    "Only what has a goal, all of it repeated as often as --runs says: about 10 minutes on a quiet machine.")
     private boolean goals;
 
     @Option(names = "--runs", paramLabel = "N", description = "Runs of each, 1 to 100; ${DEFAULT-VALUE} by default.")
@@ -134,10 +140,14 @@ public final class Bench implements Callable<Integer> {
         }
         if (docs != null) {
             List<String> measured = results.stream().map(Result::name).toList();
-            new Page(docs, runs).write(machine, results, ALL.stream()
-                    .map(Benchmark::name)
-                    .filter(name -> !measured.contains(name))
-                    .toList());
+            new Page(docs, runs)
+                    .write(
+                            machine,
+                            results,
+                            ALL.stream()
+                                    .map(Benchmark::name)
+                                    .filter(name -> !measured.contains(name))
+                                    .toList());
         }
     }
 

@@ -43,6 +43,7 @@ final class BenchRig implements AutoCloseable {
     final Duration life;
     /** Whether rows without a goal are left out. */
     final boolean goalsOnly;
+
     private Path program;
 
     BenchRig(int runs, Duration life, boolean goalsOnly) throws IOException {
@@ -53,7 +54,10 @@ final class BenchRig implements AutoCloseable {
         work = Files.createDirectory(folder.resolve("work"));
         engine = Engine.open(folder.resolve("home"));
         raw = new RawCriu(
-                new CriuSearch().usable().orElseThrow(() -> new IOException("no usable criu; run .ci/setup")).program(),
+                new CriuSearch()
+                        .usable()
+                        .orElseThrow(() -> new IOException("no usable criu; run .ci/setup"))
+                        .program(),
                 folder.resolve("raw"));
         Files.createDirectory(folder.resolve("raw"));
         Runtime.getRuntime().addShutdownHook(new Thread(this::closeQuietly));
@@ -108,7 +112,8 @@ final class BenchRig implements AutoCloseable {
     }
 
     StageId start(List<String> command, Map<String, String> environment) {
-        return engine.start(new StageSpec(StageId.create("bench"), "bench", work, command, environment)).id();
+        return engine.start(new StageSpec(StageId.create("bench"), "bench", work, command, environment))
+                .id();
     }
 
     /** Starts a stage of {@link #hold}, and returns when all its memory is there. */
@@ -225,7 +230,10 @@ final class BenchRig implements AutoCloseable {
             return;
         }
         ProcessHandle.allProcesses()
-                .filter(p -> p.info().command().filter(c -> c.startsWith(folder.toString())).isPresent())
+                .filter(p -> p.info()
+                        .command()
+                        .filter(c -> c.startsWith(folder.toString()))
+                        .isPresent())
                 .forEach(ProcessHandle::destroyForcibly);
         for (StageStatus stage : engine.list()) {
             end(stage.id());

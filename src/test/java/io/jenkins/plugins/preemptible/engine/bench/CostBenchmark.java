@@ -38,7 +38,8 @@ final class CostBenchmark implements Benchmark {
                 peak.add(cost.get("peak_kb").asDouble() / 1e3);
                 idle.add(cost.get("before_kb").asDouble() / 1e3);
                 cpu.add(cost.get("cpu_ms").asDouble() / 1e3 / imageGigabytes);
-                written.add(cost.get("written_bytes").asDouble() / cost.get("image_bytes").asDouble());
+                written.add(cost.get("written_bytes").asDouble()
+                        / cost.get("image_bytes").asDouble());
             } finally {
                 rig.end(id);
             }
@@ -47,8 +48,11 @@ final class CostBenchmark implements Benchmark {
                 name(),
                 "What does suspending " + MEGABYTES + " MB cost in a JVM of its own (criu and packing included)?",
                 List.of(
-                        new Row("peak memory of the JVM, against before", new Samples("MB", peak),
-                                new Samples("MB", idle), null),
+                        new Row(
+                                "peak memory of the JVM, against before",
+                                new Samples("MB", peak),
+                                new Samples("MB", idle),
+                                null),
                         new Row("processor time", new Samples("s/GB", cpu), null, null),
                         new Row("disk bytes written per image byte", new Samples("bytes", written), null, null)),
                 List.of(),

@@ -28,11 +28,16 @@ final class CostProbe {
         long written = writtenBytes();
         SuspendReport report = engine.suspend(StageId.parse(args[1]), Path.of(args[2]), key);
         Map<String, Long> cost = Map.of(
-                "image_bytes", report.checkpoint().imageBytes(),
-                "before_kb", before,
-                "peak_kb", peakKilobytes(),
-                "cpu_ms", cpuMillis() - cpu,
-                "written_bytes", writtenBytes() - written);
+                "image_bytes",
+                report.checkpoint().imageBytes(),
+                "before_kb",
+                before,
+                "peak_kb",
+                peakKilobytes(),
+                "cpu_ms",
+                cpuMillis() - cpu,
+                "written_bytes",
+                writtenBytes() - written);
         new ObjectMapper().writeValue(Path.of(args[4]).toFile(), cost);
     }
 

@@ -63,14 +63,26 @@ record Crowd(int items, int agents, Sets sets) {
         List<SuspendedStage> suspended = new ArrayList<>();
         for (int i = 0; i < SUSPENDED; i++) {
             suspended.add(new SuspendedStage(
-                    "suspended" + i, Set.of("agent" + random.nextInt(agents)), priority(random), owner(random),
-                    NOW - random.nextInt(4_000_000), null, random.nextInt(10) == 0, null, false));
+                    "suspended" + i,
+                    Set.of("agent" + random.nextInt(agents)),
+                    priority(random),
+                    owner(random),
+                    NOW - random.nextInt(4_000_000),
+                    null,
+                    random.nextInt(10) == 0,
+                    null,
+                    false));
         }
         List<WaitingItem> waiting = new ArrayList<>();
         for (int i = 0; i < items; i++) {
             waiting.add(new WaitingItem(
-                    "item" + i, priority(random), owner(random), NOW - random.nextInt(4_000_000),
-                    fitting(shared, random), null, random.nextInt(1_000_000)));
+                    "item" + i,
+                    priority(random),
+                    owner(random),
+                    NOW - random.nextInt(4_000_000),
+                    fitting(shared, random),
+                    null,
+                    random.nextInt(1_000_000)));
         }
         return new Snapshot(NOW, limits(), all, running, suspended, waiting, used(random));
     }
@@ -92,16 +104,34 @@ record Crowd(int items, int agents, Sets sets) {
             }
         }
         all.add(new Agent(
-                name, labels, idle, true, AgentState.THERE, random.nextLong(1L << 34), 200_000_000, 600_000_000,
+                name,
+                labels,
+                idle,
+                true,
+                AgentState.THERE,
+                random.nextLong(1L << 34),
+                200_000_000,
+                600_000_000,
                 SUSPENDED / agents));
     }
 
     private static RunningStage stage(String id, String agent, Random random) {
         long since = NOW - random.nextInt(2_000_000);
         return new RunningStage(
-                id, agent, priority(random), owner(random), since - random.nextInt(1_000_000), since,
-                random.nextInt(3), 0, random.nextInt(10) == 0 ? "traced" : null, 0, random.nextLong(1L << 32),
-                random.nextInt(1_000_000), NOW + random.nextInt(4_000_000), random.nextInt(10) == 0,
+                id,
+                agent,
+                priority(random),
+                owner(random),
+                since - random.nextInt(1_000_000),
+                since,
+                random.nextInt(3),
+                0,
+                random.nextInt(10) == 0 ? "traced" : null,
+                0,
+                random.nextLong(1L << 32),
+                random.nextInt(1_000_000),
+                NOW + random.nextInt(4_000_000),
+                random.nextInt(10) == 0,
                 random.nextInt(50) == 0);
     }
 
@@ -116,8 +146,17 @@ record Crowd(int items, int agents, Sets sets) {
 
     private static Limits limits() {
         return new Limits(
-                true, new Slices(SLICE, List.of(new Slices.Rule("label0", 0, 3, SLICE / 2))), 60_000, 10, 0, 2000,
-                900_000, 1L << 34, 1L << 30, UndumpableStages.RERUN, null);
+                true,
+                new Slices(SLICE, List.of(new Slices.Rule("label0", 0, 3, SLICE / 2))),
+                60_000,
+                10,
+                0,
+                2000,
+                900_000,
+                1L << 34,
+                1L << 30,
+                UndumpableStages.RERUN,
+                null);
     }
 
     private static Map<String, Long> used(Random random) {

@@ -41,7 +41,10 @@ final class DecideBenchmark implements Benchmark {
         List<Row> rows = new ArrayList<>();
         goals(rig.runs * TIMES, rows);
         List<Samples> growth = measure(
-                Arrays.stream(GROWTH).mapToObj(n -> new Crowd(n, 100, Sets.SHARED)).toList(), rig.runs * TIMES);
+                Arrays.stream(GROWTH)
+                        .mapToObj(n -> new Crowd(n, 100, Sets.SHARED))
+                        .toList(),
+                rig.runs * TIMES);
         growth(growth, rows);
         return new Result(
                 name(),
@@ -55,8 +58,8 @@ final class DecideBenchmark implements Benchmark {
                         "Items ask for one of 20 labels. Those of one label share one set of agents, as the snapshots of "
                                 + "Jenkins do; *copied*: each has its own copy of it; *own*: each fits other agents than "
                                 + "every other one, which vetoes of other plugins may lead to. Both have no goal.",
-                        TIMES + " decisions of each crowd a run. Other programs on the machine: "
-                                + Text.number(load) + " wanted a processor when it began.",
+                        TIMES + " decisions of each crowd a run. Other programs on the machine: " + Text.number(load)
+                                + " wanted a processor when it began.",
                         "Not measured: taking the snapshot, and carrying the actions out."));
     }
 
@@ -106,12 +109,23 @@ final class DecideBenchmark implements Benchmark {
     private static Plot plot(List<Samples> measured) {
         List<Double> x = Arrays.stream(GROWTH).asDoubleStream().boxed().toList();
         return new Plot(
-                "decide", "One decision", "waiting items", "ms", true, true,
+                "decide",
+                "One decision",
+                "waiting items",
+                "ms",
+                true,
+                true,
                 List.of(
-                        new Curve("measured", x, measured.stream().map(Samples::median).toList()),
-                        new Curve("n log n", x, IntStream.range(0, GROWTH.length)
-                                .mapToObj(i -> allowed(measured, 0, i))
-                                .toList())));
+                        new Curve(
+                                "measured",
+                                x,
+                                measured.stream().map(Samples::median).toList()),
+                        new Curve(
+                                "n log n",
+                                x,
+                                IntStream.range(0, GROWTH.length)
+                                        .mapToObj(i -> allowed(measured, 0, i))
+                                        .toList())));
     }
 
     private static double nLogN(double n) {
@@ -120,8 +134,9 @@ final class DecideBenchmark implements Benchmark {
 
     private static List<Samples> measure(List<Crowd> crowds, int times) {
         List<Snapshot> snapshots = crowds.stream().map(Crowd::snapshot).toList();
-        List<List<Double>> millis =
-                IntStream.range(0, crowds.size()).mapToObj(i -> (List<Double>) new ArrayList<Double>()).toList();
+        List<List<Double>> millis = IntStream.range(0, crowds.size())
+                .mapToObj(i -> (List<Double>) new ArrayList<Double>())
+                .toList();
         for (int time = -WARM_UP; time < times; time++) {
             for (int i = 0; i < snapshots.size(); i++) {
                 long start = System.nanoTime();

@@ -43,8 +43,14 @@ final class LatencyBenchmark implements Benchmark {
                 name(),
                 "How long until the executor can be given away, against `criu dump` of the same memory?",
                 rows,
-                List.of(new Plot("latency", "Suspend latency", "memory (MB)", "ms", true, true, List.of(
-                        new Curve("preemptible: frozen", sizes, ours), new Curve("criu dump", sizes, raws)))),
+                List.of(new Plot(
+                        "latency",
+                        "Suspend latency",
+                        "memory (MB)",
+                        "ms",
+                        true,
+                        true,
+                        List.of(new Curve("preemptible: frozen", sizes, ours), new Curve("criu dump", sizes, raws)))),
                 List.of("Not measured: what the controller and the connection to the agent add, more than one "
                         + "process, other programs on the machine, an agent short of memory (there the executor "
                         + "is free only after the seal)."));

@@ -38,22 +38,48 @@ final class LifeBenchmark implements Benchmark {
             List<Double> dump = life.points.stream().map(p -> p.dumpMillis).toList();
             List<Double> size = life.points.stream().map(p -> p.megabytes).toList();
             List<Double> at = life.points.stream().map(p -> p.seconds).toList();
-            rows.add(new Row(tool.name + ", frozen", new Samples("ms",
-                    life.points.stream().map(p -> p.frozenMillis).toList()), null, null));
+            rows.add(new Row(
+                    tool.name + ", frozen",
+                    new Samples(
+                            "ms", life.points.stream().map(p -> p.frozenMillis).toList()),
+                    null,
+                    null));
             rows.add(new Row(tool.name + ", dump", new Samples("ms", dump), null, null));
-            rows.add(new Row(tool.name + ", resume", new Samples("ms",
-                    life.points.stream().map(p -> p.resumeMillis).toList()), null, null));
+            rows.add(new Row(
+                    tool.name + ", resume",
+                    new Samples(
+                            "ms", life.points.stream().map(p -> p.resumeMillis).toList()),
+                    null,
+                    null));
             rows.add(new Row(tool.name + ", image", new Samples("MB", size), null, null));
-            rows.add(new Row(tool.name + ", archive", new Samples("MB",
-                    life.points.stream().map(p -> p.sealedMegabytes).toList()), null, null));
-            plots.add(new Plot("life-" + tool.name + "-size", tool.name + ": image size over its life", "s", "MB",
-                    false, true, List.of(new Curve("image", at, size))));
-            plots.add(new Plot("life-" + tool.name + "-time", tool.name + ": dump time over its life", "s", "ms",
-                    false, true, List.of(new Curve("dump", at, dump))));
+            rows.add(new Row(
+                    tool.name + ", archive",
+                    new Samples(
+                            "MB",
+                            life.points.stream().map(p -> p.sealedMegabytes).toList()),
+                    null,
+                    null));
+            plots.add(new Plot(
+                    "life-" + tool.name + "-size",
+                    tool.name + ": image size over its life",
+                    "s",
+                    "MB",
+                    false,
+                    true,
+                    List.of(new Curve("image", at, size))));
+            plots.add(new Plot(
+                    "life-" + tool.name + "-time",
+                    tool.name + ": dump time over its life",
+                    "s",
+                    "ms",
+                    false,
+                    true,
+                    List.of(new Curve("dump", at, dump))));
             correlation.add(new Curve(tool.name, size, dump));
         }
         if (!correlation.isEmpty()) {
-            plots.add(new Plot("life-correlation", "Dump time against image size", "MB", "ms", false, false, correlation));
+            plots.add(new Plot(
+                    "life-correlation", "Dump time against image size", "MB", "ms", false, false, correlation));
         }
         return new Result(
                 name(),
@@ -67,7 +93,11 @@ final class LifeBenchmark implements Benchmark {
     private record Tool(String name, List<String> command, Map<String, String> environment) {}
 
     private record Point(
-            double seconds, double frozenMillis, double dumpMillis, double resumeMillis, double megabytes,
+            double seconds,
+            double frozenMillis,
+            double dumpMillis,
+            double resumeMillis,
+            double megabytes,
             double sealedMegabytes) {}
 
     private record Life(List<Point> points) {}
@@ -81,17 +111,36 @@ final class LifeBenchmark implements Benchmark {
             Path target = compile(rig, "afl-cc", "fuzzed.c");
             tools.add(new Tool(
                     "AFL++",
-                    List.of("afl-fuzz", "-i", in.toString(), "-o", rig.work.resolve("out").toString(), "--",
-                            target.toString(), "@@"),
-                    Map.of("PATH", path, "AFL_NO_UI", "1", "AFL_SKIP_CPUFREQ", "1", "AFL_NO_AFFINITY", "1",
-                            "AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES", "1")));
+                    List.of(
+                            "afl-fuzz",
+                            "-i",
+                            in.toString(),
+                            "-o",
+                            rig.work.resolve("out").toString(),
+                            "--",
+                            target.toString(),
+                            "@@"),
+                    Map.of(
+                            "PATH",
+                            path,
+                            "AFL_NO_UI",
+                            "1",
+                            "AFL_SKIP_CPUFREQ",
+                            "1",
+                            "AFL_NO_AFFINITY",
+                            "1",
+                            "AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES",
+                            "1")));
         } else {
             notes.add("AFL++ was not measured: afl-fuzz is not installed.");
         }
         if (HostTool.find("valgrind").isPresent()) {
             tools.add(new Tool(
                     "Valgrind",
-                    List.of("valgrind", "--tool=memcheck", compile(rig, "gcc", "grow.c").toString()),
+                    List.of(
+                            "valgrind",
+                            "--tool=memcheck",
+                            compile(rig, "gcc", "grow.c").toString()),
                     Map.of("PATH", path)));
         } else {
             notes.add("Valgrind was not measured: it is not installed.");
@@ -121,7 +170,11 @@ final class LifeBenchmark implements Benchmark {
                 Checkpoint done = rig.engine.suspend(id, archive, rig.key).checkpoint();
                 double back = BenchRig.millis(() -> rig.engine.resume(archive, rig.key));
                 points.add(new Point(
-                        at, done.frozenMillis(), done.dumpMillis(), back, done.imageBytes() / 1e6,
+                        at,
+                        done.frozenMillis(),
+                        done.dumpMillis(),
+                        back,
+                        done.imageBytes() / 1e6,
                         done.archiveBytes() / 1e6));
             }
         } finally {

@@ -53,8 +53,7 @@ public final class Page {
     void write(Machine machine, List<Result> results, List<String> missing) throws IOException {
         Files.createDirectories(folder.resolve(PLOTS));
         Path page = folder.resolve("performance.md");
-        Map<String, List<String>> parts =
-                Files.exists(page) ? parts(Files.readAllLines(page)) : new LinkedHashMap<>();
+        Map<String, List<String>> parts = Files.exists(page) ? parts(Files.readAllLines(page)) : new LinkedHashMap<>();
         if (missing.isEmpty() || !parts.containsKey("")) {
             parts.put("", head(machine));
         }
@@ -118,8 +117,15 @@ public final class Page {
         lines.add("| | ours | compared with | ratio | goal | |");
         lines.add("| --- | --- | --- | --- | --- | --- |");
         for (Row row : result.rows()) {
-            lines.add("| " + String.join(" | ", row.what(), Text.of(row.ours()),
-                    row.raw() == null ? "" : Text.of(row.raw()), Text.ratio(row), Text.goal(row), row.verdict())
+            lines.add("| "
+                    + String.join(
+                            " | ",
+                            row.what(),
+                            Text.of(row.ours()),
+                            row.raw() == null ? "" : Text.of(row.raw()),
+                            Text.ratio(row),
+                            Text.goal(row),
+                            row.verdict())
                     + " |");
         }
         for (String note : result.notes()) {

@@ -9,7 +9,8 @@ import java.util.List;
  * @param logarithmic both axes
  * @param lines whether the points of a curve are joined
  */
-public record Plot(String file, String title, String x, String y, boolean logarithmic, boolean lines, List<Curve> curves) {
+public record Plot(
+        String file, String title, String x, String y, boolean logarithmic, boolean lines, List<Curve> curves) {
 
     public Plot {
         curves = List.copyOf(curves);

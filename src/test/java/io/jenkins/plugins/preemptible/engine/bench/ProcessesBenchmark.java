@@ -43,7 +43,8 @@ final class ProcessesBenchmark implements Benchmark {
                         "Linux-CR (2010, a patched kernel) for 10, 100, 1000 processes: checkpoint to file 8, 72, 834 ms; "
                                 + "restart 10, 72, 793 ms. For ten tasks of 1 MB to 1 GB dirty memory, output "
                                 + "discarded: 1.3, 6.4, 58, 337 ms.",
-                        "Before the first freeze the stage is looked at " + PREFLIGHTS + " times, as a controller does within two minutes.",
+                        "Before the first freeze the stage is looked at " + PREFLIGHTS
+                                + " times, as a controller does within two minutes.",
                         "Of a resume of 1000 processes all but 90 ms is criu's own time: 0.8 s to fork them, 0.6 s to restore "
                                 + "them, 0.4 s to let each go.",
                         "The dump is compared with `criu dump` of the same program outside of a stage, "
@@ -70,7 +71,8 @@ final class ProcessesBenchmark implements Benchmark {
                 rig.engine.thaw(id);
                 Path archive = rig.archive("processes");
                 Checkpoint suspended = rig.suspend(id, archive);
-                double restored = BenchRig.millis(() -> rig.engine.resumeHere(id).orElseThrow());
+                double restored =
+                        BenchRig.millis(() -> rig.engine.resumeHere(id).orElseThrow());
                 double[] raw = rig.rawDumpAndRestore(rig.hold(count, each, rig.folder.resolve("raw-ready")), false);
                 if (i > 0) {
                     times.get(0).add(frozen);

@@ -68,7 +68,14 @@ final class RawCriu {
         Path pid = folder.resolve("pid");
         Files.deleteIfExists(pid);
         run(List.of(
-                criu.toString(), "restore", "-D", images().toString(), "-o", "restore.log", "-d", "--pidfile",
+                criu.toString(),
+                "restore",
+                "-D",
+                images().toString(),
+                "-o",
+                "restore.log",
+                "-d",
+                "--pidfile",
                 pid.toString()));
         return Long.parseLong(Files.readString(pid).trim());
     }
@@ -78,7 +85,11 @@ final class RawCriu {
         Path packed = folder.resolve("images.tar.zst");
         Files.deleteIfExists(packed);
         run(List.of(
-                "/bin/sh", "-c", "tar -C \"$1\" -cf - . | zstd -q -1 -T2 -o \"$2\"", "pack", images().toString(),
+                "/bin/sh",
+                "-c",
+                "tar -C \"$1\" -cf - . | zstd -q -1 -T2 -o \"$2\"",
+                "pack",
+                images().toString(),
                 packed.toString()));
         return packed;
     }
@@ -86,7 +97,11 @@ final class RawCriu {
     /** Unpacks what {@link #pack} made, into the folder of images. */
     void unpack(Path packed) throws Exception {
         run(List.of(
-                "/bin/sh", "-c", "zstd -q -d -c \"$2\" | tar -C \"$1\" -xf -", "unpack", images().toString(),
+                "/bin/sh",
+                "-c",
+                "zstd -q -d -c \"$2\" | tar -C \"$1\" -xf -",
+                "unpack",
+                images().toString(),
                 packed.toString()));
     }
 

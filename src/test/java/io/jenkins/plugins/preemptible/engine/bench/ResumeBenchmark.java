@@ -23,7 +23,8 @@ final class ResumeBenchmark implements Benchmark {
     public Result run(BenchRig rig) throws Exception {
         List<Row> rows = new ArrayList<>();
         List<Curve> curves = new ArrayList<>();
-        List<List<Double>> medians = List.of(new ArrayList<>(), new ArrayList<>(), new ArrayList<>(), new ArrayList<>());
+        List<List<Double>> medians =
+                List.of(new ArrayList<>(), new ArrayList<>(), new ArrayList<>(), new ArrayList<>());
         List<Double> sizes = new ArrayList<>();
         for (long size : MEGABYTES) {
             if (rig.goalsOnly && size == 256) {
@@ -32,8 +33,10 @@ final class ResumeBenchmark implements Benchmark {
             List<Samples> each = measure(rig, size);
             boolean goal = size == 1400;
             rows.add(new Row(size + " MB, frozen", each.get(0), each.get(3), goal ? 1 / 20.0 : null));
-            rows.add(new Row(size + " MB, local image", each.get(1), each.get(3), goal ? 1.15 : size == 16 ? 1.4 : null));
-            rows.add(new Row(size + " MB, archive, to unpacked and restored", each.get(2), each.get(4), goal ? 1.0 : null));
+            rows.add(new Row(
+                    size + " MB, local image", each.get(1), each.get(3), goal ? 1.15 : size == 16 ? 1.4 : null));
+            rows.add(new Row(
+                    size + " MB, archive, to unpacked and restored", each.get(2), each.get(4), goal ? 1.0 : null));
             sizes.add((double) size);
             for (int i = 0; i < 4; i++) {
                 medians.get(i).add(each.get(i).median());
@@ -57,25 +60,28 @@ final class ResumeBenchmark implements Benchmark {
                                 + "a mount and a PID namespace and two tmpfs), 7 to start setsid, unshare, mount and two shells, 6 to move into the control group, "
                                 + "for which the kernel waits for every processor, 6 in the JVM.",
                         "Not measured: fetching the image from the artifacts, a cold page cache, going on "
-                        + "from an image that is a difference, other programs on the machine."));
+                                + "from an image that is a difference, other programs on the machine."));
     }
 
     private static List<Samples> measure(BenchRig rig, long megabytes) throws Exception {
         StageId id = rig.holding(1, megabytes);
         try {
-            List<List<Double>> times =
-                    List.of(new ArrayList<>(), new ArrayList<>(), new ArrayList<>(), new ArrayList<>(), new ArrayList<>());
+            List<List<Double>> times = List.of(
+                    new ArrayList<>(), new ArrayList<>(), new ArrayList<>(), new ArrayList<>(), new ArrayList<>());
             for (int i = 0; i <= rig.runsFor(megabytes); i++) {
                 double[] now = new double[5];
                 rig.engine.freeze(id, new FreezeRequest(DumpGuard.NONE, 0));
-                now[0] = BenchRig.millis(() -> require(Tier.FROZEN, rig.engine.resumeHere(id).orElseThrow().tier()));
+                now[0] = BenchRig.millis(() -> require(
+                        Tier.FROZEN, rig.engine.resumeHere(id).orElseThrow().tier()));
                 Path archive = rig.archive("resume");
                 rig.suspend(id, archive);
-                now[1] = BenchRig.millis(
-                        () -> require(Tier.LOCAL_IMAGE, rig.engine.resumeHere(id).orElseThrow().tier()));
+                now[1] = BenchRig.millis(() -> require(
+                        Tier.LOCAL_IMAGE,
+                        rig.engine.resumeHere(id).orElseThrow().tier()));
                 rig.suspend(id, archive);
                 StageFolder.delete(rig.folder.resolve("home/stages/" + id + "/images"));
-                now[2] = BenchRig.millis(() -> require(Tier.ARCHIVE, rig.engine.resume(archive, rig.key).tier()));
+                now[2] = BenchRig.millis(() -> require(
+                        Tier.ARCHIVE, rig.engine.resume(archive, rig.key).tier()));
                 double[] raw = rig.rawDumpAndRestore(rig.hold(1, megabytes, rig.folder.resolve("raw-ready")), true);
                 now[3] = raw[1];
                 now[4] = raw[1] + raw[2];

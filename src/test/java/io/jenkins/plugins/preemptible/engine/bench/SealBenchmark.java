@@ -84,9 +84,15 @@ final class SealBenchmark implements Benchmark {
                 Files.delete(packed[0]);
             }
             rows.add(new Row(megabytes + " MB, time", new Samples("ms", ours), new Samples("ms", raws), null));
-            rows.add(new Row(megabytes + " MB, time, to synced", new Samples("ms", ours), new Samples("ms", synced),
+            rows.add(new Row(
+                    megabytes + " MB, time, to synced",
+                    new Samples("ms", ours),
+                    new Samples("ms", synced),
                     megabytes == 1400 ? 1.0 : null));
-            rows.add(new Row(megabytes + " MB, time without the trial", new Samples("ms", untried), new Samples("ms", raws),
+            rows.add(new Row(
+                    megabytes + " MB, time without the trial",
+                    new Samples("ms", untried),
+                    new Samples("ms", raws),
                     megabytes == 16 ? 1.3 : null));
             rows.add(new Row(megabytes + " MB, size", new Samples("MB", ourBytes), new Samples("MB", rawBytes), null));
         } finally {

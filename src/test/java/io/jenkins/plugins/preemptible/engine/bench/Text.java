@@ -11,7 +11,10 @@ public final class Text {
     public static void print(Result result, PrintStream out) {
         out.println();
         out.println(result.name() + ": " + result.question());
-        int width = result.rows().stream().mapToInt(row -> row.what().length()).max().orElse(0);
+        int width = result.rows().stream()
+                .mapToInt(row -> row.what().length())
+                .max()
+                .orElse(0);
         String first = "  %-" + Math.max(44, width) + "s";
         out.printf(first + " %28s %28s %8s %8s%n", "", "ours", "compared with", "ratio", "goal");
         for (Row row : result.rows()) {

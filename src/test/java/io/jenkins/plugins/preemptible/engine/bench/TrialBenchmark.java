@@ -24,6 +24,7 @@ final class TrialBenchmark implements Benchmark {
 
     /** What is wanted of a trial. */
     private static final double MOST_MILLIS = 200;
+
     private static final double MOST_MEGABYTES = 20;
 
     /** Of one size of stage. */
@@ -34,7 +35,9 @@ final class TrialBenchmark implements Benchmark {
 
         /** Each run with a trial against the one without that followed it. */
         List<Double> added() {
-            return IntStream.range(0, with.size()).mapToObj(i -> with.get(i) - without.get(i)).toList();
+            return IntStream.range(0, with.size())
+                    .mapToObj(i -> with.get(i) - without.get(i))
+                    .toList();
         }
     }
 
@@ -49,12 +52,21 @@ final class TrialBenchmark implements Benchmark {
         for (int size : new int[] {SMALL, LARGE}) {
             Cost cost = measure(rig, size);
             String what = size + " MB, ";
-            rows.add(new Row(what + "added until sealed, to allowed",
-                    new Samples("ms", cost.added()), Samples.of("ms", MOST_MILLIS), 1.0));
-            rows.add(new Row(what + "memory of its processes, to allowed",
-                    new Samples("MB", cost.megabytes()), Samples.of("MB", MOST_MEGABYTES), 1.0));
-            rows.add(new Row(what + "frozen to sealed, to without it",
-                    new Samples("ms", cost.with()), new Samples("ms", cost.without()), null));
+            rows.add(new Row(
+                    what + "added until sealed, to allowed",
+                    new Samples("ms", cost.added()),
+                    Samples.of("ms", MOST_MILLIS),
+                    1.0));
+            rows.add(new Row(
+                    what + "memory of its processes, to allowed",
+                    new Samples("MB", cost.megabytes()),
+                    Samples.of("MB", MOST_MEGABYTES),
+                    1.0));
+            rows.add(new Row(
+                    what + "frozen to sealed, to without it",
+                    new Samples("ms", cost.with()),
+                    new Samples("ms", cost.without()),
+                    null));
             rows.add(new Row(what + "from its begin to its end", new Samples("ms", cost.trial()), null, null));
         }
         return new Result(

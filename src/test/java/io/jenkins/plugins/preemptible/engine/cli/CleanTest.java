@@ -40,10 +40,7 @@ class CleanTest {
     /** A folder below /tmp would be another one inside of the stage. */
     static final class OnDisk implements TempDirFactory {
         @Override
-        public Path createTempDirectory(
-                AnnotatedElementContext element,
-                ExtensionContext context)
-                throws IOException {
+        public Path createTempDirectory(AnnotatedElementContext element, ExtensionContext context) throws IOException {
             return Files.createTempDirectory(Path.of("/var/tmp"), "preemptible test ");
         }
     }
@@ -66,14 +63,16 @@ class CleanTest {
     }
 
     private String start(String... command) {
-        List<String> words = Stream.concat(
-                        Stream.of("run", "--dir", folder.toString(), "--"), Stream.of(command))
+        List<String> words = Stream.concat(Stream.of("run", "--dir", folder.toString(), "--"), Stream.of(command))
                 .toList();
         return call(words.toArray(String[]::new)).exits(0).out().strip();
     }
 
     private List<String> ids() {
-        return Engine.open(home).list().stream().map(s -> s.id().value()).sorted().toList();
+        return Engine.open(home).list().stream()
+                .map(s -> s.id().value())
+                .sorted()
+                .toList();
     }
 
     private Path stageFolder(String id) {
@@ -109,12 +108,14 @@ class CleanTest {
         call("kill", killed).exits(0);
         String running = start("sleep", "1000");
         String suspended = start("sleep", "1000");
-        call("suspend", suspended, "--to", folder.resolve("suspended.image").toString()).exits(0);
+        call("suspend", suspended, "--to", folder.resolve("suspended.image").toString())
+                .exits(0);
         Path broken = Files.createDirectory(stageFolder("broken"));
         Files.setLastModifiedTime(broken, FileTime.from(Instant.now().minus(Duration.ofHours(1))));
         Path young = Files.createDirectory(stageFolder("young"));
 
-        String would = call("clean", "--dry-run", "--images-older-than", "0").exits(0).out();
+        String would =
+                call("clean", "--dry-run", "--images-older-than", "0").exits(0).out();
         for (Path each : List.of(stageFolder(ended), stageFolder(killed), broken, image)) {
             assertTrue(would.contains("would remove ") && would.contains(each.toString()), would);
             assertTrue(Files.exists(each), each + " stays");

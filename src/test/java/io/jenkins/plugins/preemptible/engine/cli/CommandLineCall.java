@@ -22,7 +22,11 @@ record CommandLineCall(int status, String out, String err) {
         StringWriter out = new StringWriter();
         StringWriter err = new StringWriter();
         int status = Preempt.run(
-                environment, home.toAbsolutePath().getParent(), new PrintWriter(out, true), new PrintWriter(err, true), args);
+                environment,
+                home.toAbsolutePath().getParent(),
+                new PrintWriter(out, true),
+                new PrintWriter(err, true),
+                args);
         return new CommandLineCall(status, out.toString(), err.toString());
     }
 

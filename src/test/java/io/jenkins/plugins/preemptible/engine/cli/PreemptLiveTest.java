@@ -61,9 +61,18 @@ class PreemptLiveTest {
 
     private String startCounter(int last, int exitCode) {
         return call(
-                        "run", "--name", "counter", "--dir", folder.toString(), "--", "sh", "-c",
+                        "run",
+                        "--name",
+                        "counter",
+                        "--dir",
+                        folder.toString(),
+                        "--",
+                        "sh",
+                        "-c",
                         "i=0; while [ $i -lt $1 ]; do i=$((i+1)); echo $i >> numbers; sleep 0.02; done; exit $2",
-                        "counter", Integer.toString(last), Integer.toString(exitCode))
+                        "counter",
+                        Integer.toString(last),
+                        Integer.toString(exitCode))
                 .exits(0)
                 .out()
                 .strip();
@@ -88,21 +97,28 @@ class PreemptLiveTest {
         String image = folder.resolve("stage.image").toString();
         untilAtLeast(20);
 
-        JsonNode suspended = call("suspend", id, "--to", image).exits(0).says("executor").json();
+        JsonNode suspended =
+                call("suspend", id, "--to", image).exits(0).says("executor").json();
         assertEquals(id, suspended.get("id").asText());
         assertEquals("FULL", suspended.get("extent").asText());
-        assertTrue(suspended.get("parent_id").isNull() && suspended.get("skipped").isEmpty(), suspended.toString());
+        assertTrue(
+                suspended.get("parent_id").isNull() && suspended.get("skipped").isEmpty(), suspended.toString());
         for (String field : List.of("frozen_ms", "dump_ms", "archive_ms")) {
             assertTrue(suspended.get(field).asLong() >= 0, suspended.toString());
         }
         assertTrue(suspended.get("image_bytes").asLong() > 10_000, suspended.toString());
         assertEquals("PASSED", suspended.get("trial").asText());
-        assertTrue(suspended.get("trial_ms").asLong() > 0 && suspended.get("trial_reason").isNull(), suspended.toString());
+        assertTrue(
+                suspended.get("trial_ms").asLong() > 0
+                        && suspended.get("trial_reason").isNull(),
+                suspended.toString());
         assertEquals(Files.size(Path.of(image)), suspended.get("archive_bytes").asLong());
         assertTrue(suspended.get("processes").asInt() >= 2, suspended.toString());
         assertEquals(StageStatus.State.SUSPENDED, only().state());
         JsonNode listed = call("list", "--json").exits(0).json().at("/stages/0");
-        assertEquals(List.of(id, image), List.of(listed.get("id").asText(), listed.get("image").asText()));
+        assertEquals(
+                List.of(id, image),
+                List.of(listed.get("id").asText(), listed.get("image").asText()));
         assertEquals(only().tier().name(), listed.get("tier").asText());
         String from = listed.get("tier").asText().toLowerCase(Locale.ROOT).replace('_', '-');
         assertTrue(call("list").out().lines().anyMatch(l -> l.contains(image) && l.contains(" " + from + " ")));
@@ -122,7 +138,9 @@ class PreemptLiveTest {
         int before = numbers().size();
         JsonNode resumed = call("resume", id).exits(0).json();
         assertEquals(id, resumed.get("id").asText());
-        assertTrue(resumed.get("restore_ms").asLong() >= 0 && resumed.get("processes").equals(suspended.get("processes")),
+        assertTrue(
+                resumed.get("restore_ms").asLong() >= 0
+                        && resumed.get("processes").equals(suspended.get("processes")),
                 resumed.toString());
         untilAtLeast(before + 5);
 
@@ -139,13 +157,17 @@ class PreemptLiveTest {
 
     private void assertADifferenceNamesItsParent(String id, String image) throws Exception {
         String second = folder.resolve("second.image").toString();
-        JsonNode suspended = call("suspend", id, "--difference", "--to", second).exits(0).json();
+        JsonNode suspended =
+                call("suspend", id, "--difference", "--to", second).exits(0).json();
         assertEquals("DIFFERENCE", suspended.get("extent").asText(), suspended.toString());
         JsonNode seen = call("inspect", second, "--json").exits(0).json();
         JsonNode parent = seen.at("/chain/parent");
         assertEquals(suspended.get("parent_id"), parent.get("image_id"));
         assertEquals(image, parent.get("file").asText());
-        assertTrue(parent.get("at_hand").asBoolean() && seen.at("/chain/referenced_bytes").asLong() > 0, seen.toString());
+        assertTrue(
+                parent.get("at_hand").asBoolean()
+                        && seen.at("/chain/referenced_bytes").asLong() > 0,
+                seen.toString());
         String text = call("inspect", second).exits(0).out();
         assertTrue(text.contains(" by reference\nparent     ") && text.contains(" in " + image + ", suspended "), text);
         assertTrue(text.contains("\ntimes      preflight ") && text.contains("\nhost       "), text);
@@ -166,7 +188,8 @@ class PreemptLiveTest {
     }
 
     private void assertShowsItsContent(String image, JsonNode seen) throws Exception {
-        assertEquals(seen.at("/manifest/processes").asInt(), seen.get("processes").size());
+        assertEquals(
+                seen.at("/manifest/processes").asInt(), seen.get("processes").size());
         JsonNode shell = seen.at("/processes/1");
         assertEquals("counter", shell.at("/command_line/3").asText());
         assertTrue(shell.at("/memory/HEAP/stored").asLong() > 0, shell.toString());
@@ -192,13 +215,18 @@ class PreemptLiveTest {
                 .filter(owner -> owner != null && "sh".equals(owner.path("comm").asText()))
                 .max(Comparator.comparing(owner -> owner.get("changed").asInt()))
                 .orElseThrow(() -> new AssertionError(json.toString()));
-        assertTrue(shell.get("changed").asInt() > 0 && shell.get("changed").asInt() <= shell.get("pages").asInt());
+        assertTrue(shell.get("changed").asInt() > 0
+                && shell.get("changed").asInt() <= shell.get("pages").asInt());
         assertTrue(shell.get("percent").asDouble() > 0, json.toString());
         String text = call("diff", earlier, later).exits(0).out();
         assertTrue(text.matches("(?s).*\n  \\d+ sh +\\d+ of +\\d+ +\\d+\\.\\d %\n.*"), text);
         JsonNode same = call("diff", later, later, "--json").exits(0).json();
         same.get("memory").forEach(owner -> assertEquals(0, owner.get("changed").asInt(), same.toString()));
-        assertEquals(0, same.get("opened").size() + same.get("came").size() + same.get("mounted").size());
+        assertEquals(
+                0,
+                same.get("opened").size()
+                        + same.get("came").size()
+                        + same.get("mounted").size());
     }
 
     @Test
@@ -211,17 +239,26 @@ class PreemptLiveTest {
         assertTrue(free.at("/options/ghost_limit_bytes").asLong() > 0, free.toString());
 
         String bash = "exec 7<>/dev/tcp/127.0.0.1/$0; echo ready; while :; do sleep 0.1; done";
-        try (java.net.ServerSocket server = new java.net.ServerSocket(0, 5, java.net.InetAddress.getLoopbackAddress())) {
+        try (java.net.ServerSocket server =
+                new java.net.ServerSocket(0, 5, java.net.InetAddress.getLoopbackAddress())) {
             String port = Integer.toString(server.getLocalPort());
-            String tied = call("run", "--dir", folder.toString(), "--", "bash", "-c", bash, port).exits(0).out().strip();
-            Awaitility.await().atMost(Duration.ofSeconds(30)).until(() -> call("check", tied).status() == ExitStatus.TIED);
+            String tied = call("run", "--dir", folder.toString(), "--", "bash", "-c", bash, port)
+                    .exits(0)
+                    .out()
+                    .strip();
+            Awaitility.await()
+                    .atMost(Duration.ofSeconds(30))
+                    .until(() -> call("check", tied).status() == ExitStatus.TIED);
             CommandLineCall text = call("check", tied).exits(5);
             assertTrue(text.out().contains("  what  descriptor 7: TCP from port "), text::toString);
-            assertTrue(text.out().contains("  why   A process of the stage holds a TCP connection to the outside."), text::toString);
+            assertTrue(
+                    text.out().contains("  why   A process of the stage holds a TCP connection to the outside."),
+                    text::toString);
             assertTrue(text.out().contains("  help  ") && text.out().contains("perhaps later"), text::toString);
             JsonNode obstacle = call("check", tied, "--json").exits(5).json().at("/leaks/0");
             assertEquals("CONNECTED_TCP", obstacle.get("reason").asText());
-            assertTrue(obstacle.get("passing").asBoolean() && obstacle.get("pid").asLong() > 1, obstacle.toString());
+            assertTrue(
+                    obstacle.get("passing").asBoolean() && obstacle.get("pid").asLong() > 1, obstacle.toString());
             assertTrue(obstacle.get("command").asText().startsWith("bash -c exec 7<>"), obstacle.toString());
             call("kill", tied).exits(0);
             call("check", tied).refuses(tied);
@@ -235,7 +272,8 @@ class PreemptLiveTest {
         Path notes = Files.createDirectory(folder.resolve("notes"));
         String counting = "i=0; while :; do i=$((i+1)); echo $i >> \"$0\"; sleep 0.02; done";
         Path count = notes.resolve("count");
-        call("run", "--preserve", folder.resolve("none").toString(), "--", "true").refuses("none", "--preserve");
+        call("run", "--preserve", folder.resolve("none").toString(), "--", "true")
+                .refuses("none", "--preserve");
         call("run", "--preserve", folder.toString(), "--", "true").refuses(folder.toString(), home.toString());
         String id = call("run", "--preserve", notes.toString(), "--", "sh", "-c", counting, count.toString())
                 .exits(0)
@@ -247,23 +285,38 @@ class PreemptLiveTest {
         List<String> counted = Files.readAllLines(count);
         Files.writeString(count, "spoilt");
         call("resume", id).exits(0);
-        Awaitility.await().atMost(Duration.ofSeconds(30)).until(() -> Files.readAllLines(count).size() > counted.size());
+        Awaitility.await()
+                .atMost(Duration.ofSeconds(30))
+                .until(() -> Files.readAllLines(count).size() > counted.size());
         List<String> now = Files.readAllLines(count);
-        assertEquals(IntStream.rangeClosed(1, now.size()).mapToObj(Integer::toString).toList(), now);
+        assertEquals(
+                IntStream.rangeClosed(1, now.size()).mapToObj(Integer::toString).toList(), now);
     }
 
     @Test
     void connectionsToTheOutsideAreCutOnlyWhereThatWasAskedFor() throws Exception {
-        try (java.net.ServerSocket server = new java.net.ServerSocket(0, 5, java.net.InetAddress.getLoopbackAddress())) {
+        try (java.net.ServerSocket server =
+                new java.net.ServerSocket(0, 5, java.net.InetAddress.getLoopbackAddress())) {
             String bash = "exec 7<>/dev/tcp/127.0.0.1/$0; touch connected; read -u 7 line; touch cut; sleep 1000";
-            String id = call("run", "--dir", folder.toString(), "--close-connections", "--", "bash", "-c", bash,
+            String id = call(
+                            "run",
+                            "--dir",
+                            folder.toString(),
+                            "--close-connections",
+                            "--",
+                            "bash",
+                            "-c",
+                            bash,
                             Integer.toString(server.getLocalPort()))
                     .exits(0)
                     .out()
                     .strip();
             try (java.net.Socket peer = server.accept()) {
-                Awaitility.await().atMost(Duration.ofSeconds(30)).until(() -> Files.exists(folder.resolve("connected")));
-                call("suspend", id, "--to", folder.resolve("stage.image").toString()).exits(0);
+                Awaitility.await()
+                        .atMost(Duration.ofSeconds(30))
+                        .until(() -> Files.exists(folder.resolve("connected")));
+                call("suspend", id, "--to", folder.resolve("stage.image").toString())
+                        .exits(0);
                 assertFalse(Files.exists(folder.resolve("cut")));
                 call("resume", id).exits(0);
                 Awaitility.await().atMost(Duration.ofSeconds(30)).until(() -> Files.exists(folder.resolve("cut")));
@@ -324,7 +377,12 @@ class PreemptLiveTest {
             untilAtLeast(numbers().size() + 5);
             assertEquals(0, disk.toFile().list().length);
         } finally {
-            assertEquals(0, new ProcessBuilder("umount", disk.toString()).inheritIO().start().waitFor());
+            assertEquals(
+                    0,
+                    new ProcessBuilder("umount", disk.toString())
+                            .inheritIO()
+                            .start()
+                            .waitFor());
         }
     }
 
@@ -360,7 +418,8 @@ class PreemptLiveTest {
         String last = out.toString().lines().reduce((first, second) -> second).orElse("");
         assertTrue(ok, out.toString());
         assertTrue(
-                last.matches("demo: ok preemptor_waited_ms=\\d+ suspended_ms=\\d+ sealed_ms=\\d+ resumed_ms=\\d+ work_lost=0"),
+                last.matches(
+                        "demo: ok preemptor_waited_ms=\\d+ suspended_ms=\\d+ sealed_ms=\\d+ resumed_ms=\\d+ work_lost=0"),
                 last);
     }
 }

@@ -72,7 +72,22 @@ class PreemptTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"run", "wait", "list", "kill", "forget", "clean", "suspend", "resume", "inspect", "diff", "check", "demo", "simulate"})
+    @ValueSource(
+            strings = {
+                "run",
+                "wait",
+                "list",
+                "kill",
+                "forget",
+                "clean",
+                "suspend",
+                "resume",
+                "inspect",
+                "diff",
+                "check",
+                "demo",
+                "simulate"
+            })
     void everyCommandHasHelpWithTheExitStatuses(String command) {
         CommandLineCall help = call(command, "--help").exits(0);
         assertTrue(help.out().startsWith("Usage: preempt " + command), help.out());
@@ -112,7 +127,8 @@ class PreemptTest {
     @Test
     void aStageThatCannotStartIsNotStarted() throws Exception {
         Path script = Files.writeString(folder.resolve("not-executable.sh"), "true\n");
-        call("run", "--dir", "nowhere", "--", "true").refuses(folder.resolve("nowhere").toString(), "--dir");
+        call("run", "--dir", "nowhere", "--", "true")
+                .refuses(folder.resolve("nowhere").toString(), "--dir");
         call("run", "--dir", script.toString(), "--", "true").refuses(script.toString());
         call("run", "--", "no-such-command").refuses("no-such-command");
         call("run", "--", "./not-executable.sh").refuses("./not-executable.sh");
@@ -165,7 +181,9 @@ class PreemptTest {
     void anInspectionShowsTheTreeAndTheFilesAndNoControlCharacters() throws Exception {
         Path keyFile = aKeyFile();
         Path archive = anImage(ImageKey.ofFile(keyFile));
-        String text = call("inspect", archive.toString(), "--key-file", keyFile.toString()).exits(0).out();
+        String text = call("inspect", archive.toString(), "--key-file", keyFile.toString())
+                .exits(0)
+                .out();
         assertTrue(text.contains("stage      afl-1 (AFL)"), text);
         assertTrue(text.contains("\n  1 [init]\n    5 sh run.sh ?[31mred\n      9 sleep 1\n"), text);
         assertTrue(text.contains("           5  pages-1.img"), text);
@@ -179,7 +197,9 @@ class PreemptTest {
         assertEquals(5, json.at("/manifest/image_bytes").asInt());
         assertEquals(Files.size(archive), json.at("/archive_bytes").asLong());
         assertEquals("pages-1.img", json.at("/entries/0/name").asText());
-        assertEquals("sh run.sh \033[31mred", json.at("/manifest/tree/1/command_line").asText());
+        assertEquals(
+                "sh run.sh \033[31mred",
+                json.at("/manifest/tree/1/command_line").asText());
     }
 
     @Test

@@ -17,8 +17,9 @@ import org.junit.jupiter.params.provider.CsvSource;
 /** The options of 'preempt simulate', and that its results are told; the figures have their own tests. */
 class SimulateCommandTest {
 
-    private static final String JOB = "{\"queued\":0,\"started\":0,\"ended\":3600000,\"priority\":5,\"label\":\"linux\"}\n"
-            + "{\"queued\":60000,\"started\":3600000,\"ended\":3660000,\"priority\":1,\"label\":\"linux\"}\n";
+    private static final String JOB =
+            "{\"queued\":0,\"started\":0,\"ended\":3600000,\"priority\":5,\"label\":\"linux\"}\n"
+                    + "{\"queued\":60000,\"started\":3600000,\"ended\":3660000,\"priority\":1,\"label\":\"linux\"}\n";
 
     @TempDir
     Path folder;
@@ -29,12 +30,28 @@ class SimulateCommandTest {
 
     @ParameterizedTest
     @CsvSource({
-        "--load,0,load", "--load,2.5,load", "--load,NaN,load", "--load,much,--load", "--jobs,0,number of jobs",
-        "--long-share,1.5,share", "--long-factor,0.5,factor", "--memory,-1,memory", "--agents,0,--agents",
-        "--executors,0,--executors", "--executors,2000,20000", "--agent-memory,-1,--agent-memory", "--slice,-1,--slice",
-        "--exempt,86401,--exempt", "--most-suspensions,-1,--most-suspensions", "--ageing,10081,--ageing",
-        "--dump-rate,0,--dump-rate", "--restore-rate,0,--restore-rate", "--takeover,-1,--takeover",
-        "--agent,linux,--agent", "--agent,linux=0,0 executors", "--seeds,3,--sweep"
+        "--load,0,load",
+        "--load,2.5,load",
+        "--load,NaN,load",
+        "--load,much,--load",
+        "--jobs,0,number of jobs",
+        "--long-share,1.5,share",
+        "--long-factor,0.5,factor",
+        "--memory,-1,memory",
+        "--agents,0,--agents",
+        "--executors,0,--executors",
+        "--executors,2000,20000",
+        "--agent-memory,-1,--agent-memory",
+        "--slice,-1,--slice",
+        "--exempt,86401,--exempt",
+        "--most-suspensions,-1,--most-suspensions",
+        "--ageing,10081,--ageing",
+        "--dump-rate,0,--dump-rate",
+        "--restore-rate,0,--restore-rate",
+        "--takeover,-1,--takeover",
+        "--agent,linux,--agent",
+        "--agent,linux=0,0 executors",
+        "--seeds,3,--sweep"
     })
     void whatIsOutOfItsRangeIsRefused(String option, String value, String named) {
         call("simulate", option + "=" + value).refuses(named);
@@ -52,9 +69,13 @@ class SimulateCommandTest {
 
     @Test
     void theSameSeedPrintsTheSame() {
-        String first = call("simulate", "--jobs", "200", "--agents", "2").exits(0).out();
-        assertEquals(first, call("simulate", "--jobs", "200", "--agents", "2").exits(0).out());
-        for (String each : List.of("first come, first served", "priority order only", "kill and requeue", "suspend (ours)")) {
+        String first =
+                call("simulate", "--jobs", "200", "--agents", "2").exits(0).out();
+        assertEquals(
+                first,
+                call("simulate", "--jobs", "200", "--agents", "2").exits(0).out());
+        for (String each :
+                List.of("first come, first served", "priority order only", "kill and requeue", "suspend (ours)")) {
             assertTrue(first.contains("short, " + each), first);
         }
         assertFalse(Files.exists(folder.resolve("home")));
@@ -71,7 +92,8 @@ class SimulateCommandTest {
         assertEquals(3_540, json.at("/recorded/0/p95_seconds").asDouble());
         assertEquals(1, json.at("/figures/3/waits/0/p95_seconds").asDouble());
         assertTrue(json.at("/figures/3").has("wasted_hours"));
-        assertTrue(Files.readString(folder.resolve("plots/simulation-priority-1.svg")).contains("<svg"));
+        assertTrue(Files.readString(folder.resolve("plots/simulation-priority-1.svg"))
+                .contains("<svg"));
     }
 
     @Test
@@ -90,8 +112,11 @@ class SimulateCommandTest {
         Path page = Files.writeString(folder.resolve("page.md"), "# Mine\n");
         call("simulate", "--write-docs", page.toString()).refuses("page.md", MarkedSection.begin("simulate"));
         assertEquals("# Mine\n", Files.readString(page));
-        Files.writeString(page, "before\n" + MarkedSection.begin("simulate") + "\nold\n" + MarkedSection.end("simulate") + "\nafter\n");
-        call("simulate", "--write-docs", page.toString(), "--jobs", "60", "--seeds", "2", "--agents", "2").exits(0);
+        Files.writeString(
+                page,
+                "before\n" + MarkedSection.begin("simulate") + "\nold\n" + MarkedSection.end("simulate") + "\nafter\n");
+        call("simulate", "--write-docs", page.toString(), "--jobs", "60", "--seeds", "2", "--agents", "2")
+                .exits(0);
         List<String> lines = Files.readAllLines(page);
         assertEquals("before", lines.get(0));
         assertEquals("after", lines.get(lines.size() - 1));

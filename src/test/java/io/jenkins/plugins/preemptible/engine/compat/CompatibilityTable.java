@@ -59,7 +59,8 @@ public final class CompatibilityTable implements BeforeAllCallback {
         Map<List<Object>, CompatibilityRow> rows = new LinkedHashMap<>();
         Path earlier = Path.of(System.getProperty(EARLIER, "target/engine/compatibility.json"));
         if (Files.exists(earlier)) {
-            JSON.readValue(earlier.toFile(), new TypeReference<List<CompatibilityRow>>() {}).forEach(r -> rows.put(key(r), r));
+            JSON.readValue(earlier.toFile(), new TypeReference<List<CompatibilityRow>>() {})
+                    .forEach(r -> rows.put(key(r), r));
         }
         ROWS.forEach(r -> rows.put(key(r), r));
         Files.createDirectories(earlier.toAbsolutePath().getParent());
@@ -99,7 +100,10 @@ public final class CompatibilityTable implements BeforeAllCallback {
                 "",
                 "Machine: " + String.join(", ", machine) + "."));
         for (Part part : Part.values()) {
-            List<CompatibilityRow> own = rows.stream().filter(r -> r.part() == part).sorted(CompatibilityRow.ORDER).toList();
+            List<CompatibilityRow> own = rows.stream()
+                    .filter(r -> r.part() == part)
+                    .sorted(CompatibilityRow.ORDER)
+                    .toList();
             if (own.isEmpty()) {
                 continue;
             }
@@ -128,7 +132,8 @@ public final class CompatibilityTable implements BeforeAllCallback {
     // No host name: the file is published.
     private static List<String> machine() throws IOException {
         List<String> facts = new ArrayList<>(List.of(
-                Runtime.getRuntime().availableProcessors() + " cores " + Proc.machine(), "Linux " + Proc.kernelRelease()));
+                Runtime.getRuntime().availableProcessors() + " cores " + Proc.machine(),
+                "Linux " + Proc.kernelRelease()));
         Path release = Path.of("/etc/os-release");
         if (Files.isReadable(release)) {
             Files.readAllLines(release).stream()

@@ -18,7 +18,8 @@ class CompatibilityTableTest {
     private static final List<CompatibilityRow> ROWS = List.of(
             row(Part.PROGRAMS, "a", Result.YES, ""),
             row(Part.PROGRAMS, "B", Result.NO, "first line\nsecond | line"),
-            new CompatibilityRow(Part.PROGRAMS, "c", "", "counting", 0, 0, Result.NOT_TRIED, -1, -1, "c is not installed"),
+            new CompatibilityRow(
+                    Part.PROGRAMS, "c", "", "counting", 0, 0, Result.NOT_TRIED, -1, -1, "c is not installed"),
             row(Part.KERNEL_RESOURCES, "a", Result.YES, ""));
 
     @Test
@@ -35,7 +36,8 @@ class CompatibilityTableTest {
         assertTrue(text.contains("Machine: 2 cores, Linux 1."), text);
         assertTrue(text.contains("## Programs: 1 yes, 1 no, 1 not tried"), text);
         assertTrue(text.contains("| a | 1.0 | counting | 2 | 2 | yes | 12 | 3.5 |  |"), text);
-        assertTrue(text.contains("| B | 1.0 | counting | 2 | 2 | **no** | 12 | 3.5 | first line second \\| line |"), text);
+        assertTrue(
+                text.contains("| B | 1.0 | counting | 2 | 2 | **no** | 12 | 3.5 | first line second \\| line |"), text);
         assertTrue(text.contains("| c |  | counting |  |  | not tried |  |  | c is not installed |"), text);
     }
 }

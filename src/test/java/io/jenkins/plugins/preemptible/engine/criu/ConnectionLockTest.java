@@ -29,12 +29,14 @@ class ConnectionLockTest {
                 Socket otherAccepted = server.accept()) {
             accepted.setSoTimeout(200);
             otherAccepted.setSoTimeout(20_000);
-            TcpEnds ends = new TcpEnds(
-                    ends(address, client.getLocalPort()), ends(address, server.getLocalPort()), true);
+            TcpEnds ends =
+                    new TcpEnds(ends(address, client.getLocalPort()), ends(address, server.getLocalPort()), true);
             try (ConnectionLock lock = ConnectionLock.of(List.of(ends))) {
                 assumeTrue(lock.holds(), "this host has no nftables for this user");
                 client.getOutputStream().write(new byte[] {1, 2, 3});
-                assertThrows(SocketTimeoutException.class, () -> accepted.getInputStream().read());
+                assertThrows(
+                        SocketTimeoutException.class,
+                        () -> accepted.getInputStream().read());
                 otherClient.getOutputStream().write(7);
                 assertEquals(7, otherAccepted.getInputStream().read());
             }

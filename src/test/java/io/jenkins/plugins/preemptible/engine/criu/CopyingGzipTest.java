@@ -45,17 +45,39 @@ class CopyingGzipTest {
     @Test
     void nothingIsCompressedAndAllComesBack() throws Exception {
         Path made = folder.resolve("made.tar.gz");
-        tar("tar", "--create", "--gzip", "--file", made.toString(), "--directory", data.getParent().toString(), ".");
+        tar(
+                "tar",
+                "--create",
+                "--gzip",
+                "--file",
+                made.toString(),
+                "--directory",
+                data.getParent().toString(),
+                ".");
         assertTrue(Files.size(made) > 100_000, "copied");
         Files.delete(data);
-        tar("tar", "--extract", "--gzip", "--file", made.toString(), "--directory", data.getParent().toString());
+        tar(
+                "tar",
+                "--extract",
+                "--gzip",
+                "--file",
+                made.toString(),
+                "--directory",
+                data.getParent().toString());
         assertEquals(100_000, Files.size(data));
     }
 
     @Test
     void whatARealGzipMadeIsReadToo() throws Exception {
         Path plain = folder.resolve("plain.tar");
-        tar("tar", "--create", "--file", plain.toString(), "--directory", data.getParent().toString(), ".");
+        tar(
+                "tar",
+                "--create",
+                "--file",
+                plain.toString(),
+                "--directory",
+                data.getParent().toString(),
+                ".");
         byte[] before = Files.readAllBytes(data);
         ByteArrayOutputStream packed = new ByteArrayOutputStream();
         try (GZIPOutputStream out = new GZIPOutputStream(packed)) {
@@ -63,7 +85,14 @@ class CopyingGzipTest {
         }
         Path made = Files.write(folder.resolve("made.tar.gz"), packed.toByteArray());
         Files.delete(data);
-        tar("tar", "--extract", "--gzip", "--file", made.toString(), "--directory", data.getParent().toString());
+        tar(
+                "tar",
+                "--extract",
+                "--gzip",
+                "--file",
+                made.toString(),
+                "--directory",
+                data.getParent().toString());
         assertArrayEquals(before, Files.readAllBytes(data));
     }
 
@@ -71,7 +100,8 @@ class CopyingGzipTest {
     void anEmptyEnvironmentKeepsTheSystemsFolders() throws Exception {
         Map<String, String> empty = new HashMap<>();
         CopyingGzip.use(empty, folder);
-        assertEquals(List.of(folder.toString(), "/usr/sbin", "/usr/bin", "/sbin", "/bin"),
+        assertEquals(
+                List.of(folder.toString(), "/usr/sbin", "/usr/bin", "/sbin", "/bin"),
                 List.of(empty.get("PATH").split(":")));
     }
 }

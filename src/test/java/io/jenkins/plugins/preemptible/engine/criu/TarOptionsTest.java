@@ -57,15 +57,38 @@ class TarOptionsTest {
 
     // As CRIU's tmpfs_dump and tmpfs_restore call it.
     private void create(Map<String, String> environment) throws Exception {
-        tar(environment, "tar", "--create", "--gzip", "--no-unquote", "--no-wildcards", "--one-file-system",
-                "--check-links", "--preserve-permissions", "--sparse", "--numeric-owner", "--file", archive.toString(),
-                "--directory", data.getParent().toString(), ".");
+        tar(
+                environment,
+                "tar",
+                "--create",
+                "--gzip",
+                "--no-unquote",
+                "--no-wildcards",
+                "--one-file-system",
+                "--check-links",
+                "--preserve-permissions",
+                "--sparse",
+                "--numeric-owner",
+                "--file",
+                archive.toString(),
+                "--directory",
+                data.getParent().toString(),
+                ".");
         Files.delete(data);
     }
 
     private void extract(Map<String, String> environment) throws Exception {
-        tar(environment, "tar", "--extract", "--gzip", "--no-unquote", "--no-wildcards", "--file", archive.toString(),
-                "--directory", data.getParent().toString());
+        tar(
+                environment,
+                "tar",
+                "--extract",
+                "--gzip",
+                "--no-unquote",
+                "--no-wildcards",
+                "--file",
+                archive.toString(),
+                "--directory",
+                data.getParent().toString());
     }
 
     private static Map<String, String> forDump() {
@@ -94,7 +117,9 @@ class TarOptionsTest {
         create(Map.of());
         extract(forRestore());
         assertEquals("content", Files.readString(data));
-        assertEquals(TIME.toInstant().getEpochSecond(), Files.getLastModifiedTime(data).toInstant().getEpochSecond());
+        assertEquals(
+                TIME.toInstant().getEpochSecond(),
+                Files.getLastModifiedTime(data).toInstant().getEpochSecond());
     }
 
     @Test

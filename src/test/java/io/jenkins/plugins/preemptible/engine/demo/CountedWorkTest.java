@@ -55,7 +55,8 @@ class CountedWorkTest {
     void aCounterThatBeganAnewIsSeenInTheFiles() throws Exception {
         CountedWork work = new CountedWork(folder);
         int each = work.stepsInAll() / CountedWork.COUNTERS;
-        List<String> whole = IntStream.rangeClosed(1, each).mapToObj(Integer::toString).toList();
+        List<String> whole =
+                IntStream.rangeClosed(1, each).mapToObj(Integer::toString).toList();
         for (int counter = 1; counter <= CountedWork.COUNTERS; counter++) {
             Files.write(folder.resolve("counter-" + counter), whole);
         }

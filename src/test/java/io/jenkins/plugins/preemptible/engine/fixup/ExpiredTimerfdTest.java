@@ -38,15 +38,21 @@ class ExpiredTimerfdTest {
                 .build();
         return UnknownFieldSet.newBuilder()
                 .addField(1, number(17))
-                .addField(12, Field.newBuilder().addLengthDelimited(timer.toByteString()).build())
+                .addField(
+                        12,
+                        Field.newBuilder()
+                                .addLengthDelimited(timer.toByteString())
+                                .build())
                 .build();
     }
 
-    private static final UnknownFieldSet OTHER = UnknownFieldSet.newBuilder().addField(1, number(1)).build();
+    private static final UnknownFieldSet OTHER =
+            UnknownFieldSet.newBuilder().addField(1, number(1)).build();
 
     @Test
     void anExpiredPeriodicOneIsArmed() throws Exception {
-        Path file = Files.write(folder.resolve("files.img"),
+        Path file = Files.write(
+                folder.resolve("files.img"),
                 new ImageFile("files.img", HEAD, List.of(OTHER, timer(3, 0, 0, 2, 500))).bytes());
         assertTrue(new ExpiredTimerfd().apply(folder));
         ImageFile fixed = ImageFile.parse("files.img", Files.readAllBytes(file));
@@ -56,11 +62,10 @@ class ExpiredTimerfdTest {
 
     @Test
     void othersStayAsTheyAre() throws Exception {
-        byte[] before = new ImageFile("files.img", HEAD, List.of(
-                        OTHER,
-                        timer(1, 0, 0, 0, 0),
-                        timer(0, 0, 0, 2, 0),
-                        timer(1, 0, 30, 2, 0)))
+        byte[] before = new ImageFile(
+                        "files.img",
+                        HEAD,
+                        List.of(OTHER, timer(1, 0, 0, 0, 0), timer(0, 0, 0, 2, 0), timer(1, 0, 30, 2, 0)))
                 .bytes();
         Path file = Files.write(folder.resolve("files.img"), before);
         assertFalse(new ExpiredTimerfd().apply(folder));

@@ -71,7 +71,8 @@ class HugeReservationTest {
     }
 
     private void pages(long address) throws Exception {
-        UnknownFieldSet head = UnknownFieldSet.newBuilder().addField(1, number(5)).build();
+        UnknownFieldSet head =
+                UnknownFieldSet.newBuilder().addField(1, number(5)).build();
         List<UnknownFieldSet> entries = new ArrayList<>(List.of(head));
         for (int field : List.of(Pagemap.PAGES_32, Pagemap.PAGES)) {
             entries.add(UnknownFieldSet.newBuilder()
@@ -79,7 +80,8 @@ class HugeReservationTest {
                     .addField(field, number(1))
                     .build());
         }
-        Files.write(folder.resolve("pagemap-7.img"),
+        Files.write(
+                folder.resolve("pagemap-7.img"),
                 new ImageFile("pagemap", List.of(COMMON_MAGIC, PAGEMAP_MAGIC), entries).bytes());
     }
 
@@ -94,7 +96,8 @@ class HugeReservationTest {
                     .build()
                     .toByteString());
         }
-        UnknownFieldSet mm = UnknownFieldSet.newBuilder().addField(Mm.VMAS, vmas.build()).build();
+        UnknownFieldSet mm =
+                UnknownFieldSet.newBuilder().addField(Mm.VMAS, vmas.build()).build();
         return new ImageFile("mm", List.of(COMMON_MAGIC, MM_MAGIC), List.of(mm));
     }
 

@@ -62,12 +62,16 @@ class MissingVdsoTest {
 
     @Test
     void everyFixupHasANameOfItsOwnAndAWhy() {
-        assertEquals(ImageFixups.ALL.size(), ImageFixups.ALL.stream().map(ImageFixup::name).distinct().count());
-        ImageFixups.ALL.forEach(fixup -> assertTrue(fixup.why().length() > 40 && !fixup.why().endsWith("."), fixup.why()));
+        assertEquals(
+                ImageFixups.ALL.size(),
+                ImageFixups.ALL.stream().map(ImageFixup::name).distinct().count());
+        ImageFixups.ALL.forEach(
+                fixup -> assertTrue(fixup.why().length() > 40 && !fixup.why().endsWith("."), fixup.why()));
     }
 
     private static Object key(Path file) throws IOException {
-        return Files.readAttributes(file, java.nio.file.attribute.BasicFileAttributes.class).fileKey();
+        return Files.readAttributes(file, java.nio.file.attribute.BasicFileAttributes.class)
+                .fileKey();
     }
 
     private Path write(String name, int... statuses) throws IOException {
@@ -81,7 +85,9 @@ class MissingVdsoTest {
             if (statuses[i] != 0) {
                 vmas.addLengthDelimited(UnknownFieldSet.newBuilder()
                         .addField(1, Field.newBuilder().addVarint(0x1000L * i).build())
-                        .addField(Vma.STATUS, Field.newBuilder().addVarint(statuses[i]).build())
+                        .addField(
+                                Vma.STATUS,
+                                Field.newBuilder().addVarint(statuses[i]).build())
                         .addField(8, Field.newBuilder().addVarint(-1L).build())
                         .build()
                         .toByteString());

@@ -28,7 +28,9 @@ class FreezerKindTest {
 
     @Test
     void aStagesGroupIsInsideTheCallersOwn() {
-        assertEquals("v2:/sys/fs/cgroup/unified/preemptible-s1", location(FreezerKind.CGROUP_V2, HYBRID, "6:freezer:/", "0::/"));
+        assertEquals(
+                "v2:/sys/fs/cgroup/unified/preemptible-s1",
+                location(FreezerKind.CGROUP_V2, HYBRID, "6:freezer:/", "0::/"));
         assertEquals(
                 "v2:/sys/fs/cgroup/unified/system.slice/agent.service/preemptible-s1",
                 location(FreezerKind.CGROUP_V2, HYBRID, "0::/system.slice/agent.service"));

@@ -53,7 +53,9 @@ class IncomingTest {
         assertEquals(home.resolve("incoming"), folder.getParent());
         assertOwnersOnly(folder);
         assertOwnersOnly(folder.getParent());
-        assertEquals(home.resolve("incoming"), new Incoming(home, false).folder(SMALL).getParent());
+        assertEquals(
+                home.resolve("incoming"),
+                new Incoming(home, false).folder(SMALL).getParent());
     }
 
     @Test

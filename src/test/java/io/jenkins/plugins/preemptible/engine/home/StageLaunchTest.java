@@ -32,8 +32,8 @@ class StageLaunchTest {
     @Test
     void aLaunchThatFailsIsToldInItsOwnWords() throws Exception {
         Path words = Files.writeString(folder.resolve("launch.log"), "unshare: not permitted\n");
-        EngineException e = assertThrows(
-                EngineException.class, () -> StageLaunch.awaitInit(ended(), init -> false, words));
+        EngineException e =
+                assertThrows(EngineException.class, () -> StageLaunch.awaitInit(ended(), init -> false, words));
         assertEquals(FailureReason.LAUNCH_FAILED, e.reason());
         assertTrue(e.getMessage().contains("(unshare: not permitted)"), e::getMessage);
     }

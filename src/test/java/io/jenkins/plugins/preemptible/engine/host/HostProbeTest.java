@@ -37,7 +37,8 @@ class HostProbeTest {
         Optional<Path> readelf = HostTool.find("readelf");
         assumeTrue(readelf.isPresent(), "there is no readelf to compare with");
         Path program = Path.of("/bin/sh");
-        String text = HostTool.run(10, List.of(readelf.get().toString(), "-n", program.toString())).text();
+        String text = HostTool.run(10, List.of(readelf.get().toString(), "-n", program.toString()))
+                .text();
         assumeTrue(text.contains("Build ID: "), "this system's shell has no build id");
         String expected = text.substring(text.indexOf("Build ID: ") + 10).split("\\s")[0];
         assertEquals(Optional.of(expected), HostProbe.buildId(program));

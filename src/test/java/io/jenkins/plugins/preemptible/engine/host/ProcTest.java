@@ -50,9 +50,10 @@ class ProcTest {
         // exec: nobody waits for the first sleep, so that it stays a zombie.
         Process sleeper = new ProcessBuilder("sh", "-c", "sleep 0.01 & exec sleep 60").start();
         try {
-            Awaitility.await().until(() -> sleeper.children().anyMatch(c -> Proc.stat(c.pid())
-                    .filter(Proc.Stat::zombie)
-                    .isPresent()));
+            Awaitility.await()
+                    .until(() -> sleeper.children()
+                            .anyMatch(c ->
+                                    Proc.stat(c.pid()).filter(Proc.Stat::zombie).isPresent()));
             assertTrue(sleeper.children().allMatch(c -> Proc.exiting(c.pid())));
             assertFalse(Proc.exiting(sleeper.pid()));
         } finally {

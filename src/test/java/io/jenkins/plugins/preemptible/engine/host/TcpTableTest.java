@@ -15,13 +15,15 @@ class TcpTableTest {
     @Test
     void rows() {
         assertEquals(
-                List.of(new TcpTable.Row(2890996, 1, "0100007F:AB75", "0100007F:07E8", 11, 10),
+                List.of(
+                        new TcpTable.Row(2890996, 1, "0100007F:AB75", "0100007F:07E8", 11, 10),
                         new TcpTable.Row(0, 6, "0100007F:0001", "00000000:0000", 0, 0)),
-                TcpTable.parse(Stream.of(
-                        "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode",
-                        "   0: 0000000000000000FFFF00000100007F:AB75 0000000000000000FFFF00000100007F:07E8 01 0000000B:0000000A"
-                                + " 00:00000000 00000000     0        0 2890996 1 0000000058520ecd 100 0 0 10 0",
-                        "   1: 0100007F:0001 00000000:0000 06 00000000:00000000 03:00000000 00000000     0        0 0 3 0")));
+                TcpTable.parse(
+                        Stream.of(
+                                "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode",
+                                "   0: 0000000000000000FFFF00000100007F:AB75 0000000000000000FFFF00000100007F:07E8 01 0000000B:0000000A"
+                                        + " 00:00000000 00000000     0        0 2890996 1 0000000058520ecd 100 0 0 10 0",
+                                "   1: 0100007F:0001 00000000:0000 06 00000000:00000000 03:00000000 00000000     0        0 0 3 0")));
     }
 
     @Test

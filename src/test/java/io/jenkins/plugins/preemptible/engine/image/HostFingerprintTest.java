@@ -12,7 +12,13 @@ import org.junit.jupiter.api.Test;
 class HostFingerprintTest {
 
     private static final HostFingerprint IMAGE = new HostFingerprint(
-            "Xeon", List.of("sse2", "avx2", "avx512f"), "6.18", "x86_64", "4.2.1", "glibc 2.36", Map.of("/lib/libc.so", "aa"));
+            "Xeon",
+            List.of("sse2", "avx2", "avx512f"),
+            "6.18",
+            "x86_64",
+            "4.2.1",
+            "glibc 2.36",
+            Map.of("/lib/libc.so", "aa"));
 
     private static List<Objection> here(
             List<String> features, String kernel, String arch, String criu, String libc, Map<String, String> ids) {
@@ -41,7 +47,8 @@ class HostFingerprintTest {
                 here(List.of("sse2"), "6.18", "x86_64", "4.2.1", "glibc 2.36", Map.of("/lib/libc.so", "aa"));
         assertEquals(1, found.size());
         assertTrue(found.get(0).refusal());
-        assertTrue(found.get(0).sentence().contains("avx2, avx512f"), found.get(0).sentence());
+        assertTrue(
+                found.get(0).sentence().contains("avx2, avx512f"), found.get(0).sentence());
         assertTrue(found.get(0).sentence().contains("EPYC"), found.get(0).sentence());
     }
 
@@ -55,9 +62,15 @@ class HostFingerprintTest {
     @Test
     void anotherKernelCriuLibraryAndBuildAreWarnings() {
         List<Objection> found = here(
-                List.of("sse2", "avx2", "avx512f"), "6.12", "x86_64", "4.1", "glibc 2.41", Map.of("/lib/libc.so", "bb"));
+                List.of("sse2", "avx2", "avx512f"),
+                "6.12",
+                "x86_64",
+                "4.1",
+                "glibc 2.41",
+                Map.of("/lib/libc.so", "bb"));
         assertEquals(4, found.size());
         found.forEach(each -> assertFalse(each.refusal(), each.sentence()));
-        assertTrue(found.get(3).sentence().contains("/lib/libc.so"), found.get(3).sentence());
+        assertTrue(
+                found.get(3).sentence().contains("/lib/libc.so"), found.get(3).sentence());
     }
 }

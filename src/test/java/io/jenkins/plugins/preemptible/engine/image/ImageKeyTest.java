@@ -47,8 +47,8 @@ class ImageKeyTest {
     @ParameterizedTest
     @ValueSource(strings = {"", " ", "secret-word", "{}", "[]", "{\"key\":[]}", "{\"primaryKeyId\":1,\"key\":[{}]}"})
     void whatIsNoKeyIsRefusedWithoutShowingIt(String text) {
-        String message =
-                assertThrows(IllegalArgumentException.class, () -> ImageKey.parse(text)).getMessage();
+        String message = assertThrows(IllegalArgumentException.class, () -> ImageKey.parse(text))
+                .getMessage();
         assertTrue(message.contains("no image key"), message);
         assertFalse(message.contains("secret-word"), message);
     }

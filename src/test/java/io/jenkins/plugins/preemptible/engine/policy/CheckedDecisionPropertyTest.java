@@ -65,8 +65,9 @@ class CheckedDecisionPropertyTest {
     }
 
     private static Snapshot withAgents(Snapshot snapshot, Function<WaitingItem, Set<String>> agents) {
-        return snapshot.withWaiting(
-                snapshot.waiting().stream().map(item -> item.fitting(agents.apply(item))).toList());
+        return snapshot.withWaiting(snapshot.waiting().stream()
+                .map(item -> item.fitting(agents.apply(item)))
+                .toList());
     }
 
     /** An equal set that is another object. */
@@ -76,7 +77,9 @@ class CheckedDecisionPropertyTest {
 
     private static Set<String> more(Set<String> names, Random random) {
         Set<String> more = new HashSet<>(names);
-        GeneratedSnapshots.AGENTS.stream().filter(name -> random.nextInt(3) == 0).forEach(more::add);
+        GeneratedSnapshots.AGENTS.stream()
+                .filter(name -> random.nextInt(3) == 0)
+                .forEach(more::add);
         return more;
     }
 

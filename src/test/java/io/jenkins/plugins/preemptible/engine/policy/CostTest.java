@@ -18,8 +18,7 @@ class CostTest {
     }
 
     private static RunningStage stage(long residentBytes, long growth, long expectedEnd) {
-        return new RunningStage(
-                "s", "a", 5, "", 0, 0, 0, 0, null, 0, residentBytes, growth, expectedEnd, false, false);
+        return new RunningStage("s", "a", 5, "", 0, 0, 0, 0, null, 0, residentBytes, growth, expectedEnd, false, false);
     }
 
     @Test
@@ -37,8 +36,8 @@ class CostTest {
 
     @Test
     void unknownValuesHaveTheStatedDefaults() {
-        Cost stated = Cost.of(
-                stage(Cost.DEFAULT_BYTES, 0, 0), agent(Cost.DEFAULT_DUMP_RATE, Cost.DEFAULT_RESTORE_RATE));
+        Cost stated =
+                Cost.of(stage(Cost.DEFAULT_BYTES, 0, 0), agent(Cost.DEFAULT_DUMP_RATE, Cost.DEFAULT_RESTORE_RATE));
         assertEquals(stated, Cost.of(stage(-1, 0, 0), agent(0, 0)));
     }
 
@@ -50,7 +49,9 @@ class CostTest {
     @Test
     void withoutAnImageItsMemoryStaysWhereItIs() {
         Agent agent = new Agent("a", Set.of(), 0, true, AgentState.THERE, -1, 1, 1, 0, true);
-        assertEquals(2 * Cost.FIXED_MILLIS, Cost.of(stage(1_000_000_000, 1_000_000, 0), agent).totalMillis());
+        assertEquals(
+                2 * Cost.FIXED_MILLIS,
+                Cost.of(stage(1_000_000_000, 1_000_000, 0), agent).totalMillis());
     }
 
     @Test

@@ -45,14 +45,27 @@ final class Decided {
 
     static Decided on(Snapshot snapshot, Limits other) {
         return on(new Snapshot(
-                snapshot.nowMillis(), other, snapshot.agents(), snapshot.running(), snapshot.suspended(),
-                snapshot.waiting(), snapshot.usedMillis(), snapshot.roomForImages()));
+                snapshot.nowMillis(),
+                other,
+                snapshot.agents(),
+                snapshot.running(),
+                snapshot.suspended(),
+                snapshot.waiting(),
+                snapshot.usedMillis(),
+                snapshot.roomForImages()));
     }
 
     /** Who wants an executor. */
     record Claimant(
-            String id, boolean isStage, int priority, long rank, String owner, long sinceMillis, Set<String> agents,
-            String reservedAgent, long expectedMillis) {}
+            String id,
+            boolean isStage,
+            int priority,
+            long rank,
+            String owner,
+            long sinceMillis,
+            Set<String> agents,
+            String reservedAgent,
+            long expectedMillis) {}
 
     /** The samples are others at each run, and so is how often they lead there. */
     private static final double CHANCE = 5;
@@ -77,16 +90,22 @@ final class Decided {
 
     /** Those for somebody: without what is suspended since its agent is drained. */
     List<Freeing> freed() {
-        return all(Freeing.class).stream().filter(freeing -> freeing.forItem() != null).toList();
+        return all(Freeing.class).stream()
+                .filter(freeing -> freeing.forItem() != null)
+                .toList();
     }
 
     /** Suspensions without what is run again. */
     List<Freeing> suspended() {
-        return freed().stream().filter(freeing -> !(freeing instanceof Action.Rerun)).toList();
+        return freed().stream()
+                .filter(freeing -> !(freeing instanceof Action.Rerun))
+                .toList();
     }
 
     List<Freeing> drained() {
-        return all(Freeing.class).stream().filter(freeing -> freeing.forItem() == null).toList();
+        return all(Freeing.class).stream()
+                .filter(freeing -> freeing.forItem() == null)
+                .toList();
     }
 
     List<RunningStage> victims() {
@@ -120,16 +139,34 @@ final class Decided {
     private Map<String, Claimant> claimantsOf(Snapshot snapshot) {
         Map<String, Claimant> all = new HashMap<>();
         for (WaitingItem item : snapshot.waiting()) {
-            all.put(item.id(), new Claimant(
-                    item.id(), false, item.priority(), item.priority(), item.owner(), item.sinceMillis(),
-                    item.agents(), reserved(item.reservedAgent()), item.expectedMillis()));
+            all.put(
+                    item.id(),
+                    new Claimant(
+                            item.id(),
+                            false,
+                            item.priority(),
+                            item.priority(),
+                            item.owner(),
+                            item.sinceMillis(),
+                            item.agents(),
+                            reserved(item.reservedAgent()),
+                            item.expectedMillis()));
         }
         long ageing = snapshot.limits().ageingMillis();
         for (SuspendedStage stage : snapshot.suspended()) {
             long aged = ageing == 0 ? 0 : (snapshot.nowMillis() - stage.sinceMillis()) / ageing;
-            all.put(stage.id(), new Claimant(
-                    stage.id(), true, stage.priority(), stage.priority() - aged, stage.owner(), stage.sinceMillis(),
-                    stage.agents(), stage.byHand() ? null : reserved(stage.reservedAgent()), 0));
+            all.put(
+                    stage.id(),
+                    new Claimant(
+                            stage.id(),
+                            true,
+                            stage.priority(),
+                            stage.priority() - aged,
+                            stage.owner(),
+                            stage.sinceMillis(),
+                            stage.agents(),
+                            stage.byHand() ? null : reserved(stage.reservedAgent()),
+                            0));
         }
         return all;
     }
@@ -157,9 +194,7 @@ final class Decided {
     }
 
     long slice(RunningStage stage) {
-        return snapshot.limits()
-                .slices()
-                .of(agent(stage.agent()).labels(), stage.priority(), stage.timeSliceMillis());
+        return snapshot.limits().slices().of(agent(stage.agent()).labels(), stage.priority(), stage.timeSliceMillis());
     }
 
     boolean hadItsSlice(RunningStage stage) {
@@ -171,7 +206,8 @@ final class Decided {
     }
 
     boolean inExemptTime(RunningStage stage) {
-        return snapshot.nowMillis() - stage.runningSinceMillis() < snapshot.limits().exemptMillis();
+        return snapshot.nowMillis() - stage.runningSinceMillis()
+                < snapshot.limits().exemptMillis();
     }
 
     boolean suspendedOften(RunningStage stage) {
@@ -228,8 +264,7 @@ final class Decided {
 
     /** Whether it is expected to end, or should have ended, within that time. */
     boolean endsWithin(RunningStage stage, long millis) {
-        return stage.expectedEndMillis() > 0
-                && Math.abs(stage.expectedEndMillis() - snapshot.nowMillis()) <= millis;
+        return stage.expectedEndMillis() > 0 && Math.abs(stage.expectedEndMillis() - snapshot.nowMillis()) <= millis;
     }
 
     /**
@@ -277,8 +312,12 @@ final class Decided {
                 shuffled(
                         snapshot.waiting().stream()
                                 .map(item -> new WaitingItem(
-                                        item.id(), item.priority(), item.owner(), item.sinceMillis(),
-                                        new HashSet<>(item.agents()), item.reservedAgent(),
+                                        item.id(),
+                                        item.priority(),
+                                        item.owner(),
+                                        item.sinceMillis(),
+                                        new HashSet<>(item.agents()),
+                                        item.reservedAgent(),
                                         item.expectedMillis())),
                         random),
                 snapshot.usedMillis(),

@@ -91,10 +91,12 @@ final class DecisionHistory {
     final Map<String, Job> jobs = new TreeMap<>();
     /** Those that have come and are not gone, in the order in which they came. */
     final List<Job> present = new ArrayList<>();
+
     final Map<String, Freed> freed = new HashMap<>();
     int now;
     /** Executors that are in the middle of a suspension. */
     private final Map<String, Integer> running = new HashMap<>();
+
     private final Map<String, List<Integer>> busyUntil = new HashMap<>();
     private final Map<String, String> kept = new HashMap<>();
     private final FairShares shares = new FairShares();
@@ -189,17 +191,21 @@ final class DecisionHistory {
     }
 
     int idle(String agent) {
-        return executors.get(agent) - running.getOrDefault(agent, 0) - busyUntil.get(agent).size();
+        return executors.get(agent)
+                - running.getOrDefault(agent, 0)
+                - busyUntil.get(agent).size();
     }
 
     /** Idle executors that this one may have. */
     int idleFor(String agent, String id) {
         long others = freed.entrySet().stream()
-                .filter(entry -> entry.getValue().agent().equals(agent) && entry.getValue().opens() <= now)
+                .filter(entry -> entry.getValue().agent().equals(agent)
+                        && entry.getValue().opens() <= now)
                 .filter(entry -> !entry.getKey().equals(id))
                 .count();
         long keptForOthers = kept.entrySet().stream()
-                .filter(entry -> entry.getValue().equals(agent) && !entry.getKey().equals(id))
+                .filter(entry ->
+                        entry.getValue().equals(agent) && !entry.getKey().equals(id))
                 .count();
         return idle(agent) - (int) (others + keptForOthers);
     }
@@ -287,21 +293,48 @@ final class DecisionHistory {
             String freedOn = freed.containsKey(job.id) ? freed.get(job.id).agent() : null;
             if (job.state == State.RUNNING && job.stage) {
                 stages.add(new RunningStage(
-                        job.id, job.agent, job.priority, job.owner, millis(job.began), millis(job.since),
-                        job.suspensions, 0, null, 0, 0, 0, millis(now + job.work - job.done), false, false));
+                        job.id,
+                        job.agent,
+                        job.priority,
+                        job.owner,
+                        millis(job.began),
+                        millis(job.since),
+                        job.suspensions,
+                        0,
+                        null,
+                        0,
+                        0,
+                        0,
+                        millis(now + job.work - job.done),
+                        false,
+                        false));
             } else if (job.state == State.WAITING) {
                 waiting.add(new WaitingItem(
                         job.id, job.priority, job.owner, millis(job.since), job.agents, freedOn, millis(job.work)));
             } else if (job.state == State.SUSPENDED) {
                 suspendedOn.merge(job.agent, 1, Integer::sum);
                 suspended.add(new SuspendedStage(
-                        job.id, Set.of(job.agent), job.priority, job.owner, millis(job.since), null, false, freedOn,
+                        job.id,
+                        Set.of(job.agent),
+                        job.priority,
+                        job.owner,
+                        millis(job.since),
+                        null,
+                        false,
+                        freedOn,
                         false));
             }
         }
         List<Agent> agents = executors.keySet().stream()
                 .map(name -> new Agent(
-                        name, Set.of(), idle(name), true, AgentState.THERE, -1, 0, 0,
+                        name,
+                        Set.of(),
+                        idle(name),
+                        true,
+                        AgentState.THERE,
+                        -1,
+                        0,
+                        0,
                         suspendedOn.getOrDefault(name, 0)))
                 .toList();
         return new Snapshot(millis(now), limits, agents, stages, suspended, waiting, shares.usedMillis());

@@ -111,12 +111,20 @@ public final class GeneratedSnapshots implements ArbitrarySupplier<Snapshot> {
         }
 
         private Agent agent(String name) {
-            Set<String> labels = Set.of("x", "y").stream().filter(label -> oneIn(2)).collect(Collectors.toSet());
+            Set<String> labels =
+                    Set.of("x", "y").stream().filter(label -> oneIn(2)).collect(Collectors.toSet());
             AgentState state = oneIn(8) ? AgentState.DRAINED : oneIn(8) ? AgentState.ON_ITS_WAY : AgentState.THERE;
             return new Agent(
-                    name, labels, oneIn(4) ? random.nextInt(3) : 0, random.nextInt(10) > 0, state,
-                    oneIn(3) ? -1 : sometimes(8 * GIGABYTE), sometimes(GIGABYTE), sometimes(GIGABYTE),
-                    random.nextInt(3), oneIn(4));
+                    name,
+                    labels,
+                    oneIn(4) ? random.nextInt(3) : 0,
+                    random.nextInt(10) > 0,
+                    state,
+                    oneIn(3) ? -1 : sometimes(8 * GIGABYTE),
+                    sometimes(GIGABYTE),
+                    sometimes(GIGABYTE),
+                    random.nextInt(3),
+                    oneIn(4));
         }
 
         private RunningStage running(String id, String agent) {
@@ -143,14 +151,26 @@ public final class GeneratedSnapshots implements ArbitrarySupplier<Snapshot> {
         private SuspendedStage suspended(String id) {
             Set<String> fitting = fitting();
             return new SuspendedStage(
-                    id, fitting, random.nextInt(PRIORITIES), owner(), recently(), oneIn(2) ? "item1" : null, oneIn(4),
-                    reserved(fitting), oneIn(6));
+                    id,
+                    fitting,
+                    random.nextInt(PRIORITIES),
+                    owner(),
+                    recently(),
+                    oneIn(2) ? "item1" : null,
+                    oneIn(4),
+                    reserved(fitting),
+                    oneIn(6));
         }
 
         private WaitingItem waiting(String id) {
             Set<String> fitting = fitting();
             return new WaitingItem(
-                    id, random.nextInt(PRIORITIES), owner(), recently(), fitting, reserved(fitting),
+                    id,
+                    random.nextInt(PRIORITIES),
+                    owner(),
+                    recently(),
+                    fitting,
+                    reserved(fitting),
                     sometimes(200_000));
         }
 
@@ -171,7 +191,9 @@ public final class GeneratedSnapshots implements ArbitrarySupplier<Snapshot> {
         }
 
         private String reserved(Set<String> fitting) {
-            return oneIn(6) && !fitting.isEmpty() ? fitting.stream().sorted().findFirst().orElseThrow() : null;
+            return oneIn(6) && !fitting.isEmpty()
+                    ? fitting.stream().sorted().findFirst().orElseThrow()
+                    : null;
         }
     }
 }

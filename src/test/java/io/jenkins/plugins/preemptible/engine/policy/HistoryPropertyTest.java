@@ -95,9 +95,8 @@ class HistoryPropertyTest {
         }
 
         private Job job(String id) {
-            List<Set<String>> fits = agents.size() == 1
-                    ? List.of(Set.of("a"))
-                    : List.of(Set.of("a"), Set.of("b"), Set.of("a", "b"));
+            List<Set<String>> fits =
+                    agents.size() == 1 ? List.of(Set.of("a")) : List.of(Set.of("a"), Set.of("b"), Set.of("a", "b"));
             Job job = new Job(
                     id,
                     BEST + random.nextInt(worst),
@@ -111,8 +110,8 @@ class HistoryPropertyTest {
         }
 
         int bound(int priority) {
-            double longestTurn = (executors + 2.0 * most) * longest * (exempt + suspensionTicks + 1)
-                            / (exempt * executors) + 1;
+            double longestTurn =
+                    (executors + 2.0 * most) * longest * (exempt + suspensionTicks + 1) / (exempt * executors) + 1;
             return (int) Math.ceil((priority - BEST + 1) * ageing + (most + 1) * longestTurn);
         }
 

@@ -169,8 +169,7 @@ class IdleExecutorsPropertyTest {
                 if (stage.reservedAgent() == null && fits && isBetter(decided, other, stage)) {
                     contended = true;
                     assertTrue(
-                            decided.promisedIdle(other)
-                                    || decided.action(other).reason() == Reason.SUSPENDED_BY_HAND,
+                            decided.promisedIdle(other) || decided.action(other).reason() == Reason.SUSPENDED_BY_HAND,
                             () -> other + " was passed over for " + stage);
                 }
             }
@@ -181,8 +180,7 @@ class IdleExecutorsPropertyTest {
     private static boolean isBetter(Decided decided, Claimant one, Claimant other) {
         long more = decided.used(one.owner()) - decided.used(other.owner());
         return one.rank() < other.rank()
-                || (one.rank() == other.rank()
-                        && (more < 0 || (more == 0 && one.sinceMillis() < other.sinceMillis())));
+                || (one.rank() == other.rank() && (more < 0 || (more == 0 && one.sinceMillis() < other.sinceMillis())));
     }
 
     @Property(edgeCases = EdgeCasesMode.NONE)

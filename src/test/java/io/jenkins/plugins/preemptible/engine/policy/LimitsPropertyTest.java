@@ -34,35 +34,66 @@ class LimitsPropertyTest {
     private static void isRespected(Snapshot snapshot, Limits lifted, Predicate<RunningStage> isProtected) {
         List<RunningStage> victims = Decided.on(snapshot).victims();
         assertFalse(victims.stream().anyMatch(isProtected), () -> "one of " + victims);
-        isOften("matters", SELDOM_PERCENT, Decided.on(snapshot, lifted).victims().stream().anyMatch(isProtected));
+        isOften(
+                "matters",
+                SELDOM_PERCENT,
+                Decided.on(snapshot, lifted).victims().stream().anyMatch(isProtected));
     }
 
     // What is protected by a field of its own.
     private static void isRespected(
             Snapshot snapshot, Predicate<RunningStage> isProtected, UnaryOperator<RunningStage> lift) {
         Snapshot lifted = new Snapshot(
-                snapshot.nowMillis(), snapshot.limits(), snapshot.agents(),
-                snapshot.running().stream().map(lift).toList(), snapshot.suspended(), snapshot.waiting(),
+                snapshot.nowMillis(),
+                snapshot.limits(),
+                snapshot.agents(),
+                snapshot.running().stream().map(lift).toList(),
+                snapshot.suspended(),
+                snapshot.waiting(),
                 snapshot.usedMillis());
         Decided decided = Decided.on(snapshot);
         decided.victims().forEach(victim -> assertFalse(isProtected.test(victim), victim::toString));
         Map<String, RunningStage> before =
                 snapshot.running().stream().collect(Collectors.toMap(RunningStage::id, stage -> stage));
-        isOften("matters", SELDOM_PERCENT, Decided.on(lifted).freed().stream()
-                .anyMatch(freeing -> isProtected.test(before.get(freeing.stageId()))));
+        isOften(
+                "matters",
+                SELDOM_PERCENT,
+                Decided.on(lifted).freed().stream()
+                        .anyMatch(freeing -> isProtected.test(before.get(freeing.stageId()))));
     }
 
     private static RunningStage with(RunningStage s, String whyNot, long retryAfterMillis, boolean neverPreempt) {
         return new RunningStage(
-                s.id(), s.agent(), s.priority(), s.owner(), s.startedMillis(), s.runningSinceMillis(), s.suspensions(),
-                s.timeSliceMillis(), whyNot, retryAfterMillis, s.residentBytes(), s.growthBytesPerSecond(),
-                s.expectedEndMillis(), s.rerun(), neverPreempt);
+                s.id(),
+                s.agent(),
+                s.priority(),
+                s.owner(),
+                s.startedMillis(),
+                s.runningSinceMillis(),
+                s.suspensions(),
+                s.timeSliceMillis(),
+                whyNot,
+                retryAfterMillis,
+                s.residentBytes(),
+                s.growthBytesPerSecond(),
+                s.expectedEndMillis(),
+                s.rerun(),
+                neverPreempt);
     }
 
     private static Limits with(Limits l, long exemptMillis, int mostSuspensions, long imageBytes, Undisturbed hours) {
         return new Limits(
-                l.enabled(), l.slices(), exemptMillis, mostSuspensions, l.mostSuspendedPerAgent(), l.mostSuspended(),
-                l.ageingMillis(), imageBytes, l.memoryFloorBytes(), l.undumpable(), hours);
+                l.enabled(),
+                l.slices(),
+                exemptMillis,
+                mostSuspensions,
+                l.mostSuspendedPerAgent(),
+                l.mostSuspended(),
+                l.ageingMillis(),
+                imageBytes,
+                l.memoryFloorBytes(),
+                l.undumpable(),
+                hours);
     }
 
     @Property(tries = 10_000, edgeCases = EdgeCasesMode.NONE)
@@ -93,8 +124,10 @@ class LimitsPropertyTest {
         Decided decided = Decided.on(snapshot);
         decided.suspended().forEach(freeing -> assertFalse(decided.tooLarge(decided.victim(freeing))));
         Decided lifted = Decided.on(snapshot, with(l, l.exemptMillis(), l.mostSuspensions(), 0, l.undisturbed()));
-        isOften("matters", SELDOM_PERCENT, lifted.suspended().stream()
-                .anyMatch(freeing -> decided.tooLarge(decided.victim(freeing))));
+        isOften(
+                "matters",
+                SELDOM_PERCENT,
+                lifted.suspended().stream().anyMatch(freeing -> decided.tooLarge(decided.victim(freeing))));
     }
 
     @Property(tries = 10_000, edgeCases = EdgeCasesMode.NONE)
@@ -103,8 +136,10 @@ class LimitsPropertyTest {
         Decided decided = Decided.on(snapshot);
         decided.suspended().forEach(freeing -> assertFalse(decided.lacksMemory(decided.victim(freeing))));
         Decided lifted = Decided.on(snapshot, l.withMemory(l.imageBytes(), 0));
-        isOften("matters", SELDOM_PERCENT, lifted.suspended().stream()
-                .anyMatch(freeing -> decided.lacksMemory(decided.victim(freeing))));
+        isOften(
+                "matters",
+                SELDOM_PERCENT,
+                lifted.suspended().stream().anyMatch(freeing -> decided.lacksMemory(decided.victim(freeing))));
     }
 
     @Property(tries = 10_000, edgeCases = EdgeCasesMode.NONE)
@@ -113,8 +148,10 @@ class LimitsPropertyTest {
                 snapshot,
                 RunningStage::neverPreempt,
                 stage -> with(stage, stage.whyNotPreemptible(), stage.retryAfterMillis(), false));
-        Decided.on(snapshot).drained().forEach(freeing -> assertFalse(
-                Decided.on(snapshot).victim(freeing).neverPreempt(), freeing::toString));
+        Decided.on(snapshot)
+                .drained()
+                .forEach(freeing ->
+                        assertFalse(Decided.on(snapshot).victim(freeing).neverPreempt(), freeing::toString));
     }
 
     @Property(tries = 10_000, edgeCases = EdgeCasesMode.NONE)
@@ -124,8 +161,8 @@ class LimitsPropertyTest {
                 snapshot,
                 stage -> stage.whyNotPreemptible() != null && !decided.rerunnable(stage),
                 stage -> with(stage, null, stage.retryAfterMillis(), stage.neverPreempt()));
-        decided.suspended().forEach(freeing ->
-                assertTrue(decided.victim(freeing).whyNotPreemptible() == null, freeing::toString));
+        decided.suspended()
+                .forEach(freeing -> assertTrue(decided.victim(freeing).whyNotPreemptible() == null, freeing::toString));
     }
 
     @Property(tries = 10_000, edgeCases = EdgeCasesMode.NONE)
@@ -162,7 +199,8 @@ class LimitsPropertyTest {
 
     // What is drained counts: it needs memory or a place for its image too.
     private static boolean isOverfull(Snapshot snapshot, Decided decided, int mostInAll) {
-        int before = snapshot.agents().stream().mapToInt(Snapshot.Agent::suspended).sum();
+        int before =
+                snapshot.agents().stream().mapToInt(Snapshot.Agent::suspended).sum();
         int more = decided.suspended().size();
         return mostInAll > 0 && more > 0 && before + more + decided.drained().size() > mostInAll;
     }
@@ -171,8 +209,17 @@ class LimitsPropertyTest {
     void nothingGivesWayWhileSwitchedOff(@ForAll(supplier = GeneratedSnapshots.class) Snapshot snapshot) {
         Limits l = snapshot.limits();
         Limits off = new Limits(
-                false, l.slices(), l.exemptMillis(), l.mostSuspensions(), l.mostSuspendedPerAgent(), l.mostSuspended(),
-                l.ageingMillis(), l.imageBytes(), l.memoryFloorBytes(), l.undumpable(), l.undisturbed());
+                false,
+                l.slices(),
+                l.exemptMillis(),
+                l.mostSuspensions(),
+                l.mostSuspendedPerAgent(),
+                l.mostSuspended(),
+                l.ageingMillis(),
+                l.imageBytes(),
+                l.memoryFloorBytes(),
+                l.undumpable(),
+                l.undisturbed());
         assertTrue(Decided.on(snapshot, off).freed().isEmpty());
         isOften("matters", !Decided.on(snapshot).freed().isEmpty());
     }
@@ -184,7 +231,8 @@ class LimitsPropertyTest {
         decided.all(Action.Resume.class).forEach(resume -> assertTrue(decided.there(resume.agent()), resume::toString));
         decided.all(Action.Reserve.class)
                 .forEach(reserve -> assertTrue(decided.there(reserve.agent()), reserve::toString));
-        boolean offline = snapshot.running().stream().anyMatch(stage -> !decided.agent(stage.agent()).accepting());
+        boolean offline = snapshot.running().stream()
+                .anyMatch(stage -> !decided.agent(stage.agent()).accepting());
         isOften("some do not", offline && !decided.claimants().isEmpty());
     }
 
@@ -201,7 +249,8 @@ class LimitsPropertyTest {
                 some = true;
                 assertTrue(after <= 2 * Victims.FREEZE_ONLY_MILLIS);
                 assertTrue(decided.claimant(freeing).expectedMillis() > 0);
-                assertTrue(decided.agent(freeing.agent()).freeBytes() >= snapshot.limits().memoryFloorBytes());
+                assertTrue(decided.agent(freeing.agent()).freeBytes()
+                        >= snapshot.limits().memoryFloorBytes());
             }
         }
         isOften("stays frozen", SELDOM_PERCENT, some);

@@ -55,12 +55,19 @@ class PreemptionPolicyPropertyTest {
             assertTrue(had <= decided.used(decided.victim(end).owner()), end::toString);
         }
         Snapshot equal = new Snapshot(
-                snapshot.nowMillis(), snapshot.limits(), snapshot.agents(), snapshot.running(), snapshot.suspended(),
+                snapshot.nowMillis(),
+                snapshot.limits(),
+                snapshot.agents(),
+                snapshot.running(),
+                snapshot.suspended(),
                 snapshot.waiting());
         Decided without = Decided.on(equal);
-        isOften("matters", 0.5, without.all(Action.EndSlice.class).stream()
-                .anyMatch(end -> decided.used(decided.claimant(end).owner())
-                        > decided.used(decided.victim(end).owner())));
+        isOften(
+                "matters",
+                0.5,
+                without.all(Action.EndSlice.class).stream()
+                        .anyMatch(end -> decided.used(decided.claimant(end).owner())
+                                > decided.used(decided.victim(end).owner())));
     }
 
     @Property(tries = 10_000, edgeCases = EdgeCasesMode.NONE)
@@ -119,8 +126,9 @@ class PreemptionPolicyPropertyTest {
         // Those that are kept one, or are in the queue, may await an end as well.
         boolean awaited = decided.actions().stream()
                         .map(Action::reason)
-                        .anyMatch(Set.of(Reason.ENDS_SOON, Reason.WAITED_LONG, Reason.RESTORE_REQUESTED_ALREADY)
-                                ::contains)
+                        .anyMatch(
+                                Set.of(Reason.ENDS_SOON, Reason.WAITED_LONG, Reason.RESTORE_REQUESTED_ALREADY)
+                                        ::contains)
                 && other.expectedEndMillis() > 0;
         return room && !awaited && decided.mayTake(decided.claimant(freeing), other);
     }
@@ -192,7 +200,9 @@ class PreemptionPolicyPropertyTest {
                                     && decided.endsWithin(stage, longest)),
                     () -> "nothing ends soon for " + claimant);
         }
-        long near = snapshot.running().stream().filter(stage -> stage.expectedEndMillis() > 0).count();
+        long near = snapshot.running().stream()
+                .filter(stage -> stage.expectedEndMillis() > 0)
+                .count();
         assertTrue(waiting.size() <= near, "each end is awaited by one");
         isOften("awaits an end", 2, !waiting.isEmpty());
     }
@@ -209,7 +219,9 @@ class PreemptionPolicyPropertyTest {
                 .map(RunningStage::id)
                 .sorted()
                 .toList();
-        assertEquals(expected, decided.drained().stream().map(Freeing::stageId).sorted().toList());
+        assertEquals(
+                expected,
+                decided.drained().stream().map(Freeing::stageId).sorted().toList());
         decided.freed().forEach(freeing -> assertTrue(decided.takes(freeing.agent()), freeing::toString));
         decided.all(Action.Resume.class).forEach(resume -> assertTrue(decided.takes(resume.agent())));
         decided.all(Action.Reserve.class).forEach(reserve -> assertTrue(decided.takes(reserve.agent())));
@@ -217,14 +229,18 @@ class PreemptionPolicyPropertyTest {
     }
 
     @Property(tries = 10_000, edgeCases = EdgeCasesMode.NONE)
-    void nobodyGivesWayWhileJenkinsPreparesToShutDown(
-            @ForAll(supplier = GeneratedSnapshots.class) Snapshot snapshot) {
+    void nobodyGivesWayWhileJenkinsPreparesToShutDown(@ForAll(supplier = GeneratedSnapshots.class) Snapshot snapshot) {
         List<Agent> quiet = snapshot.agents().stream()
                 .map(agent -> agent.state() == AgentState.THERE ? quieting(agent) : agent)
                 .toList();
         Snapshot asked = new Snapshot(
-                snapshot.nowMillis(), snapshot.limits(), quiet, snapshot.running(), snapshot.suspended(),
-                snapshot.waiting(), snapshot.usedMillis());
+                snapshot.nowMillis(),
+                snapshot.limits(),
+                quiet,
+                snapshot.running(),
+                snapshot.suspended(),
+                snapshot.waiting(),
+                snapshot.usedMillis());
         Decided decided = Decided.on(asked);
         assertEquals(List.of(), decided.freed());
         isOften("somebody would have given way", !Decided.on(snapshot).freed().isEmpty());
@@ -232,8 +248,15 @@ class PreemptionPolicyPropertyTest {
 
     private static Agent quieting(Agent agent) {
         return new Agent(
-                agent.name(), agent.labels(), agent.idleExecutors(), agent.accepting(), AgentState.QUIETING_DOWN,
-                agent.freeBytes(), agent.dumpBytesPerSecond(), agent.restoreBytesPerSecond(), agent.suspended(),
+                agent.name(),
+                agent.labels(),
+                agent.idleExecutors(),
+                agent.accepting(),
+                AgentState.QUIETING_DOWN,
+                agent.freeBytes(),
+                agent.dumpBytesPerSecond(),
+                agent.restoreBytesPerSecond(),
+                agent.suspended(),
                 agent.memoryOnly());
     }
 

@@ -122,9 +122,10 @@ class PreemptionPolicyTest {
             RunningStage stage = new RunningStage("stage", "a", 5, NOW - 500, NOW - 500, 0, 0, null, 0);
             WaitingItem item = new WaitingItem("item", 1, NOW - 10, Set.of("a"), null);
             assertEquals(
-                    List.of(free == 999
-                            ? keep("item", Reason.NO_ROOM_FOR_IMAGE)
-                            : suspend("stage", "item", "a", Reason.HIGHER_PRIORITY_WAITS)),
+                    List.of(
+                            free == 999
+                                    ? keep("item", Reason.NO_ROOM_FOR_IMAGE)
+                                    : suspend("stage", "item", "a", Reason.HIGHER_PRIORITY_WAITS)),
                     PreemptionPolicy.decide(new Snapshot(
                             NOW, limits, List.of(agent), List.of(stage), List.of(), List.of(item), Map.of(), false)),
                     () -> free + " bytes are free");
@@ -156,9 +157,7 @@ class PreemptionPolicyTest {
         runs("one", "a", 9, 500);
         waits("second", 2, 100, "a");
         waits("first", 1, 10, "a");
-        decides(
-                suspend("one", "first", "a", Reason.HIGHER_PRIORITY_WAITS),
-                keep("second", Reason.VICTIM_TAKEN));
+        decides(suspend("one", "first", "a", Reason.HIGHER_PRIORITY_WAITS), keep("second", Reason.VICTIM_TAKEN));
     }
 
     @Test
@@ -359,8 +358,7 @@ class PreemptionPolicyTest {
         runs("stage", "a", 5, 1);
         runs("stage", "b", 5, 1);
         assertThrows(
-                IllegalArgumentException.class,
-                () -> new Snapshot(NOW, limits, agents, running, suspended, waiting));
+                IllegalArgumentException.class, () -> new Snapshot(NOW, limits, agents, running, suspended, waiting));
     }
 
     @Test

@@ -13,9 +13,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 class SlicesTest {
 
-    private static final Slices SLICES = new Slices(
-            600,
-            List.of(new Rule("gpu", 1, 3, 100), new Rule("gpu", 1, 9, 200), new Rule(null, 5, 5, 0)));
+    private static final Slices SLICES =
+            new Slices(600, List.of(new Rule("gpu", 1, 3, 100), new Rule("gpu", 1, 9, 200), new Rule(null, 5, 5, 0)));
 
     @ParameterizedTest
     @CsvSource({"gpu,1,100", "gpu,3,100", "gpu,4,200", "gpu,0,600", "gpu,10,600", "cpu,1,600", "gpu,5,200", "cpu,5,0"})

@@ -17,8 +17,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 class StageLifecycleTest {
 
-    private static final String TABLE =
-            """
+    private static final String TABLE = """
             RUNNING SUSPEND_REQUESTED SUSPENDING
             RUNNING EXITED ENDED
             RUNNING ABORTED FAILED
@@ -39,8 +38,9 @@ class StageLifecycleTest {
     @Test
     void everyPairOfStateAndEventIsAsTheTableSays() {
         Map<String, StageState> expected = new TreeMap<>();
-        TABLE.lines().map(line -> line.split(" ")).forEach(cells ->
-                expected.put(cells[0] + " " + cells[1], StageState.valueOf(cells[2])));
+        TABLE.lines()
+                .map(line -> line.split(" "))
+                .forEach(cells -> expected.put(cells[0] + " " + cells[1], StageState.valueOf(cells[2])));
         Map<String, StageState> found = new TreeMap<>();
         List<String> refused = new ArrayList<>();
         for (StageState state : StageState.values()) {
@@ -57,7 +57,9 @@ class StageLifecycleTest {
     }
 
     @ParameterizedTest
-    @EnumSource(value = StageState.class, names = {"ENDED", "FAILED"})
+    @EnumSource(
+            value = StageState.class,
+            names = {"ENDED", "FAILED"})
     void nothingFollowsAFinalState(StageState state) {
         assertTrue(state.isFinal());
         String message = assertThrows(

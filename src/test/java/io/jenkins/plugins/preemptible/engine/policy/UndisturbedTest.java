@@ -56,9 +56,12 @@ class UndisturbedTest {
     @ParameterizedTest
     @CsvSource({
         // 2:30 does not exist: from 3:00 on the clocks show a later time.
-        "2026-03-29T00:59:00Z,false", "2026-03-29T01:00:00Z,true",
+        "2026-03-29T00:59:00Z,false",
+        "2026-03-29T01:00:00Z,true",
         // It exists twice, with 2:15 between: the clocks show it so.
-        "2026-10-25T00:30:00Z,true", "2026-10-25T01:15:00Z,false", "2026-10-25T01:30:00Z,true"
+        "2026-10-25T00:30:00Z,true",
+        "2026-10-25T01:15:00Z,false",
+        "2026-10-25T01:30:00Z,true"
     })
     void anHourThatTheClocksSkipOrShowTwice(String at, boolean expected) {
         assertEquals(expected, protects("02:30", "04:00", BERLIN, at));

@@ -50,7 +50,16 @@ class ObstaclesTest {
 
     private static OpenFile terminal(int number, String link, long master, String identity) {
         return new OpenFile(
-                number, link, Kind.CHARACTER, Mode.BOTH, MOUNT, link, master < 0 ? "136:4" : "5:2", 1, 0, master,
+                number,
+                link,
+                Kind.CHARACTER,
+                Mode.BOTH,
+                MOUNT,
+                link,
+                master < 0 ? "136:4" : "5:2",
+                1,
+                0,
+                master,
                 TreeSnapshot.TERMINAL + identity);
     }
 
@@ -64,7 +73,9 @@ class ObstaclesTest {
     }
 
     private static List<FailureReason> reasons(TreeSnapshot tree) {
-        return Obstacles.of(tree, Connections.REFUSE).stream().map(Obstacle::reason).toList();
+        return Obstacles.of(tree, Connections.REFUSE).stream()
+                .map(Obstacle::reason)
+                .toList();
     }
 
     @ParameterizedTest
@@ -117,24 +128,30 @@ class ObstaclesTest {
 
     @Test
     void mappings() {
-        assertEquals(List.of(FailureReason.GPU_DEVICE, FailureReason.DEVICE, FailureReason.SECRET_MEMORY),
-                reasons(tree(Sockets.NONE, member(1, List.of(),
-                        new Mapping("/dev/nvidia0", true, "0:5 1", 4096),
-                        new Mapping("/dev/mem", true, "0:5 2", 4096),
-                        new Mapping("/secretmem (deleted)", true, "0:9 3", 4096),
-                        new Mapping("/dev/shm/named", true, "0:7 4", 4096),
-                        new Mapping("/dev/zero (deleted)", true, "0:1 5", 4096),
-                        new Mapping("/SYSV00000000 (deleted)", true, "0:1 6", 4096),
-                        new Mapping("/usr/lib/old.so (deleted)", false, "8:1 7", 4096)))));
+        assertEquals(
+                List.of(FailureReason.GPU_DEVICE, FailureReason.DEVICE, FailureReason.SECRET_MEMORY),
+                reasons(tree(
+                        Sockets.NONE,
+                        member(
+                                1,
+                                List.of(),
+                                new Mapping("/dev/nvidia0", true, "0:5 1", 4096),
+                                new Mapping("/dev/mem", true, "0:5 2", 4096),
+                                new Mapping("/secretmem (deleted)", true, "0:9 3", 4096),
+                                new Mapping("/dev/shm/named", true, "0:7 4", 4096),
+                                new Mapping("/dev/zero (deleted)", true, "0:1 5", 4096),
+                                new Mapping("/SYSV00000000 (deleted)", true, "0:1 6", 4096),
+                                new Mapping("/usr/lib/old.so (deleted)", false, "8:1 7", 4096)))));
         Mapping linked = new Mapping("/dev/shm/sem.a (deleted)", true, "0:7 8", 4096, 1);
-        assertEquals(List.of(FailureReason.LINKED_ELSEWHERE),
-                reasons(tree(Sockets.NONE, member(1, List.of(), linked))));
+        assertEquals(
+                List.of(FailureReason.LINKED_ELSEWHERE), reasons(tree(Sockets.NONE, member(1, List.of(), linked))));
     }
 
     @Test
     void aMappingIsReadAsTheKernelWritesIt() {
         String line = "7f00-9f00 rw-s 00000000 fe:01 1234                       /memfd:a b (deleted)";
-        assertEquals(new Mapping("/memfd:a b (deleted)", true, "254:1 1234", 0x2000),
+        assertEquals(
+                new Mapping("/memfd:a b (deleted)", true, "254:1 1234", 0x2000),
                 FileReader.mapping(line, line.indexOf('/')).orElseThrow());
         String code = "7f00-9f00 r-xp 00000000 fe:01 1234                       /usr/bin/sh";
         assertTrue(FileReader.mapping(code, code.indexOf('/')).isEmpty());
@@ -147,26 +164,35 @@ class ObstaclesTest {
         OpenFile master = terminal(8, "/dev/ptmx", 4, "0:24 4");
         OpenFile sameNumber = terminal(7, "/dev/pts/4", -1, "0:99 4");
         Map<String, List<Holder>> holders = Map.of(
-                "pipe:[9]", List.of(new Holder(99, "tee", Mode.READ)),
-                TreeSnapshot.TERMINAL + "0:24 4", List.of(new Holder(98, "sshd", Mode.BOTH)));
+                "pipe:[9]",
+                List.of(new Holder(99, "tee", Mode.READ)),
+                TreeSnapshot.TERMINAL + "0:24 4",
+                List.of(new Holder(98, "sshd", Mode.BOTH)));
         TreeSnapshot tree = new TreeSnapshot(
                 List.of(member(1, List.of(pipe, slave))), List.of(), Set.of(MOUNT), Sockets.NONE, holders, Room.ENOUGH);
         List<Obstacle> obstacles = Obstacles.of(tree, Connections.REFUSE);
-        assertEquals(List.of(FailureReason.PIPE_OUTSIDE, FailureReason.TERMINAL_OUTSIDE),
+        assertEquals(
+                List.of(FailureReason.PIPE_OUTSIDE, FailureReason.TERMINAL_OUTSIDE),
                 obstacles.stream().map(Obstacle::reason).toList());
-        assertEquals("descriptor 1: pipe:[9], also held by process 99 tee", obstacles.get(0).what());
+        assertEquals(
+                "descriptor 1: pipe:[9], also held by process 99 tee",
+                obstacles.get(0).what());
         TreeSnapshot inside = new TreeSnapshot(
                 List.of(member(1, List.of(slave, master, sameNumber))),
-                List.of(), Set.of(MOUNT), Sockets.NONE, holders, Room.ENOUGH);
+                List.of(),
+                Set.of(MOUNT),
+                Sockets.NONE,
+                holders,
+                Room.ENOUGH);
         assertEquals(List.of(), Obstacles.of(inside, Connections.REFUSE));
     }
 
     @Test
     void aFileOfAnotherMount() {
-        OpenFile foreign = new OpenFile(
-                3, "/a/file", Kind.REGULAR, Mode.READ, MOUNT + 1, "8:1 5", "", 1, 0, -1, "");
+        OpenFile foreign = new OpenFile(3, "/a/file", Kind.REGULAR, Mode.READ, MOUNT + 1, "8:1 5", "", 1, 0, -1, "");
         assertEquals(List.of(FailureReason.OUTSIDE_FILE), reasons(tree(Sockets.NONE, member(1, List.of(foreign)))));
-        assertEquals(List.of(FailureReason.MESSAGE_QUEUE),
+        assertEquals(
+                List.of(FailureReason.MESSAGE_QUEUE),
                 reasons(tree(Sockets.NONE, member(1, List.of(foreign.as(OpenFile.QUEUE))))));
     }
 
@@ -174,10 +200,12 @@ class ObstaclesTest {
     void aTerminalWhoseFileSystemWasUnmounted() {
         Set<Integer> others = Set.of(MOUNT + 1);
         Member left = member(1, List.of(terminal(4, "/ptmx", 0, "0:50 0"), terminal(5, "/0", -1, "0:50 0")));
-        assertEquals(List.of(FailureReason.COVERED_FILE, FailureReason.COVERED_FILE),
+        assertEquals(
+                List.of(FailureReason.COVERED_FILE, FailureReason.COVERED_FILE),
                 reasons(new TreeSnapshot(List.of(left), List.of(), others, Sockets.NONE, Map.of(), Room.ENOUGH)));
         Member given = member(1, List.of(terminal(4, "/dev/ptmx", 0, "0:24 0")));
-        assertEquals(List.of(FailureReason.OUTSIDE_FILE),
+        assertEquals(
+                List.of(FailureReason.OUTSIDE_FILE),
                 reasons(new TreeSnapshot(List.of(given), List.of(), others, Sockets.NONE, Map.of(), Room.ENOUGH)));
     }
 
@@ -213,53 +241,80 @@ class ObstaclesTest {
 
         TreeSnapshot half = tree(inet(listening, client, server), member(1, List.of(socket(2, "TCP"))));
         List<Obstacle> obstacles = Obstacles.of(half, Connections.REFUSE);
-        assertEquals("descriptor 3: TCP from port 49152 to 127.0.0.1:8080", obstacles.get(0).what());
+        assertEquals(
+                "descriptor 3: TCP from port 49152 to 127.0.0.1:8080",
+                obstacles.get(0).what());
         assertEquals(List.of(), Obstacles.of(half, Connections.CLOSE));
         assertEquals(new CriuOptions(false, true, false, 1 << 30), OptionsChoice.of(half, Connections.CLOSE));
 
         Member both = member(1, List.of(socket(1, "TCP"), socket(2, "TCP"), socket(3, "TCPv6"), socket(4, "TCP")));
         TreeSnapshot mixed = tree(inet(listening, client, server, far), both);
         assertEquals(List.of(FailureReason.CONNECTED_TCP), reasons(mixed));
-        assertEquals(List.of(FailureReason.MIXED_CONNECTIONS),
-                Obstacles.of(mixed, Connections.CLOSE).stream().map(Obstacle::reason).toList());
+        assertEquals(
+                List.of(FailureReason.MIXED_CONNECTIONS),
+                Obstacles.of(mixed, Connections.CLOSE).stream()
+                        .map(Obstacle::reason)
+                        .toList());
 
         Inet asking = new Inet(2, Inet.SYN_SENT, "0100007F:C000", "0100007F:1F90", 0);
-        assertEquals(List.of(FailureReason.PENDING_CONNECTION),
+        assertEquals(
+                List.of(FailureReason.PENDING_CONNECTION),
                 reasons(tree(inet(listening, asking), member(1, List.of(socket(1, "TCP"), socket(2, "TCP"))))));
         Inet askingFar = new Inet(2, Inet.SYN_SENT, "0A00000A:C000", "08080808:1F90", 0);
-        assertEquals(List.of(FailureReason.CONNECTED_TCP),
+        assertEquals(
+                List.of(FailureReason.CONNECTED_TCP),
                 reasons(tree(inet(listening, askingFar), member(1, List.of(socket(1, "TCP"), socket(2, "TCP"))))));
 
         Inet waiting = new Inet(1, Inet.LISTEN, "00000000:1F90", "00000000:0000", 1);
-        assertEquals(List.of(FailureReason.PENDING_CONNECTION),
+        assertEquals(
+                List.of(FailureReason.PENDING_CONNECTION),
                 reasons(tree(inet(waiting, client), member(1, List.of(socket(1, "TCP"), socket(2, "TCP"))))));
     }
 
     @Test
     void theNetlinkTableIsReadAsTheKernelWritesIt() {
-        assertEquals(Map.of(4L, 0L, 1514L, 7L), SocketReader.netlink(Stream.of(
-                "sk               Eth Pid        Groups   Rmem     Wmem     Dump  Locks    Drops    Inode",
-                "00000000103f8f1e 0   0          00000000 0        0        0     2        0        4       ",
-                "00000000ba746992 4   0          00000000 7        0        0     2        0        1514    ")));
+        assertEquals(
+                Map.of(4L, 0L, 1514L, 7L),
+                SocketReader.netlink(
+                        Stream.of(
+                                "sk               Eth Pid        Groups   Rmem     Wmem     Dump  Locks    Drops    Inode",
+                                "00000000103f8f1e 0   0          00000000 0        0        0     2        0        4       ",
+                                "00000000ba746992 4   0          00000000 7        0        0     2        0        1514    ")));
     }
 
     @Test
     void unixSockets() {
         Map<Long, Unix> all = Map.of(
-                1L, new Unix(1, 1, 2, ""), 2L, new Unix(2, 1, 1, ""),
-                3L, new Unix(3, 1, 4, ""), 4L, new Unix(4, 1, 3, "/run/docker.sock"),
-                5L, new Unix(5, 2, 0, ""));
+                1L,
+                new Unix(1, 1, 2, ""),
+                2L,
+                new Unix(2, 1, 1, ""),
+                3L,
+                new Unix(3, 1, 4, ""),
+                4L,
+                new Unix(4, 1, 3, "/run/docker.sock"),
+                5L,
+                new Unix(5, 2, 0, ""));
         Sockets sockets = new Sockets(Map.of(), all, Map.of(), Map.of(), true);
         Unix stuck = new Unix(7, 1, 8, "", true, 5, false);
         Unix listening = new Unix(8, 1, 0, "/x");
-        assertEquals(List.of(FailureReason.PENDING_CONNECTION), reasons(tree(
-                new Sockets(Map.of(), Map.of(7L, stuck, 8L, listening), Map.of(), Map.of(), true),
-                member(1, List.of(socket(7, "UNIX-STREAM"), socket(8, "UNIX-STREAM"))))));
-        Member member = member(1, List.of(
-                socket(1, "UNIX-STREAM"), socket(2, "UNIX-STREAM"), socket(3, "UNIX-STREAM"), socket(5, "UNIX")));
+        assertEquals(
+                List.of(FailureReason.PENDING_CONNECTION),
+                reasons(tree(
+                        new Sockets(Map.of(), Map.of(7L, stuck, 8L, listening), Map.of(), Map.of(), true),
+                        member(1, List.of(socket(7, "UNIX-STREAM"), socket(8, "UNIX-STREAM"))))));
+        Member member = member(
+                1,
+                List.of(
+                        socket(1, "UNIX-STREAM"),
+                        socket(2, "UNIX-STREAM"),
+                        socket(3, "UNIX-STREAM"),
+                        socket(5, "UNIX")));
         List<Obstacle> obstacles = Obstacles.of(tree(sockets, member), Connections.REFUSE);
-        assertEquals(List.of(new Obstacle(FailureReason.UNIX_SOCKET_OUTSIDE, 1, "p1",
-                "descriptor 3: unix socket to /run/docker.sock")), obstacles);
+        assertEquals(
+                List.of(new Obstacle(
+                        FailureReason.UNIX_SOCKET_OUTSIDE, 1, "p1", "descriptor 3: unix socket to /run/docker.sock")),
+                obstacles);
     }
 
     @Test
@@ -269,13 +324,20 @@ class ObstaclesTest {
         message(bytes, 1, 100, new int[][] {{0, 'a', 'b'}, {3, 200}});
         message(bytes, 1, 200, new int[][] {});
         message(bytes, 2, 300, new int[][] {{2, 400}});
-        bytes.putInt(16).putShort((short) 3).putShort((short) 0).putInt(0).putInt(0).flip();
+        bytes.putInt(16)
+                .putShort((short) 3)
+                .putShort((short) 0)
+                .putInt(0)
+                .putInt(0)
+                .flip();
         Map<Long, Unix> read = new HashMap<>();
         assertTrue(SystemCalls.parse(bytes, read));
-        assertEquals(Map.of(
-                100L, new Unix(100, 1, 0, "ab"),
-                200L, new Unix(200, 1, 100, "", true, 0, false),
-                300L, new Unix(300, 2, 400, "")), read);
+        assertEquals(
+                Map.of(
+                        100L, new Unix(100, 1, 0, "ab"),
+                        200L, new Unix(200, 1, 100, "", true, 0, false),
+                        300L, new Unix(300, 2, 400, "")),
+                read);
         ByteBuffer refusal = ByteBuffer.allocate(36).order(ByteOrder.nativeOrder());
         refusal.putInt(36).putShort((short) 2).position(36).flip();
         assertThrows(IOException.class, () -> SystemCalls.parse(refusal, new HashMap<>()));
@@ -286,7 +348,12 @@ class ObstaclesTest {
     private static void message(ByteBuffer into, int type, int inode, int[][] attributes) {
         int start = into.position();
         into.position(start + 16);
-        into.put((byte) 1).put((byte) type).put((byte) 1).put((byte) 0).putInt(inode).putLong(0);
+        into.put((byte) 1)
+                .put((byte) type)
+                .put((byte) 1)
+                .put((byte) 0)
+                .putInt(inode)
+                .putLong(0);
         for (int[] attribute : attributes) {
             int each = attribute[0] == 0 ? 1 : 4;
             into.putShort((short) (4 + each * (attribute.length - 1))).putShort((short) attribute[0]);
@@ -315,16 +382,35 @@ class ObstaclesTest {
         TreeSnapshot tree = new TreeSnapshot(
                 List.of(init, contained, zombie, odd),
                 List.of(new Stranger(5, "nsenter", Tie.IN_GROUP), new Stranger(6, "sleep", Tie.IN_NAMESPACE)),
-                Set.of(MOUNT), Sockets.NONE, Map.of(), Room.ENOUGH);
+                Set.of(MOUNT),
+                Sockets.NONE,
+                Map.of(),
+                Room.ENOUGH);
         List<Obstacle> obstacles = Obstacles.of(tree, Connections.REFUSE);
         assertEquals(
-                List.of(FailureReason.ESCAPED, FailureReason.NESTED_CONTAINER, FailureReason.NETWORK_NAMESPACE,
-                        FailureReason.TRACED, FailureReason.DEAD_LEADER, FailureReason.ESCAPED, FailureReason.ENTERING),
+                List.of(
+                        FailureReason.ESCAPED,
+                        FailureReason.NESTED_CONTAINER,
+                        FailureReason.NETWORK_NAMESPACE,
+                        FailureReason.TRACED,
+                        FailureReason.DEAD_LEADER,
+                        FailureReason.ESCAPED,
+                        FailureReason.ENTERING),
                 obstacles.stream().map(Obstacle::reason).toList());
-        assertEquals(List.of(6L, 2L, 2L, 4L, 4L, 4L, 5L), obstacles.stream().map(Obstacle::pid).toList());
-        assertEquals(List.of(), Obstacles.of(
-                new TreeSnapshot(List.of(), List.of(), Set.of(), Sockets.NONE, Map.of(), new Room("/home/images", 1, 0, 0)),
-                Connections.REFUSE));
+        assertEquals(
+                List.of(6L, 2L, 2L, 4L, 4L, 4L, 5L),
+                obstacles.stream().map(Obstacle::pid).toList());
+        assertEquals(
+                List.of(),
+                Obstacles.of(
+                        new TreeSnapshot(
+                                List.of(),
+                                List.of(),
+                                Set.of(),
+                                Sockets.NONE,
+                                Map.of(),
+                                new Room("/home/images", 1, 0, 0)),
+                        Connections.REFUSE));
     }
 
     private static Member with(Traits traits) {
@@ -334,21 +420,36 @@ class ObstaclesTest {
     @Test
     void whatCriuWouldLoseWithoutAWord() {
         assertEquals(List.of(), reasons(tree(Sockets.NONE, with(new Traits("", 0x0040000, 0, false)))));
-        assertEquals(List.of(new Obstacle(FailureReason.PERSONALITY, 7, "p7", "personality 0x60000")),
+        assertEquals(
+                List.of(new Obstacle(FailureReason.PERSONALITY, 7, "p7", "personality 0x60000")),
                 Obstacles.of(tree(Sockets.NONE, with(new Traits("", 0x0060000, 0, false))), Connections.REFUSE));
-        assertEquals(List.of(new Obstacle(FailureReason.SHARED_FOLDER, 7, "p7", "shared with process 6")),
+        assertEquals(
+                List.of(new Obstacle(FailureReason.SHARED_FOLDER, 7, "p7", "shared with process 6")),
                 Obstacles.of(tree(Sockets.NONE, with(new Traits("", 0, 6, false))), Connections.REFUSE));
-        assertEquals(List.of(new Obstacle(FailureReason.OTHER_USER, 7, "p7", "user 1000, group 1000")),
-                Obstacles.of(tree(Sockets.NONE, with(new Traits("user 1000, group 1000", 0, 0, false))), Connections.REFUSE));
-        assertEquals(List.of(FailureReason.EVENTFD_SEMAPHORE), reasons(tree(Sockets.NONE,
-                member(1, List.of(handle("anon_inode:[eventfd]", "eventfd-count: 3\neventfd-semaphore: 1\n"))))));
-        assertEquals(List.of(), reasons(tree(Sockets.NONE,
-                member(1, List.of(handle("anon_inode:[eventfd]", "eventfd-count: 3\neventfd-semaphore: 0\n"))))));
+        assertEquals(
+                List.of(new Obstacle(FailureReason.OTHER_USER, 7, "p7", "user 1000, group 1000")),
+                Obstacles.of(
+                        tree(Sockets.NONE, with(new Traits("user 1000, group 1000", 0, 0, false))),
+                        Connections.REFUSE));
+        assertEquals(
+                List.of(FailureReason.EVENTFD_SEMAPHORE),
+                reasons(tree(
+                        Sockets.NONE,
+                        member(
+                                1,
+                                List.of(handle("anon_inode:[eventfd]", "eventfd-count: 3\neventfd-semaphore: 1\n"))))));
+        assertEquals(
+                List.of(),
+                reasons(tree(
+                        Sockets.NONE,
+                        member(
+                                1,
+                                List.of(handle("anon_inode:[eventfd]", "eventfd-count: 3\neventfd-semaphore: 0\n"))))));
     }
 
     private static OpenFile handle(String link, String info) {
-        return new OpenFile(4, link, Kind.ANONYMOUS, Mode.BOTH, MOUNT, link, "", 1, 0, -1,
-                FileReader.handleDetail(link, info));
+        return new OpenFile(
+                4, link, Kind.ANONYMOUS, Mode.BOTH, MOUNT, link, "", 1, 0, -1, FileReader.handleDetail(link, info));
     }
 
     @Test
@@ -358,47 +459,52 @@ class ObstaclesTest {
                 inotify wd:2 ino:60932 sdev:fe00001 mask:fff ignored_mask:0 fhandle-bytes:8 f_handle:32
                 inotify wd:1 ino:6092d sdev:fe00001 mask:fff ignored_mask:0 fhandle-bytes:8 f_handle:2d
                 """);
-        OpenFile deleted = new OpenFile(
-                3, "/x (deleted)", Kind.REGULAR, Mode.BOTH, MOUNT, "254:1 395565", "", 0, 0, -1, "");
-        OpenFile other = new OpenFile(
-                3, "/x (deleted)", Kind.REGULAR, Mode.BOTH, MOUNT, "254:2 395565", "", 0, 0, -1, "");
+        OpenFile deleted =
+                new OpenFile(3, "/x (deleted)", Kind.REGULAR, Mode.BOTH, MOUNT, "254:1 395565", "", 0, 0, -1, "");
+        OpenFile other =
+                new OpenFile(3, "/x (deleted)", Kind.REGULAR, Mode.BOTH, MOUNT, "254:2 395565", "", 0, 0, -1, "");
         assertEquals(List.of(), reasons(tree(Sockets.NONE, member(1, List.of(watch, other)))));
-        assertEquals(List.of(new Obstacle(FailureReason.DELETED_WATCH, 2, "p2", "descriptor 4: anon_inode:inotify")),
-                Obstacles.of(tree(Sockets.NONE, member(1, List.of(deleted)), member(2, List.of(watch))),
+        assertEquals(
+                List.of(new Obstacle(FailureReason.DELETED_WATCH, 2, "p2", "descriptor 4: anon_inode:inotify")),
+                Obstacles.of(
+                        tree(Sockets.NONE, member(1, List.of(deleted)), member(2, List.of(watch))),
                         Connections.REFUSE));
         Mapping mapped = new Mapping("/x (deleted)", false, "254:1 395565", 4096);
-        assertEquals(List.of(FailureReason.DELETED_WATCH),
-                reasons(tree(Sockets.NONE, member(1, List.of(watch), mapped))));
+        assertEquals(
+                List.of(FailureReason.DELETED_WATCH), reasons(tree(Sockets.NONE, member(1, List.of(watch), mapped))));
     }
 
     @Test
     void room() {
-        List<Obstacle> full = Obstacles.of(roomOf(new Room("/home/images", 10 << 20, 5 << 20, Long.MAX_VALUE)), Connections.REFUSE);
+        List<Obstacle> full =
+                Obstacles.of(roomOf(new Room("/home/images", 10 << 20, 5 << 20, Long.MAX_VALUE)), Connections.REFUSE);
         assertEquals(FailureReason.NO_SPACE, full.get(0).reason());
-        assertEquals("/home/images: the image may take 10 MB, free are 5 MB", full.get(0).what());
-        assertEquals(List.of(FailureReason.NO_MEMORY), reasons(roomOf(new Room("/home/images", 10 << 20, 50 << 20, 5 << 20))));
+        assertEquals(
+                "/home/images: the image may take 10 MB, free are 5 MB",
+                full.get(0).what());
+        assertEquals(
+                List.of(FailureReason.NO_MEMORY),
+                reasons(roomOf(new Room("/home/images", 10 << 20, 50 << 20, 5 << 20))));
         assertEquals(List.of(), reasons(roomOf(new Room("/home/images", 10 << 20, 50 << 20, 50 << 20))));
     }
 
     private static TreeSnapshot roomOf(Room room) {
-        return new TreeSnapshot(
-                List.of(member(1, List.of())), List.of(), Set.of(MOUNT), Sockets.NONE, Map.of(), room);
+        return new TreeSnapshot(List.of(member(1, List.of())), List.of(), Set.of(MOUNT), Sockets.NONE, Map.of(), room);
     }
 
     @Test
     void deletedFiles() {
         List<OpenFile> files = new ArrayList<>();
         for (int i = 0; i < 2; i++) {
-            files.add(new OpenFile(
-                    i, "/x (deleted)", Kind.REGULAR, Mode.BOTH, MOUNT, "8:1 1", "", 0, 3L << 30, -1, ""));
+            files.add(
+                    new OpenFile(i, "/x (deleted)", Kind.REGULAR, Mode.BOTH, MOUNT, "8:1 1", "", 0, 3L << 30, -1, ""));
         }
         TreeSnapshot large = tree(Sockets.NONE, member(1, files));
         assertEquals(List.of(), reasons(large));
         long limit = OptionsChoice.of(large, Connections.REFUSE).ghostLimitBytes();
         assertTrue(limit >= 6L << 30 && limit <= (6L << 30) + (1 << 20), () -> "" + limit);
         assertEquals(3L << 30, RoomReader.memory(large.processes()), "one file, however many descriptors");
-        OpenFile linked = new OpenFile(
-                1, "/x (deleted)", Kind.REGULAR, Mode.BOTH, MOUNT, "8:1 1", "", 1, 100, -1, "");
+        OpenFile linked = new OpenFile(1, "/x (deleted)", Kind.REGULAR, Mode.BOTH, MOUNT, "8:1 1", "", 1, 100, -1, "");
         TreeSnapshot remap = tree(Sockets.NONE, member(1, List.of(linked)));
         assertTrue(OptionsChoice.of(remap, Connections.REFUSE).linkRemap());
         assertEquals(List.of(FailureReason.LINKED_ELSEWHERE), reasons(remap));

@@ -22,11 +22,13 @@ public final class CheckOfAUser {
             System.out.println("open: " + e.getMessage());
             return;
         }
-        engine.check().items().forEach(i -> System.out.println(
-                i.name() + " " + i.ok() + ": " + i.detail() + " -> " + i.remedy()));
+        engine.check()
+                .items()
+                .forEach(i -> System.out.println(i.name() + " " + i.ok() + ": " + i.detail() + " -> " + i.remedy()));
         StageId id = StageId.create("check");
         try {
-            engine.start(new StageSpec(id, null, Files.createDirectories(home.resolve("work")), List.of("/bin/true"), null));
+            engine.start(
+                    new StageSpec(id, null, Files.createDirectories(home.resolve("work")), List.of("/bin/true"), null));
             engine.await(id);
             engine.forget(id);
             System.out.println("start: done");

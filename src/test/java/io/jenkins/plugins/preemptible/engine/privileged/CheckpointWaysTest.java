@@ -35,9 +35,10 @@ import org.junit.jupiter.params.provider.MethodSource;
 class CheckpointWaysTest extends RootsSecret {
 
     private static final String IDLE = "exec <&- >&- 2>&-; exec sleep 1000";
-    private static final String CALL = "call() { verb=$1; id=$2; shift 2; rm -f done; { printf '%s\\0' $# \"$@\"; n=0; until [ -e done ] ||"
-            + " [ $n -gt 200 ]; do n=$((n+1)); sleep 0.02; done; } | { [ -z \"$LIMIT\" ] || ulimit $LIMIT; sudo -n \"$PROGRAM\" $verb $id;"
-            + " code=$?; : > done; return $code; }; }; ";
+    private static final String CALL =
+            "call() { verb=$1; id=$2; shift 2; rm -f done; { printf '%s\\0' $# \"$@\"; n=0; until [ -e done ] ||"
+                    + " [ $n -gt 200 ]; do n=$((n+1)); sleep 0.02; done; } | { [ -z \"$LIMIT\" ] || ulimit $LIMIT; sudo -n \"$PROGRAM\" $verb $id;"
+                    + " code=$?; : > done; return $code; }; }; ";
 
     private String mounts;
 
@@ -61,7 +62,8 @@ class CheckpointWaysTest extends RootsSecret {
     private Result run(String text) {
         return host.shell(
                 me,
-                "PROGRAM=" + host.place.program() + "; chmod -R u+rwx . 2>/dev/null; find . -mindepth 1 -maxdepth 1 ! -name good -exec rm -rf {} +;"
+                "PROGRAM=" + host.place.program()
+                        + "; chmod -R u+rwx . 2>/dev/null; find . -mindepth 1 -maxdepth 1 ! -name good -exec rm -rf {} +;"
                         + " mkdir i l; " + CALL + text);
     }
 
@@ -74,9 +76,11 @@ class CheckpointWaysTest extends RootsSecret {
     @ParameterizedTest(name = "{0}")
     @MethodSource("ways")
     void aWayToRootIsClosed(String name, String way) {
-        Result seen = run(way.replace("call restore new \"$PWD/i\" \"$PWD/l\"", "call restore new \"$PWD/i\" \"$PWD/l\" " + mounts));
+        Result seen = run(way.replace(
+                "call restore new \"$PWD/i\" \"$PWD/l\"", "call restore new \"$PWD/i\" \"$PWD/l\" " + mounts));
         assertFalse(seen.out().contains(SECRET) || seen.err().contains(SECRET), seen.all());
-        boolean foreign = name.matches(".*(of root's home|in /etc|of root's|another user's|records|that is the top|no stage|that runs)");
+        boolean foreign = name.matches(
+                ".*(of root's home|in /etc|of root's|another user's|records|that is the top|no stage|that runs)");
         assertFalse(foreign && seen.out().matches("(?s).*(code 0|state running).*"), seen.all());
     }
 
@@ -97,7 +101,8 @@ class CheckpointWaysTest extends RootsSecret {
 
     private static Stream<Arguments> moments() {
         return Stream.of("dump", "restore")
-                .flatMap(verb -> Stream.of(0, 5, 10, 20, 30, 50, 70, 90, 120, 150).map(after -> Arguments.of(verb, (long) after)));
+                .flatMap(verb -> Stream.of(0, 5, 10, 20, 30, 50, 70, 90, 120, 150)
+                        .map(after -> Arguments.of(verb, (long) after)));
     }
 
     private boolean killed(String verb, String id, long afterMillis) throws Exception {
@@ -120,8 +125,8 @@ class CheckpointWaysTest extends RootsSecret {
     @org.junit.jupiter.api.Test
     void aKilledDumpWhoseCriuHangsDoesNotKeepTheStage() throws Exception {
         start(me, "hung", IDLE);
-        CompletableFuture<Result> call = CompletableFuture.supplyAsync(
-                () -> run("mkfifo l/dump.out; call dump hung \"$PWD/i\" \"$PWD/l\""));
+        CompletableFuture<Result> call =
+                CompletableFuture.supplyAsync(() -> run("mkfifo l/dump.out; call dump hung \"$PWD/i\" \"$PWD/l\""));
         assertTrue(killed("dump", "hung", 500));
         long start = System.nanoTime();
         Result kill = host.sudo(me, NOTHING, "kill", "hung");
@@ -143,10 +148,14 @@ class CheckpointWaysTest extends RootsSecret {
         String substitute = Long.toString(2100000000L + me.uid());
         for (Proc.Stat each : Proc.all()) {
             boolean ended = Proc.statusWords(each.pid(), "State").contains("Z");
-            assertFalse(!ended && Proc.statusWords(each.pid(), "Uid").contains(substitute), () -> each + " is the substitute's");
+            assertFalse(
+                    !ended && Proc.statusWords(each.pid(), "Uid").contains(substitute),
+                    () -> each + " is the substitute's");
         }
         try (Stream<Path> stages = Files.list(host.store(me))) {
-            assertEquals(List.of("own", "second"), stages.map(s -> s.getFileName().toString()).sorted().toList());
+            assertEquals(
+                    List.of("own", "second"),
+                    stages.map(s -> s.getFileName().toString()).sorted().toList());
         }
     }
 }

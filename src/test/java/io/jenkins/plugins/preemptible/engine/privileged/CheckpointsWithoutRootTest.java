@@ -40,7 +40,8 @@ class CheckpointsWithoutRootTest {
     }
 
     private static PrivilegedHost.Result live(String folder, int cycles, String... command) {
-        List<String> arguments = new ArrayList<>(List.of(host.one.home().resolve(folder).toString(), Integer.toString(cycles)));
+        List<String> arguments =
+                new ArrayList<>(List.of(host.one.home().resolve(folder).toString(), Integer.toString(cycles)));
         arguments.addAll(List.of(command));
         return host.java(host.one, LifeWithCheckpoints.class, arguments.toArray(String[]::new));
     }
@@ -48,8 +49,8 @@ class CheckpointsWithoutRootTest {
     /** CRIU would wait for ten minutes. */
     @Test
     void aRestoreThatHangsEndsWithItsStage() {
-        PrivilegedHost.Result seen =
-                host.java(host.one, HangingRestore.class, host.one.home().resolve("hangs").toString());
+        PrivilegedHost.Result seen = host.java(
+                host.one, HangingRestore.class, host.one.home().resolve("hangs").toString());
         for (String expected : List.of("fifo=true", "hangs=true true", "killed=KILLED soon", "left=0")) {
             assertTrue(seen.out().contains(expected), expected + " in " + seen.all());
         }
@@ -58,11 +59,12 @@ class CheckpointsWithoutRootTest {
 
     @Test
     void aStageOfAUserIsDumpedAndRestoredAgainAndAgain() {
-        PrivilegedHost.Result seen = live(
-                "shell", 5, "/bin/sh", "-c", "i=0; while :; do i=$((i+1)); echo $i; sleep 0.05; done");
+        PrivilegedHost.Result seen =
+                live("shell", 5, "/bin/sh", "-c", "i=0; while :; do i=$((i+1)); echo $i; sleep 0.05; done");
         System.err.println(seen.err());
         assertEquals(0, seen.code(), seen.all());
-        List<String> cycles = seen.out().lines().filter(l -> l.startsWith("cycle=")).toList();
+        List<String> cycles =
+                seen.out().lines().filter(l -> l.startsWith("cycle=")).toList();
         assertEquals(5, cycles.size(), seen.all());
         for (int i = 0; i < 5; i++) {
             assertEquals(
@@ -71,8 +73,15 @@ class CheckpointsWithoutRootTest {
                     cycles.get(i));
         }
         for (String expected : List.of(
-                "check=true  true", "started=RUNNING", "preflight=[]", "thawed=RUNNING false", "killed=KILLED",
-                "forgotten=true", "quick=9 ENDED", "CapEff: 0000000000000000|", "NoNewPrivs: 1|")) {
+                "check=true  true",
+                "started=RUNNING",
+                "preflight=[]",
+                "thawed=RUNNING false",
+                "killed=KILLED",
+                "forgotten=true",
+                "quick=9 ENDED",
+                "CapEff: 0000000000000000|",
+                "NoNewPrivs: 1|")) {
             assertTrue(seen.out().contains(expected), expected + " in " + seen.all());
         }
         assertFalse(seen.out().contains("moved=") || seen.out().contains("otherwise="), seen.all());
@@ -92,7 +101,10 @@ class CheckpointsWithoutRootTest {
                 "exec " + String.join(" ", host.javaCommand(LifeWithCheckpoints.class, home.toString(), "2"))
                         + " /bin/sh -c '" + loop + "'");
         assertEquals(0, seen.code(), seen.all());
-        assertEquals(2, seen.out().lines().filter(l -> l.startsWith("cycle=SUSPENDED")).count(), seen.all());
+        assertEquals(
+                2,
+                seen.out().lines().filter(l -> l.startsWith("cycle=SUSPENDED")).count(),
+                seen.all());
     }
 
     /** A fuzzer that stands still says nothing, and one that ended ends the stage. */
@@ -112,7 +124,10 @@ class CheckpointsWithoutRootTest {
                         + "AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES=1; exec afl-fuzz -i in -o out -M a -t 5000 ./t");
         System.err.println(seen.err());
         assertEquals(0, seen.code(), seen.all());
-        assertEquals(4, seen.out().lines().filter(l -> l.startsWith("cycle=SUSPENDED")).count(), seen.all());
+        assertEquals(
+                4,
+                seen.out().lines().filter(l -> l.startsWith("cycle=SUSPENDED")).count(),
+                seen.all());
         assertTrue(seen.out().contains("forgotten=true"), seen.all());
     }
 

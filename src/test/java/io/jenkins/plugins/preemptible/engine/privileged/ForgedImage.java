@@ -48,7 +48,12 @@ record ForgedImage(Path folder) {
         byte[] content = Files.readAllBytes(file);
         // The file's content follows its one entry.
         boolean ghost = file.getFileName().toString().startsWith("ghost-file-");
-        int length = ghost ? 12 + ByteBuffer.wrap(content, 8, 4).order(ByteOrder.LITTLE_ENDIAN).getInt() : content.length;
+        int length = ghost
+                ? 12
+                        + ByteBuffer.wrap(content, 8, 4)
+                                .order(ByteOrder.LITTLE_ENDIAN)
+                                .getInt()
+                : content.length;
         ImageFile image = ImageFile.parse(file.getFileName().toString(), Arrays.copyOf(content, length));
         List<UnknownFieldSet> entries = new ArrayList<>();
         int[] count = new int[1];
@@ -65,8 +70,8 @@ record ForgedImage(Path folder) {
         return count[0];
     }
 
-    private static UnknownFieldSet within(UnknownFieldSet message, List<Integer> path, UnaryOperator<UnknownFieldSet> to)
-            throws IOException {
+    private static UnknownFieldSet within(
+            UnknownFieldSet message, List<Integer> path, UnaryOperator<UnknownFieldSet> to) throws IOException {
         if (path.isEmpty()) {
             return to.apply(message);
         }
@@ -75,8 +80,8 @@ record ForgedImage(Path folder) {
         }
         Field.Builder inner = Field.newBuilder();
         for (ByteString each : message.getField(path.get(0)).getLengthDelimitedList()) {
-            inner.addLengthDelimited(
-                    within(UnknownFieldSet.parseFrom(each), path.subList(1, path.size()), to).toByteString());
+            inner.addLengthDelimited(within(UnknownFieldSet.parseFrom(each), path.subList(1, path.size()), to)
+                    .toByteString());
         }
         return message.toBuilder().addField(path.get(0), inner.build()).build();
     }
@@ -96,7 +101,11 @@ record ForgedImage(Path folder) {
 
     static UnknownFieldSet text(UnknownFieldSet message, int field, String value) {
         return message.toBuilder()
-                .addField(field, Field.newBuilder().addLengthDelimited(ByteString.copyFromUtf8(value)).build())
+                .addField(
+                        field,
+                        Field.newBuilder()
+                                .addLengthDelimited(ByteString.copyFromUtf8(value))
+                                .build())
                 .build();
     }
 

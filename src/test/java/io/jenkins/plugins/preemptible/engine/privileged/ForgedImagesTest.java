@@ -76,7 +76,10 @@ class ForgedImagesTest {
         List<String> lost = new ArrayList<>();
         for (String line : lines.subList(1, lines.size())) {
             List<String> told = List.of(line.split("\t", -1));
-            if (told.size() != 5 || told.get(1).equals("0") || !told.get(3).equals("[]") || !told.get(4).equals("same")) {
+            if (told.size() != 5
+                    || told.get(1).equals("0")
+                    || !told.get(3).equals("[]")
+                    || !told.get(4).equals("same")) {
                 lost.add(line);
             }
         }
@@ -105,7 +108,10 @@ class ForgedImagesTest {
         List<String> lines = live("contents");
         assertTrue(lines.size() >= 50, () -> "only " + lines.size());
         for (String line : lines) {
-            assertTrue(!line.matches("[^\t]*(/etc/shadow|of root's|kcore|sysctl\t|climbs).*") || line.contains("\trefused "), line);
+            assertTrue(
+                    !line.matches("[^\t]*(/etc/shadow|of root's|kcore|sysctl\t|climbs).*")
+                            || line.contains("\trefused "),
+                    line);
             assertTrue(!line.startsWith("an open file of the user's own") || line.contains("\trestored"), line);
         }
     }

@@ -108,23 +108,36 @@ final class Forgeries {
         both("one group less", put(GROUPS, gid));
         both("permitted capabilities", put(PERMITTED, EVERYTHING));
         both("inheritable capabilities", put(INHERITABLE, EVERYTHING));
-        both("effective and permitted capabilities",
+        both(
+                "effective and permitted capabilities",
                 message -> number(number(message, PERMITTED, EVERYTHING), EFFECTIVE, EVERYTHING));
         both("root of everything", set(0, 1, 2, 3, 4, 5, 6, 7, 8).andThen(Forgeries::capable)::apply);
         both("one capability", message -> number(number(message, PERMITTED, 1 << 21, 0), EFFECTIVE, 1 << 21, 0));
-        both("inheritable and ambient capabilities", message -> number(number(number(
-                message, PERMITTED, EVERYTHING), INHERITABLE, EVERYTHING), AMBIENT, EVERYTHING));
+        both(
+                "inheritable and ambient capabilities",
+                message -> number(
+                        number(number(message, PERMITTED, EVERYTHING), INHERITABLE, EVERYTHING), AMBIENT, EVERYTHING));
         rights.put("securebits", all("core-\\d+\\.img", CREDENTIALS, set(0x2f, SECUREBITS)));
         rights.put("no_new_privs 0", all("core-\\d+\\.img", CREDENTIALS, set(0, NO_NEW_PRIVILEGES)));
         rights.put("an empty bounding set", all("core-\\d+\\.img", CREDENTIALS, put(BOUNDING, 0, 0)));
-        hanging.put("more capabilities than there are", all("core-\\d+\\.img", CREDENTIALS, put(EFFECTIVE, 0xffffffffL, 0xffffffffL, 1, 1)));
+        hanging.put(
+                "more capabilities than there are",
+                all("core-\\d+\\.img", CREDENTIALS, put(EFFECTIVE, 0xffffffffL, 0xffffffffL, 1, 1)));
         both("so many groups that the look at them is long", message -> number(message, GROUPS, many()));
-        both("root of everything, behind many groups", set(0, 1, 2, 3, 4, 5, 6, 7, 8).andThen(Forgeries::capable)
-                .andThen(message -> number(message, GROUPS, many()))::apply);
-        hanging.put("more groups than the kernel takes", all("core-\\d+\\.img", CREDENTIALS, put(GROUPS, new long[MOST_GROUPS + 1])));
-        rights.put("other rights in a thread alone that has a name with a line's end", image -> last(
-                "core-\\d+\\.img", THREAD, message -> text(message, 13, "x\nNSpid:\t9\t9")).apply(image)
-                + last("core-\\d+\\.img", CREDENTIALS, set(0, 1, 3, 5, 7)).apply(image));
+        both(
+                "root of everything, behind many groups",
+                set(0, 1, 2, 3, 4, 5, 6, 7, 8)
+                        .andThen(Forgeries::capable)
+                        .andThen(message -> number(message, GROUPS, many()))::apply);
+        hanging.put(
+                "more groups than the kernel takes",
+                all("core-\\d+\\.img", CREDENTIALS, put(GROUPS, new long[MOST_GROUPS + 1])));
+        rights.put(
+                "other rights in a thread alone that has a name with a line's end",
+                image -> last("core-\\d+\\.img", THREAD, message -> text(message, 13, "x\nNSpid:\t9\t9"))
+                                .apply(image)
+                        + last("core-\\d+\\.img", CREDENTIALS, set(0, 1, 3, 5, 7))
+                                .apply(image));
         hanging.put("an id that the stage does not know", all("core-\\d+\\.img", CREDENTIALS, set(1, 1, 3, 5, 7)));
         hanging.put("a group that the stage does not know", all("core-\\d+\\.img", CREDENTIALS, put(GROUPS, 1)));
         hanging.put("ambient capabilities alone", all("core-\\d+\\.img", CREDENTIALS, put(AMBIENT, EVERYTHING)));
@@ -142,8 +155,12 @@ final class Forgeries {
 
     private void processes() {
         contents.put("a session of its own", all("pstree\\.img", List.of(), m -> number(m, 4, number(m, 1))));
-        contents.put("a parent that is not there", all("pstree\\.img", List.of(), m -> number(m, 1) == 1 ? m : number(m, 2, 4711)));
-        contents.put("a process id of the host", all("pstree\\.img", List.of(), m -> number(m, 1) == 1 ? m : number(m, 1, 4711)));
+        contents.put(
+                "a parent that is not there",
+                all("pstree\\.img", List.of(), m -> number(m, 1) == 1 ? m : number(m, 2, 4711)));
+        contents.put(
+                "a process id of the host",
+                all("pstree\\.img", List.of(), m -> number(m, 1) == 1 ? m : number(m, 1, 4711)));
         contents.put("a name with a line's end", all("core-\\d+\\.img", TASK, m -> text(m, 6, "x\nUid:\t0\t0\t0")));
         contents.put("another login id", all("core-\\d+\\.img", TASK, set(0, 13)));
         contents.put("the lowest oom_score_adj", all("core-\\d+\\.img", TASK, set(-1000L, 14)));
@@ -151,8 +168,11 @@ final class Forgeries {
         contents.put("higher limits", all("core-\\d+\\.img", List.of(3, 8, 1), set(-1L, 1, 2)));
         contents.put("a scheduler of real time", all("core-\\d+\\.img", THREAD, m -> number(number(m, 4, 1), 5, 99)));
         contents.put("a nice value of -20", all("core-\\d+\\.img", THREAD, set(39, 3)));
-        contents.put("a seccomp filter that is not there", all("core-\\d+\\.img", THREAD, m -> number(number(m, 11, 2), 12, 7)));
-        contents.put("a label of a security module", all("core-\\d+\\.img", CREDENTIALS, m -> text(m, 15, "unconfined")));
+        contents.put(
+                "a seccomp filter that is not there",
+                all("core-\\d+\\.img", THREAD, m -> number(number(m, 11, 2), 12, 7)));
+        contents.put(
+                "a label of a security module", all("core-\\d+\\.img", CREDENTIALS, m -> text(m, 15, "unconfined")));
     }
 
     /** The entry of a regular file that the stage holds open, by the end of its name. */
@@ -162,11 +182,17 @@ final class Forgeries {
                 return entry;
             }
             try {
-                UnknownFieldSet regular = UnknownFieldSet.parseFrom(entry.getField(3).getLengthDelimitedList().get(0));
+                UnknownFieldSet regular = UnknownFieldSet.parseFrom(
+                        entry.getField(3).getLengthDelimitedList().get(0));
                 return !text(regular, 6).contains(named)
                         ? entry
                         : entry.toBuilder()
-                                .addField(3, Field.newBuilder().addLengthDelimited(to.apply(regular).toByteString()).build())
+                                .addField(
+                                        3,
+                                        Field.newBuilder()
+                                                .addLengthDelimited(
+                                                        to.apply(regular).toByteString())
+                                                .build())
                                 .build();
             } catch (com.google.protobuf.InvalidProtocolBufferException e) {
                 throw new IllegalStateException(e);
@@ -176,36 +202,60 @@ final class Forgeries {
 
     private static UnknownFieldSet open(UnknownFieldSet file, String path, long flags) {
         // Without its size and mode, which CRIU compares.
-        return number(text(file, 6, path), 2, flags).toBuilder().clearField(8).clearField(10).build();
+        return number(text(file, 6, path), 2, flags).toBuilder()
+                .clearField(8)
+                .clearField(10)
+                .build();
     }
 
     private void files() {
-        contents.put("an open file of the user's own", all("files\\.img", List.of(), file("held", f -> open(f, text(f, 6).replace("held", "errors"), 0))));
+        contents.put(
+                "an open file of the user's own",
+                all(
+                        "files\\.img",
+                        List.of(),
+                        file("held", f -> open(f, text(f, 6).replace("held", "errors"), 0))));
         for (String path : List.of("/etc/shadow", roots + "/secret", "/proc/1/environ", "/proc/kcore", "/dev/mem")) {
-            contents.put("an open file " + (path.contains("secret") ? "of root's" : path),
+            contents.put(
+                    "an open file " + (path.contains("secret") ? "of root's" : path),
                     all("files\\.img", List.of(), file("held", f -> open(f, path.substring(1), 0))));
         }
-        contents.put("an open file of root's, to write",
+        contents.put(
+                "an open file of root's, to write",
                 all("files\\.img", List.of(), file("held", f -> open(f, (roots + "/secret").substring(1), 1))));
-        contents.put("an open file of root's, made anew",
+        contents.put(
+                "an open file of root's, made anew",
                 all("files\\.img", List.of(), file("held", f -> open(f, (roots + "/made").substring(1), 01101))));
-        contents.put("an open sysctl", all("files\\.img", List.of(), file("held", f -> open(f, "proc/sys/kernel/core_pattern", 1))));
-        contents.put("open members of a control group", all("files\\.img", List.of(),
-                file("held", f -> open(f, "sys/fs/cgroup/cgroup.procs", 1))));
-        contents.put("an open file that climbs", all("files\\.img", List.of(),
-                file("held", f -> open(f, "../../../../../../etc/shadow", 0))));
-        contents.put("a lost file in a folder of root's", all("files\\.img", List.of(),
-                file("lost", f -> text(f, 6, (roots + "/lost").substring(1)))));
-        contents.put("a lost file of the substitute's with setuid", all("ghost-file-.*\\.img", List.of(),
-                m -> number(number(number(m, 1, 0), 2, 0), 3, 0104755)));
-        contents.put("a lost file that is a device", all("ghost-file-.*\\.img", List.of(), m -> number(number(m, 3, 060666), 6, 0x800)));
-        contents.put("a mapped file of root's", all("files\\.img", List.of(),
-                file("counter", f -> open(f, (roots + "/secret").substring(1), 2))));
-        contents.put("a program of root's", all("files\\.img", List.of(),
-                file("rights", f -> open(f, (roots + "/secret").substring(1), 0))));
+        contents.put(
+                "an open sysctl",
+                all("files\\.img", List.of(), file("held", f -> open(f, "proc/sys/kernel/core_pattern", 1))));
+        contents.put(
+                "open members of a control group",
+                all("files\\.img", List.of(), file("held", f -> open(f, "sys/fs/cgroup/cgroup.procs", 1))));
+        contents.put(
+                "an open file that climbs",
+                all("files\\.img", List.of(), file("held", f -> open(f, "../../../../../../etc/shadow", 0))));
+        contents.put(
+                "a lost file in a folder of root's",
+                all("files\\.img", List.of(), file("lost", f -> text(f, 6, (roots + "/lost").substring(1)))));
+        contents.put(
+                "a lost file of the substitute's with setuid",
+                all("ghost-file-.*\\.img", List.of(), m -> number(number(number(m, 1, 0), 2, 0), 3, 0104755)));
+        contents.put(
+                "a lost file that is a device",
+                all("ghost-file-.*\\.img", List.of(), m -> number(number(m, 3, 060666), 6, 0x800)));
+        contents.put(
+                "a mapped file of root's",
+                all("files\\.img", List.of(), file("counter", f -> open(f, (roots + "/secret").substring(1), 2))));
+        contents.put(
+                "a program of root's",
+                all("files\\.img", List.of(), file("rights", f -> open(f, (roots + "/secret").substring(1), 0))));
         // The owner of signals of a regular file and of a socket.
-        contents.put("owners of signals that are root", image -> all("files\\.img", List.of(3, 5), m -> number(number(m, 1, 0), 2, 0)).apply(image)
-                + all("files\\.img", List.of(16, 9), set(0, 1, 2)).apply(image));
+        contents.put(
+                "owners of signals that are root",
+                image -> all("files\\.img", List.of(3, 5), m -> number(number(m, 1, 0), 2, 0))
+                                .apply(image)
+                        + all("files\\.img", List.of(16, 9), set(0, 1, 2)).apply(image));
         contents.put("a terminal of root's", all("tty-info\\.img", List.of(), m -> number(number(m, 14, 0), 15, 0)));
         contents.put("a terminal of the host's", all("tty-info\\.img", List.of(), m -> number(number(m, 2, 2), 6, 1)));
         contents.put("another terminal's number", all("tty-info\\.img", List.of(12), set(4000, 1)));
@@ -216,18 +266,40 @@ final class Forgeries {
     private void mounts() {
         String mounts = "mountpoints-\\d+\\.img";
         contents.put("a mount of the host's root at another place", last(mounts, List.of(), m -> text(m, 7, "./etc")));
-        contents.put("the root of a mount at root's folder", all(mounts, List.of(),
-                m -> text(m, 7).equals("./") || text(m, 7).equals("/") ? text(m, 6, roots.toString()) : m));
+        contents.put(
+                "the root of a mount at root's folder",
+                all(
+                        mounts,
+                        List.of(),
+                        m -> text(m, 7).equals("./") || text(m, 7).equals("/") ? text(m, 6, roots.toString()) : m));
         contents.put("mounts with all flags off", all(mounts, List.of(), set(0, 5)));
         contents.put("mounts with options for root", all(mounts, List.of(), m -> text(m, 9, "uid=0,gid=0,mode=4777")));
-        contents.put("mounts of disks", all(mounts, List.of(),
-                m -> number(m, 1) == 5 ? text(text(number(m, 1, 16), 14, "ext4"), 8, "/dev/vda") : m));
-        contents.put("mounts of control groups", all(mounts, List.of(),
-                m -> number(m, 1) == 5 ? text(text(number(m, 1, 23), 14, "cgroup2"), 8, "cgroup2") : m));
-        contents.put("mounts of overlays", all(mounts, List.of(),
-                m -> number(m, 1) == 5 ? text(text(number(m, 1, 17), 14, "overlay"), 9, "lowerdir=/etc,upperdir=/tmp,workdir=/tmp") : m));
-        contents.put("external mounts by a path of root's", all(mounts, List.of(),
-                m -> m.hasField(18) ? text(m, 18, roots.toString()) : m));
+        contents.put(
+                "mounts of disks",
+                all(
+                        mounts,
+                        List.of(),
+                        m -> number(m, 1) == 5 ? text(text(number(m, 1, 16), 14, "ext4"), 8, "/dev/vda") : m));
+        contents.put(
+                "mounts of control groups",
+                all(
+                        mounts,
+                        List.of(),
+                        m -> number(m, 1) == 5 ? text(text(number(m, 1, 23), 14, "cgroup2"), 8, "cgroup2") : m));
+        contents.put(
+                "mounts of overlays",
+                all(
+                        mounts,
+                        List.of(),
+                        m -> number(m, 1) == 5
+                                ? text(
+                                        text(number(m, 1, 17), 14, "overlay"),
+                                        9,
+                                        "lowerdir=/etc,upperdir=/tmp,workdir=/tmp")
+                                : m));
+        contents.put(
+                "external mounts by a path of root's",
+                all(mounts, List.of(), m -> m.hasField(18) ? text(m, 18, roots.toString()) : m));
         contents.put("mount points that climb", all(mounts, List.of(), m -> text(m, 7, "../../../.." + text(m, 7))));
         contents.put("all mounts but the last", last(mounts, List.of(), new UnaryOperator<>() {
             private String first;
@@ -239,27 +311,39 @@ final class Forgeries {
                 return dropped ? null : mount;
             }
         }));
-        contents.put("no mount but the root", all(mounts, List.of(),
-                m -> text(m, 7).equals("./") || text(m, 7).equals("/") ? m : null));
+        contents.put(
+                "no mount but the root",
+                all(
+                        mounts,
+                        List.of(),
+                        m -> text(m, 7).equals("./") || text(m, 7).equals("/") ? m : null));
     }
 
     private void namespaces() {
-        for (Map.Entry<String, Integer> each : Map.of("PID", 5, "IPC", 7, "mount", 9).entrySet()) {
+        for (Map.Entry<String, Integer> each :
+                Map.of("PID", 5, "IPC", 7, "mount", 9).entrySet()) {
             contents.put("the host's " + each.getKey() + " namespace", image -> {
                 long[] hosts = new long[1];
                 all("inventory\\.img", List.of(3), m -> {
-                    hosts[0] = number(m, each.getValue());
-                    return m;
-                }).apply(image);
-                return all("ids-\\d+\\.img", List.of(), set(hosts[0], each.getValue())).apply(image)
-                        + all("core-\\d+\\.img", List.of(4), set(hosts[0], each.getValue())).apply(image);
+                            hosts[0] = number(m, each.getValue());
+                            return m;
+                        })
+                        .apply(image);
+                return all("ids-\\d+\\.img", List.of(), set(hosts[0], each.getValue()))
+                                .apply(image)
+                        + all("core-\\d+\\.img", List.of(4), set(hosts[0], each.getValue()))
+                                .apply(image);
             });
         }
         for (Map.Entry<String, Integer> each : Map.of(
-                "PID", 5, "network", 6, "IPC", 7, "mount", 9, "user", 10, "control group", 11).entrySet()) {
-            contents.put("a " + each.getKey() + " namespace of its own",
-                    image -> all("ids-\\d+\\.img", List.of(), set(4711, each.getValue())).apply(image)
-                            + all("core-\\d+\\.img", List.of(4), set(4711, each.getValue())).apply(image));
+                        "PID", 5, "network", 6, "IPC", 7, "mount", 9, "user", 10, "control group", 11)
+                .entrySet()) {
+            contents.put(
+                    "a " + each.getKey() + " namespace of its own",
+                    image -> all("ids-\\d+\\.img", List.of(), set(4711, each.getValue()))
+                                    .apply(image)
+                            + all("core-\\d+\\.img", List.of(4), set(4711, each.getValue()))
+                                    .apply(image));
         }
         contents.put("an image of another version", all("inventory\\.img", List.of(), set(99, 1)));
         contents.put("sysctls of System V", all("ipcns-var-\\d+\\.img", List.of(), set(0x7fffffff, 1, 2, 3)));

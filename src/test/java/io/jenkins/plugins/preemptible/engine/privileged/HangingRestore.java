@@ -35,7 +35,10 @@ public final class HangingRestore {
         engine.suspend(id, home.resolve("image"), ImageKey.generate());
         Path core = home.resolve("state/stages").resolve(id.value()).resolve("images/core-1.img");
         Files.delete(core);
-        say("fifo", HostTool.run(10, List.of(HostTool.find("mkfifo").orElseThrow().toString(), core.toString())).ok());
+        say(
+                "fifo",
+                HostTool.run(10, List.of(HostTool.find("mkfifo").orElseThrow().toString(), core.toString()))
+                        .ok());
         CompletableFuture<String> resume = CompletableFuture.supplyAsync(() -> {
             try {
                 return engine.resumeHere(id).map(r -> "resumed").orElse("not from here");

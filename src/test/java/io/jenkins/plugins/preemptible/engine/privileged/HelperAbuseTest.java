@@ -83,7 +83,8 @@ class HelperAbuseTest {
                 }
                 int main(int c, char **v) { pthread_t t; pthread_create(&t, 0, work, v[1]); pthread_exit(0); }
                 """, "-pthread");
-        assertEquals(0, start("leaderless", program.toString(), count.toString()).code());
+        assertEquals(
+                0, start("leaderless", program.toString(), count.toString()).code());
         Thread.sleep(500);
         assertTrue(number(count) > 0);
         ok("freeze", "leaderless");
@@ -103,7 +104,10 @@ class HelperAbuseTest {
         long before = groups();
         for (String limit : List.of("-n 9", "-n 12", "-n 20", "-f 0", "-v 3000", "-s 8", "-t 0")) {
             for (String verb : List.of("check", "start cut")) {
-                host.shell(me, "ulimit " + limit + "; printf '1\\0/bin/true\\0' | sudo -n " + host.place.program() + " " + verb);
+                host.shell(
+                        me,
+                        "ulimit " + limit + "; printf '1\\0/bin/true\\0' | sudo -n " + host.place.program() + " "
+                                + verb);
             }
             host.sudo(me, NOTHING, "kill", "cut");
             host.sudo(me, NOTHING, "forget", "cut");
@@ -117,7 +121,8 @@ class HelperAbuseTest {
 
     private long groups() throws IOException {
         try (Stream<Path> all = Files.walk(Path.of("/sys/fs/cgroup"), 4)) {
-            return all.filter(p -> p.getFileName().toString().startsWith("preemptible-" + me.uid() + "-")).count();
+            return all.filter(p -> p.getFileName().toString().startsWith("preemptible-" + me.uid() + "-"))
+                    .count();
         }
     }
 
@@ -130,10 +135,15 @@ class HelperAbuseTest {
         PrivilegedHost.root("mkfifo", "-m", "666", endless.toString(), full.toString());
         // Opened for both by itself, so no writer ever goes away.
         CompletableFuture<Result> asks = CompletableFuture.supplyAsync(() -> host.shell(
-                me, "sudo -n \"$1\" start endless <> \"$2\"", host.place.program().toString(), endless.toString()));
-        CompletableFuture<Result> answers = CompletableFuture.supplyAsync(() -> host.shell(me,
+                me,
+                "sudo -n \"$1\" start endless <> \"$2\"",
+                host.place.program().toString(),
+                endless.toString()));
+        CompletableFuture<Result> answers = CompletableFuture.supplyAsync(() -> host.shell(
+                me,
                 "exec 7<> \"$2\"; dd if=/dev/zero bs=4096 count=16 >&7 2>/dev/null; sudo -n \"$1\" thaw unread >&7",
-                host.place.program().toString(), full.toString()));
+                host.place.program().toString(),
+                full.toString()));
         Thread.sleep(1500);
         assertFalse(asks.isDone() || answers.isDone(), "both still wait");
         ok("kill", "unread");
@@ -157,7 +167,10 @@ class HelperAbuseTest {
         Path kept = Path.of("/etc/sudoers.d/" + host.group + "-keep");
         Files.writeString(kept, "Defaults:" + me.name() + " env_keep += \"LD_PRELOAD\"\n");
         try {
-            Result result = host.call(me, Map.of("LD_PRELOAD", library.toString()), NOTHING,
+            Result result = host.call(
+                    me,
+                    Map.of("LD_PRELOAD", library.toString()),
+                    NOTHING,
                     List.of("sudo", "-n", host.place.program().toString(), "version"));
             assertTrue(result.out().startsWith("ok"), result::all);
             assertFalse(Files.exists(me.home().resolve("loaded-by-root")));
@@ -170,7 +183,12 @@ class HelperAbuseTest {
     void anotherUsersInstallationKeepsTheFirstOnes() throws Exception {
         host.place.install(host.two.name(), host.source);
         String rule = Files.readString(host.place.rule());
-        assertEquals(2, rule.lines().filter(l -> l.endsWith("NOPASSWD: " + host.place.program())).count(), rule);
+        assertEquals(
+                2,
+                rule.lines()
+                        .filter(l -> l.endsWith("NOPASSWD: " + host.place.program()))
+                        .count(),
+                rule);
         for (User each : List.of(me, host.two)) {
             assertEquals(0, host.sudo(each, NOTHING, "version").code());
         }
@@ -183,7 +201,10 @@ class HelperAbuseTest {
             CompletableFuture<Result> starting = CompletableFuture.supplyAsync(() -> start(id, "/bin/sleep", "1000"));
             while (!starting.isDone()) {
                 Result entered = host.sudo(
-                        me, HelperRequest.of(List.of("/bin/readlink", "/proc/self/ns/pid", "/proc/1/ns/pid"), Map.of()), "enter", id);
+                        me,
+                        HelperRequest.of(List.of("/bin/readlink", "/proc/self/ns/pid", "/proc/1/ns/pid"), Map.of()),
+                        "enter",
+                        id);
                 List<String> seen = entered.out().lines().toList();
                 assertTrue(seen.size() != 2 || seen.get(0).equals(seen.get(1)), () -> "the host's /proc: " + seen);
             }

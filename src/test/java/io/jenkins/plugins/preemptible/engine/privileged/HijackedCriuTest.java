@@ -54,7 +54,8 @@ class HijackedCriuTest {
             Files.copy(in, source);
             Files.copy(header, host.base.resolve("broker.h"));
         }
-        PrivilegedHost.root("cc", "-w", "-O1", "-o", host.base.resolve("hijacked").toString(), source.toString(), "-lutil");
+        PrivilegedHost.root(
+                "cc", "-w", "-O1", "-o", host.base.resolve("hijacked").toString(), source.toString(), "-lutil");
         Files.delete(host.place.library().resolve("criu"));
         Files.move(host.base.resolve("hijacked"), host.place.library().resolve("criu"));
         roots = Files.createDirectory(host.base.resolve("roots"));
@@ -84,7 +85,9 @@ class HijackedCriuTest {
     }
 
     private static Process sleeping(User user) throws Exception {
-        return new ProcessBuilder("setpriv", "--reuid", user.name(), "--regid", user.name(), "--init-groups", "sleep", "1000").start();
+        return new ProcessBuilder(
+                        "setpriv", "--reuid", user.name(), "--regid", user.name(), "--init-groups", "sleep", "1000")
+                .start();
     }
 
     private static void start(String id) {
@@ -97,7 +100,9 @@ class HijackedCriuTest {
     }
 
     private static String value(String id, String name) {
-        return host.sudo(host.one, NOTHING, "status", id).out().lines()
+        return host.sudo(host.one, NOTHING, "status", id)
+                .out()
+                .lines()
                 .filter(l -> l.startsWith(name + " "))
                 .map(l -> l.substring(name.length() + 1))
                 .findFirst()
@@ -108,24 +113,39 @@ class HijackedCriuTest {
     private static Result call(String verb, String id, String mode) throws Exception {
         String top = value("second", "group").replaceAll("/[^/]*$", "");
         Map<String, Object> settings = Map.ofEntries(
-                Map.entry("mode", mode), Map.entry("secret", secret), Map.entry("roots", roots),
-                Map.entry("home", host.one.home()), Map.entry("mine", host.one.home().resolve("mine")),
-                Map.entry("foreign", host.two.home().resolve("foreign")), Map.entry("others", host.two.home()),
-                Map.entry("grouped", host.base.resolve("grouped")), Map.entry("store", host.place.store()),
-                Map.entry("rule", host.place.rule()), Map.entry("program", host.place.program()),
-                Map.entry("library", host.place.library()), Map.entry("uid", host.one.uid()), Map.entry("gid", group),
-                Map.entry("top", top), Map.entry("own-group", value("own", "group")),
-                Map.entry("second-group", value("second", "group")), Map.entry("second-init", value("second", "init")),
-                Map.entry("users-process", outside.pid()), Map.entry("others-process", others.pid()),
+                Map.entry("mode", mode),
+                Map.entry("secret", secret),
+                Map.entry("roots", roots),
+                Map.entry("home", host.one.home()),
+                Map.entry("mine", host.one.home().resolve("mine")),
+                Map.entry("foreign", host.two.home().resolve("foreign")),
+                Map.entry("others", host.two.home()),
+                Map.entry("grouped", host.base.resolve("grouped")),
+                Map.entry("store", host.place.store()),
+                Map.entry("rule", host.place.rule()),
+                Map.entry("program", host.place.program()),
+                Map.entry("library", host.place.library()),
+                Map.entry("uid", host.one.uid()),
+                Map.entry("gid", group),
+                Map.entry("top", top),
+                Map.entry("own-group", value("own", "group")),
+                Map.entry("second-group", value("second", "group")),
+                Map.entry("second-init", value("second", "init")),
+                Map.entry("users-process", outside.pid()),
+                Map.entry("others-process", others.pid()),
                 Map.entry("trace", trace));
         StringBuilder text = new StringBuilder();
-        settings.forEach((name, setting) -> text.append(name).append('=').append(setting).append('\n'));
+        settings.forEach(
+                (name, setting) -> text.append(name).append('=').append(setting).append('\n'));
         return host.shell(
                 host.one,
                 "rm -rf i l done; mkdir i l; echo mine > mine; printf %s \"$4\" > i/settings; (printf '2\\0%s\\0%s\\0' \"$PWD/i\""
                         + " \"$PWD/l\"; until [ -e done ]; do sleep 0.05; done) | { sudo -n \"$1\" \"$2\" \"$3\"; code=$?;"
                         + " touch done; exit $code; }",
-                host.place.program().toString(), verb, id, text.toString());
+                host.place.program().toString(),
+                verb,
+                id,
+                text.toString());
     }
 
     @ParameterizedTest
@@ -137,9 +157,15 @@ class HijackedCriuTest {
         }
         Result called = call(verb, verb.equals("dump") ? "own" : "again", "tries");
         List<String> tried = Files.readAllLines(host.one.home().resolve("l/tries"));
-        assertTrue(called.out().contains(verb.equals("dump") ? "code 1" : "refused CRIU_FAILED code 1"), () -> called.all() + tried.get(tried.size() - 1));
-        assertTrue(tried.size() > 250 && tried.get(tried.size() - 1).startsWith("end\t"), () -> tried.size() + " tries");
-        assertEquals("", String.join("\n", tried.stream().filter(t -> t.endsWith("WORKS")).toList()));
+        assertTrue(
+                called.out().contains(verb.equals("dump") ? "code 1" : "refused CRIU_FAILED code 1"),
+                () -> called.all() + tried.get(tried.size() - 1));
+        assertTrue(
+                tried.size() > 250 && tried.get(tried.size() - 1).startsWith("end\t"), () -> tried.size() + " tries");
+        assertEquals(
+                "",
+                String.join(
+                        "\n", tried.stream().filter(t -> t.endsWith("WORKS")).toList()));
         assertEquals(mounts, Files.readString(Path.of("/proc/self/mountinfo")));
         assertEquals("running", value("second", "state"));
         assertEquals(verb.equals("dump") ? "frozen" : value("own", "state"), value("own", "state"));
@@ -151,7 +177,8 @@ class HijackedCriuTest {
         Result called = call("restore", "left", "left");
         assertEquals(0, called.code(), called.all());
         assertEquals("running", value("left", "state"));
-        assertEquals(List.of(value("left", "init")), Files.readAllLines(Path.of(value("left", "group"), "cgroup.procs")));
+        assertEquals(
+                List.of(value("left", "init")), Files.readAllLines(Path.of(value("left", "group"), "cgroup.procs")));
         end("left");
     }
 
@@ -191,7 +218,9 @@ class HijackedCriuTest {
         String substitute = Long.toString(2100000000L + host.one.uid());
         for (Proc.Stat each : Proc.all()) {
             boolean ended = Proc.statusWords(each.pid(), "State").stream().anyMatch(s -> s.equals("Z"));
-            assertFalse(!ended && Proc.statusWords(each.pid(), "Uid").contains(substitute), () -> each + " is the substitute's");
+            assertFalse(
+                    !ended && Proc.statusWords(each.pid(), "Uid").contains(substitute),
+                    () -> each + " is the substitute's");
         }
         long length = Files.exists(trace) ? Files.size(trace) : 0;
         Thread.sleep(20);
@@ -199,7 +228,9 @@ class HijackedCriuTest {
         try (Stream<Path> files = Files.walk(host.one.home())) {
             for (Path file : files.toList()) {
                 Object owner = Files.getAttribute(file, "unix:uid", java.nio.file.LinkOption.NOFOLLOW_LINKS);
-                assertTrue(owner.equals((int) host.one.uid()) || owner.equals((int) Long.parseLong(substitute)), file + " is of " + owner);
+                assertTrue(
+                        owner.equals((int) host.one.uid()) || owner.equals((int) Long.parseLong(substitute)),
+                        file + " is of " + owner);
             }
         }
     }

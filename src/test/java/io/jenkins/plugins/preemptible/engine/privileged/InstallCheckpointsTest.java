@@ -57,12 +57,15 @@ class InstallCheckpointsTest {
     /** Everything that is installed, by its path, with the time of its last change. */
     private static Map<String, String> installed() throws IOException {
         Map<String, String> all = new TreeMap<>();
-        for (Path root : new Path[] {host.place.program(), host.place.library(), host.place.store(), host.place.rule()}) {
+        for (Path root :
+                new Path[] {host.place.program(), host.place.library(), host.place.store(), host.place.rule()}) {
             try (Stream<Path> files = Files.walk(root)) {
                 for (Path file : files.toList()) {
-                    all.put(file.toString(), Files.isRegularFile(file)
-                            ? new String(Files.readAllBytes(file), java.nio.charset.StandardCharsets.ISO_8859_1)
-                            : "");
+                    all.put(
+                            file.toString(),
+                            Files.isRegularFile(file)
+                                    ? new String(Files.readAllBytes(file), java.nio.charset.StandardCharsets.ISO_8859_1)
+                                    : "");
                 }
             }
         }
@@ -95,7 +98,8 @@ class InstallCheckpointsTest {
     @Test
     void noProcessOfTheUsersIsInTheAdministratorsSession() throws Exception {
         Path folder = host.place.store().resolve(".canary/user");
-        Thread installing = new Thread(() -> assertDoesNotThrow(() -> host.place.install(host.one.name(), host.source, criu)));
+        Thread installing =
+                new Thread(() -> assertDoesNotThrow(() -> host.place.install(host.one.name(), host.source, criu)));
         installing.setUncaughtExceptionHandler((thread, x) -> {});
         installing.start();
         while (installing.isAlive() && !Files.isDirectory(folder)) {
@@ -121,7 +125,8 @@ class InstallCheckpointsTest {
     @Test
     void aFolderOfTheCanarysThatAnotherUserKeepsIsToldInASentence() throws Exception {
         Path folder = Files.createDirectories(host.place.store().resolve(".canary/user"));
-        PrivilegedHost.root("sh", "-c", "touch $0/kept && chmod 700 $0 && chown -R $1: $0", folder.toString(), host.two.name());
+        PrivilegedHost.root(
+                "sh", "-c", "touch $0/kept && chmod 700 $0 && chown -R $1: $0", folder.toString(), host.two.name());
         try {
             String words = refusal(host.one.name(), criu);
             assertTrue(words.contains("has put files into " + folder), words);
@@ -214,7 +219,8 @@ class InstallCheckpointsTest {
     }
 
     private static PrivilegedHost.Result check() {
-        PrivilegedHost.Result seen = host.java(host.one, CheckOfAUser.class, host.one.home().resolve("check").toString());
+        PrivilegedHost.Result seen = host.java(
+                host.one, CheckOfAUser.class, host.one.home().resolve("check").toString());
         assertEquals(0, seen.code(), seen.all());
         return seen;
     }
@@ -261,8 +267,8 @@ class InstallCheckpointsTest {
 
     @Test
     void aRuleWithoutAProgramIsNamed(@TempDir Path folder) throws Exception {
-        PrivilegedInstall place = new PrivilegedInstall(
-                folder.resolve("program"), folder.resolve("store"), folder.resolve("rule"));
+        PrivilegedInstall place =
+                new PrivilegedInstall(folder.resolve("program"), folder.resolve("store"), folder.resolve("rule"));
         assertEquals(Optional.empty(), InstalledLevel.remains(place));
         Files.createFile(place.rule());
         assertEquals(

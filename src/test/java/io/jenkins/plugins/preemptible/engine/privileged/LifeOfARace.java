@@ -54,13 +54,18 @@ public final class LifeOfARace {
         System.out.println("control " + control(attacker));
         List<Process> attackers = new ArrayList<>();
         for (int each = 0; each < 2; each++) {
-            attackers.add(new ProcessBuilder(attacker, home.resolve("targets").toString(), home.resolve("result" + each).toString())
+            attackers.add(new ProcessBuilder(
+                            attacker,
+                            home.resolve("targets").toString(),
+                            home.resolve("result" + each).toString())
                     .start());
         }
         try {
             long end = System.nanoTime() + seconds * 1_000_000_000L;
             while (System.nanoTime() < end) {
-                Files.writeString(home.resolve("targets"), String.join("\n", Files.readAllLines(Path.of(now.group(), "cgroup.procs"))));
+                Files.writeString(
+                        home.resolve("targets"),
+                        String.join("\n", Files.readAllLines(Path.of(now.group(), "cgroup.procs"))));
                 now = cycle(now, program, usual);
             }
         } finally {
@@ -70,18 +75,21 @@ public final class LifeOfARace {
         part.forget(id);
         long[] sums = new long[3];
         for (int each = 0; each < 2; each++) {
-            String[] numbers = Files.readString(home.resolve("result" + each)).trim().split(" ");
+            String[] numbers =
+                    Files.readString(home.resolve("result" + each)).trim().split(" ");
             for (int which = 0; which < 3; which++) {
                 sums[which] += Long.parseLong(numbers[which]);
             }
         }
-        System.out.println("race dumps=" + dumps + " failed=" + failed + " restored=" + restored + " refused=" + refused + " more=" + more
-                + " noted=" + Files.size(home.resolve("noted")) + " tries=" + sums[0] + " opened=" + sums[1] + " wins=" + sums[2]);
+        System.out.println("race dumps=" + dumps + " failed=" + failed + " restored=" + restored + " refused=" + refused
+                + " more=" + more + " noted=" + Files.size(home.resolve("noted")) + " tries=" + sums[0] + " opened="
+                + sums[1] + " wins=" + sums[2]);
     }
 
     /** What the attacker gets of a process that is no stage's. */
     private String control(String attacker) throws Exception {
-        Path own = Files.writeString(home.resolve("own"), Long.toString(ProcessHandle.current().pid()));
+        Path own = Files.writeString(
+                home.resolve("own"), Long.toString(ProcessHandle.current().pid()));
         Path result = home.resolve("control");
         Process process = new ProcessBuilder(attacker, own.toString(), result.toString()).start();
         for (int tries = 0; tries < 500 && (!Files.exists(result) || Files.size(result) == 0); tries++) {

@@ -36,35 +36,52 @@ public final class LifeOfAUser {
         StageId id = StageId.create("life");
         String work5 = "exec 5>>kept; i=0; while [ $i -lt 100000 ]; do i=$((i+1)); echo $i; "
                 + "[ -e stop ] && exit 7; sleep 0.05; done";
-        say("started", engine.start(new StageSpec(
-                        id, "life", work, List.of("/bin/sh", "-c", "echo $GREETING; " + work5),
-                        Map.of("PATH", "/usr/bin:/bin", "GREETING", "it's a \"$(day)\"\nindeed")))
-                .state());
+        say(
+                "started",
+                engine.start(new StageSpec(
+                                id,
+                                "life",
+                                work,
+                                List.of("/bin/sh", "-c", "echo $GREETING; " + work5),
+                                Map.of("PATH", "/usr/bin:/bin", "GREETING", "it's a \"$(day)\"\nindeed")))
+                        .state());
         Path output = engine.status(id).output();
         until(() -> lines(output) > 4);
         say("rights", rights(engine, id));
         List<String> entered = new ArrayList<>(engine.enterCommand(id).words());
-        entered.addAll(List.of("/bin/sh", "-c",
+        entered.addAll(List.of(
+                "/bin/sh",
+                "-c",
                 "id -u; id -G; pwd; echo \"$1 $MARK\"; grep -h CapEff /proc/self/status; ls -l /proc/$$/fd | wc -l;"
-                        + " sleep 1000 </dev/null >/dev/null 2>&1 & exit 3", "sh", "a  b\nc"));
+                        + " sleep 1000 </dev/null >/dev/null 2>&1 & exit 3",
+                "sh",
+                "a  b\nc"));
         ProcessBuilder builder = new ProcessBuilder(entered)
                 .directory(work.toFile())
                 .redirectOutput(new File(home.toFile(), "entered"))
                 .redirectErrorStream(true);
         builder.environment().put("MARK", "x;'\"$(id)");
-        say("entered", builder.start().waitFor() + " "
-                + withoutHostName(Files.readString(home.resolve("entered"))).replace("\n", "|"));
+        say(
+                "entered",
+                builder.start().waitFor() + " "
+                        + withoutHostName(Files.readString(home.resolve("entered")))
+                                .replace("\n", "|"));
         say("preflight", engine.preflight(id).ok());
         FreezeRequest now = new FreezeRequest(DumpGuard.NONE, 0);
         for (int time = 0; time < 3; time++) {
             Frozen frozen = engine.freeze(id, now);
-            say("frozen", engine.status(id).state() + " " + engine.status(id).tier() + " " + frozen.memoryOnly() + " "
-                    + (frozen.processes() > 1) + " " + (frozen.residentBytes() > 0));
+            say(
+                    "frozen",
+                    engine.status(id).state() + " " + engine.status(id).tier() + " " + frozen.memoryOnly() + " "
+                            + (frozen.processes() > 1) + " " + (frozen.residentBytes() > 0));
             long still = lines(output);
             Thread.sleep(300);
             say("still", lines(output) - still);
             say("entering", code(engine, id, work));
-            say("here", engine.resumeHere(id).orElseThrow().tier() + " " + engine.status(id).suspensions());
+            say(
+                    "here",
+                    engine.resumeHere(id).orElseThrow().tier() + " "
+                            + engine.status(id).suspensions());
             long before = lines(output);
             until(() -> lines(output) > before + 3);
         }
@@ -79,8 +96,10 @@ public final class LifeOfAUser {
         refused("resume", () -> engine.resumeHere(id));
         refused("again", () -> engine.start(new StageSpec(id, null, work, List.of("true"), null)));
         refused("forget", () -> engine.forget(id));
-        refused("program", () -> engine.start(new StageSpec(
-                StageId.create("nodir"), null, home.resolve("not/there"), List.of("true"), null)));
+        refused(
+                "program",
+                () -> engine.start(new StageSpec(
+                        StageId.create("nodir"), null, home.resolve("not/there"), List.of("true"), null)));
         say("rights", rights(engine, id));
         Files.createFile(work.resolve("stop"));
         int code = 0;

@@ -41,8 +41,10 @@ public final class LifeWithCheckpoints {
         say("check", engine.check().ok() + " " + engine.check().missing() + " " + engine.checkpoints());
         StageId id = StageId.create("life");
         List<String> command = List.of(args).subList(2, args.length);
-        say("started", engine.start(new StageSpec(id, "life", work, command, Map.of("PATH", "/usr/bin:/bin")))
-                .state());
+        say(
+                "started",
+                engine.start(new StageSpec(id, "life", work, command, Map.of("PATH", "/usr/bin:/bin")))
+                        .state());
         Path output = engine.status(id).output();
         until(() -> lines(output) > 4);
         String before = rights(engine, id);
@@ -66,15 +68,18 @@ public final class LifeWithCheckpoints {
             String state = engine.status(id).state() + " " + engine.status(id).tier() + " " + (lines(output) == still);
             // Every other time as on a host that has nothing but the archive.
             if (cycle % 2 == 0) {
-                StageFolder.delete(home.resolve("state/stages").resolve(id.value()).resolve("images"));
+                StageFolder.delete(
+                        home.resolve("state/stages").resolve(id.value()).resolve("images"));
             }
             ResumeReport resumed = cycle % 2 == 0
                     ? engine.resume(archive, key)
                     : engine.resumeHere(id).orElseThrow();
             until(() -> lines(output) > still + 3);
-            say("cycle", state + " " + resumed.tier() + " " + engine.status(id).state() + " "
-                    + rights(engine, id).equals(before) + " "
-                    + enter(engine, id, home, work, "cat /tmp/mark /dev/shm/mark; ls -l /proc/1/fd | wc -l"));
+            say(
+                    "cycle",
+                    state + " " + resumed.tier() + " " + engine.status(id).state() + " "
+                            + rights(engine, id).equals(before) + " "
+                            + enter(engine, id, home, work, "cat /tmp/mark /dev/shm/mark; ls -l /proc/1/fd | wc -l"));
             System.err.println("dump " + made.dumpMillis() + " ms, restore " + resumed.restoreMillis() + " ms");
         }
         engine.freeze(id, new FreezeRequest(DumpGuard.NONE, 0));
@@ -125,6 +130,7 @@ public final class LifeWithCheckpoints {
                 .redirectErrorStream(true)
                 .start()
                 .waitFor();
-        return code + " " + withoutHostName(Files.readString(home.resolve("entered"))).replace("\n", "|");
+        return code + " "
+                + withoutHostName(Files.readString(home.resolve("entered"))).replace("\n", "|");
     }
 }

@@ -33,7 +33,12 @@ public final class LifeWithForgedImages {
 
     public static void main(String[] args) throws Exception {
         Forgeries all = new Forgeries(Path.of(args[1]), Long.parseLong(args[2]));
-        new LifeWithForgedImages().live(args[0], args[3].equals("rights") ? all.rights : args[3].equals("contents") ? all.contents : all.hanging);
+        new LifeWithForgedImages()
+                .live(
+                        args[0],
+                        args[3].equals("rights")
+                                ? all.rights
+                                : args[3].equals("contents") ? all.contents : all.hanging);
     }
 
     private void live(String program, Map<String, Forgeries.Forgery> forgeries) throws Exception {
@@ -114,7 +119,11 @@ public final class LifeWithForgedImages {
     private long count() {
         try {
             byte[] bytes = Files.readAllBytes(home.resolve("counter"));
-            return bytes.length < 8 ? 0 : java.nio.ByteBuffer.wrap(bytes).order(java.nio.ByteOrder.LITTLE_ENDIAN).getLong();
+            return bytes.length < 8
+                    ? 0
+                    : java.nio.ByteBuffer.wrap(bytes)
+                            .order(java.nio.ByteOrder.LITTLE_ENDIAN)
+                            .getLong();
         } catch (IOException e) {
             return 0;
         }
@@ -127,7 +136,11 @@ public final class LifeWithForgedImages {
             StringBuilder of = new StringBuilder();
             for (String line : Files.readAllLines(Path.of("/proc", thread, "status"))) {
                 if (line.matches("(Uid|Gid|Groups|Cap(Inh|Prm|Eff|Amb)|NoNewPrivs):.*")) {
-                    of.append(line.length() > 200 ? line.substring(0, 200) : line.trim().replaceAll("\\s+", " ")).append('|');
+                    of.append(
+                                    line.length() > 200
+                                            ? line.substring(0, 200)
+                                            : line.trim().replaceAll("\\s+", " "))
+                            .append('|');
                 }
             }
             all.add(of.toString());

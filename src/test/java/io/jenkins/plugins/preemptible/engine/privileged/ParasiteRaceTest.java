@@ -41,25 +41,46 @@ class ParasiteRaceTest {
                 try (InputStream in = ParasiteRaceTest.class.getResourceAsStream(name + ".c")) {
                     Files.copy(in, source);
                 }
-                PrivilegedHost.root("cc", "-w", "-O1", "-o", host.base.resolve(name).toString(), source.toString(), "-pthread");
+                PrivilegedHost.root(
+                        "cc", "-w", "-O1", "-o", host.base.resolve(name).toString(), source.toString(), "-pthread");
             }
             List<String> command = List.of(
                     HostTool.find("setpriv").orElseThrow().toString(),
-                    "--reuid", host.one.name(), "--regid", host.one.name(), "--init-groups", "--",
-                    "/usr/bin/env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + host.one.home(),
+                    "--reuid",
+                    host.one.name(),
+                    "--regid",
+                    host.one.name(),
+                    "--init-groups",
+                    "--",
+                    "/usr/bin/env",
+                    "-i",
+                    "PATH=/usr/sbin:/usr/bin:/sbin:/bin",
+                    "HOME=" + host.one.home(),
                     "PREEMPTIBLE_PRIVILEGED=" + host.place.program(),
-                    System.getProperty("java.home") + "/bin/java", "-XX:TieredStopAtLevel=1", "-cp",
+                    System.getProperty("java.home") + "/bin/java",
+                    "-XX:TieredStopAtLevel=1",
+                    "-cp",
                     host.source.stream().map(Object::toString).collect(Collectors.joining(File.pathSeparator)),
-                    LifeOfARace.class.getName(), host.base.resolve("rights").toString(), host.base.resolve("race").toString(),
+                    LifeOfARace.class.getName(),
+                    host.base.resolve("rights").toString(),
+                    host.base.resolve("race").toString(),
                     Integer.toString(SECONDS));
             // Longer than PrivilegedHost.call waits.
-            Process process = new ProcessBuilder(command).directory(host.one.home().toFile()).redirectErrorStream(true).start();
+            Process process = new ProcessBuilder(command)
+                    .directory(host.one.home().toFile())
+                    .redirectErrorStream(true)
+                    .start();
             String said = new String(process.getInputStream().readAllBytes());
             Result seen = new Result(process.waitFor(), said, "");
             System.err.println(seen.out());
             assertEquals(0, seen.code(), seen.all());
-            assertTrue(seen.out().matches("(?s).*control opened=[1-9].*"), "the attacker reaches nobody: " + seen.out());
-            String figures = seen.out().lines().filter(l -> l.startsWith("race ")).findFirst().orElse("");
+            assertTrue(
+                    seen.out().matches("(?s).*control opened=[1-9].*"), "the attacker reaches nobody: " + seen.out());
+            String figures = seen.out()
+                    .lines()
+                    .filter(l -> l.startsWith("race "))
+                    .findFirst()
+                    .orElse("");
             assertTrue(figures.matches(".* restored=[1-9]\\d* .* more=0 noted=0 tries=[1-9]\\d+ .*"), figures);
             assertTrue(figures.endsWith(" wins=0"), figures);
         }

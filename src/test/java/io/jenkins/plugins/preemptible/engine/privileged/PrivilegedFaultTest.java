@@ -70,13 +70,15 @@ class PrivilegedFaultTest {
         int whole = 0;
         for (int cut = 0; cut < cuts; cut++) {
             String id = "cut" + cut;
-            String verb = List.of("start", "start", "check", "freeze", "kill", "forget", "enter").get(cut % 7);
+            String verb = List.of("start", "start", "check", "freeze", "kill", "forget", "enter")
+                    .get(cut % 7);
             if (!verb.equals("start") && !verb.equals("check")) {
                 assertEquals(0, host.sudo(me, IDLE, "start", id).code());
             }
             whole += cutOff(verb, id, random.nextInt(9000)) ? 0 : 1;
             Result status = host.sudo(me, NOTHING, "status", id);
-            assertTrue(status.out().startsWith("ok\n") || status.out().contains("UNKNOWN_STAGE"), () -> id + status.all());
+            assertTrue(
+                    status.out().startsWith("ok\n") || status.out().contains("UNKNOWN_STAGE"), () -> id + status.all());
             end(id);
             assertEquals("", running(), () -> verb + " " + id + " " + status.all());
         }
@@ -87,8 +89,12 @@ class PrivilegedFaultTest {
 
     // As the kernel does for want of memory, or a user who may kill the group in which the call works.
     private boolean cutOff(String verb, String id, int micros) throws Exception {
-        List<String> words = new ArrayList<>(List.of("/usr/bin/env", "-i", "SUDO_UID=" + me.uid(),
-                host.place.program().toString(), verb));
+        List<String> words = new ArrayList<>(List.of(
+                "/usr/bin/env",
+                "-i",
+                "SUDO_UID=" + me.uid(),
+                host.place.program().toString(),
+                verb));
         if (!verb.equals("check")) {
             words.add(id);
         }
@@ -119,7 +125,8 @@ class PrivilegedFaultTest {
                 host.shell(me, "pkill -KILL -x sleep");
             }
         }
-        Result result = host.within(String.format(full, 20, "head -c 9000 /dev/zero > " + host.place.store() + "/fill;"), me, text);
+        Result result = host.within(
+                String.format(full, 20, "head -c 9000 /dev/zero > " + host.place.store() + "/fill;"), me, text);
         assertTrue(result.out().startsWith("refused LAUNCH_FAILED"), result::all);
         assertTrue(result.out().contains("refused UNKNOWN_STAGE"), result::all);
         endGroupsWithoutRecord();
@@ -129,7 +136,8 @@ class PrivilegedFaultTest {
     // Of stages whose records were on a disk that is gone.
     private void endGroupsWithoutRecord() throws Exception {
         for (Path group : groups()) {
-            PrivilegedHost.root("sh", "-c", "echo 1 > $1/cgroup.kill; until rmdir $1; do sleep 0.02; done", "sh", group.toString());
+            PrivilegedHost.root(
+                    "sh", "-c", "echo 1 > $1/cgroup.kill; until rmdir $1; do sleep 0.02; done", "sh", group.toString());
         }
     }
 
@@ -140,10 +148,18 @@ class PrivilegedFaultTest {
             List<Future<String>> answers = new ArrayList<>();
             for (int each = 0; each < 96; each++) {
                 String id = "crowd" + each % 6;
-                String verb = List.of("start", "freeze", "status", "thaw", "kill", "forget", "enter", "check").get(each % 8);
+                String verb = List.of("start", "freeze", "status", "thaw", "kill", "forget", "enter", "check")
+                        .get(each % 8);
                 Callable<String> call = () -> verb.equals("check")
                         ? host.sudo(me, NOTHING, verb).all()
-                        : host.sudo(me, verb.equals("enter") ? "1\0/bin/true\0".getBytes(StandardCharsets.US_ASCII) : IDLE, verb, id).all();
+                        : host.sudo(
+                                        me,
+                                        verb.equals("enter")
+                                                ? "1\0/bin/true\0".getBytes(StandardCharsets.US_ASCII)
+                                                : IDLE,
+                                        verb,
+                                        id)
+                                .all();
                 answers.add(threads.submit(call));
             }
             for (Future<String> answer : answers) {
@@ -169,12 +185,17 @@ class PrivilegedFaultTest {
                 + "r=l.mount(b'hung',sys.argv[1].encode(),b'fuse',0,o)\nassert r==0\nos.set_inheritable(f,True)\n"
                 + "os.execvp(sys.argv[2],sys.argv[2:])\n";
         org.junit.jupiter.api.Assumptions.assumeTrue(
-                Files.exists(Path.of("/dev/fuse")) && Files.exists(Path.of("/usr/bin/python3")), "there is no FUSE here");
-        Result result = host.within("exec unshare -m --propagation private /usr/bin/python3 -c \"" + python.replace("\"", "\\\"")
-                + "\" " + hung + " \"$@\"", me, "printf '%s\\0' 1 " + hung + "/program > hung; (sudo -n " + host.place.program()
-                + " start hung < hung > answer) & sleep 1; timeout 3 sudo -n " + host.place.program()
-                + " status hung; wait; cat answer");
-        assertTrue(result.out().contains("LAUNCH_FAILED") && result.out().contains("does not begin within"), result::all);
+                Files.exists(Path.of("/dev/fuse")) && Files.exists(Path.of("/usr/bin/python3")),
+                "there is no FUSE here");
+        Result result = host.within(
+                "exec unshare -m --propagation private /usr/bin/python3 -c \"" + python.replace("\"", "\\\"") + "\" "
+                        + hung + " \"$@\"",
+                me,
+                "printf '%s\\0' 1 " + hung + "/program > hung; (sudo -n " + host.place.program()
+                        + " start hung < hung > answer) & sleep 1; timeout 3 sudo -n " + host.place.program()
+                        + " status hung; wait; cat answer");
+        assertTrue(
+                result.out().contains("LAUNCH_FAILED") && result.out().contains("does not begin within"), result::all);
         end("hung");
         nothingIsLeft();
         Files.delete(hung);
@@ -184,11 +205,17 @@ class PrivilegedFaultTest {
     @Test
     void aReaderThatDoesNotReadHoldsNoProcessOfRootsForLong() {
         // Each in a shell of its own: what the outer one says of its end must not go into the pipe.
-        String script = "exec 2>/dev/null; mkfifo full && exec 9<>full && { timeout 1 cat /dev/zero >&9; true; } && for words"
-                + " in nothing 'enter nosuch' 'status nosuch'; do (sh -c \"exec env -i SUDO_UID=$1 timeout -s KILL 30 $2"
-                + " $words </dev/null >&9 2>&9\"; echo $?) & done; wait";
+        String script =
+                "exec 2>/dev/null; mkfifo full && exec 9<>full && { timeout 1 cat /dev/zero >&9; true; } && for words"
+                        + " in nothing 'enter nosuch' 'status nosuch'; do (sh -c \"exec env -i SUDO_UID=$1 timeout -s KILL 30 $2"
+                        + " $words </dev/null >&9 2>&9\"; echo $?) & done; wait";
         String codes = PrivilegedHost.root(
-                "sh", "-c", "cd $0 && " + script, host.base.toString(), Long.toString(me.uid()), host.place.program().toString());
+                "sh",
+                "-c",
+                "cd $0 && " + script,
+                host.base.toString(),
+                Long.toString(me.uid()),
+                host.place.program().toString());
         assertEquals(List.of("142", "142", "142"), codes.lines().toList(), "each was ended by its alarm");
     }
 
@@ -203,7 +230,8 @@ class PrivilegedFaultTest {
     }
 
     private String told(Path path) {
-        return host.sudo(me, ("1\0" + path + "\0").getBytes(StandardCharsets.UTF_8), "start", "ask").out();
+        return host.sudo(me, ("1\0" + path + "\0").getBytes(StandardCharsets.UTF_8), "start", "ask")
+                .out();
     }
 
     @Test
@@ -220,7 +248,9 @@ class PrivilegedFaultTest {
     // --- parts -------------------------------------------------------------------------------------------------------
 
     private String group(String id) {
-        return host.sudo(me, NOTHING, "status", id).out().lines()
+        return host.sudo(me, NOTHING, "status", id)
+                .out()
+                .lines()
                 .filter(l -> l.startsWith("group "))
                 .findFirst()
                 .orElseThrow()
@@ -229,15 +259,19 @@ class PrivilegedFaultTest {
 
     private void end(String id) {
         Result killed = host.sudo(me, NOTHING, "kill", id);
-        assertTrue(killed.out().equals("ok\n") || killed.out().contains("UNKNOWN_STAGE"), () -> id + ": " + killed.all());
+        assertTrue(
+                killed.out().equals("ok\n") || killed.out().contains("UNKNOWN_STAGE"), () -> id + ": " + killed.all());
         Result forgotten = host.sudo(me, NOTHING, "forget", id);
-        assertTrue(forgotten.out().equals("ok\n") || forgotten.out().contains("UNKNOWN_STAGE"), () -> id + ": " + forgotten.all());
+        assertTrue(
+                forgotten.out().equals("ok\n") || forgotten.out().contains("UNKNOWN_STAGE"),
+                () -> id + ": " + forgotten.all());
         assertFalse(Files.exists(host.store(me).resolve(id)), id);
     }
 
     private List<Path> groups() throws IOException {
         try (Stream<Path> all = Files.list(top)) {
-            return all.filter(p -> p.getFileName().toString().startsWith("preemptible-" + me.uid() + "-")).toList();
+            return all.filter(p -> p.getFileName().toString().startsWith("preemptible-" + me.uid() + "-"))
+                    .toList();
         }
     }
 
@@ -251,6 +285,7 @@ class PrivilegedFaultTest {
 
     // Without those that ended and wait for the host's init.
     private String running() {
-        return host.shell(me, "ps -u $(id -u) -o stat=,pid=,comm= | grep sleep | grep -v ^Z").out();
+        return host.shell(me, "ps -u $(id -u) -o stat=,pid=,comm= | grep sleep | grep -v ^Z")
+                .out();
     }
 }

@@ -49,6 +49,7 @@ final class PrivilegedHost implements AutoCloseable {
     final List<Path> source;
     /** A copy in a folder of root's, since the host's may lie below a HOME where others may write; null without checkpoints. */
     final Path criu;
+
     final String group;
     final User one;
     final User two;
@@ -129,8 +130,9 @@ final class PrivilegedHost implements AutoCloseable {
             Path path = Path.of(entry);
             if (Files.isDirectory(path)) {
                 files.add(zip(path, packed.resolve(files.size() + ".jar")));
-            } else if (path.toString().matches(
-                    ".*/(jackson|tink|protobuf|gson|zstd|commons|jnr|jffi|asm|picocli|error_prone)[^/]*\\.jar")) {
+            } else if (path.toString()
+                    .matches(
+                            ".*/(jackson|tink|protobuf|gson|zstd|commons|jnr|jffi|asm|picocli|error_prone)[^/]*\\.jar")) {
                 files.add(copy(path, packed.resolve(files.size() + ".jar")));
             }
         }
@@ -159,7 +161,8 @@ final class PrivilegedHost implements AutoCloseable {
 
     /** A call of the privileged part through sudo. */
     Result sudo(User user, byte[] in, String... arguments) {
-        List<String> command = new ArrayList<>(List.of("sudo", "-n", place.program().toString()));
+        List<String> command =
+                new ArrayList<>(List.of("sudo", "-n", place.program().toString()));
         command.addAll(List.of(arguments));
         return call(user, Map.of(), in, command);
     }
@@ -175,7 +178,10 @@ final class PrivilegedHost implements AutoCloseable {
         command.addAll(List.of(arguments));
         return call(
                 List.of("/bin/sh", "-c", "set -e; " + rootsCommand + "; exec \"$@\"", "sh"),
-                user, Map.of(), new byte[0], command);
+                user,
+                Map.of(),
+                new byte[0],
+                command);
     }
 
     private Result call(
@@ -183,8 +189,14 @@ final class PrivilegedHost implements AutoCloseable {
         List<String> words = new ArrayList<>(before);
         words.addAll(List.of(
                 HostTool.find("setpriv").orElseThrow().toString(),
-                "--reuid", user.name(), "--regid", user.name(), "--init-groups",
-                "--inh-caps=-all", "--ambient-caps=-all", "--"));
+                "--reuid",
+                user.name(),
+                "--regid",
+                user.name(),
+                "--init-groups",
+                "--inh-caps=-all",
+                "--ambient-caps=-all",
+                "--"));
         if (!environment.isEmpty()) {
             // Not before: what changes the user is root's.
             words.add("/usr/bin/env");
@@ -200,10 +212,11 @@ final class PrivilegedHost implements AutoCloseable {
                     .redirectError(err.toFile())
                     .redirectOutput(out.toFile());
             builder.environment().clear();
-            builder.environment().putAll(Map.of(
-                    "PATH", "/usr/sbin:/usr/bin:/sbin:/bin",
-                    "HOME", user.home().toString(),
-                    "PREEMPTIBLE_PRIVILEGED", place.program().toString()));
+            builder.environment()
+                    .putAll(Map.of(
+                            "PATH", "/usr/sbin:/usr/bin:/sbin:/bin",
+                            "HOME", user.home().toString(),
+                            "PREEMPTIBLE_PRIVILEGED", place.program().toString()));
             Process process = builder.start();
             Thread giving = new Thread(() -> {
                 try (OutputStream to = process.getOutputStream()) {

@@ -96,7 +96,8 @@ class PrivilegedPartTest {
                 () -> part("echo 'preemptible: STAGE_ENDED: one' >&2; exit 125").inspect(ID, 1));
         assertEquals(FailureReason.STAGE_ENDED, ended.reason());
         EngineException other = assertThrows(
-                EngineException.class, () -> part("echo 'sudo: a password is required' >&2; exit 1").inspect(ID, 1));
+                EngineException.class,
+                () -> part("echo 'sudo: a password is required' >&2; exit 1").inspect(ID, 1));
         assertTrue(other.getMessage().contains("a password is required"), other::getMessage);
     }
 
@@ -137,8 +138,11 @@ class PrivilegedPartTest {
     @Test
     void anotherVersionIsNamedWithItsRemedy() {
         for (String answer : List.of(
-                "echo '{\"ok\":true}'", "echo 'preemptible: a verb and the id of a stage are expected' >&2; exit 2",
-                "echo refused NO_SUCH_REASON at all", "echo ok; echo nonsense", "status")) {
+                "echo '{\"ok\":true}'",
+                "echo 'preemptible: a verb and the id of a stage are expected' >&2; exit 2",
+                "echo refused NO_SUCH_REASON at all",
+                "echo ok; echo nonsense",
+                "status")) {
             part(answer);
             EngineException refusal = assertThrows(EngineException.class, engine::check, answer);
             assertEquals(FailureReason.NO_ANSWER, refusal.reason(), answer);

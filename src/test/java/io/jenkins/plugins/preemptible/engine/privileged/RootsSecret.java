@@ -37,6 +37,7 @@ abstract class RootsSecret {
     User other;
     /** Where only root may make files; holds {@link #secret} alone. */
     Path roots;
+
     Path secret;
     String program;
 
@@ -70,14 +71,14 @@ abstract class RootsSecret {
                 for (Path file : files.toList()) {
                     assertNotEquals(0, ownerOf(file), () -> file + " is root's");
                     assertTrue(
-                            !file.getFileName().toString().startsWith("loot") || !Files.readString(file).contains(SECRET),
+                            !file.getFileName().toString().startsWith("loot")
+                                    || !Files.readString(file).contains(SECRET),
                             () -> "the secret is in " + file);
                 }
             }
             assertEquals("rwx------", PosixFilePermissions.toString(Files.getPosixFilePermissions(host.store(user))));
         }
     }
-
 
     List<String> sudo(String... words) {
         List<String> command = new ArrayList<>(List.of("/usr/bin/sudo", "-n", program));
@@ -122,7 +123,8 @@ abstract class RootsSecret {
 
     String value(User user, String id, String name) {
         Result result = host.sudo(user, NOTHING, "status", id);
-        return result.out().lines()
+        return result.out()
+                .lines()
                 .filter(l -> l.startsWith(name + " "))
                 .map(l -> l.substring(name.length() + 1))
                 .findFirst()

@@ -83,8 +83,7 @@ public final class TiesOfAUser {
             throws Exception {
         StageId id = StageId.create("tie");
         Connections connections = text.startsWith(CLOSE) ? Connections.CLOSE : Connections.REFUSE;
-        engine.start(new StageSpec(
-                id, "tie", work, command, Map.of("PATH", "/usr/bin:/bin"), connections, List.of()));
+        engine.start(new StageSpec(id, "tie", work, command, Map.of("PATH", "/usr/bin:/bin"), connections, List.of()));
         Path output = engine.status(id).output();
         try {
             until(() -> says(output, "ready") || says(output, "cannot"));
@@ -93,9 +92,13 @@ public final class TiesOfAUser {
             }
             long begun = System.nanoTime();
             PreflightReport report = engine.preflight(id);
-            System.err.println("preflight of " + command.get(1) + ": " + (System.nanoTime() - begun) / 1_000_000 + " ms");
+            System.err.println(
+                    "preflight of " + command.get(1) + ": " + (System.nanoTime() - begun) / 1_000_000 + " ms");
             if (!report.ok()) {
-                return report.obstacles().stream().map(Obstacle::reason).distinct().toList() + " " + report.obstacles().get(0).words();
+                return report.obstacles().stream()
+                                .map(Obstacle::reason)
+                                .distinct()
+                                .toList() + " " + report.obstacles().get(0).words();
             }
             return resumed(engine, id, archive, output);
         } finally {

@@ -44,30 +44,63 @@ class WaysByInstallationTest extends WaysToRoot {
             notInstalled(host.place, "%" + host.group, List.of(jar), "could change " + jar);
             Files.delete(jar);
         });
-        for (String who : List.of("nobody-is-this", "%nobody-is-this", "root", "", "ALL", "a b", "#0", "%#0", me.name() + "\nx",
-                "me,other", "!x", "../x", "x".repeat(33))) {
-            all.put("an installation for '" + who.replace("\n", "|") + "'", () -> notInstalled(
-                    host.place, who, host.source, who.contains("is-this") ? "make it first" : "is no name of a user"));
+        for (String who : List.of(
+                "nobody-is-this",
+                "%nobody-is-this",
+                "root",
+                "",
+                "ALL",
+                "a b",
+                "#0",
+                "%#0",
+                me.name() + "\nx",
+                "me,other",
+                "!x",
+                "../x",
+                "x".repeat(33))) {
+            all.put(
+                    "an installation for '" + who.replace("\n", "|") + "'",
+                    () -> notInstalled(
+                            host.place,
+                            who,
+                            host.source,
+                            who.contains("is-this") ? "make it first" : "is no name of a user"));
         }
         for (String path : List.of("relative", "/a/../b", "/a b", "/a\nb", "/a,b", "/a*", "/", "/a\"b", "/a\\b")) {
-            all.put("an installation to '" + path.replace("\n", "|") + "'", () -> assertThrows(
-                    IllegalArgumentException.class,
-                    () -> new PrivilegedInstall(Path.of(path), host.place.store(), host.place.rule())));
+            all.put(
+                    "an installation to '" + path.replace("\n", "|") + "'",
+                    () -> assertThrows(
+                            IllegalArgumentException.class,
+                            () -> new PrivilegedInstall(Path.of(path), host.place.store(), host.place.rule())));
         }
-        all.put("a store below the user's home", () -> notInstalled(
-                new PrivilegedInstall(host.place.program(), me.home().resolve("store"), host.place.rule()), "%" + host.group,
-                host.source, "could change"));
-        all.put("a program below the user's home", () -> notInstalled(
-                new PrivilegedInstall(me.home().resolve("p/preemptible"), host.place.store(), host.place.rule()),
-                "%" + host.group, host.source, "could change"));
+        all.put(
+                "a store below the user's home",
+                () -> notInstalled(
+                        new PrivilegedInstall(host.place.program(), me.home().resolve("store"), host.place.rule()),
+                        "%" + host.group,
+                        host.source,
+                        "could change"));
+        all.put(
+                "a program below the user's home",
+                () -> notInstalled(
+                        new PrivilegedInstall(
+                                me.home().resolve("p/preemptible"), host.place.store(), host.place.rule()),
+                        "%" + host.group,
+                        host.source,
+                        "could change"));
         all.put("a folder for the program that is a link of the user's", () -> {
             Path closed = Files.createDirectory(host.base.resolve("closed"));
             Files.setPosixFilePermissions(closed, PosixFilePermissions.fromString("rwx------"));
             own(me, Files.createSymbolicLink(me.home().resolve("libexec"), closed));
             notInstalled(
-                    new PrivilegedInstall(me.home().resolve("libexec/preemptible"), host.place.store(), host.place.rule()),
-                    "%" + host.group, host.source, "could change");
-            assertEquals("rwx------", PosixFilePermissions.toString(Files.getPosixFilePermissions(closed)),
+                    new PrivilegedInstall(
+                            me.home().resolve("libexec/preemptible"), host.place.store(), host.place.rule()),
+                    "%" + host.group,
+                    host.source,
+                    "could change");
+            assertEquals(
+                    "rwx------",
+                    PosixFilePermissions.toString(Files.getPosixFilePermissions(closed)),
                     "root's folder keeps its mode");
             Files.delete(closed);
         });
@@ -85,9 +118,14 @@ class WaysByInstallationTest extends WaysToRoot {
             own(me, Files.createDirectories(me.home().resolve("include")));
             write(me, "include/errno.h", "#error \"the user's header\"\n");
             script(me, "include/as", "touch " + roots + "/pwned; exit 1");
-            HostTool.Answer answer = installBy("CPATH=" + me.home() + "/include", "C_INCLUDE_PATH=" + me.home() + "/include",
-                    "COMPILER_PATH=" + me.home() + "/include", "GCC_EXEC_PREFIX=" + me.home() + "/include/", "LIBRARY_PATH="
-                            + me.home(), "TMPDIR=" + me.home(), "CCC_OVERRIDE_OPTIONS=+-include/etc/passwd");
+            HostTool.Answer answer = installBy(
+                    "CPATH=" + me.home() + "/include",
+                    "C_INCLUDE_PATH=" + me.home() + "/include",
+                    "COMPILER_PATH=" + me.home() + "/include",
+                    "GCC_EXEC_PREFIX=" + me.home() + "/include/",
+                    "LIBRARY_PATH=" + me.home(),
+                    "TMPDIR=" + me.home(),
+                    "CCC_OVERRIDE_OPTIONS=+-include/etc/passwd");
             assertEquals(0, answer.code(), answer::text);
         });
         all.put("an installation twice, with stages", () -> {
@@ -100,7 +138,8 @@ class WaysByInstallationTest extends WaysToRoot {
             Files.createSymbolicLink(old.resolve("link"), roots);
             Files.createDirectories(host.place.store().resolve("view/root"));
             host.place.install("%" + host.group, host.source);
-            assertFalse(Files.exists(old.getParent()) || Files.exists(host.place.store().resolve("view")));
+            assertFalse(Files.exists(old.getParent())
+                    || Files.exists(host.place.store().resolve("view")));
             Files.createDirectories(old);
             Files.createDirectories(old.resolveSibling("stages/one"));
             notInstalled(host.place, "%" + host.group, host.source, "Stages of an earlier version");
@@ -111,7 +150,8 @@ class WaysByInstallationTest extends WaysToRoot {
             Files.setPosixFilePermissions(host.place.store(), PosixFilePermissions.fromString("rwxrwxrwx"));
             Result result = host.sudo(me, NOTHING, "status", "mine");
             Files.setPosixFilePermissions(host.place.store(), PosixFilePermissions.fromString("rwx--x--x"));
-            assertTrue(result.out().startsWith("refused NO_RIGHTS") && result.out().contains("install"), result::all);
+            assertTrue(
+                    result.out().startsWith("refused NO_RIGHTS") && result.out().contains("install"), result::all);
             assertEquals(1, result.out().lines().count());
         });
         all.put("a user's folder in the store that is the user's", () -> {
@@ -148,7 +188,8 @@ class WaysByInstallationTest extends WaysToRoot {
             Path moved = Files.move(store, store.resolveSibling("aside"));
             Result result = host.sudo(me, NOTHING, "version");
             Files.move(moved, store);
-            assertTrue(result.out().startsWith("refused NO_RIGHTS") && result.out().contains("install"), result::all);
+            assertTrue(
+                    result.out().startsWith("refused NO_RIGHTS") && result.out().contains("install"), result::all);
             assertEquals(1, result.out().lines().count(), "one sentence");
         });
         all.put("a store without its program", () -> {
@@ -167,16 +208,25 @@ class WaysByInstallationTest extends WaysToRoot {
     }
 
     private static void notInstalled(PrivilegedInstall place, String who, List<Path> jars, String why) {
-        String words = assertThrows(PrivilegedInstall.RefusedInstall.class, () -> place.install(who, jars)).getMessage();
+        String words = assertThrows(PrivilegedInstall.RefusedInstall.class, () -> place.install(who, jars))
+                .getMessage();
         assertTrue(words.contains(why), words);
     }
 
     private HostTool.Answer installBy(String... variables) {
         List<String> command = new ArrayList<>(List.of("/usr/bin/env"));
         command.addAll(List.of(variables));
-        command.addAll(List.of(System.getProperty("java.home") + "/bin/java", "-XX:TieredStopAtLevel=1", "-cp",
-                host.base.resolve("packed") + "/*", Installation.class.getName(), host.place.program().toString(),
-                host.place.store().toString(), host.place.rule().toString(), "%" + host.group, host.source.get(0).toString()));
+        command.addAll(List.of(
+                System.getProperty("java.home") + "/bin/java",
+                "-XX:TieredStopAtLevel=1",
+                "-cp",
+                host.base.resolve("packed") + "/*",
+                Installation.class.getName(),
+                host.place.program().toString(),
+                host.place.store().toString(),
+                host.place.rule().toString(),
+                "%" + host.group,
+                host.source.get(0).toString()));
         return HostTool.run(120, command);
     }
 

@@ -32,6 +32,7 @@ abstract class WaysToRoot extends RootsSecret {
 
     /** Runs as whoever is tricked into it, and leaves a trace of the rights it had. */
     Path evil;
+
     Path ways;
     Path library;
 
@@ -46,10 +47,22 @@ abstract class WaysToRoot extends RootsSecret {
         library = host.base.resolve("ways.so");
         PrivilegedHost.root("cc", "-w", "-O1", "-o", ways.toString(), source.toString(), "-lutil", "-pthread");
         PrivilegedHost.root(
-                "cc", "-w", "-O1", "-DLIBRARY", "-shared", "-fPIC", "-o", library.toString(), source.toString(), "-lutil",
+                "cc",
+                "-w",
+                "-O1",
+                "-DLIBRARY",
+                "-shared",
+                "-fPIC",
+                "-o",
+                library.toString(),
+                source.toString(),
+                "-lutil",
                 "-pthread");
-        evil = script(me, "evil", "cp /bin/sleep " + me.home() + "/pwned-$$; chmod 4755 " + me.home() + "/pwned-$$; cat "
-                + secret + " > " + me.home() + "/loot-$$; echo x > " + roots + "/pwned; exit 77");
+        evil = script(
+                me,
+                "evil",
+                "cp /bin/sleep " + me.home() + "/pwned-$$; chmod 4755 " + me.home() + "/pwned-$$; cat " + secret + " > "
+                        + me.home() + "/loot-$$; echo x > " + roots + "/pwned; exit 77");
         start(me, "mine", IDLE);
         start(other, "theirs", IDLE);
     }
@@ -96,19 +109,25 @@ abstract class WaysToRoot extends RootsSecret {
     private String rights(long pid, String ours) {
         try {
             List<String> groups = Files.readAllLines(Path.of("/proc", Long.toString(pid), "cgroup"));
-            boolean staged = groups.stream().anyMatch(g -> g.contains("/preemptible-" + me.uid() + "-")
-                    || g.contains("/preemptible-" + other.uid() + "-"));
+            boolean staged = groups.stream()
+                    .anyMatch(g -> g.contains("/preemptible-" + me.uid() + "-")
+                            || g.contains("/preemptible-" + other.uid() + "-"));
             List<String> ids = Proc.statusWords(pid, "Uid");
             boolean users = ids.contains(Long.toString(me.uid())) || ids.contains(Long.toString(other.uid()));
             if (!staged && !users) {
                 return "";
             }
             boolean equal = ids.stream().distinct().count() == 1 && users;
-            boolean within = !Files.readSymbolicLink(Path.of("/proc", Long.toString(pid), "ns/user")).toString().equals(ours);
-            boolean capable = !within && Stream.of("CapInh", "CapPrm", "CapEff", "CapAmb")
-                    .anyMatch(c -> Proc.statusWords(pid, c).stream().anyMatch(w -> !w.matches("0+")));
+            boolean within = !Files.readSymbolicLink(Path.of("/proc", Long.toString(pid), "ns/user"))
+                    .toString()
+                    .equals(ours);
+            boolean capable = !within
+                    && Stream.of("CapInh", "CapPrm", "CapEff", "CapAmb")
+                            .anyMatch(c -> Proc.statusWords(pid, c).stream().anyMatch(w -> !w.matches("0+")));
             boolean bound = !staged || Proc.statusWords(pid, "NoNewPrivs").equals(List.of("1"));
-            return equal && !capable && bound ? "" : pid + ": " + Files.readString(Path.of("/proc", "" + pid, "status"));
+            return equal && !capable && bound
+                    ? ""
+                    : pid + ": " + Files.readString(Path.of("/proc", "" + pid, "status"));
         } catch (IOException e) {
             return "";
         }

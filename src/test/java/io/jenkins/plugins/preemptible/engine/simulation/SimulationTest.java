@@ -30,8 +30,16 @@ class SimulationTest {
 
     private static SimJob job(String name, int priority, double atSeconds, double seconds, boolean preemptible) {
         return new SimJob(
-                name, "all", name, "", priority, Math.round(atSeconds * 1000), Math.round(seconds * 1000),
-                200 * MEGABYTE, preemptible, false);
+                name,
+                "all",
+                name,
+                "",
+                priority,
+                Math.round(atSeconds * 1000),
+                Math.round(seconds * 1000),
+                200 * MEGABYTE,
+                preemptible,
+                false);
     }
 
     private static Outcome run(Discipline discipline, Limits limits, List<SimAgent> agents, SimJob... jobs) {
@@ -67,7 +75,11 @@ class SimulationTest {
     void twoExecutorsServeTwoAtOnce() {
         List<SimAgent> two = List.of(new SimAgent("two", Set.of(), 2, 0));
         Outcome outcome = run(
-                Discipline.FIRST_COME, NONE, two, job("a", 3, 0, 10, false), job("b", 3, 0, 4, false),
+                Discipline.FIRST_COME,
+                NONE,
+                two,
+                job("a", 3, 0, 10, false),
+                job("b", 3, 0, 4, false),
                 job("c", 3, 1, 1, false));
         assertEquals(0, start(outcome, 1));
         assertEquals(4, start(outcome, 2));
@@ -104,8 +116,12 @@ class SimulationTest {
     void aStageStaysFrozenForAPreemptorThatIsKnownToBeBrief() {
         List<SimAgent> roomy = List.of(new SimAgent("roomy", Set.of(), 1, 16L << 30));
         Outcome outcome = run(
-                Discipline.SUSPEND, NONE, roomy,
-                job("short", 1, 0, 20, false), job("long", 5, 20, 100, true), job("short", 1, 30, 20, false));
+                Discipline.SUSPEND,
+                NONE,
+                roomy,
+                job("short", 1, 0, 20, false),
+                job("long", 5, 20, 100, true),
+                job("short", 1, 30, 20, false));
         JobProgress victim = outcome.progresses().get(1);
         assertEquals(1, victim.suspensions);
         assertEquals(0, victim.dumpMillis + victim.restoreMillis);
@@ -117,8 +133,11 @@ class SimulationTest {
     void whereMemoryIsShortTheExecutorIsFreeAfterTheDump() {
         List<SimAgent> narrow = List.of(new SimAgent("narrow", Set.of(), 1, 300 * MEGABYTE));
         Outcome outcome = run(
-                Discipline.SUSPEND, NONE.withMemory(0, 200 * MEGABYTE), narrow,
-                job("long", 5, 0, 100, true), job("short", 1, 10, 20, false));
+                Discipline.SUSPEND,
+                NONE.withMemory(0, 200 * MEGABYTE),
+                narrow,
+                job("long", 5, 0, 100, true),
+                job("short", 1, 10, 20, false));
         assertEquals(11 + 1.150, start(outcome, 1));
         assertEquals(121.7, end(outcome, 0));
     }
@@ -146,8 +165,7 @@ class SimulationTest {
     @Test
     void equalsTakeTurnsAtTheEndsOfTheirSlices() {
         Limits slices = NONE.withSlices(new Slices(60_000, List.of()));
-        Outcome outcome =
-                run(Discipline.SUSPEND, slices, ONE, job("a", 5, 0, 300, true), job("b", 5, 0, 300, true));
+        Outcome outcome = run(Discipline.SUSPEND, slices, ONE, job("a", 5, 0, 300, true), job("b", 5, 0, 300, true));
         // 61 s each: the slice, and a second in which the other takes over.
         assertEquals(61, start(outcome, 1));
         assertTrue(outcome.progresses().get(0).suspensions >= 3, "a was suspended too seldom");
@@ -157,8 +175,12 @@ class SimulationTest {
     @Test
     void theMostSuspensionsOfAStageAreKept() {
         Outcome outcome = run(
-                Discipline.SUSPEND, new Limits(true, 0, 0, 1), ONE,
-                job("long", 5, 0, 100, true), job("short", 1, 10, 20, false), job("short", 1, 50, 20, false));
+                Discipline.SUSPEND,
+                new Limits(true, 0, 0, 1),
+                ONE,
+                job("long", 5, 0, 100, true),
+                job("short", 1, 10, 20, false),
+                job("short", 1, 50, 20, false));
         assertEquals(1, outcome.progresses().get(0).suspensions);
         assertEquals(end(outcome, 0), start(outcome, 2));
     }
@@ -166,19 +188,23 @@ class SimulationTest {
     @Test
     void anExemptTimeIsWaitedFor() {
         Outcome outcome = run(
-                Discipline.SUSPEND, new Limits(true, 0, 30_000, 0), ONE,
-                job("long", 5, 0, 100, true), job("short", 1, 10, 20, false));
+                Discipline.SUSPEND,
+                new Limits(true, 0, 30_000, 0),
+                ONE,
+                job("long", 5, 0, 100, true),
+                job("short", 1, 10, 20, false));
         assertEquals(31, start(outcome, 1));
     }
 
     @Test
     void aJobRunsWhereItsLabelIs() {
-        List<SimAgent> agents = List.of(
-                new SimAgent("linux-1", Set.of("linux"), 1, 0), new SimAgent("mac-1", Set.of("mac"), 1, 0));
+        List<SimAgent> agents =
+                List.of(new SimAgent("linux-1", Set.of("linux"), 1, 0), new SimAgent("mac-1", Set.of("mac"), 1, 0));
         SimJob mac = new SimJob("m", "all", "", "mac", 3, 0, 1_000, 0, false, false);
         SimJob byName = new SimJob("n", "all", "", "mac-1", 3, 0, 1_000, 0, false, false);
         Outcome outcome = run(Discipline.SUSPEND, NONE, agents, mac, byName);
-        outcome.progresses().forEach(progress -> assertEquals("mac-1", progress.holds.get(0).agent()));
+        outcome.progresses()
+                .forEach(progress -> assertEquals("mac-1", progress.holds.get(0).agent()));
         assertEquals(1, start(outcome, 1));
         SimJob nowhere = new SimJob("x", "all", "", "windows", 3, 0, 1_000, 0, false, false);
         IllegalArgumentException refused =
@@ -223,7 +249,8 @@ class SimulationTest {
             }
             boolean suspends = discipline == Discipline.SUSPEND;
             assertEquals(suspends, outcome.figures().suspensions() > 0);
-            assertEquals(discipline == Discipline.KILL_AND_REQUEUE, outcome.figures().lostHours() > 0);
+            assertEquals(
+                    discipline == Discipline.KILL_AND_REQUEUE, outcome.figures().lostHours() > 0);
         }
     }
 
@@ -241,7 +268,8 @@ class SimulationTest {
     void oursServesShortJobsSoonerAndWastesLittle() {
         Comparison comparison = Comparison.of(mix(800, 1, 16L << 30), NONE, Rates.DEFAULT);
         double ours = comparison.of(Discipline.SUSPEND).waits(GitHubMix.SHORT).p95Seconds();
-        double fifo = comparison.of(Discipline.FIRST_COME).waits(GitHubMix.SHORT).p95Seconds();
+        double fifo =
+                comparison.of(Discipline.FIRST_COME).waits(GitHubMix.SHORT).p95Seconds();
         assertTrue(ours * 2 < fifo, ours + " s against " + fifo + " s");
         double wasted = comparison.of(Discipline.SUSPEND).wastedHours();
         double killed = comparison.of(Discipline.KILL_AND_REQUEUE).wastedHours();
@@ -252,7 +280,8 @@ class SimulationTest {
     void theMixHasTheLoadAndTheShareThatWereAskedFor() {
         Workload workload = mix(5_000, 2, 0);
         assertEquals(5_000, workload.jobs().size());
-        long window = workload.jobs().get(4_999).arrivalMillis() - workload.jobs().get(0).arrivalMillis();
+        long window = workload.jobs().get(4_999).arrivalMillis()
+                - workload.jobs().get(0).arrivalMillis();
         assertEquals(0.9, workload.workMillis() / (6.0 * window), 0.001);
         double longOnes = workload.jobs().stream().filter(SimJob::preemptible).count() / 5_000.0;
         assertEquals(0.1, longOnes, 0.03);

@@ -36,8 +36,20 @@ class WaitingJobsTest {
             for (int i = random.nextInt(4); i >= 0; i--) {
                 long expected = random.nextBoolean() ? 0 : NOW - 5_000 + random.nextInt(10_000);
                 running.add(new RunningStage(
-                        "run" + i, random.nextBoolean() ? "a" : "b", random.nextInt(4), "owner" + random.nextInt(3), 0,
-                        random.nextInt((int) NOW), 0, 0, null, 0, 1_000_000L * random.nextInt(1_000), 0, expected, false,
+                        "run" + i,
+                        random.nextBoolean() ? "a" : "b",
+                        random.nextInt(4),
+                        "owner" + random.nextInt(3),
+                        0,
+                        random.nextInt((int) NOW),
+                        0,
+                        0,
+                        null,
+                        0,
+                        1_000_000L * random.nextInt(1_000),
+                        0,
+                        expected,
+                        false,
                         false));
             }
             int idle = random.nextInt(3) == 0 ? random.nextInt(3) : 0;
@@ -70,8 +82,8 @@ class WaitingJobsTest {
     }
 
     private static JobProgress progress(int number, Random random) {
-        SimJob job = new SimJob(
-                "", "all", "owner" + random.nextInt(3), "", random.nextInt(4), 0, 1_000, 0, false, false);
+        SimJob job =
+                new SimJob("", "all", "owner" + random.nextInt(3), "", random.nextInt(4), 0, 1_000, 0, false, false);
         JobProgress progress = new JobProgress(number, job, Discipline.SUSPEND, FITTING.get(random.nextInt(3)));
         progress.state = JobProgress.State.WAITING;
         progress.sinceMillis = random.nextInt(20);
@@ -81,7 +93,13 @@ class WaitingJobsTest {
     private static List<WaitingItem> items(List<JobProgress> progresses) {
         return progresses.stream()
                 .map(progress -> new WaitingItem(
-                        progress.id, progress.priority, progress.owner, progress.sinceMillis, progress.fitting, null, 0))
+                        progress.id,
+                        progress.priority,
+                        progress.owner,
+                        progress.sinceMillis,
+                        progress.fitting,
+                        null,
+                        0))
                 .toList();
     }
 

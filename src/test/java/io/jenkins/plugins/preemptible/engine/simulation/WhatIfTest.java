@@ -35,8 +35,8 @@ class WhatIfTest {
                 job("", 1, midnight, midnight + 3_540_000, midnight + 3_600_000));
         List<Discipline> told = new ArrayList<>();
 
-        Comparison comparison = WhatIf.compare(
-                history, WhatIf.agentsOf(history, 0), LIMITS, ZoneOffset.ofHours(2), told::add);
+        Comparison comparison =
+                WhatIf.compare(history, WhatIf.agentsOf(history, 0), LIMITS, ZoneOffset.ofHours(2), told::add);
 
         assertEquals(List.of(Discipline.values()), told);
         DayWaits first = comparison.days().get(0);
@@ -52,16 +52,17 @@ class WhatIfTest {
 
     @Test
     void aHistoryIsComparedWithWhatItsJobsReallyWaited() {
-        List<PastJob> history =
-                List.of(job("", 5, 0, 0, 3_600_000), job("", 1, 60_000, 3_600_000, 3_660_000));
+        List<PastJob> history = List.of(job("", 5, 0, 0, 3_600_000), job("", 1, 60_000, 3_600_000, 3_660_000));
         List<SimAgent> agents = WhatIf.agentsOf(history, 0);
         assertEquals(1, agents.size());
         assertEquals(1, agents.get(0).executors());
         Comparison comparison = compare(history, agents);
-        assertEquals(List.of("priority 1", "priority 5"),
+        assertEquals(
+                List.of("priority 1", "priority 5"),
                 comparison.recorded().stream().map(WaitFigures::kind).toList());
         assertEquals(3_540, comparison.recorded().get(0).p95Seconds());
-        assertEquals(3_540, comparison.of(Discipline.FIRST_COME).waits("priority 1").p95Seconds());
+        assertEquals(
+                3_540, comparison.of(Discipline.FIRST_COME).waits("priority 1").p95Seconds());
         assertEquals(1, comparison.of(Discipline.SUSPEND).waits("priority 1").p95Seconds());
         assertEquals(1, comparison.of(Discipline.SUSPEND).suspensions());
         assertEquals(0, comparison.leftOut());
@@ -70,8 +71,11 @@ class WhatIfTest {
     @Test
     void theAgentsOfAHistoryHaveTheExecutorsThatItUsedAtOnce() {
         List<PastJob> history = List.of(
-                job("linux", 3, 0, 0, 10), job("linux", 3, 0, 0, 10), job("linux", 3, 0, 5, 8),
-                job("linux", 3, 0, 10, 20), job("mac", 3, 0, 0, 0));
+                job("linux", 3, 0, 0, 10),
+                job("linux", 3, 0, 0, 10),
+                job("linux", 3, 0, 5, 8),
+                job("linux", 3, 0, 10, 20),
+                job("mac", 3, 0, 0, 0));
         List<SimAgent> agents = WhatIf.agentsOf(history, 0);
         assertEquals(3, executors(agents, "linux"));
         assertEquals(1, executors(agents, "mac"));
@@ -89,13 +93,14 @@ class WhatIfTest {
         List<PastJob> history = IntStream.range(0, 15)
                 .mapToObj(number -> job("", number < 5 ? 1 : 3, number * 10L, number * 10L, number * 10L + 1))
                 .toList();
-        Comparison comparison = WhatIf.compare(
-                history, List.of(new SimAgent("a", Set.of(), 1, 0)), LIMITS, Rates.DEFAULT, 10);
+        Comparison comparison =
+                WhatIf.compare(history, List.of(new SimAgent("a", Set.of(), 1, 0)), LIMITS, Rates.DEFAULT, 10);
         assertEquals(5, comparison.leftOut());
         assertEquals(10, comparison.jobs());
         assertEquals(WhatIf.MOST_JOBS, WhatIf.mostJobs(1));
         assertTrue(WhatIf.mostJobs(1_000) < 1_000);
-        assertEquals(List.of("priority 3"),
+        assertEquals(
+                List.of("priority 3"),
                 comparison.recorded().stream().map(WaitFigures::kind).toList());
     }
 

@@ -34,14 +34,25 @@ class EnterCommandTest {
     void theScriptsAreOurOwn() {
         assertEquals(
                 List.of(
-                        "/bin/sh", "-c", Script.text(EnterCommand.class, "enter.sh"), "preemptible-enter",
-                        "/usr/bin/nsenter", "/usr/bin/setsid", "4711", JOIN,
+                        "/bin/sh",
+                        "-c",
+                        Script.text(EnterCommand.class, "enter.sh"),
+                        "preemptible-enter",
+                        "/usr/bin/nsenter",
+                        "/usr/bin/setsid",
+                        "4711",
+                        JOIN,
                         Script.text(EnterCommand.class, "entered.sh")),
                 DIRECT.words());
         assertEquals(
                 List.of(
-                        "/bin/sh", "-c", Script.text(EnterCommand.class, "enter-by-sudo.sh"), "preemptible-enter",
-                        "/usr/bin/sudo", "/usr/local/libexec/preemptible", ID.value()),
+                        "/bin/sh",
+                        "-c",
+                        Script.text(EnterCommand.class, "enter-by-sudo.sh"),
+                        "preemptible-enter",
+                        "/usr/bin/sudo",
+                        "/usr/local/libexec/preemptible",
+                        ID.value()),
                 BY_SUDO.words());
     }
 
@@ -85,25 +96,35 @@ class EnterCommandTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {
-        "/sys/fs/cgroup/preemptible-other/cgroup.procs",
-        "/sys/fs/cgroup/preemptible-fuzz-0123abcd/cgroup.kill",
-        "/sys/fs/cgroup/preemptible-fuzz-0123abcd/../cgroup.procs",
-        "/sys/fs/cgroup/preemptible-fuzz-0123abcd/./cgroup.procs",
-        "//preemptible-fuzz-0123abcd/cgroup.procs",
-        "preemptible-fuzz-0123abcd/cgroup.procs",
-        "/a b/preemptible-fuzz-0123abcd/cgroup.procs",
-        "/$(reboot)/preemptible-fuzz-0123abcd/cgroup.procs",
-        "/a\n/preemptible-fuzz-0123abcd/cgroup.procs",
-        "/ö/preemptible-fuzz-0123abcd/cgroup.procs",
-        "/cgroup.procs"
-    })
+    @ValueSource(
+            strings = {
+                "/sys/fs/cgroup/preemptible-other/cgroup.procs",
+                "/sys/fs/cgroup/preemptible-fuzz-0123abcd/cgroup.kill",
+                "/sys/fs/cgroup/preemptible-fuzz-0123abcd/../cgroup.procs",
+                "/sys/fs/cgroup/preemptible-fuzz-0123abcd/./cgroup.procs",
+                "//preemptible-fuzz-0123abcd/cgroup.procs",
+                "preemptible-fuzz-0123abcd/cgroup.procs",
+                "/a b/preemptible-fuzz-0123abcd/cgroup.procs",
+                "/$(reboot)/preemptible-fuzz-0123abcd/cgroup.procs",
+                "/a\n/preemptible-fuzz-0123abcd/cgroup.procs",
+                "/ö/preemptible-fuzz-0123abcd/cgroup.procs",
+                "/cgroup.procs"
+            })
     void controlGroupsAreThoseOfTheStage(String join) {
         refused(() -> new EnterCommand.Direct(ID.value(), 2, join, "/usr/bin/nsenter", "/usr/bin/setsid"));
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"nsenter", "/usr/bin/", "/usr/bin/sh", "/usr/bin/../bin/nsenter", "/bin/x;nsenter", "/", "//nsenter"})
+    @ValueSource(
+            strings = {
+                "nsenter",
+                "/usr/bin/",
+                "/usr/bin/sh",
+                "/usr/bin/../bin/nsenter",
+                "/bin/x;nsenter",
+                "/",
+                "//nsenter"
+            })
     void toolsAreWhatTheyAreCalled(String tool) {
         refused(() -> new EnterCommand.Direct(ID.value(), 2, JOIN, tool, "/usr/bin/setsid"));
         refused(() -> new EnterCommand.Direct(ID.value(), 2, JOIN, "/usr/bin/nsenter", tool));

@@ -45,7 +45,11 @@ class PrivateTmpTest {
     }
 
     private static List<Path> through(Path at, List<PrivateTmp> all) {
-        return all.stream().filter(p -> p.at().equals(at)).findFirst().orElseThrow().through();
+        return all.stream()
+                .filter(p -> p.at().equals(at))
+                .findFirst()
+                .orElseThrow()
+                .through();
     }
 
     @Test
@@ -80,7 +84,8 @@ class PrivateTmpTest {
 
     @Test
     void whereAllOfItWouldBeSeenTheHostsIsKept() throws Exception {
-        assertTrue(PrivateTmp.of(spec(TMP, "true"), ELSEWHERE, null, null).stream().noneMatch(p -> p.at().equals(TMP)));
+        assertTrue(
+                PrivateTmp.of(spec(TMP, "true"), ELSEWHERE, null, null).stream().noneMatch(p -> p.at().equals(TMP)));
         assertTrue(PrivateTmp.of(spec(below), ELSEWHERE, null, null).stream().noneMatch(p -> p.at().equals(TMP)));
         assertEquals(List.of(), PrivateTmp.of(spec(ELSEWHERE), ELSEWHERE, null, "host"));
     }
@@ -88,17 +93,22 @@ class PrivateTmpTest {
     @Test
     void aProgramThatTheStageWouldNotSeeIsRefused() throws Exception {
         Path program = Files.createFile(below.resolve("program"));
-        EngineException e = assertThrows(EngineException.class,
-                () -> PrivateTmp.of(spec(ELSEWHERE, program.toString()), ELSEWHERE, null, null));
+        EngineException e = assertThrows(
+                EngineException.class, () -> PrivateTmp.of(spec(ELSEWHERE, program.toString()), ELSEWHERE, null, null));
         assertEquals(FailureReason.BAD_SPEC, e.reason());
         assertTrue(e.getMessage().contains("PREEMPTIBLE_TMP=host"), e::getMessage);
-        assertEquals(1, through(TMP, PrivateTmp.of(spec(below, program.toString()), ELSEWHERE, null, null)).size());
+        assertEquals(
+                1,
+                through(TMP, PrivateTmp.of(spec(below, program.toString()), ELSEWHERE, null, null))
+                        .size());
     }
 
     @ParameterizedTest
     @ValueSource(strings = {"", "0", "0%", "100%", "-1", "1t", "1g,uid=0", "2 g", "HOST", "９"})
     void aSettingThatIsNoneIsRefused(String setting) {
-        assertEquals(FailureReason.BAD_SPEC, assertThrows(EngineException.class,
-                () -> PrivateTmp.of(spec(ELSEWHERE), ELSEWHERE, null, setting)).reason());
+        assertEquals(
+                FailureReason.BAD_SPEC,
+                assertThrows(EngineException.class, () -> PrivateTmp.of(spec(ELSEWHERE), ELSEWHERE, null, setting))
+                        .reason());
     }
 }

@@ -52,7 +52,8 @@ class StageFolderTest {
         StageFolder folder = new StageFolder(home.resolve("stages/one"));
         folder.create();
         StageSpec spec = new StageSpec(StageId.create("one"), "one", home, List.of("true"), null);
-        folder.write(StageJson.starting(spec, "signals:", "2026-01-01T00:00:00Z", folder.path().toString()));
+        folder.write(StageJson.starting(
+                spec, "signals:", "2026-01-01T00:00:00Z", folder.path().toString()));
         Process other = new ProcessBuilder(
                         Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                         "-XX:+UseSerialGC",
@@ -90,7 +91,8 @@ class StageFolderTest {
         Object inode = Files.getAttribute(folder.path().resolve("lock"), "unix:ino");
         String own = " " + ProcessHandle.current().pid() + " ";
         try (var lines = Files.lines(Path.of("/proc/locks"))) {
-            return lines.filter(l -> l.contains(own) && l.contains(":" + inode + " ")).count();
+            return lines.filter(l -> l.contains(own) && l.contains(":" + inode + " "))
+                    .count();
         }
     }
 }

@@ -33,8 +33,12 @@ class MemoryGuardTest {
 
     @Test
     void theSentenceNamesTheFigures() {
-        assertTrue(MemoryGuard.decide(new HostMemory(5L << 20, 0), 9L << 20).sentence().contains("5 MiB are free, the floor is 9"));
-        assertTrue(MemoryGuard.decide(new HostMemory(9L << 20, 42.4), 9L << 20).sentence().contains("42 %"));
+        assertTrue(MemoryGuard.decide(new HostMemory(5L << 20, 0), 9L << 20)
+                .sentence()
+                .contains("5 MiB are free, the floor is 9"));
+        assertTrue(MemoryGuard.decide(new HostMemory(9L << 20, 42.4), 9L << 20)
+                .sentence()
+                .contains("42 %"));
     }
 
     @Test
@@ -47,7 +51,9 @@ class MemoryGuardTest {
     void localImagesAreKeptUnlessSwitchedOff() {
         assertEquals(new LocalImages(true, 4096L << 20), LocalImages.of(Map.of()));
         assertEquals(new LocalImages(true, 7L << 20), LocalImages.of(Map.of("PREEMPTIBLE_LOCAL_IMAGES_FREE_MB", "7")));
-        assertEquals(new LocalImages(true, 4096L << 20), LocalImages.of(Map.of("PREEMPTIBLE_LOCAL_IMAGES_FREE_MB", "-7")));
-        assertEquals(false, LocalImages.of(Map.of("PREEMPTIBLE_LOCAL_IMAGES", "off")).wanted());
+        assertEquals(
+                new LocalImages(true, 4096L << 20), LocalImages.of(Map.of("PREEMPTIBLE_LOCAL_IMAGES_FREE_MB", "-7")));
+        assertEquals(
+                false, LocalImages.of(Map.of("PREEMPTIBLE_LOCAL_IMAGES", "off")).wanted());
     }
 }

@@ -31,15 +31,17 @@ class PackingTest {
         CountDownLatch disk = new CountDownLatch(1);
         AtomicBoolean told = new AtomicBoolean();
         Packing stuck = new Packing(archive, false, () -> true, Duration.ofMillis(100));
-        SuspendFailedException left = assertThrows(SuspendFailedException.class, () -> stuck.run(givenUp -> {
-            awaitDeaf(disk);
-            told.set(givenUp.getAsBoolean());
-            return Files.writeString(archive, "renamed into place all the same");
-        }));
+        SuspendFailedException left = assertThrows(
+                SuspendFailedException.class,
+                () -> stuck.run(givenUp -> {
+                    awaitDeaf(disk);
+                    told.set(givenUp.getAsBoolean());
+                    return Files.writeString(archive, "renamed into place all the same");
+                }));
         assertEquals(FailureReason.GOES_ON, left.reason());
         Packing next = new Packing(archive, false, () -> false, Duration.ofMillis(100));
-        SuspendFailedException busy =
-                assertThrows(SuspendFailedException.class, () -> next.run(givenUp -> Files.writeString(archive, "next")));
+        SuspendFailedException busy = assertThrows(
+                SuspendFailedException.class, () -> next.run(givenUp -> Files.writeString(archive, "next")));
         assertEquals(FailureReason.STAGE_BUSY, busy.reason());
         disk.countDown();
         StageBench.until("the disk to answer", Duration.ofSeconds(30), () -> ended(next, archive));
@@ -61,10 +63,12 @@ class PackingTest {
         Path archive = Files.writeString(folder.resolve("a"), "older");
         CountDownLatch disk = new CountDownLatch(1);
         Packing stuck = new Packing(archive, false, () -> true, Duration.ofMillis(100));
-        assertThrows(SuspendFailedException.class, () -> stuck.run(givenUp -> {
-            awaitDeaf(disk);
-            throw new IOException("given up");
-        }));
+        assertThrows(
+                SuspendFailedException.class,
+                () -> stuck.run(givenUp -> {
+                    awaitDeaf(disk);
+                    throw new IOException("given up");
+                }));
         disk.countDown();
         Packing look = new Packing(archive, false, () -> false, Duration.ofMillis(100));
         StageBench.until("its end", Duration.ofSeconds(30), () -> {

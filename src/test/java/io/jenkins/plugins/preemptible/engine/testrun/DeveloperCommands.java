@@ -72,11 +72,13 @@ public final class DeveloperCommands implements Runnable {
                     err.println("preempt: the tests could not be run: " + e + ".");
                     return 1;
                 });
-        line.getSubcommands().values().forEach(verb -> verb.getCommandSpec()
-                .addOption(OptionSpec.builder(HELP.toArray(String[]::new))
-                        .usageHelp(true)
-                        .description("Shows this.")
-                        .build()));
+        line.getSubcommands()
+                .values()
+                .forEach(verb -> verb.getCommandSpec()
+                        .addOption(OptionSpec.builder(HELP.toArray(String[]::new))
+                                .usageHelp(true)
+                                .description("Shows this.")
+                                .build()));
         int status = line.execute(args);
         if (args.length > 1 && args[0].equals("compat") && HELP.contains(args[1])) {
             // With any option it is CRIU's own suite that is run.
@@ -97,7 +99,8 @@ public final class DeveloperCommands implements Runnable {
             return "'bench --queue' takes no more arguments than --most N, a whole number; see 'preempt bench --help'.";
         }
         if (e instanceof UnmatchedArgumentException more) {
-            return "'" + verb.getCommandName() + "' " + takes(verb) + " '" + more.getUnmatched().get(0) + "'; see '"
+            return "'" + verb.getCommandName() + "' " + takes(verb) + " '"
+                    + more.getUnmatched().get(0) + "'; see '"
                     + verb.getCommandSpec().qualifiedName() + " --help'.";
         }
         if (e instanceof MissingParameterException missing) {

@@ -24,8 +24,10 @@ record HalfResult(String words, boolean broken) {
         return switch (status) {
             case 0 -> RAN;
             // timeout's own, and those of a JVM that was told to show its threads or was killed
-            case 124, 131, 137 -> new HalfResult(
-                    "FAILED: was not through after " + limit + " and was ended; the threads above say where it was", true);
+            case 124, 131, 137 ->
+                new HalfResult(
+                        "FAILED: was not through after " + limit + " and was ended; the threads above say where it was",
+                        true);
             default -> new HalfResult("FAILED: the build broke; Maven's lines above say why", true);
         };
     }

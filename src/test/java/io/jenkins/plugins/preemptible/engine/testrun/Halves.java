@@ -16,8 +16,9 @@ import java.util.stream.Stream;
 /** The two halves of the project: each is one build by Maven, and one of them going wrong does not stop the other. */
 final class Halves {
 
-    private static final Pattern UNRESOLVED = Pattern.compile("^\\[(ERROR|FATAL)\\].*(Non-resolvable|[Cc]ould not resolve"
-            + "|could not be resolved|Could not find artifact|Could not transfer)");
+    private static final Pattern UNRESOLVED =
+            Pattern.compile("^\\[(ERROR|FATAL)\\].*(Non-resolvable|[Cc]ould not resolve"
+                    + "|could not be resolved|Could not find artifact|Could not transfer)");
     private static final Pattern ARTIFACT = Pattern.compile("[A-Za-z0-9_.-]+(:[A-Za-z0-9_.-]+){2,4}");
 
     private final Checkout checkout;
@@ -53,7 +54,8 @@ final class Halves {
         }
         Optional<String> maven = PluginMaven.find(System.getenv(), err);
         if (maven.isEmpty()) {
-            return HalfResult.didNotRun("it needs Maven 3.9.6 or newer, which could not be fetched; set PREEMPT_MVN to one");
+            return HalfResult.didNotRun(
+                    "it needs Maven 3.9.6 or newer, which could not be fetched; set PREEMPT_MVN to one");
         }
         Path log = checkout.pluginLog();
         Files.createDirectories(log.getParent());
@@ -77,17 +79,20 @@ final class Halves {
                 return HalfResult.ofStatus(status, limit);
             }
         }
-        return HalfResult.didNotRun("the Jenkins artifacts cannot be had here (" + missingArtifact(log).orElseThrow() + ")");
+        return HalfResult.didNotRun("the Jenkins artifacts cannot be had here ("
+                + missingArtifact(log).orElseThrow() + ")");
     }
 
     /** Returns, where a build broke for want of an artifact, its coordinates, or where they are to be read; no addresses. */
     static Optional<String> missingArtifact(Path log) throws IOException {
         // Tests write bytes of any kind there.
         try (Stream<String> lines = Files.lines(log, StandardCharsets.ISO_8859_1)) {
-            return lines.filter(line -> UNRESOLVED.matcher(line).find()).findFirst().map(line -> {
-                Matcher artifact = ARTIFACT.matcher(line);
-                return artifact.find() ? artifact.group() : "see target/plugin-half.log";
-            });
+            return lines.filter(line -> UNRESOLVED.matcher(line).find())
+                    .findFirst()
+                    .map(line -> {
+                        Matcher artifact = ARTIFACT.matcher(line);
+                        return artifact.find() ? artifact.group() : "see target/plugin-half.log";
+                    });
         }
     }
 }

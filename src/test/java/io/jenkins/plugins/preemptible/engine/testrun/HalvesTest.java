@@ -39,8 +39,8 @@ class HalvesTest {
 
     @Test
     void withoutThePluginsPomTheHalfDoesNotRun() throws Exception {
-        HalfResult result =
-                new Halves(new Checkout(folder), new PrintWriter(System.err)).plugin("1m", List.of(), OutputStream.nullOutputStream());
+        HalfResult result = new Halves(new Checkout(folder), new PrintWriter(System.err))
+                .plugin("1m", List.of(), OutputStream.nullOutputStream());
         assertEquals("DID NOT RUN: there is no pom.xml", result.words());
         assertFalse(result.broken());
     }
@@ -50,14 +50,20 @@ class HalvesTest {
     void whatPassedItsLimitIsSaid(int status) {
         HalfResult result = HalfResult.ofStatus(status, "25m");
         assertTrue(result.broken());
-        assertEquals("FAILED: was not through after 25m and was ended; the threads above say where it was", result.words());
+        assertEquals(
+                "FAILED: was not through after 25m and was ended; the threads above say where it was", result.words());
     }
 
     @Test
     void whatHangsIsToldToShowItsThreadsAndItsStatusSaysSo() throws Exception {
         Path log = folder.resolve("log");
         // A shell cannot trap what was ignored when it started, as the signal is below a job in the background.
-        List<String> shell = List.of("env", "--default-signal=QUIT", "bash", "-c", "trap 'echo told; exit 0' QUIT; while :; do sleep 0.1; done");
+        List<String> shell = List.of(
+                "env",
+                "--default-signal=QUIT",
+                "bash",
+                "-c",
+                "trap 'echo told; exit 0' QUIT; while :; do sleep 0.1; done");
         int status = MavenCall.within("4", log, shell);
         assertEquals(124, status);
         assertTrue(Files.readString(log).contains("told"), Files.readString(log));
@@ -71,7 +77,10 @@ class HalvesTest {
     @ParameterizedTest
     @CsvSource({"3.8.7,false", "3.9.5,false", "3.9.6,true", "3.9.11,true", "3.10.0,true", "4.0.0-rc-4,true"})
     void mavensBeforeThatOfTheParentPomAreTooOld(String version, boolean newEnough) {
-        assertEquals(newEnough, PluginMaven.isNewEnough("\033[1mApache Maven " + version + " (abc)\033[m\nMaven home: /usr/share/maven"));
+        assertEquals(
+                newEnough,
+                PluginMaven.isNewEnough(
+                        "\033[1mApache Maven " + version + " (abc)\033[m\nMaven home: /usr/share/maven"));
     }
 
     @Test

@@ -33,12 +33,15 @@ class LauncherTest {
         checkout = Files.createDirectories(folder.resolve("check out"));
         programs = Files.createDirectories(folder.resolve("jdk/bin"));
         Files.copy(Path.of("preempt"), checkout.resolve("preempt"));
-        for (String each : List.of("src/main", "src/test/java/" + TESTS, "src/test/resources/" + TESTS, ".ci", "target/engine")) {
+        for (String each :
+                List.of("src/main", "src/test/java/" + TESTS, "src/test/resources/" + TESTS, ".ci", "target/engine")) {
             Files.createDirectories(checkout.resolve(each));
         }
         Files.writeString(checkout.resolve(".ci/engine-pom.xml"), "<project/>");
         script(checkout.resolve(".ci/setup"), "case ${1-} in --prefix) echo /prefix;; *) echo \"set-up $*\";; esac");
-        script(programs.resolve("java"), "case $1 in -version) echo 'openjdk version \"17.0.15\"' >&2;; *) echo \"java $*\";; esac");
+        script(
+                programs.resolve("java"),
+                "case $1 in -version) echo 'openjdk version \"17.0.15\"' >&2;; *) echo \"java $*\";; esac");
         script(programs.resolve("javac"), "exit 1");
         jar = checkout.resolve("target/engine/x-cli.jar");
         script(programs.resolve("mvn"), "echo \"maven $*\"; touch '" + jar + "'; echo /a.jar > '" + classPath() + "'");
@@ -66,7 +69,8 @@ class LauncherTest {
         String[] command = new String[args.length + 1];
         command[0] = launcher.toString();
         System.arraycopy(args, 0, command, 1, args.length);
-        ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true).directory(folder.toFile());
+        ProcessBuilder builder =
+                new ProcessBuilder(command).redirectErrorStream(true).directory(folder.toFile());
         builder.environment().remove("JAVA_HOME");
         builder.environment().put("HOME", folder.toString());
         builder.environment().put("PATH", programs + ":/usr/bin:/bin");
@@ -83,22 +87,29 @@ class LauncherTest {
         Said said = call(Map.of(), verb, "--option", "a value");
         String built = checkout + "/target/engine/";
         assertEquals(
-                "java -Dpreemptible.checkout=" + checkout + " -cp " + built + "classes:" + built + "test-classes:/a.jar:/b.jar "
-                        + DeveloperCommands.class.getName() + " " + verb + " --option a value\n",
+                "java -Dpreemptible.checkout=" + checkout + " -cp " + built + "classes:" + built
+                        + "test-classes:/a.jar:/b.jar " + DeveloperCommands.class.getName() + " " + verb
+                        + " --option a value\n",
                 said.text());
         assertEquals(0, said.status());
     }
 
     @Test
     void everyOtherVerbIsTheCommandLines() throws Exception {
-        assertEquals("java -XX:+UseSerialGC -jar " + jar + " list --all\n", call(Map.of(), "list", "--all").text());
+        assertEquals(
+                "java -XX:+UseSerialGC -jar " + jar + " list --all\n",
+                call(Map.of(), "list", "--all").text());
         assertEquals("java -XX:+UseSerialGC -jar " + jar + "\n", call(Map.of()).text());
     }
 
     @Test
     void theDemoIsSetUpBefore() throws Exception {
-        assertEquals("set-up \njava -XX:+UseSerialGC -jar " + jar + " demo\n", call(Map.of(), "demo").text());
-        assertEquals("java -XX:+UseSerialGC -jar " + jar + " demo --help\n", call(Map.of(), "demo", "--help").text());
+        assertEquals(
+                "set-up \njava -XX:+UseSerialGC -jar " + jar + " demo\n",
+                call(Map.of(), "demo").text());
+        assertEquals(
+                "java -XX:+UseSerialGC -jar " + jar + " demo --help\n",
+                call(Map.of(), "demo", "--help").text());
     }
 
     @Test
@@ -144,9 +155,13 @@ class LauncherTest {
     @Test
     void theJdkOfJavaHomeGoesFirstUnlessItIsTooOld() throws Exception {
         Path home = Files.createDirectories(folder.resolve("other/bin")).getParent();
-        script(home.resolve("bin/java"), "case $1 in -version) echo 'openjdk version \"21\"' >&2;; *) echo \"other $*\";; esac");
+        script(
+                home.resolve("bin/java"),
+                "case $1 in -version) echo 'openjdk version \"21\"' >&2;; *) echo \"other $*\";; esac");
         assertTrue(call(Map.of("JAVA_HOME", home.toString()), "list").text().startsWith("other "));
-        script(home.resolve("bin/java"), "case $1 in -version) echo 'java version \"1.8.0_402\"' >&2;; *) echo \"other $*\";; esac");
+        script(
+                home.resolve("bin/java"),
+                "case $1 in -version) echo 'java version \"1.8.0_402\"' >&2;; *) echo \"other $*\";; esac");
         assertTrue(call(Map.of("JAVA_HOME", home.toString()), "list").text().startsWith("java "));
     }
 
@@ -160,7 +175,9 @@ class LauncherTest {
     @Test
     void itWorksThroughALink() throws Exception {
         Path link = Files.createSymbolicLink(folder.resolve("link"), checkout.resolve("preempt"));
-        assertEquals("java -XX:+UseSerialGC -jar " + jar + " list\n", call(link, Map.of("HOME", "/"), "list").text());
+        assertEquals(
+                "java -XX:+UseSerialGC -jar " + jar + " list\n",
+                call(link, Map.of("HOME", "/"), "list").text());
     }
 
     @Test

@@ -35,34 +35,38 @@ class OptionErrorsTest {
     }
 
     private int run(String... args) {
-        return DeveloperCommands.execute(new Checkout(root), new PrintWriter(out, true), new PrintWriter(err, true), args);
+        return DeveloperCommands.execute(
+                new Checkout(root), new PrintWriter(out, true), new PrintWriter(err, true), args);
     }
 
     @ParameterizedTest
-    @CsvSource(delimiter = '|', quoteCharacter = '"', value = {
-        "soak --faults 0 | '--faults' takes a whole number from 1, but got '0'.",
-        "soak --faults -3 | '--faults' takes a whole number from 1, but got '-3'.",
-        "soak --faults ten | '--faults' takes a whole number from 1, but got 'ten'.",
-        "soak --faults 3.5 | '--faults' takes a whole number from 1, but got '3.5'.",
-        "soak --faults 9999999999 | '--faults' takes a whole number from 1, but got '9999999999'.",
-        "soak --faults | '--faults' takes a whole number from 1, but got ''.",
-        "soak --faults 3 --seed | '--seed' takes a whole number from 1, but got ''.",
-        "soak --faults 3 --seed x | '--seed' takes a whole number from 1, but got 'x'.",
-        "soak --faults 3 --seed -1 | '--seed' takes a whole number from 1, but got '-1'.",
-        "soak --seed 4 | '--seed' counts beside '--faults N' only.",
-        "soak --rounds 4 | 'soak' takes --faults N and --seed S, but got '--rounds'; see 'preempt soak --help'.",
-        "soak all | 'soak' takes --faults N and --seed S, but got 'all'; see 'preempt soak --help'.",
-        "test all | 'test' does not take 'all'; see 'preempt test --help'.",
-        "test --slow | 'test' does not take '--slow'; see 'preempt test --help'.",
-        "test --fast all | 'test' does not take 'all'; see 'preempt test --help'.",
-        "fuzz --seed | 'fuzz' does not take '--seed'; see 'preempt fuzz --help'.",
-        "compat all | 'compat' does not take 'all'; see 'preempt compat --help'.",
-        "bench --queue all | 'bench --queue' takes no more arguments than --most N, a whole number; see 'preempt bench --help'.",
-        "bench --queue --most | 'bench --queue' takes no more arguments than --most N, a whole number; see 'preempt bench --help'.",
-        "bench --queue --most 0 | 'bench --queue' takes no more arguments than --most N, a whole number; see 'preempt bench --help'.",
-        "bench --queue --most 1000000 | 'bench --queue' takes no more arguments than --most N, a whole number; see 'preempt bench --help'.",
-        "bench --queue --runs 1 | 'bench --queue' takes no more arguments than --most N, a whole number; see 'preempt bench --help'."
-    })
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '"',
+            value = {
+                "soak --faults 0 | '--faults' takes a whole number from 1, but got '0'.",
+                "soak --faults -3 | '--faults' takes a whole number from 1, but got '-3'.",
+                "soak --faults ten | '--faults' takes a whole number from 1, but got 'ten'.",
+                "soak --faults 3.5 | '--faults' takes a whole number from 1, but got '3.5'.",
+                "soak --faults 9999999999 | '--faults' takes a whole number from 1, but got '9999999999'.",
+                "soak --faults | '--faults' takes a whole number from 1, but got ''.",
+                "soak --faults 3 --seed | '--seed' takes a whole number from 1, but got ''.",
+                "soak --faults 3 --seed x | '--seed' takes a whole number from 1, but got 'x'.",
+                "soak --faults 3 --seed -1 | '--seed' takes a whole number from 1, but got '-1'.",
+                "soak --seed 4 | '--seed' counts beside '--faults N' only.",
+                "soak --rounds 4 | 'soak' takes --faults N and --seed S, but got '--rounds'; see 'preempt soak --help'.",
+                "soak all | 'soak' takes --faults N and --seed S, but got 'all'; see 'preempt soak --help'.",
+                "test all | 'test' does not take 'all'; see 'preempt test --help'.",
+                "test --slow | 'test' does not take '--slow'; see 'preempt test --help'.",
+                "test --fast all | 'test' does not take 'all'; see 'preempt test --help'.",
+                "fuzz --seed | 'fuzz' does not take '--seed'; see 'preempt fuzz --help'.",
+                "compat all | 'compat' does not take 'all'; see 'preempt compat --help'.",
+                "bench --queue all | 'bench --queue' takes no more arguments than --most N, a whole number; see 'preempt bench --help'.",
+                "bench --queue --most | 'bench --queue' takes no more arguments than --most N, a whole number; see 'preempt bench --help'.",
+                "bench --queue --most 0 | 'bench --queue' takes no more arguments than --most N, a whole number; see 'preempt bench --help'.",
+                "bench --queue --most 1000000 | 'bench --queue' takes no more arguments than --most N, a whole number; see 'preempt bench --help'.",
+                "bench --queue --runs 1 | 'bench --queue' takes no more arguments than --most N, a whole number; see 'preempt bench --help'."
+            })
     void areRefused(String arguments, String sentence) {
         assertEquals(2, run(arguments.split(" ")), err::toString);
         assertEquals("preempt: " + sentence + "\n", err.toString());

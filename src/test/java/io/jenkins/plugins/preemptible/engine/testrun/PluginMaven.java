@@ -30,7 +30,8 @@ final class PluginMaven {
     private PluginMaven() {}
 
     /** Returns nothing where none can be had, which has been said on {@code err}. */
-    static Optional<String> find(Map<String, String> environment, PrintWriter err) throws IOException, InterruptedException {
+    static Optional<String> find(Map<String, String> environment, PrintWriter err)
+            throws IOException, InterruptedException {
         Path prefix = Path.of(environment.get("PREEMPTIBLE_PREFIX")).resolve("maven");
         Path own = prefix.resolve("apache-maven-" + FETCHED + "/bin/mvn");
         List<String> candidates = new ArrayList<>(List.of("mvn", own.toString()));
@@ -43,7 +44,8 @@ final class PluginMaven {
                 return Optional.of(candidate);
             }
         }
-        err.println("preempt: fetching Maven " + FETCHED + " into " + prefix + ", since the installed one is older than " + OLDEST);
+        err.println("preempt: fetching Maven " + FETCHED + " into " + prefix
+                + ", since the installed one is older than " + OLDEST);
         Files.createDirectories(prefix);
         int status = MavenCall.quietly(
                 err,
@@ -57,7 +59,8 @@ final class PluginMaven {
 
     private static String version(String program) throws InterruptedException {
         try {
-            Process process = new ProcessBuilder(program, "-v").redirectErrorStream(true).start();
+            Process process =
+                    new ProcessBuilder(program, "-v").redirectErrorStream(true).start();
             process.getOutputStream().close();
             String said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
             process.waitFor();

@@ -20,7 +20,8 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "bench",
         customSynopsis = "preempt bench --queue [--most N]",
-        description = "Measures on a real Jenkins what a busy controller notices, and writes it to docs/performance.md.")
+        description =
+                "Measures on a real Jenkins what a busy controller notices, and writes it to docs/performance.md.")
 final class QueueBench implements Callable<Integer> {
 
     private static final List<String> TABLES = List.of("queue", "urgent");
@@ -31,7 +32,10 @@ final class QueueBench implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
 
-    @Option(names = "--queue", required = true, description = "Names this benchmark, among those of 'preempt bench --help'.")
+    @Option(
+            names = "--queue",
+            required = true,
+            description = "Names this benchmark, among those of 'preempt bench --help'.")
     private boolean queue;
 
     @Option(
@@ -57,8 +61,11 @@ final class QueueBench implements Callable<Integer> {
             Files.deleteIfExists(file(tables, table));
         }
         PrintWriter out = run.out();
-        run.err().println("preempt: measuring on a real Jenkins for about ten minutes; what it says goes to " + checkout.pluginLog());
-        HalfResult result = new Halves(checkout, run.err()).plugin("2h", options(tables), OutputStream.nullOutputStream());
+        run.err()
+                .println("preempt: measuring on a real Jenkins for about ten minutes; what it says goes to "
+                        + checkout.pluginLog());
+        HalfResult result =
+                new Halves(checkout, run.err()).plugin("2h", options(tables), OutputStream.nullOutputStream());
         boolean measured = true;
         for (String table : TABLES) {
             if (Files.exists(file(tables, table))) {
@@ -98,7 +105,8 @@ final class QueueBench implements Callable<Integer> {
             return;
         }
         try (Stream<String> lines = Files.lines(log, StandardCharsets.ISO_8859_1)) {
-            lines.filter(line -> line.matches("\\[ERROR\\] .*(Benchmark|Tests run).*")).forEach(run.out()::println);
+            lines.filter(line -> line.matches("\\[ERROR\\] .*(Benchmark|Tests run).*"))
+                    .forEach(run.out()::println);
         }
     }
 

@@ -72,14 +72,16 @@ final class SurefireReports {
             suite = parser().parse(file.toFile()).getDocumentElement();
         } catch (SAXException e) {
             failed++;
-            lines.add("FAILED:  " + file.getFileName() + " cannot be read, its JVM may have been killed: " + oneLine(String.valueOf(e.getMessage())));
+            lines.add("FAILED:  " + file.getFileName() + " cannot be read, its JVM may have been killed: "
+                    + oneLine(String.valueOf(e.getMessage())));
             return;
         }
         NodeList tests = suite.getElementsByTagName("testcase");
         if (tests.getLength() == 0) {
             // So it reports a class whose @BeforeAll has assumed something in vain, without the reason.
             skipped++;
-            lines.add("skipped: " + shortened(suite.getAttribute("name")) + ": what all tests of this class need is not there");
+            lines.add("skipped: " + shortened(suite.getAttribute("name"))
+                    + ": what all tests of this class need is not there");
         }
         for (int i = 0; i < tests.getLength(); i++) {
             add((Element) tests.item(i));
@@ -101,7 +103,8 @@ final class SurefireReports {
             passed++;
             child(test, "flakyFailure")
                     .or(() -> child(test, "flakyError"))
-                    .ifPresent(first -> lines.add("failed at first, passed when tried again: " + name + ": " + reason(first)));
+                    .ifPresent(first ->
+                            lines.add("failed at first, passed when tried again: " + name + ": " + reason(first)));
         }
     }
 

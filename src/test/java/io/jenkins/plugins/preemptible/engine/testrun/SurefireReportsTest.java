@@ -25,9 +25,11 @@ class SurefireReportsTest {
         assertEquals(
                 List.of(
                         "skipped: engine.testrun.SampleBeforeAllTest: what all tests of this class need is not there",
-                        "skipped: " + SAMPLE + "isSkippedByAnAssumption: CRIU was not found on this host; run .ci/setup",
+                        "skipped: " + SAMPLE
+                                + "isSkippedByAnAssumption: CRIU was not found on this host; run .ci/setup",
                         "skipped: " + SAMPLE + "isDisabled: waits for a newer kernel",
-                        "FAILED:  " + SAMPLE + "fails: state of the stage ==> expected: <<frozen> & \"thawed\"> but was:"
+                        "FAILED:  " + SAMPLE
+                                + "fails: state of the stage ==> expected: <<frozen> & \"thawed\"> but was:"
                                 + " <running second line>",
                         "skipped: " + SAMPLE + "isDisabledWithoutReason: void io.jenkins.plugins.preemptible." + SAMPLE
                                 + "isDisabledWithoutReason() is @Disabled",
@@ -36,7 +38,8 @@ class SurefireReportsTest {
                                 + "passesAtTheSecondTry: the port was taken ==> expected: <true> but was: <false>",
                         "FAILED:  " + SAMPLE + "throwsSomething: no space left on device",
                         "skipped: " + SAMPLE + "isSkippedWithoutReason: assumption is not true",
-                        "failed at first, passed when tried again: " + SAMPLE + "passesAfterAnError: the agent was gone"),
+                        "failed at first, passed when tried again: " + SAMPLE
+                                + "passesAfterAnError: the agent was gone"),
                 reports.lines());
         assertEquals(5, reports.passed());
         assertEquals(3, reports.failed());
@@ -49,7 +52,9 @@ class SurefireReportsTest {
         assertEquals(1, reports.failed());
         assertEquals(0, reports.passed());
         assertTrue(
-                reports.lines().get(0).startsWith("FAILED:  TEST-KilledTest.xml cannot be read, its JVM may have been killed: "),
+                reports.lines()
+                        .get(0)
+                        .startsWith("FAILED:  TEST-KilledTest.xml cannot be read, its JVM may have been killed: "),
                 reports.lines()::toString);
     }
 
@@ -67,15 +72,21 @@ class SurefireReportsTest {
         assertEquals(1, summary(said, SurefireReports.read(folder("ran")), HalfResult.RAN, missing));
         List<String> lines = said.toString().lines().toList();
         assertEquals(
-                List.of("engine half: ran", "plugin half: DID NOT RUN: there is no pom.xml", "5 passed, 3 failed, 5 skipped"),
+                List.of(
+                        "engine half: ran",
+                        "plugin half: DID NOT RUN: there is no pom.xml",
+                        "5 passed, 3 failed, 5 skipped"),
                 lines.subList(lines.size() - 3, lines.size()));
     }
 
     @Test
     void aBrokenHalfIsOneFailureMore() throws Exception {
         StringWriter said = new StringWriter();
-        assertEquals(1, summary(said, SurefireReports.read(folder("ran")), HalfResult.ofStatus(1, "25m"), HalfResult.RAN));
-        assertTrue(said.toString().contains("engine half: FAILED: the build broke; Maven's lines above say why"), said::toString);
+        assertEquals(
+                1, summary(said, SurefireReports.read(folder("ran")), HalfResult.ofStatus(1, "25m"), HalfResult.RAN));
+        assertTrue(
+                said.toString().contains("engine half: FAILED: the build broke; Maven's lines above say why"),
+                said::toString);
         assertTrue(said.toString().endsWith("5 passed, 4 failed, 5 skipped\n"), said::toString);
     }
 

@@ -31,7 +31,8 @@ final class Verbs {
     @Command(
             name = "test",
             customSynopsis = "preempt test [--fast]",
-            description = "Sets up what is missing, runs all tests that can run here, says which half ran and what was skipped.")
+            description =
+                    "Sets up what is missing, runs all tests that can run here, says which half ran and what was skipped.")
     static final class Everyday implements Callable<Integer> {
 
         private final Run run;
@@ -49,7 +50,8 @@ final class Verbs {
         public Integer call() throws Exception {
             if (fast) {
                 return run.halves(
-                        halves -> halves.engine("10m", List.of("-DskippedTests=soak,fuzz,tools,host")), Run.NOT_ASKED_FOR);
+                        halves -> halves.engine("10m", List.of("-DskippedTests=soak,fuzz,tools,host")),
+                        Run.NOT_ASKED_FOR);
             }
             run.setUp("--tests");
             return run.halves(
@@ -61,8 +63,9 @@ final class Verbs {
     @Command(
             name = "soak",
             customSynopsis = "preempt soak [--faults N [--seed S]]",
-            description = "Runs the long tests: suspensions in a row, failures at every phase, restarts, shares, many jobs on"
-                    + " many agents, how long preemptors wait.")
+            description =
+                    "Runs the long tests: suspensions in a row, failures at every phase, restarts, shares, many jobs on"
+                            + " many agents, how long preemptors wait.")
     static final class Soak implements Callable<Integer> {
 
         private final Run run;
@@ -74,8 +77,9 @@ final class Verbs {
                 names = "--faults",
                 paramLabel = "N",
                 converter = WholeNumber.class,
-                description = "In their place, N rounds of random faults on real Jenkins: kills, cuts, full disks, changed"
-                        + " clocks. Counts go into docs/reliability.md.")
+                description =
+                        "In their place, N rounds of random faults on real Jenkins: kills, cuts, full disks, changed"
+                                + " clocks. Counts go into docs/reliability.md.")
         private Integer faults;
 
         @Option(
@@ -100,7 +104,8 @@ final class Verbs {
                         halves -> halves.engine("12h", longTests("-Dgroups=soak")),
                         halves -> halves.plugin("2h", longTests("-Dgroups=soak"), System.out));
             }
-            List<String> rounds = longTests("-Dgroups=soak", "-Dtest=RandomFaultsTest", "-Dpreemptible.faults=" + faults);
+            List<String> rounds =
+                    longTests("-Dgroups=soak", "-Dtest=RandomFaultsTest", "-Dpreemptible.faults=" + faults);
             if (seed != null) {
                 rounds.add("-Dpreemptible.seed=" + seed);
             }
@@ -111,8 +116,9 @@ final class Verbs {
     @Command(
             name = "fuzz",
             customSynopsis = "preempt fuzz",
-            description = "Runs the long search for an image that is broken and not refused, and tries the policy on 20,000 generated "
-                    + "histories and queues a property, in place of 3,000.")
+            description =
+                    "Runs the long search for an image that is broken and not refused, and tries the policy on 20,000 generated "
+                            + "histories and queues a property, in place of 3,000.")
     static final class Fuzz implements Callable<Integer> {
 
         private final Run run;
@@ -125,7 +131,8 @@ final class Verbs {
         public Integer call() throws Exception {
             run.setUp("--tests");
             return run.halves(
-                    halves -> halves.engine("12h", longTests("-Dgroups=fuzz | property", "-Djqwik.tries.default=20000")),
+                    halves ->
+                            halves.engine("12h", longTests("-Dgroups=fuzz | property", "-Djqwik.tries.default=20000")),
                     Run.NOT_ASKED_FOR);
         }
     }

@@ -67,7 +67,9 @@ class PlainTextTest {
     @Test
     void listsMayHoldAnythingAndClaimAnySize() {
         assertEquals(List.of("a", "b c"), PlainText.lines(Arrays.asList("a", 7, null, "b\nc"), 10));
-        assertEquals(3, PlainText.lines(Collections.nCopies(Integer.MAX_VALUE, "x"), 3).size());
+        assertEquals(
+                3,
+                PlainText.lines(Collections.nCopies(Integer.MAX_VALUE, "x"), 3).size());
         assertEquals(List.of(), PlainText.lines(null, 3));
     }
 

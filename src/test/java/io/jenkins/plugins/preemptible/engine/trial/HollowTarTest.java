@@ -70,7 +70,8 @@ class HollowTarTest {
         Files.writeString(from.resolve("small"), "small");
         Path deep = Files.createDirectories(from.resolve("n".repeat(120)).resolve("m".repeat(120)));
         Files.write(deep.resolve("large"), random);
-        try (RandomAccessFile sparse = new RandomAccessFile(from.resolve("sparse").toFile(), "rw")) {
+        try (RandomAccessFile sparse =
+                new RandomAccessFile(from.resolve("sparse").toFile(), "rw")) {
             // More pieces than one header has room for, and a hole at the end.
             for (int i = 0; i < 40; i++) {
                 sparse.seek(i * 1_000_000L);
@@ -79,11 +80,26 @@ class HollowTarTest {
             sparse.setLength(1L << 30);
         }
         Path whole = folder.resolve("whole.tar");
-        tar("--create", "--format=" + format, "--no-unquote", "--no-wildcards", "--one-file-system", "--check-links", "--preserve-permissions",
-                "--sparse", "--numeric-owner", "--file", whole.toString(), "--directory", from.toString(), ".");
+        tar(
+                "--create",
+                "--format=" + format,
+                "--no-unquote",
+                "--no-wildcards",
+                "--one-file-system",
+                "--check-links",
+                "--preserve-permissions",
+                "--sparse",
+                "--numeric-owner",
+                "--file",
+                whole.toString(),
+                "--directory",
+                from.toString(),
+                ".");
         Path hollow = folder.resolve("hollow.tar");
         assertTrue(HollowTar.make(whole, hollow));
-        assertTrue(Files.size(hollow) < 3_200_000, () -> "the program alone is left, not " + hollow.toFile().length());
+        assertTrue(
+                Files.size(hollow) < 3_200_000,
+                () -> "the program alone is left, not " + hollow.toFile().length());
         Path to = Files.createDirectory(folder.resolve("to"));
         tar("--extract", "--no-unquote", "--no-wildcards", "--file", hollow.toString(), "--directory", to.toString());
         assertEquals(seen(from, precision), seen(to, precision));
@@ -95,7 +111,8 @@ class HollowTarTest {
     @Test
     void whatIsNoTarOfThatKindIsLeftAlone() throws Exception {
         Path hollow = folder.resolve("hollow");
-        for (byte[] content : List.of(new byte[0], new byte[100], "not a tar".repeat(1000).getBytes())) {
+        for (byte[] content :
+                List.of(new byte[0], new byte[100], "not a tar".repeat(1000).getBytes())) {
             Path other = Files.write(folder.resolve("other"), content);
             assertFalse(HollowTar.make(other, hollow));
             assertFalse(Files.exists(hollow));

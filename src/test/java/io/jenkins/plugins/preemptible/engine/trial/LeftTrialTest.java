@@ -29,7 +29,8 @@ class LeftTrialTest {
         assumeTrue(group.cgroup().isPresent(), "there is no control group");
         Path trial = Files.createDirectories(folder.resolve("trial/image")).getParent();
         Files.writeString(trial.resolve(ImageTrial.GROUP), group.location());
-        Process process = new ProcessBuilder("/bin/sh", "-c", "echo 0 > " + group.joinFile().get() + "; sleep 1000 & wait")
+        Process process = new ProcessBuilder(
+                        "/bin/sh", "-c", "echo 0 > " + group.joinFile().get() + "; sleep 1000 & wait")
                 .start();
         while (group.pids(null).size() < 2) {
             Thread.sleep(5);

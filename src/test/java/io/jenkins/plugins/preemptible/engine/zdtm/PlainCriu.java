@@ -42,23 +42,37 @@ record PlainCriu(ZdtmSuite suite, Path program) {
         ZdtmHook hook = ZdtmHook.of(suite, test, images);
         try {
             String options = suite.words(test, "opts") + " ";
-            HostTool.Answer answer = inFolder(suite.workDir(test), List.of(
-                    "unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c",
-                    Script.text(PlainCriu.class, "plain.sh"), "zdtm-plain",
-                    Path.of(test).getFileName().toString(), images.toString(), program.toString(),
-                    options + suite.words(test, "dopts"), options + suite.words(test, "ropts"),
-                    hook.takesPart() ? hook.file().toString() : "true"));
-            Verdict verdict = switch (answer.code()) {
-                case 0 -> Verdict.PASS;
-                case 3 -> Verdict.NOT_STARTED;
-                default -> Verdict.FAIL;
-            };
-            String what = switch (answer.code()) {
-                case 0, 3 -> "";
-                case 4 -> "dump: ";
-                case 5 -> "restore: ";
-                default -> "verdict: ";
-            };
+            HostTool.Answer answer = inFolder(
+                    suite.workDir(test),
+                    List.of(
+                            "unshare",
+                            "--pid",
+                            "--fork",
+                            "--kill-child",
+                            "--mount-proc",
+                            "sh",
+                            "-c",
+                            Script.text(PlainCriu.class, "plain.sh"),
+                            "zdtm-plain",
+                            Path.of(test).getFileName().toString(),
+                            images.toString(),
+                            program.toString(),
+                            options + suite.words(test, "dopts"),
+                            options + suite.words(test, "ropts"),
+                            hook.takesPart() ? hook.file().toString() : "true"));
+            Verdict verdict =
+                    switch (answer.code()) {
+                        case 0 -> Verdict.PASS;
+                        case 3 -> Verdict.NOT_STARTED;
+                        default -> Verdict.FAIL;
+                    };
+            String what =
+                    switch (answer.code()) {
+                        case 0, 3 -> "";
+                        case 4 -> "dump: ";
+                        case 5 -> "restore: ";
+                        default -> "verdict: ";
+                    };
             return result(test, verdict, what, answer);
         } finally {
             hook.clean();
@@ -67,24 +81,39 @@ record PlainCriu(ZdtmSuite suite, Path program) {
     }
 
     private ZdtmResult bySuite(String test) {
-        return judged(test, inFolder(suite.folder().resolve("test"), List.of(
-                "python3", "zdtm.py", "run", "--ignore-taint", "--criu-bin", program.toString(),
-                "-t", "zdtm/" + test, "-f", "ns")));
+        return judged(
+                test,
+                inFolder(
+                        suite.folder().resolve("test"),
+                        List.of(
+                                "python3",
+                                "zdtm.py",
+                                "run",
+                                "--ignore-taint",
+                                "--criu-bin",
+                                program.toString(),
+                                "-t",
+                                "zdtm/" + test,
+                                "-f",
+                                "ns")));
     }
 
     /** What the suite's own runner said of a test; a run that says nothing of criu is none. */
     static ZdtmResult judged(String test, HostTool.Answer answer) {
-        Optional<String> lacking =
-                answer.text().lines().filter(l -> l.startsWith("ModuleNotFoundError")).findFirst();
+        Optional<String> lacking = answer.text()
+                .lines()
+                .filter(l -> l.startsWith("ModuleNotFoundError"))
+                .findFirst();
         if (lacking.isPresent()) {
             return skipped(test, "the suite's runner needs modules: make -C DIR lib; " + lacking.get());
         }
         if (answer.text().contains("Can't get rlimit")) {
             return skipped(test, "the suite runs it as another user, whom CRIU cannot dump without CAP_SYS_RESOURCE");
         }
-        Verdict verdict = answer.text().contains("Skipping zdtm") && !answer.text().contains(" PASS ")
-                ? Verdict.SKIPPED
-                : answer.ok() ? Verdict.PASS : Verdict.FAIL;
+        Verdict verdict =
+                answer.text().contains("Skipping zdtm") && !answer.text().contains(" PASS ")
+                        ? Verdict.SKIPPED
+                        : answer.ok() ? Verdict.PASS : Verdict.FAIL;
         return result(test, verdict, "", answer);
     }
 
@@ -93,9 +122,13 @@ record PlainCriu(ZdtmSuite suite, Path program) {
     }
 
     private static ZdtmResult result(String test, Verdict verdict, String what, HostTool.Answer answer) {
-        String why = answer.text().lines()
+        String why = answer.text()
+                .lines()
                 .filter(l -> !l.contains("RLIMIT_NOFILE"))
-                .filter(l -> l.contains("Error (") || l.contains("ERR:") || l.contains("FAIL") || l.contains("Skipping zdtm"))
+                .filter(l -> l.contains("Error (")
+                        || l.contains("ERR:")
+                        || l.contains("FAIL")
+                        || l.contains("Skipping zdtm"))
                 .findFirst()
                 .orElse("exit status " + answer.code());
         return new ZdtmResult(test, Way.PLAIN, verdict, verdict == Verdict.PASS ? "" : what + why, 0);

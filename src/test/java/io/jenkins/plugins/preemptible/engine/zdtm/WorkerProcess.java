@@ -65,10 +65,22 @@ final class WorkerProcess implements AutoCloseable {
     // A session of its own: Ctrl-C ends whoever gives the orders, and the end of the orders lets it clear away.
     private void start() throws IOException {
         process = new ProcessBuilder(List.of(
-                        "setsid", "unshare", "--net", "--", "sh", "-c", "ip link set lo up && exec \"$@\"", "zdtm-worker",
-                        Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-Xmx256m", "-XX:+UseSerialGC",
-                        "-cp", System.getProperty("java.class.path"), ZdtmWorker.class.getName(),
-                        suite.folder().toString(), home.toString()))
+                        "setsid",
+                        "unshare",
+                        "--net",
+                        "--",
+                        "sh",
+                        "-c",
+                        "ip link set lo up && exec \"$@\"",
+                        "zdtm-worker",
+                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        "-Xmx256m",
+                        "-XX:+UseSerialGC",
+                        "-cp",
+                        System.getProperty("java.class.path"),
+                        ZdtmWorker.class.getName(),
+                        suite.folder().toString(),
+                        home.toString()))
                 .redirectError(ProcessBuilder.Redirect.INHERIT)
                 .start();
         answers = new BufferedReader(new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8));

@@ -50,8 +50,9 @@ import picocli.CommandLine.Spec;
  */
 @Command(
         name = "preempt compat",
-        description = "Runs CRIU's own tests (ZDTM) as stages: each is started, suspended, resumed, told to look at what it"
-                + " has, and asked for its verdict. What does not pass is tried without suspension and by plain criu.")
+        description =
+                "Runs CRIU's own tests (ZDTM) as stages: each is started, suspended, resumed, told to look at what it"
+                        + " has, and asked for its verdict. What does not pass is tried without suspension and by plain criu.")
 public final class ZdtmCommand implements Callable<Integer> {
 
     private static final ObjectMapper JSON = new ObjectMapper().enable(SerializationFeature.INDENT_OUTPUT);
@@ -61,7 +62,10 @@ public final class ZdtmCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
 
-    @Option(names = {"-h", "--help"}, usageHelp = true, description = "Shows this.")
+    @Option(
+            names = {"-h", "--help"},
+            usageHelp = true,
+            description = "Shows this.")
     private boolean help;
 
     @Option(
@@ -77,17 +81,24 @@ public final class ZdtmCommand implements Callable<Integer> {
     @Option(names = "--twice", description = "Those that pass also suspended twice in a row.")
     private boolean twice;
 
-    @Option(names = "-k", paramLabel = "PATTERN", description = "Only tests whose name has a match, such as static/tty.")
+    @Option(
+            names = "-k",
+            paramLabel = "PATTERN",
+            description = "Only tests whose name has a match, such as static/tty.")
     private String pattern;
 
-    @Option(names = "--workers", paramLabel = "N", description = "Tests at a time, 1 to 16; ${DEFAULT-VALUE} by default.")
+    @Option(
+            names = "--workers",
+            paramLabel = "N",
+            description = "Tests at a time, 1 to 16; ${DEFAULT-VALUE} by default.")
     private int workers = 2;
 
     @Option(
             names = "--json",
             paramLabel = "FILE",
-            description = "Also writes every result, as JSON; results of other tests that the file has already stay, and"
-                    + " count.")
+            description =
+                    "Also writes every result, as JSON; results of other tests that the file has already stay, and"
+                            + " count.")
     private Path json;
 
     @Option(names = "--write-docs", paramLabel = "PAGE", description = "Also writes the section of this page.")
@@ -109,7 +120,9 @@ public final class ZdtmCommand implements Callable<Integer> {
     static int run(String... args) {
         return new CommandLine(new ZdtmCommand())
                 .setParameterExceptionHandler((e, given) -> {
-                    e.getCommandLine().getErr().println("preempt: " + e.getMessage() + "; see 'preempt compat --help'.");
+                    e.getCommandLine()
+                            .getErr()
+                            .println("preempt: " + e.getMessage() + "; see 'preempt compat --help'.");
                     return 2;
                 })
                 .setExecutionExceptionHandler((e, line, parsed) -> {
@@ -134,7 +147,8 @@ public final class ZdtmCommand implements Callable<Integer> {
             throw new ParameterException(spec.commandLine(), "'" + pattern + "' is no regular expression");
         }
         if (tests.isEmpty()) {
-            throw new ParameterException(spec.commandLine(), "no test of " + folder + " has a match of '" + pattern + "'");
+            throw new ParameterException(
+                    spec.commandLine(), "no test of " + folder + " has a match of '" + pattern + "'");
         }
         if (workers < 1 || workers > 16) {
             throw new ParameterException(spec.commandLine(), "--workers takes 1 to 16, not " + workers);
@@ -205,12 +219,20 @@ public final class ZdtmCommand implements Callable<Integer> {
     }
 
     private Set<String> named(Predicate<ZdtmResult> chosen) {
-        return results.stream().filter(chosen).map(ZdtmResult::test).collect(Collectors.toCollection(LinkedHashSet::new));
+        return results.stream()
+                .filter(chosen)
+                .map(ZdtmResult::test)
+                .collect(Collectors.toCollection(LinkedHashSet::new));
     }
 
     private void pass(List<ZdtmSuite.Test> tests, Way way, Predicate<String> chosen) throws Exception {
         for (boolean alone : new boolean[] {false, true}) {
-            run(tests.stream().filter(t -> t.alone() == alone && chosen.test(t.name())).toList(), way, alone ? 1 : workers);
+            run(
+                    tests.stream()
+                            .filter(t -> t.alone() == alone && chosen.test(t.name()))
+                            .toList(),
+                    way,
+                    alone ? 1 : workers);
         }
         if (way != Way.UNDISTURBED && way != Way.PLAIN) {
             Set<String> again = named(r -> r.way() == way && r.worthAnotherTry());
@@ -245,8 +267,13 @@ public final class ZdtmCommand implements Callable<Integer> {
         ZdtmResult result = first.map(now::after).orElse(now);
         first.ifPresent(results::remove);
         results.add(result);
-        System.out.printf("%s, %s: %s%s (%.1f s)%n", result.test(), result.way().title, result.verdict().title,
-                result.reason().isEmpty() ? "" : ", " + result.reason(), result.millis() / 1000.0);
+        System.out.printf(
+                "%s, %s: %s%s (%.1f s)%n",
+                result.test(),
+                result.way().title,
+                result.verdict().title,
+                result.reason().isEmpty() ? "" : ", " + result.reason(),
+                result.millis() / 1000.0);
         if (json != null) {
             JSON.writeValue(json.toFile(), results);
         }

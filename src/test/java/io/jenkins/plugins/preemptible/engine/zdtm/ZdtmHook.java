@@ -69,9 +69,17 @@ record ZdtmHook(ZdtmSuite suite, Path file, Path home) {
         Map<String, String> environment = new HashMap<>(System.getenv());
         environment.put("ZDTM_TEST_PID", Long.toString(pid));
         environment.put("ZDTM_IMG_DIR", home.toString());
-        return HostTool.run(LIMIT_SECONDS, environment, List.of(
-                        "sh", "-c", "cd \"$1\" && exec \"$2\" \"$3\"", "zdtm-hook",
-                        suite.folder().resolve("test").toString(), file.toString(), moment))
+        return HostTool.run(
+                        LIMIT_SECONDS,
+                        environment,
+                        List.of(
+                                "sh",
+                                "-c",
+                                "cd \"$1\" && exec \"$2\" \"$3\"",
+                                "zdtm-hook",
+                                suite.folder().resolve("test").toString(),
+                                file.toString(),
+                                moment))
                 .ok();
     }
 

@@ -57,8 +57,7 @@ record ZdtmRun(ZdtmSuite suite, Path home, Engine engine, ImageKey key) {
     ZdtmResult run(String test, Way way) throws IOException, InterruptedException {
         long begun = System.nanoTime();
         Outcome outcome = outcome(test, way);
-        return new ZdtmResult(
-                test, way, outcome.verdict(), outcome.reason(), (System.nanoTime() - begun) / 1_000_000);
+        return new ZdtmResult(test, way, outcome.verdict(), outcome.reason(), (System.nanoTime() - begun) / 1_000_000);
     }
 
     private record Outcome(Verdict verdict, String reason) {}
@@ -79,7 +78,11 @@ record ZdtmRun(ZdtmSuite suite, Path home, Engine engine, ImageKey key) {
         StageId id = StageId.create("zdtm-" + name.toLowerCase(Locale.ROOT).replaceAll("[^a-z0-9]+", "-"));
         try {
             engine.start(new StageSpec(
-                    id, test, suite.workDir(test), List.of("make", "--no-print-directory", name + ".pid"), environment));
+                    id,
+                    test,
+                    suite.workDir(test),
+                    List.of("make", "--no-print-directory", name + ".pid"),
+                    environment));
             boolean hooked = hook.call(ZdtmHook.STARTED, 0);
             Path pid = suite.beside(test, ".pid");
             if (!until(() -> size(pid) > 0 || exited(id)) || size(pid) == 0) {
@@ -133,7 +136,8 @@ record ZdtmRun(ZdtmSuite suite, Path home, Engine engine, ImageKey key) {
             verdict = "its hook found something wrong";
         }
         if (!verdict.isEmpty()) {
-            return new Outcome(Verdict.FAIL, refused.map(r -> r.reason() + ", and then: ").orElse("") + verdict);
+            return new Outcome(
+                    Verdict.FAIL, refused.map(r -> r.reason() + ", and then: ").orElse("") + verdict);
         }
         return refused.orElse(new Outcome(Verdict.PASS, ""));
     }
@@ -157,13 +161,19 @@ record ZdtmRun(ZdtmSuite suite, Path home, Engine engine, ImageKey key) {
 
     private long outerPid(StageId id, String test) throws IOException {
         Path pid = suite.beside(test, ".pid");
-        return Files.exists(pid) ? ZdtmHook.outerPid(engine.status(id).initPid(), Files.readString(pid).trim()) : 0;
+        return Files.exists(pid)
+                ? ZdtmHook.outerPid(
+                        engine.status(id).initPid(), Files.readString(pid).trim())
+                : 0;
     }
 
     /** Without what differs from run to run: the suite's folder and process ids. */
     static String told(EngineException e, StageId id, ZdtmSuite suite) {
         String detail = e.detail() == null || e.detail().equals(id.value()) ? "" : ": " + e.detail();
-        return (e.reason() + (e.criuLines().isEmpty() ? detail : ": " + e.criuLines().get(0)))
+        return (e.reason()
+                        + (e.criuLines().isEmpty()
+                                ? detail
+                                : ": " + e.criuLines().get(0)))
                 .replace(suite.zdtm() + "/", "")
                 .replaceAll("process \\d+ ", "process ");
     }
@@ -171,7 +181,9 @@ record ZdtmRun(ZdtmSuite suite, Path home, Engine engine, ImageKey key) {
     /** Returns why the test did not pass; empty when it did. */
     private String verdict(StageId id, String test) throws IOException, InterruptedException {
         Path out = suite.beside(test, ".out");
-        String pid = Files.exists(suite.beside(test, ".pid")) ? Files.readString(suite.beside(test, ".pid")).trim() : "";
+        String pid = Files.exists(suite.beside(test, ".pid"))
+                ? Files.readString(suite.beside(test, ".pid")).trim()
+                : "";
         // Without one it has ended and said why.
         if (pid.matches("\\d+")) {
             List<String> command = new ArrayList<>(engine.enterCommand(id).words());
@@ -195,10 +207,17 @@ record ZdtmRun(ZdtmSuite suite, Path home, Engine engine, ImageKey key) {
     private String lastWords(StageId id, String test) throws IOException {
         List<String> lines = new ArrayList<>();
         for (Path file : List.of(suite.beside(test, ".out"), suite.beside(test, ".out.inprogress"))) {
-            lines.addAll(text(file).lines().map(String::strip).filter(l -> !l.isEmpty()).toList());
+            lines.addAll(text(file)
+                    .lines()
+                    .map(String::strip)
+                    .filter(l -> !l.isEmpty())
+                    .toList());
         }
         if (lines.isEmpty()) {
-            lines.addAll(text(engine.status(id).output()).lines().filter(l -> !l.startsWith("make")).toList());
+            lines.addAll(text(engine.status(id).output())
+                    .lines()
+                    .filter(l -> !l.startsWith("make"))
+                    .toList());
         }
         lines.replaceAll(l -> l.replaceFirst("^[\\d:.]+ +\\d+: +", ""));
         return lines.stream()
@@ -222,11 +241,19 @@ record ZdtmRun(ZdtmSuite suite, Path home, Engine engine, ImageKey key) {
     /** Removes what earlier runs of a test left. */
     static void clean(ZdtmSuite suite, String test) throws IOException {
         String name = Path.of(test).getFileName().toString();
-        HostTool.run(20, List.of(
-                "make", "--no-print-directory", "-C", suite.workDir(test).toString(), name + ".cleanout"));
+        HostTool.run(
+                20,
+                List.of(
+                        "make",
+                        "--no-print-directory",
+                        "-C",
+                        suite.workDir(test).toString(),
+                        name + ".cleanout"));
         try (Stream<Path> left = Files.list(suite.workDir(test))) {
-            for (Path each : left.filter(p -> p.getFileName().toString().matches(Pattern.quote(name)
-                    + "\\.(pid|out|out\\.inprogress|test.*|.*\\.test)")).toList()) {
+            for (Path each : left.filter(p -> p.getFileName()
+                            .toString()
+                            .matches(Pattern.quote(name) + "\\.(pid|out|out\\.inprogress|test.*|.*\\.test)"))
+                    .toList()) {
                 StageFolder.delete(each);
             }
         }

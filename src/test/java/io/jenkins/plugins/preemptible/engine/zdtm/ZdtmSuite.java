@@ -55,12 +55,13 @@ record ZdtmSuite(Path folder) {
         Path folder = given.toAbsolutePath().normalize();
         ZdtmSuite suite = new ZdtmSuite(folder);
         if (!Files.isRegularFile(folder.resolve("test/zdtm.py"))) {
-            throw new NoSuiteException(given + " is no source folder of CRIU: it has no test/zdtm.py; give the folder into"
-                    + " which you unpacked CRIU's source package");
+            throw new NoSuiteException(
+                    given + " is no source folder of CRIU: it has no test/zdtm.py; give the folder into"
+                            + " which you unpacked CRIU's source package");
         }
         if (!Files.isExecutable(suite.zdtm().resolve("static/zombie00"))) {
-            throw new NoSuiteException("The test suite in " + given + " is not built; run: make -C "
-                    + given.resolve("test/zdtm"));
+            throw new NoSuiteException(
+                    "The test suite in " + given + " is not built; run: make -C " + given.resolve("test/zdtm"));
         }
         return suite;
     }
@@ -88,9 +89,11 @@ record ZdtmSuite(Path folder) {
         List<Test> tests = new ArrayList<>();
         for (String part : List.of("static", "transition")) {
             try (Stream<Path> files = Files.list(zdtm().resolve(part))) {
-                for (Path file : files.sorted(Comparator.comparing(Path::toString)).toList()) {
+                for (Path file :
+                        files.sorted(Comparator.comparing(Path::toString)).toList()) {
                     String name = part + "/" + file.getFileName();
-                    if (isTest(file) && (pattern == null || pattern.matcher(name).find())) {
+                    if (isTest(file)
+                            && (pattern == null || pattern.matcher(name).find())) {
                         test(name).ifPresent(tests::add);
                     }
                 }

@@ -44,14 +44,19 @@ class ZdtmSuiteTest {
     @Test
     void aFolderThatIsNoBuiltSuiteIsRefusedWithTheRemedy() throws Exception {
         assertTrue(assertThrows(ZdtmSuite.NoSuiteException.class, () -> ZdtmSuite.open(folder))
-                .getMessage().contains("source package"));
+                .getMessage()
+                .contains("source package"));
         assertEquals(2, ZdtmCommand.run("--zdtm", folder.toString()));
         assertEquals(2, ZdtmCommand.run("--zdtm", folder.resolve("missing").toString()));
-        assertEquals(2, ZdtmCommand.run("--zdtm", Files.createFile(folder.resolve("a file")).toString()));
+        assertEquals(
+                2,
+                ZdtmCommand.run(
+                        "--zdtm", Files.createFile(folder.resolve("a file")).toString()));
         file("zdtm.py", "", true);
         file("zdtm/static/zombie00.c", "", false);
         assertTrue(assertThrows(ZdtmSuite.NoSuiteException.class, () -> ZdtmSuite.open(folder))
-                .getMessage().contains("make -C " + folder));
+                .getMessage()
+                .contains("make -C " + folder));
         assertEquals(2, ZdtmCommand.run("--zdtm", folder.toString()));
         assertEquals(2, ZdtmCommand.run("--archive"));
         suite();
@@ -123,9 +128,9 @@ class ZdtmSuiteTest {
                 of("static/itself", Way.LOCAL, Verdict.FAIL, "no"),
                 of("static/itself", Way.UNDISTURBED, Verdict.FAIL, "no"),
                 of("static/itself", Way.PLAIN, Verdict.PASS, "")));
-        assertEquals(
-                "2 tests: 1 FAIL with plain criu, too, 1 FAIL without a suspension, too", table.counts(Way.LOCAL));
-        assertTrue(table.markdown().contains("| static/criu | FAIL with plain criu, too | no | PASS | FAIL: restore: no |"));
+        assertEquals("2 tests: 1 FAIL with plain criu, too, 1 FAIL without a suspension, too", table.counts(Way.LOCAL));
+        assertTrue(table.markdown()
+                .contains("| static/criu | FAIL with plain criu, too | no | PASS | FAIL: restore: no |"));
         assertTrue(table.asItShouldBe());
         assertFalse(new ZdtmTable(List.of(of("static/lost", Way.ARCHIVE, Verdict.ERROR, ""))).asItShouldBe());
         // One that could not be compared is ours.
@@ -142,8 +147,9 @@ class ZdtmSuiteTest {
         ZdtmResult told = of("static/busy", Way.LOCAL, Verdict.PASS, "").after(first);
         assertEquals(Verdict.PASS, told.verdict());
         assertEquals("(at first ERROR: PID_TAKEN)", told.reason());
-        assertTrue(new ZdtmTable(List.of(told)).markdown().contains(
-                "| static/busy | PASS | (at first ERROR: PID_TAKEN) |  |  |"));
+        assertTrue(new ZdtmTable(List.of(told))
+                .markdown()
+                .contains("| static/busy | PASS | (at first ERROR: PID_TAKEN) |  |  |"));
         assertEquals("PID_TAKEN", first.after(first).reason());
         assertFalse(of("static/no", Way.LOCAL, Verdict.REFUSED, "DEVICE").worthAnotherTry());
     }
@@ -157,14 +163,18 @@ class ZdtmSuiteTest {
         assertFalse(hook.call(ZdtmHook.BEFORE_DUMP, 7));
         hook.clean();
         assertEquals(
-                List.of("--post-start 0", "--pre-dump 7", "--clean 0"), Files.readAllLines(folder.resolve("test/said")));
+                List.of("--post-start 0", "--pre-dump 7", "--clean 0"),
+                Files.readAllLines(folder.resolve("test/said")));
     }
 
     @Test
     void whatAHookLeavesIsEnded() throws Exception {
         ZdtmSuite suite = suite();
-        file("zdtm/static/zombie00.hook", "#!/bin/sh\ncase $1 in --stay) sleep 20 ;;\n"
-                + "--post-start) setsid \"$0\" --stay >/dev/null 2>&1 & sleep 0.5 ;; esac\n", true);
+        file(
+                "zdtm/static/zombie00.hook",
+                "#!/bin/sh\ncase $1 in --stay) sleep 20 ;;\n"
+                        + "--post-start) setsid \"$0\" --stay >/dev/null 2>&1 & sleep 0.5 ;; esac\n",
+                true);
         ZdtmHook hook = ZdtmHook.of(suite, "static/zombie00", folder);
         assertTrue(hook.call(ZdtmHook.STARTED, 0));
         List<ProcessHandle> left = ProcessHandle.allProcesses()
@@ -192,13 +202,26 @@ class ZdtmSuiteTest {
 
     @Test
     void whatPlainCriuCouldNotTryIsNoFailureOfIts() {
-        assertEquals(Verdict.SKIPPED, PlainCriu.judged("static/a", new HostTool.Answer(1,
-                "b'(00.1) Error (criu/cr-dump.c:389): Can't get rlimit 0: Operation not permitted'")).verdict());
-        assertEquals(Verdict.SKIPPED, PlainCriu.judged("static/a", new HostTool.Answer(1,
-                "ModuleNotFoundError: No module named 'yaml'")).verdict());
-        assertEquals(Verdict.FAIL, PlainCriu.judged("static/a", new HostTool.Answer(1,
-                "(00.2) Error (criu/mount.c:1): no")).verdict());
-        assertEquals(Verdict.PASS, PlainCriu.judged("static/a", new HostTool.Answer(0, "Test zdtm/static/a PASS")).verdict());
+        assertEquals(
+                Verdict.SKIPPED,
+                PlainCriu.judged(
+                                "static/a",
+                                new HostTool.Answer(
+                                        1,
+                                        "b'(00.1) Error (criu/cr-dump.c:389): Can't get rlimit 0: Operation not permitted'"))
+                        .verdict());
+        assertEquals(
+                Verdict.SKIPPED,
+                PlainCriu.judged("static/a", new HostTool.Answer(1, "ModuleNotFoundError: No module named 'yaml'"))
+                        .verdict());
+        assertEquals(
+                Verdict.FAIL,
+                PlainCriu.judged("static/a", new HostTool.Answer(1, "(00.2) Error (criu/mount.c:1): no"))
+                        .verdict());
+        assertEquals(
+                Verdict.PASS,
+                PlainCriu.judged("static/a", new HostTool.Answer(0, "Test zdtm/static/a PASS"))
+                        .verdict());
     }
 
     @Test
@@ -209,7 +232,9 @@ class ZdtmSuiteTest {
         assertEquals(
                 "COVERED_FILE: process a, descriptor 4: static/a.test/foo",
                 ZdtmRun.told(
-                        new SuspendFailedException(FailureReason.COVERED_FILE, "process 812 a, descriptor 4: " + file), id, suite));
+                        new SuspendFailedException(FailureReason.COVERED_FILE, "process 812 a, descriptor 4: " + file),
+                        id,
+                        suite));
         assertEquals("TRACED", ZdtmRun.told(new SuspendFailedException(FailureReason.TRACED, id.value()), id, suite));
     }
 }

@@ -21,7 +21,8 @@ record ZdtmTable(Collection<ZdtmResult> results) {
 
     List<String> markdown() {
         Map<String, Map<Way, ZdtmResult>> tests = new TreeMap<>();
-        results.forEach(r -> tests.computeIfAbsent(r.test(), t -> new TreeMap<>()).put(r.way(), r));
+        results.forEach(
+                r -> tests.computeIfAbsent(r.test(), t -> new TreeMap<>()).put(r.way(), r));
         List<String> lines = new ArrayList<>(List.of(
                 "## CRIU's own tests (ZDTM): " + counts(Way.LOCAL),
                 "",
@@ -35,13 +36,17 @@ record ZdtmTable(Collection<ZdtmResult> results) {
                         + " counted."));
         for (Way way : List.of(Way.ARCHIVE, Way.TWICE)) {
             if (results.stream().anyMatch(r -> r.way() == way)) {
-                lines.add((way == Way.ARCHIVE ? "Of those that pass, from the sealed archive: " : "Suspended twice in a row: ")
+                lines.add((way == Way.ARCHIVE
+                                ? "Of those that pass, from the sealed archive: "
+                                : "Suspended twice in a row: ")
                         + counts(way) + ".");
             }
         }
-        lines.addAll(List.of("", "| test | class | reason | not suspended | plain criu |", "| --- | --- | --- | --- | --- |"));
+        lines.addAll(List.of(
+                "", "| test | class | reason | not suspended | plain criu |", "| --- | --- | --- | --- | --- |"));
         tests.forEach((test, ways) -> ways.values().stream()
-                .filter(r -> isStage(r.way()) && !(r.verdict() == Verdict.PASS && r.reason().isEmpty()))
+                .filter(r -> isStage(r.way())
+                        && !(r.verdict() == Verdict.PASS && r.reason().isEmpty()))
                 .findFirst()
                 .ifPresent(told -> lines.add(row(test, told, ways))));
         return lines;
@@ -53,8 +58,15 @@ record ZdtmTable(Collection<ZdtmResult> results) {
 
     private String row(String test, ZdtmResult told, Map<Way, ZdtmResult> ways) {
         String title = classOf(told) + (told.way() == Way.LOCAL ? "" : ", " + told.way().title);
-        return "| " + String.join(" | ", test, title, cell(told.reason()), outcome(ways.get(Way.UNDISTURBED)),
-                outcome(ways.get(Way.PLAIN))) + " |";
+        return "| "
+                + String.join(
+                        " | ",
+                        test,
+                        title,
+                        cell(told.reason()),
+                        outcome(ways.get(Way.UNDISTURBED)),
+                        outcome(ways.get(Way.PLAIN)))
+                + " |";
     }
 
     /** The verdict; of a failure also whose fault it is. */
@@ -69,14 +81,17 @@ record ZdtmTable(Collection<ZdtmResult> results) {
     }
 
     private boolean isVerdict(String test, Way way, Verdict... verdicts) {
-        return results.stream().anyMatch(r -> r.test().equals(test) && r.way() == way
-                && List.of(verdicts).contains(r.verdict()));
+        return results.stream()
+                .anyMatch(r -> r.test().equals(test)
+                        && r.way() == way
+                        && List.of(verdicts).contains(r.verdict()));
     }
 
     /** Whether nothing was lost, and nothing failed that passes by plain criu and without a suspension. */
     boolean asItShouldBe() {
-        return results.stream().filter(r -> isStage(r.way())).noneMatch(r ->
-                r.verdict() == Verdict.ERROR || classOf(r).equals(Verdict.FAIL.title));
+        return results.stream()
+                .filter(r -> isStage(r.way()))
+                .noneMatch(r -> r.verdict() == Verdict.ERROR || classOf(r).equals(Verdict.FAIL.title));
     }
 
     private static String outcome(ZdtmResult result) {
@@ -96,8 +111,9 @@ record ZdtmTable(Collection<ZdtmResult> results) {
         own.stream()
                 .sorted(Comparator.comparing(ZdtmResult::verdict).thenComparing(this::classOf))
                 .forEach(r -> classes.merge(classOf(r), 1L, Long::sum));
-        return own.size() + " tests: " + classes.entrySet().stream()
-                .map(e -> e.getValue() + " " + e.getKey())
-                .collect(Collectors.joining(", "));
+        return own.size() + " tests: "
+                + classes.entrySet().stream()
+                        .map(e -> e.getValue() + " " + e.getKey())
+                        .collect(Collectors.joining(", "));
     }
 }

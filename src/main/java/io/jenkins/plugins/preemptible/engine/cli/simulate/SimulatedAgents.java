@@ -45,7 +45,8 @@ public final class SimulatedAgents {
     /** @throws RefusedException when they are out of their ranges */
     public List<SimAgent> made() {
         inRange("--agent-memory", gigabytes, 0, MOST_GIGABYTES);
-        List<SimAgent> made = single.isEmpty() ? alike() : single.stream().map(this::agent).toList();
+        List<SimAgent> made =
+                single.isEmpty() ? alike() : single.stream().map(this::agent).toList();
         int all = made.stream().mapToInt(SimAgent::executors).sum();
         if (all > MOST_EXECUTORS) {
             throw new RefusedException(
@@ -77,13 +78,11 @@ public final class SimulatedAgents {
             throw new RefusedException("--agent names every agent; leave out --agents and --executors");
         }
         if (!text.matches("[^=:,\\s]+=[0-9]{1,6}(:[^=:\\s]+)?")) {
-            throw new RefusedException(
-                    "--agent must be like linux-1=2:linux,docker, but is " + Printable.of(text));
+            throw new RefusedException("--agent must be like linux-1=2:linux,docker, but is " + Printable.of(text));
         }
         String[] parts = text.split("[=:]");
-        Set<String> labels = parts.length < 3
-                ? Set.of()
-                : Arrays.stream(parts[2].split(",")).collect(Collectors.toSet());
+        Set<String> labels =
+                parts.length < 3 ? Set.of() : Arrays.stream(parts[2].split(",")).collect(Collectors.toSet());
         return new SimAgent(parts[0], labels, Integer.parseInt(parts[1]), bytes());
     }
 

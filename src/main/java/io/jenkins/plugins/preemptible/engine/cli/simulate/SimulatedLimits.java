@@ -41,26 +41,35 @@ public final class SimulatedLimits {
     @Option(names = "--most-suspended", paramLabel = "N", description = "At a time, in all; default 0 = no limit.")
     private int mostSuspended;
 
-    @Option(names = "--ageing", paramLabel = "MIN", description = "After each, a suspended stage's claim counts as one"
-            + " priority higher; default 10, 0 = never.")
+    @Option(
+            names = "--ageing",
+            paramLabel = "MIN",
+            description =
+                    "After each, a suspended stage's claim counts as one" + " priority higher; default 10, 0 = never.")
     private int ageingMinutes = 10;
 
-    @Option(names = "--image-limit", paramLabel = "MB", description = "Larger stages are not suspended; default 0 ="
-            + " no limit.")
+    @Option(
+            names = "--image-limit",
+            paramLabel = "MB",
+            description = "Larger stages are not suspended; default 0 =" + " no limit.")
     private int imageMegabytes;
 
     @Option(names = "--memory-floor", paramLabel = "MB", description = "Stays free beside frozen stages; default 1024.")
     private int floorMegabytes = (int) (FreezeRequest.DEFAULT_MEMORY_FLOOR >> 20);
 
-    @Option(names = "--dump-rate", paramLabel = "MB/S", description = "Dump, archive and seal, in 10^6 bytes a second;"
-            + " default 200.")
+    @Option(
+            names = "--dump-rate",
+            paramLabel = "MB/S",
+            description = "Dump, archive and seal, in 10^6 bytes a second;" + " default 200.")
     private int dumpRate = (int) (Cost.DEFAULT_DUMP_RATE / MEGABYTE);
 
     @Option(names = "--restore-rate", paramLabel = "MB/S", description = "Default 600.")
     private int restoreRate = (int) (Cost.DEFAULT_RESTORE_RATE / MEGABYTE);
 
-    @Option(names = "--takeover", paramLabel = "MS", description = "From a shortage to the free executor; default"
-            + " 1000.")
+    @Option(
+            names = "--takeover",
+            paramLabel = "MS",
+            description = "From a shortage to the free executor; default" + " 1000.")
     private int takeoverMillis = (int) Rates.DEFAULT.takeoverMillis();
 
     public Limits limits() {

@@ -66,16 +66,27 @@ public final class SimulationPlots {
     }
 
     public void draw(Sweep.Tables tables) throws IOException {
-        draw(tables.loads(), "Short jobs: wait, p95", "seconds", "simulation-load-wait",
+        draw(
+                tables.loads(),
+                "Short jobs: wait, p95",
+                "seconds",
+                "simulation-load-wait",
                 row -> Math.max(LEAST_SECONDS, row.shortWaitP95Seconds().median()));
-        draw(tables.loads(), "Long stages: delay, p95", "seconds", "simulation-load-delay",
+        draw(
+                tables.loads(),
+                "Long stages: delay, p95",
+                "seconds",
+                "simulation-load-delay",
                 row -> Math.max(LEAST_SECONDS, row.longDelayP95Seconds().median()));
-        draw(tables.loads(), "Wasted executor time", "% of the work", "simulation-load-waste",
+        draw(
+                tables.loads(),
+                "Wasted executor time",
+                "% of the work",
+                "simulation-load-waste",
                 row -> Math.max(LEAST_PERCENT, row.wastedPercent().median()));
     }
 
-    private void draw(
-            List<Sweep.Row> rows, String title, String y, String file, ToDoubleFunction<Sweep.Row> what)
+    private void draw(List<Sweep.Row> rows, String title, String y, String file, ToDoubleFunction<Sweep.Row> what)
             throws IOException {
         XYChart chart = chart(title, "load, %", y);
         Map<Discipline, List<Double>> x = new LinkedHashMap<>();

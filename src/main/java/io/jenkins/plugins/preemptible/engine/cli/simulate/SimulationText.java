@@ -24,8 +24,7 @@ public final class SimulationText {
     private SimulationText() {}
 
     public static TextTable waits(Comparison comparison) {
-        TextTable table =
-                new TextTable("class, discipline", "jobs", "wait p50", "p95", "p99", "delay p50", "p95");
+        TextTable table = new TextTable("class, discipline", "jobs", "wait p50", "p95", "p99", "delay p50", "p95");
         for (WaitFigures first : comparison.figures().get(0).waits()) {
             for (WaitFigures recorded : comparison.recorded()) {
                 if (recorded.kind().equals(first.kind())) {
@@ -33,8 +32,7 @@ public final class SimulationText {
                 }
             }
             for (Figures figures : comparison.figures()) {
-                table.row(row(
-                        first.kind() + ", " + figures.discipline().title(), figures.waits(first.kind()), true));
+                table.row(row(first.kind() + ", " + figures.discipline().title(), figures.waits(first.kind()), true));
             }
         }
         return table;
@@ -92,7 +90,10 @@ public final class SimulationText {
     public static TextTable goals(List<Sweep.Goal> goals) {
         TextTable table = new TextTable("goal", "wanted", "reached", "");
         goals.forEach(goal -> table.row(
-                goal.what(), goal.wanted(), statistics(goal.ratio(), SimulationText::ratio), goal.met() ? "met" : "MISSED"));
+                goal.what(),
+                goal.wanted(),
+                statistics(goal.ratio(), SimulationText::ratio),
+                goal.met() ? "met" : "MISSED"));
         return table;
     }
 

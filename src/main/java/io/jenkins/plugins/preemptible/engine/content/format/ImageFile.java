@@ -112,7 +112,9 @@ public record ImageFile(String name, List<Integer> head, List<UnknownFieldSet> e
     /** The file's content. */
     public byte[] bytes() {
         int size = head.size() * Integer.BYTES
-                + entries.stream().mapToInt(e -> Integer.BYTES + e.getSerializedSize()).sum();
+                + entries.stream()
+                        .mapToInt(e -> Integer.BYTES + e.getSerializedSize())
+                        .sum();
         ByteBuffer buffer = ByteBuffer.allocate(size).order(ByteOrder.LITTLE_ENDIAN);
         head.forEach(buffer::putInt);
         for (UnknownFieldSet entry : entries) {

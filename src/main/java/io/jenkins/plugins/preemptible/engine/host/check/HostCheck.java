@@ -54,7 +54,8 @@ public final class HostCheck {
             items.add(utilLinux());
             items.add(namespaces());
             items.add(freezer());
-            items.add(checkpoints ? criu() : item("checkpoints", true, "none: suspended stages stay in memory only", ""));
+            items.add(
+                    checkpoints ? criu() : item("checkpoints", true, "none: suspended stages stay in memory only", ""));
         }
         return new HostReport(items);
     }
@@ -65,7 +66,10 @@ public final class HostCheck {
 
     private static Item linux() {
         String os = System.getProperty("os.name");
-        return item("linux", os.equals("Linux") && Files.isDirectory(Path.of("/proc/self")), os,
+        return item(
+                "linux",
+                os.equals("Linux") && Files.isDirectory(Path.of("/proc/self")),
+                os,
                 "use a Linux host: CRIU is there only");
     }
 
@@ -83,7 +87,10 @@ public final class HostCheck {
 
     private static Item kernel() {
         boolean dumps = Files.exists(Path.of("/proc/sys/kernel/ns_last_pid"));
-        return item("kernel", dumps, Proc.kernelRelease() + (dumps ? "" : " without CONFIG_CHECKPOINT_RESTORE"),
+        return item(
+                "kernel",
+                dumps,
+                Proc.kernelRelease() + (dumps ? "" : " without CONFIG_CHECKPOINT_RESTORE"),
                 "install a distribution kernel, such as apt-get install linux-image-amd64");
     }
 
@@ -91,7 +98,10 @@ public final class HostCheck {
         List<String> missing = List.of("setsid", "unshare", "nsenter", "mount", "umount").stream()
                 .filter(t -> HostTool.find(t).isEmpty())
                 .toList();
-        return item("util-linux", missing.isEmpty(), missing.isEmpty() ? "all found" : "missing: " + missing,
+        return item(
+                "util-linux",
+                missing.isEmpty(),
+                missing.isEmpty() ? "all found" : "missing: " + missing,
                 "apt-get install util-linux mount");
     }
 
@@ -100,10 +110,24 @@ public final class HostCheck {
         if (unshare.isEmpty()) {
             return item("namespaces", false, "unshare is missing", "apt-get install util-linux");
         }
-        HostTool.Answer answer = HostTool.run(10, List.of(
-                unshare.get().toString(), "--ipc", "--pid", "--mount", "--fork", "--propagation", "private", "--",
-                "/bin/sh", "-c", "PATH=\"$PATH:/usr/sbin:/sbin\" mount -t proc proc /proc"));
-        return item("namespaces", answer.ok(), answer.ok() ? "IPC, PID, mount" : answer.firstLine(),
+        HostTool.Answer answer = HostTool.run(
+                10,
+                List.of(
+                        unshare.get().toString(),
+                        "--ipc",
+                        "--pid",
+                        "--mount",
+                        "--fork",
+                        "--propagation",
+                        "private",
+                        "--",
+                        "/bin/sh",
+                        "-c",
+                        "PATH=\"$PATH:/usr/sbin:/sbin\" mount -t proc proc /proc"));
+        return item(
+                "namespaces",
+                answer.ok(),
+                answer.ok() ? "IPC, PID, mount" : answer.firstLine(),
                 isRoot() ? "give this container CAP_SYS_ADMIN, as by docker run --privileged" : AS_ROOT);
     }
 
@@ -113,19 +137,21 @@ public final class HostCheck {
             Freezer freezer = FreezerKind.create(probe, null);
             freezer.remove();
             String where = freezer.location();
-            return item("freezer", true,
+            return item(
+                    "freezer",
+                    true,
                     where.startsWith("v2") ? "cgroup v2" : where.startsWith("v1") ? "cgroup v1" : "stop signals only",
                     "");
         } catch (IOException e) {
-            return item("freezer", false, String.valueOf(e.getMessage()),
-                    "mount -t cgroup2 none /sys/fs/cgroup");
+            return item("freezer", false, String.valueOf(e.getMessage()), "mount -t cgroup2 none /sys/fs/cgroup");
         }
     }
 
     private Item criu() {
         var usable = criu.usable();
         if (usable.isPresent()) {
-            return item("criu", true, usable.get().version() + " at " + usable.get().program(), "");
+            return item(
+                    "criu", true, usable.get().version() + " at " + usable.get().program(), "");
         }
         List<Path> installed = criu.installed();
         if (installed.isEmpty()) {
@@ -138,11 +164,16 @@ public final class HostCheck {
         HostTool.Answer check = first.check();
         List<String> misread = Criu.misreadMounts(check);
         if (!misread.isEmpty()) {
-            return item("criu", false, first.version() + " at " + first.program()
-                    + ": it cannot read this host's mounts, because of a control character in the path or the source folder of "
-                    + String.join(", ", misread), "unmount it; findmnt --raw shows its exact path");
+            return item(
+                    "criu",
+                    false,
+                    first.version() + " at " + first.program()
+                            + ": it cannot read this host's mounts, because of a control character in the path or the source folder of "
+                            + String.join(", ", misread),
+                    "unmount it; findmnt --raw shows its exact path");
         }
-        String words = check.text().lines()
+        String words = check.text()
+                .lines()
                 .filter(l -> l.contains("Error"))
                 .findFirst()
                 .orElse("criu check fails");

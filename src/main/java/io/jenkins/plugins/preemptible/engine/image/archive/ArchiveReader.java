@@ -140,9 +140,8 @@ final class ArchiveReader {
         tar.next(ArchiveFormat.REFERENCES, Long.valueOf(referenceBytes(manifest)));
         DataInputStream in = new DataInputStream(new Rest(tar));
         for (EntryInfo entry : manifest.entries()) {
-            BlockRuns runs = entry.runs() == 0
-                    ? null
-                    : BlockRuns.read(in, entry.runs(), BlockHash.blocks(entry.bytes()));
+            BlockRuns runs =
+                    entry.runs() == 0 ? null : BlockRuns.read(in, entry.runs(), BlockHash.blocks(entry.bytes()));
             if (entry.runs() > 0 && (runs == null || runs.ownBytes(entry.bytes()) != entry.stored())) {
                 throw new ImageException(UNSAFE_ENTRY, archive, "its references to '" + entry.name() + "'", null);
             }

@@ -99,7 +99,8 @@ final class ArchiveWriter {
             if (parent.named() != null) {
                 own.add(folder.resolve(parent.named().file()));
             }
-            if (request.index() != null && Files.isDirectory(request.index().toAbsolutePath().getParent())) {
+            if (request.index() != null
+                    && Files.isDirectory(request.index().toAbsolutePath().getParent())) {
                 Path index = request.index().toAbsolutePath();
                 Path real = index.getParent().toRealPath().resolve(index.getFileName());
                 own.add(real);
@@ -115,8 +116,9 @@ final class ArchiveWriter {
             throws IOException, GeneralSecurityException {
         String imageId = ArchiveFormat.newId();
         boolean whole = false;
-        try (BlockIndex.Writer index =
-                request.index() == null ? null : new BlockIndex.Writer(request.index(), request.key(), imageId, archive)) {
+        try (BlockIndex.Writer index = request.index() == null
+                ? null
+                : new BlockIndex.Writer(request.index(), request.key(), imageId, archive)) {
             survey = new DigestPass(sources, workers, parent.blocks(), index);
             survey.run();
             boolean difference = parent.isWorthIt(survey.ownBytes(), sources.bytes());
@@ -211,7 +213,10 @@ final class ArchiveWriter {
         ArchiveFormat.json().writeValue(counted, manifest);
         if (counted.getByteCount() > ArchiveFormat.LARGEST_JSON) {
             throw new ImageException(
-                    ImageException.Reason.TOO_LARGE, archive, "its manifest has " + counted.getByteCount() + " bytes", null);
+                    ImageException.Reason.TOO_LARGE,
+                    archive,
+                    "its manifest has " + counted.getByteCount() + " bytes",
+                    null);
         }
         MessageDigest hash = BlockHash.sha256();
         tar.putArchiveEntry(ArchiveFormat.tarEntry(ArchiveFormat.MANIFEST, counted.getByteCount()));

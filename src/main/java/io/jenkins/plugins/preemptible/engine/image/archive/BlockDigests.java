@@ -132,7 +132,9 @@ final class BlockDigests implements ArchiveReader.Receiver {
     private long[] parent() throws ImageException {
         Path file = request.parent() != null
                 ? request.parent()
-                : request.archive().toAbsolutePath().resolveSibling(manifest.parent().file());
+                : request.archive()
+                        .toAbsolutePath()
+                        .resolveSibling(manifest.parent().file());
         if (!Files.isRegularFile(file)) {
             throw new ImageException(PARENT_MISSING, request.archive(), file.toString(), null);
         }
@@ -154,7 +156,9 @@ final class BlockDigests implements ArchiveReader.Receiver {
 
         @Override
         public void begin(ImageManifest full, List<BlockRuns> none) throws IOException {
-            long blocks = full.entries().stream().mapToLong(e -> BlockHash.blocks(e.bytes())).sum();
+            long blocks = full.entries().stream()
+                    .mapToLong(e -> BlockHash.blocks(e.bytes()))
+                    .sum();
             boolean fits = references.stream().allMatch(runs -> runs == null || end(runs) <= blocks);
             if (!full.imageId().equals(manifest.parent().imageId()) || full.isDifference() || !fits) {
                 throw new ImageException(

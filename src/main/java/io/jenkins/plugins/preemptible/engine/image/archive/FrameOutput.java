@@ -32,6 +32,7 @@ final class FrameOutput extends OutputStream {
     private final Deque<byte[]> plain = new ArrayDeque<>();
     /** Workers take from it. */
     private final Queue<byte[]> packed = new ConcurrentLinkedQueue<>();
+
     private byte[] buffer = new byte[ArchiveFormat.CHUNK];
     private int filled;
 

@@ -95,9 +95,7 @@ final class ManifestCheck {
     private void roots() {
         for (String root : manifest.preservedRoots()) {
             need(root != null && root.startsWith("/") && root.indexOf('\0') < 0 && root.length() > 1, "an unsafe root");
-            need(
-                    List.of(root.substring(1).split("/", -1)).stream().allMatch(ManifestCheck::isPlain),
-                    "an unsafe root");
+            need(List.of(root.substring(1).split("/", -1)).stream().allMatch(ManifestCheck::isPlain), "an unsafe root");
         }
         for (String root : manifest.preservedRoots()) {
             long same = manifest.preservedRoots().stream()
@@ -130,8 +128,12 @@ final class ManifestCheck {
 
     private void link(PreservedFile file, int number) {
         switch (file.kind()) {
-            case SYMLINK -> need(
-                    file.link() != null && !file.link().isEmpty() && file.link().indexOf('\0') < 0, "a bad link");
+            case SYMLINK ->
+                need(
+                        file.link() != null
+                                && !file.link().isEmpty()
+                                && file.link().indexOf('\0') < 0,
+                        "a bad link");
             case HARDLINK -> {
                 need(file.link() != null && file.link().matches("[0-9]{1,9}"), "a bad hard link");
                 int first = Integer.parseInt(file.link());
@@ -154,8 +156,7 @@ final class ManifestCheck {
             sizes(entry);
             need(entry.bytes() <= Long.MAX_VALUE - all, "sizes beyond all disks");
             all += entry.bytes();
-            if (next < manifest.preserved().size()
-                    && entry.name().equals(ArchiveFormat.preservedName(next))) {
+            if (next < manifest.preserved().size() && entry.name().equals(ArchiveFormat.preservedName(next))) {
                 next = nextFile(next + 1);
             } else {
                 need(ArchiveFormat.isSafeName(entry.name()), "an unsafe name of an entry");

@@ -78,10 +78,13 @@ final class ParentBlocks implements ArchiveReader.Receiver, Closeable {
             throw new ImageException(
                     PARENT_UNUSABLE,
                     archive,
-                    "at the place of its full image is " + parent.imageId() + ", image " + difference.parent().imageId() + " is meant",
+                    "at the place of its full image is " + parent.imageId() + ", image "
+                            + difference.parent().imageId() + " is meant",
                     null);
         }
-        long blocks = parent.entries().stream().mapToLong(e -> BlockHash.blocks(e.bytes())).sum();
+        long blocks = parent.entries().stream()
+                .mapToLong(e -> BlockHash.blocks(e.bytes()))
+                .sum();
         if (places.stream().anyMatch(p -> p.source + (long) p.length > blocks)) {
             throw new ImageException(
                     PARENT_UNUSABLE, archive, "its full image has fewer blocks than are referred to", null);
@@ -109,8 +112,8 @@ final class ParentBlocks implements ArchiveReader.Receiver, Closeable {
             long position = place.position + (from - place.source) * BlockHash.BLOCK;
             EntryInfo entry = difference.entries().get(place.entry);
             // A short last block fits a short last block only; anything else is found out by the digest.
-            int size = (int) Math.min(
-                    Math.min(length, (to - block) * BlockHash.BLOCK) - offset, entry.bytes() - position);
+            int size =
+                    (int) Math.min(Math.min(length, (to - block) * BlockHash.BLOCK) - offset, entry.bytes() - position);
             if (size > 0) {
                 target.write(channel(place.entry), entry.name(), piece, offset, size, position, entry.bytes());
             }

@@ -39,14 +39,18 @@ record ParentChoice(BlockIndex blocks, Parent named) {
         }
         try {
             // A reader looks for it there, and whoever moves a folder moves both.
-            boolean beside = parent.toAbsolutePath().getParent().toRealPath().equals(archive.getParent().toRealPath());
+            boolean beside = parent.toAbsolutePath()
+                    .getParent()
+                    .toRealPath()
+                    .equals(archive.getParent().toRealPath());
             if (!beside || (Files.exists(archive) && Files.isSameFile(parent, archive))) {
                 return NONE;
             }
             ImageManifest manifest = ImageArchive.manifestOf(parent, request.key());
             boolean same = manifest.imageId().equals(index.get().imageId())
                     && !manifest.isDifference()
-                    && String.valueOf(manifest.stageId()).equals(String.valueOf(request.manifest().stageId()));
+                    && String.valueOf(manifest.stageId())
+                            .equals(String.valueOf(request.manifest().stageId()));
             return same
                     ? new ParentChoice(
                             index.get(),

@@ -119,7 +119,9 @@ final class TarInput {
     /** Reads to the end of the stream, which is where a cut is noticed. */
     void end() throws IOException {
         byte[] rest = in.readNBytes(padding + LARGEST_END + 1);
-        if (rest.length < padding + 2 * ArchiveFormat.TAR_BLOCK || rest.length > padding + LARGEST_END || !isZero(rest)) {
+        if (rest.length < padding + 2 * ArchiveFormat.TAR_BLOCK
+                || rest.length > padding + LARGEST_END
+                || !isZero(rest)) {
             throw new ImageException(UNSAFE_ENTRY, archive, "something follows its seal", null);
         }
     }

@@ -144,7 +144,9 @@ final class Unpacking implements ArchiveReader.Receiver {
     private void readParent() throws ImageException {
         Path parent = request.parent() != null
                 ? request.parent()
-                : request.archive().toAbsolutePath().resolveSibling(manifest.parent().file());
+                : request.archive()
+                        .toAbsolutePath()
+                        .resolveSibling(manifest.parent().file());
         if (!Files.exists(parent)) {
             throw new ImageException(PARENT_MISSING, request.archive(), parent.toString(), null);
         }

@@ -98,7 +98,11 @@ final class OpenFolder implements Closeable {
 
     /** The path by which Java's methods reach one name in this folder; good until it is closed. */
     Path at(String name) {
-        if (name.isEmpty() || name.equals(".") || name.equals("..") || name.indexOf('/') >= 0 || name.indexOf('\0') >= 0) {
+        if (name.isEmpty()
+                || name.equals(".")
+                || name.equals("..")
+                || name.indexOf('/') >= 0
+                || name.indexOf('\0') >= 0) {
             throw new IllegalArgumentException("no plain name: " + name);
         }
         return itself().resolve(name);

@@ -99,7 +99,10 @@ public final class PreservedFiles {
         try {
             return plain.equals(sealed)
                     || plain.getParent() != null
-                            && plain.getParent().toRealPath().resolve(plain.getFileName()).equals(sealed);
+                            && plain.getParent()
+                                    .toRealPath()
+                                    .resolve(plain.getFileName())
+                                    .equals(sealed);
         } catch (IOException e) {
             return false;
         }
@@ -158,8 +161,7 @@ public final class PreservedFiles {
             return false;
         }
         Files.deleteIfExists(path);
-        Files.createDirectory(
-                path, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+        Files.createDirectory(path, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
         return true;
     }
 
@@ -232,8 +234,8 @@ public final class PreservedFiles {
 
     private boolean putHardlink(Path path, PreservedFile file) throws IOException {
         PreservedFile first = manifest.preserved().get(Integer.parseInt(file.link()));
-        try (FolderStack stack = new FolderStack(
-                Path.of(manifest.preservedRoots().get(first.root())), false)) {
+        try (FolderStack stack =
+                new FolderStack(Path.of(manifest.preservedRoots().get(first.root())), false)) {
             Path other = stack.parentOf(first.path()).at(stack.nameOf(first.path()));
             if (Files.exists(path, LinkOption.NOFOLLOW_LINKS)
                     && PreservedScan.stateOf(path).equals(PreservedScan.stateOf(other))) {
@@ -274,8 +276,8 @@ public final class PreservedFiles {
             Files.setAttribute(path, "unix:mode", file.mode(), LinkOption.NOFOLLOW_LINKS);
             changed = true;
         }
-        FileTime modified = FileTime.from(
-                TimeUnit.SECONDS.toNanos(file.seconds()) + file.nanos(), TimeUnit.NANOSECONDS);
+        FileTime modified =
+                FileTime.from(TimeUnit.SECONDS.toNanos(file.seconds()) + file.nanos(), TimeUnit.NANOSECONDS);
         if (!link && !is.get("lastModifiedTime").equals(modified)) {
             Files.getFileAttributeView(path, BasicFileAttributeView.class, LinkOption.NOFOLLOW_LINKS)
                     .setTimes(modified, null, null);

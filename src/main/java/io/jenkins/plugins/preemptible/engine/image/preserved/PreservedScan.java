@@ -140,7 +140,10 @@ public final class PreservedScan {
     private void list(Map<String, Object> is, Kind kind, String link, String below) throws ImageException {
         if (files.size() == ArchiveFormat.MOST_PRESERVED) {
             throw new ImageException(
-                    TOO_LARGE, roots.get(roots.size() - 1), "more than " + ArchiveFormat.MOST_PRESERVED + " files", null);
+                    TOO_LARGE,
+                    roots.get(roots.size() - 1),
+                    "more than " + ArchiveFormat.MOST_PRESERVED + " files",
+                    null);
         }
         FileTime modified = (FileTime) is.get("lastModifiedTime");
         long nanos = modified.to(TimeUnit.NANOSECONDS);
@@ -154,19 +157,16 @@ public final class PreservedScan {
                 Math.floorDiv(nanos, 1_000_000_000L),
                 (int) Math.floorMod(nanos, 1_000_000_000L),
                 link));
-        states.add(new State(
-                is.get("dev"), is.get("ino"), (long) is.get("size"), modified, (FileTime) is.get("ctime")));
+        states.add(
+                new State(is.get("dev"), is.get("ino"), (long) is.get("size"), modified, (FileTime) is.get("ctime")));
     }
 
     /** What a file is at this moment. */
     static State stateOf(Path path) throws IOException {
         Map<String, Object> is = Files.readAttributes(path, ATTRIBUTES, LinkOption.NOFOLLOW_LINKS);
         return new State(
-                is.get("dev"),
-                is.get("ino"),
-                (long) is.get("size"),
-                (FileTime) is.get("lastModifiedTime"),
-                (FileTime) is.get("ctime"));
+                is.get("dev"), is.get("ino"), (long) is.get("size"), (FileTime) is.get("lastModifiedTime"), (FileTime)
+                        is.get("ctime"));
     }
 
     private static Kind kind(int type) {

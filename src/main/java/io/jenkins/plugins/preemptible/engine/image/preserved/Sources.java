@@ -118,8 +118,7 @@ public final class Sources implements Closeable {
     }
 
     private void check(Source source, Path path) throws IOException {
-        if (source.preserved >= 0
-                && !PreservedScan.stateOf(path).equals(scan.state(source.preserved))) {
+        if (source.preserved >= 0 && !PreservedScan.stateOf(path).equals(scan.state(source.preserved))) {
             throw new ImageException(CHANGED_MEANWHILE, shown(source), null, null);
         }
     }
@@ -151,7 +150,8 @@ public final class Sources implements Closeable {
      *
      * @param shown for the message
      */
-    public static void read(FileChannel channel, byte[] into, int length, long position, Path shown) throws ImageException {
+    public static void read(FileChannel channel, byte[] into, int length, long position, Path shown)
+            throws ImageException {
         ByteBuffer buffer = ByteBuffer.wrap(into, 0, length);
         try {
             while (buffer.hasRemaining()) {

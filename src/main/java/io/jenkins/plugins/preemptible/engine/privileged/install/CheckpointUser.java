@@ -30,7 +30,8 @@ public record CheckpointUser(String name, long uid, long gid, Path home) {
     /** @throws RefusedInstall when checkpoints cannot be installed for this user */
     static CheckpointUser of(String name) throws RefusedInstall, IOException {
         if (name.startsWith("%")) {
-            throw new RefusedInstall("Checkpoints are installed for a user, not for a group: the ids of each are looked at");
+            throw new RefusedInstall(
+                    "Checkpoints are installed for a user, not for a group: the ids of each are looked at");
         }
         requireUserNamespaces(SYSCTL);
         requireKernel();
@@ -41,15 +42,16 @@ public record CheckpointUser(String name, long uid, long gid, Path home) {
         if (!entry.ok() || fields.length < 6) {
             throw new RefusedInstall("The user database tells no id and no home folder of " + name);
         }
-        CheckpointUser user =
-                new CheckpointUser(name, Long.parseLong(fields[2]), Long.parseLong(fields[3]), Path.of("/" + fields[5]));
+        CheckpointUser user = new CheckpointUser(
+                name, Long.parseLong(fields[2]), Long.parseLong(fields[3]), Path.of("/" + fields[5]));
         user.requireHome();
         return user;
     }
 
     private void requireHome() throws RefusedInstall, IOException {
         if (!Files.isDirectory(home)
-                || ((Number) Files.getAttribute(home.toRealPath(), "unix:uid", LinkOption.NOFOLLOW_LINKS)).longValue() != uid) {
+                || ((Number) Files.getAttribute(home.toRealPath(), "unix:uid", LinkOption.NOFOLLOW_LINKS)).longValue()
+                        != uid) {
             throw new RefusedInstall("The user " + name + " has no home folder of their own at " + home
                     + ", where images are kept; make it (mkhomedir_helper " + name
                     + "), or install without --checkpoints");

@@ -20,8 +20,8 @@ final class HelperBuild {
     private static final List<String> CHECKPOINT_SOURCES =
             List.of("broker.h", "userns.c", "mounts.c", "checkpoint.c", "broker.c");
     private static final List<String> FLAGS = List.of("-std=gnu17", "-O2", "-Wall", "-Wextra");
-    private static final List<String> PROGRAM_FLAGS = List.of(
-            "-fPIE", "-pie", "-fstack-protector-strong", "-D_FORTIFY_SOURCE=2", "-Wl,-z,relro,-z,now");
+    private static final List<String> PROGRAM_FLAGS =
+            List.of("-fPIE", "-pie", "-fstack-protector-strong", "-D_FORTIFY_SOURCE=2", "-Wl,-z,relro,-z,now");
 
     private final Path compiler;
     private final Path work;
@@ -47,12 +47,15 @@ final class HelperBuild {
 
     /** The program that makes checkpoints, with what it runs in this folder. */
     Path checkpoints(Path store, Path library) throws RefusedInstall, IOException {
-        return program(store, CHECKPOINT_SOURCES, List.of(
-                "-DCHECKPOINTS",
-                define("CRIU", library.resolve("criu")),
-                define("PRELOAD", library.resolve("preload.so")),
-                define("HOOK", library.resolve("hook")),
-                define("READER", library.resolve("reader"))));
+        return program(
+                store,
+                CHECKPOINT_SOURCES,
+                List.of(
+                        "-DCHECKPOINTS",
+                        define("CRIU", library.resolve("criu")),
+                        define("PRELOAD", library.resolve("preload.so")),
+                        define("HOOK", library.resolve("hook")),
+                        define("READER", library.resolve("reader"))));
     }
 
     /** The library that is loaded into CRIU. */

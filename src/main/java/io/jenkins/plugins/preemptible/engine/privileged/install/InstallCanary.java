@@ -44,10 +44,20 @@ final class InstallCanary {
         this.user = user;
         this.base = place.store().resolve(".canary");
         this.folder = base.resolve("user");
-        // In a session of its own: a process of the user's with the administrator's terminal could type into it (TIOCSTI).
+        // In a session of its own: a process of the user's with the administrator's terminal could type into it
+        // (TIOCSTI).
         this.asUser = List.of(
-                tool("setsid"), "--wait", tool("setpriv"), "--reuid", user.name(), "--regid", Long.toString(user.gid()),
-                "--init-groups", "--inh-caps=-all", "--ambient-caps=-all", "--");
+                tool("setsid"),
+                "--wait",
+                tool("setpriv"),
+                "--reuid",
+                user.name(),
+                "--regid",
+                Long.toString(user.gid()),
+                "--init-groups",
+                "--inh-caps=-all",
+                "--ambient-caps=-all",
+                "--");
     }
 
     private String tool(String name) throws RefusedInstall, IOException {
@@ -79,9 +89,10 @@ final class InstallCanary {
             step = "be restored";
             part.restore(id, words, () -> false);
         } catch (EngineException | IOException e) {
-            throw new RefusedInstall("A stage of " + user.name() + " cannot " + step + " on this host: " + e.getMessage()
-                    + (step.equals("be restored") ? lines("restore.log") : "")
-                    + "; mend that, or install without --checkpoints");
+            throw new RefusedInstall(
+                    "A stage of " + user.name() + " cannot " + step + " on this host: " + e.getMessage()
+                            + (step.equals("be restored") ? lines("restore.log") : "")
+                            + "; mend that, or install without --checkpoints");
         } finally {
             end(part, id);
         }
@@ -130,7 +141,8 @@ final class InstallCanary {
     }
 
     private static void inspect(PrivilegedPart part, StageId id) throws IOException {
-        long init = part.seen(id).orElseThrow(() -> new IOException("it is gone")).init();
+        long init =
+                part.seen(id).orElseThrow(() -> new IOException("it is gone")).init();
         try (InsideReader inside = part.inspect(id, init)) {
             if (inside.ask(InsideReader.Question.LINK, init + "/ns/user").isEmpty()) {
                 throw new IOException("the kernel does not show its processes");

@@ -22,9 +22,11 @@ final class InstalledFiles {
         this.paths = List.copyOf(paths);
         for (Path path : paths) {
             if (Files.isRegularFile(path, LinkOption.NOFOLLOW_LINKS)) {
-                kept.put(path, new Kept(
-                        Files.readAllBytes(path),
-                        PosixFilePermissions.toString(Files.getPosixFilePermissions(path))));
+                kept.put(
+                        path,
+                        new Kept(
+                                Files.readAllBytes(path),
+                                PosixFilePermissions.toString(Files.getPosixFilePermissions(path))));
             }
         }
     }

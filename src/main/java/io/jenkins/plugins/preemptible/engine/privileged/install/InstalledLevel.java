@@ -32,8 +32,10 @@ public record InstalledLevel(Optional<Path> criu) {
             HelperAnswer version = part.call(Verb.VERSION, null);
             long protocol = version.number("protocol");
             if (protocol != PrivilegedPart.PROTOCOL) {
-                throw unusable(part, "is of another version (interface " + protocol + ", this program has "
-                        + PrivilegedPart.PROTOCOL + ")");
+                throw unusable(
+                        part,
+                        "is of another version (interface " + protocol + ", this program has " + PrivilegedPart.PROTOCOL
+                                + ")");
             }
             return switch (version.text("level")) {
                 case MEMORY -> new InstalledLevel(Optional.empty());

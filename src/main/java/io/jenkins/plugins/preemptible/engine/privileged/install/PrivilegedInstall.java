@@ -55,9 +55,7 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
     /** Below /usr/local and /var/lib. */
     public static PrivilegedInstall usual() {
         return new PrivilegedInstall(
-                PrivilegedPart.USUAL,
-                Path.of("/var/lib/preemptible"),
-                Path.of("/etc/sudoers.d/preemptible"));
+                PrivilegedPart.USUAL, Path.of("/var/lib/preemptible"), Path.of("/etc/sudoers.d/preemptible"));
     }
 
     public PrivilegedInstall {
@@ -92,8 +90,9 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
         }
         requireKnown(who);
         for (String tool : TOOLS) {
-            RootsFiles.tool(tool).orElseThrow(() -> new RefusedInstall(
-                    "There is no " + tool + ", through which the user would call the program; install sudo first"));
+            RootsFiles.tool(tool)
+                    .orElseThrow(() -> new RefusedInstall("There is no " + tool
+                            + ", through which the user would call the program; install sudo first"));
         }
         // Whoever can change them before they are used is root as soon as the program is called.
         for (Path jar : jars) {
@@ -134,7 +133,8 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
 
     // The rule last: taken back first, nobody calls what is not whole.
     private List<Path> installed() {
-        List<Path> all = new ArrayList<>(CHECKPOINT_FILES.stream().map(library()::resolve).toList());
+        List<Path> all = new ArrayList<>(
+                CHECKPOINT_FILES.stream().map(library()::resolve).toList());
         all.addAll(List.of(program, rule));
         return all;
     }
@@ -169,7 +169,8 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
         RootsFiles.put(criu.toRealPath(), library().resolve("criu"), "rwxr-xr-x");
         RootsFiles.put(build.preload(), library().resolve("preload.so"), "rwxr-xr-x");
         RootsFiles.put(build.reader(), library().resolve("reader"), "rwxr-xr-x");
-        RootsFiles.put(text("helper/hook").getBytes(StandardCharsets.UTF_8), library().resolve("hook"), "rwxr-xr-x");
+        RootsFiles.put(
+                text("helper/hook").getBytes(StandardCharsets.UTF_8), library().resolve("hook"), "rwxr-xr-x");
         RootsFiles.put(built, program, "rwxr-xr-x");
     }
 
@@ -187,7 +188,8 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
         }
     }
 
-    // A jar in a checkout was built from that as root, just before: whoever could change the one could choose the other.
+    // A jar in a checkout was built from that as root, just before: whoever could change the one could choose the
+    // other.
     private static void requireRootsSources(Path jar) throws RefusedInstall, IOException {
         for (Path at = jar.getParent(); at != null; at = at.getParent()) {
             Path sources = at.resolve("src/main");
@@ -239,8 +241,9 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
             for (Path user : users) {
                 try (var stages = Files.newDirectoryStream(user)) {
                     if (stages.iterator().hasNext()) {
-                        throw new RefusedInstall("Stages of the other level are left in " + user
-                                + "; let their builds end, then call 'preempt install-helper --remove' and install again");
+                        throw new RefusedInstall(
+                                "Stages of the other level are left in " + user
+                                        + "; let their builds end, then call 'preempt install-helper --remove' and install again");
                     }
                 }
             }
@@ -249,8 +252,14 @@ public record PrivilegedInstall(Path program, Path store, Path rule) {
 
     // The program as it will be installed, asked as sudo would ask it.
     private void requireWorking(Path built, long uid) throws RefusedInstall {
-        HostTool.Answer answer = RootsFiles.run(60, List.of(
-                HostTool.find("env").orElseThrow().toString(), "-i", "SUDO_UID=" + uid, built.toString(), "check"));
+        HostTool.Answer answer = RootsFiles.run(
+                60,
+                List.of(
+                        HostTool.find("env").orElseThrow().toString(),
+                        "-i",
+                        "SUDO_UID=" + uid,
+                        built.toString(),
+                        "check"));
         if (!answer.text().startsWith("ok")) {
             throw new RefusedInstall("Checkpoints cannot be made on this host: "
                     + answer.firstLine().replaceFirst("refused [A-Z_]+ ", "")

@@ -23,8 +23,9 @@ public final class RootsFiles {
 
     static void require(Path path, String what) throws RefusedInstall {
         if (!RootsOwn.whole(path)) {
-            throw new RefusedInstall("Somebody else than root could change " + path + ", which " + what
-                    + " comes from; let it and every folder above it be root's, and writable for root alone (chown root:root, chmod go-w)");
+            throw new RefusedInstall(
+                    "Somebody else than root could change " + path + ", which " + what
+                            + " comes from; let it and every folder above it be root's, and writable for root alone (chown root:root, chmod go-w)");
         }
     }
 
@@ -54,8 +55,8 @@ public final class RootsFiles {
             there = there.getParent();
         }
         require(there, what);
-        Files.createDirectories(folder, PosixFilePermissions.asFileAttribute(
-                PosixFilePermissions.fromString("rwxr-xr-x")));
+        Files.createDirectories(
+                folder, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwxr-xr-x")));
         Files.setPosixFilePermissions(folder, PosixFilePermissions.fromString(mode));
         require(folder, what);
     }

@@ -47,8 +47,9 @@ record SudoRule(Path program, Path file) {
     private void put(byte[] text, Path aside) throws RefusedInstall, IOException {
         RootsFiles.put(text, aside, "r--r-----");
         try {
-            HostTool.Answer answer = RootsFiles.run(20, List.of(
-                    RootsFiles.tool("visudo").orElseThrow().toString(), "-c", "-q", "-f", aside.toString()));
+            HostTool.Answer answer = RootsFiles.run(
+                    20,
+                    List.of(RootsFiles.tool("visudo").orElseThrow().toString(), "-c", "-q", "-f", aside.toString()));
             if (!answer.ok()) {
                 throw new RefusedInstall("sudo does not understand the rule for this program: " + answer.firstLine());
             }

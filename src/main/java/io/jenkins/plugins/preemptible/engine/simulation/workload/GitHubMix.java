@@ -68,7 +68,11 @@ public record GitHubMix(double load, int jobs, long seed, double longShare, doub
     private static void inRange(String what, double value, double least, double most) {
         if (!(value >= least && value <= most)) {
             throw new IllegalArgumentException(String.format(
-                    java.util.Locale.ROOT, "The %s must be from %s to %s, but is %s", what, text(least), text(most),
+                    java.util.Locale.ROOT,
+                    "The %s must be from %s to %s, but is %s",
+                    what,
+                    text(least),
+                    text(most),
                     text(value)));
         }
     }
@@ -95,7 +99,8 @@ public record GitHubMix(double load, int jobs, long seed, double longShare, doub
                 made.add(job(stages.get(first + random.nextInt(MEAN_MINUTES.length)), Math.round(at * 1e6), random));
             }
         }
-        return new Workload(stretched(made, agents.stream().mapToInt(SimAgent::executors).sum()), agents);
+        return new Workload(
+                stretched(made, agents.stream().mapToInt(SimAgent::executors).sum()), agents);
     }
 
     private List<Recurring> stages(Random random) {

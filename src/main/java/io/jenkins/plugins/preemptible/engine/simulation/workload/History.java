@@ -43,11 +43,12 @@ public final class History {
     /** More would not fit the memory of a usual JVM. */
     static final int MOST_LINES = 1_000_000;
 
-    private static final long LATEST_MILLIS = Instant.parse("2200-01-01T00:00:00Z").toEpochMilli();
+    private static final long LATEST_MILLIS =
+            Instant.parse("2200-01-01T00:00:00Z").toEpochMilli();
     private static final long MOST_MEGABYTES = 1L << 30;
 
-    private static final Set<String> FIELDS = Set.of(
-            "queued", "started", "ended", "label", "priority", "owner", "job", "preemptible", "memory_mb");
+    private static final Set<String> FIELDS =
+            Set.of("queued", "started", "ended", "label", "priority", "owner", "job", "preemptible", "memory_mb");
 
     private static final ObjectMapper JSON = JsonMapper.builder()
             .enable(JsonParser.Feature.STRICT_DUPLICATE_DETECTION)
@@ -65,8 +66,8 @@ public final class History {
     public static List<PastJob> read(Path file) throws HistoryException, IOException {
         byte[] bytes = Files.readAllBytes(file);
         // The decoder throws for what is not UTF-8; a reader of Files would say of no line where.
-        try (Reader reader = new InputStreamReader(
-                new ByteArrayInputStream(bytes), StandardCharsets.UTF_8.newDecoder())) {
+        try (Reader reader =
+                new InputStreamReader(new ByteArrayInputStream(bytes), StandardCharsets.UTF_8.newDecoder())) {
             return read(reader);
         } catch (CharacterCodingException e) {
             throw new HistoryException(lineOfBadBytes(bytes), "it is not UTF-8");
@@ -161,7 +162,8 @@ public final class History {
             throw new IllegalArgumentException(noMoment(name, value.toString()));
         }
         if (millis < 0 || millis > LATEST_MILLIS) {
-            throw new IllegalArgumentException("'" + name + "' is not between 1970 and 2200: " + shortened(value.asText()));
+            throw new IllegalArgumentException(
+                    "'" + name + "' is not between 1970 and 2200: " + shortened(value.asText()));
         }
         return millis;
     }
@@ -185,7 +187,8 @@ public final class History {
             return "";
         }
         if (!value.isTextual()) {
-            throw new IllegalArgumentException("'" + name + "' must be a string, but is " + shortened(value.toString()));
+            throw new IllegalArgumentException(
+                    "'" + name + "' must be a string, but is " + shortened(value.toString()));
         }
         return value.textValue();
     }
@@ -195,8 +198,10 @@ public final class History {
         if (value == null || value.isNull()) {
             return otherwise;
         }
-        boolean fits = value.isIntegralNumber() && value.canConvertToLong()
-                && value.longValue() >= least && value.longValue() <= most;
+        boolean fits = value.isIntegralNumber()
+                && value.canConvertToLong()
+                && value.longValue() >= least
+                && value.longValue() <= most;
         if (!fits) {
             throw new IllegalArgumentException("'" + name + "' must be a whole number from " + least + " to " + most
                     + ", but is " + shortened(value.toString()));

@@ -36,7 +36,8 @@ public record Workload(List<SimJob> jobs, List<SimAgent> agents) {
         Set<String> labels = new HashSet<>();
         for (SimJob job : jobs) {
             if (labels.add(job.label()) && agents.stream().noneMatch(agent -> agent.takes(job.label()))) {
-                throw new IllegalArgumentException("No agent carries the label '" + job.label() + "', which a job wants");
+                throw new IllegalArgumentException(
+                        "No agent carries the label '" + job.label() + "', which a job wants");
             }
         }
     }

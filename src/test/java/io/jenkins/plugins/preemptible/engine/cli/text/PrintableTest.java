@@ -12,8 +12,25 @@ class PrintableTest {
     @ParameterizedTest
     @ValueSource(
             strings = {
-                "\u001b", "\u0007", "\n", "\r", "\t", "\u007f", "\u0085", "\u009b", "\u00ad", "\u200e", "\u202e", "\u2028",
-                "\u2029", "\u2066", "\ufeff", "\ud800", "\ue000", "\uffff", "\udb40\udc41"
+                "\u001b",
+                "\u0007",
+                "\n",
+                "\r",
+                "\t",
+                "\u007f",
+                "\u0085",
+                "\u009b",
+                "\u00ad",
+                "\u200e",
+                "\u202e",
+                "\u2028",
+                "\u2029",
+                "\u2066",
+                "\ufeff",
+                "\ud800",
+                "\ue000",
+                "\uffff",
+                "\udb40\udc41"
             })
     void whatDrivesATerminalDoesNotPass(String bad) {
         assertEquals("a?b", Printable.of("a" + bad + "b"));

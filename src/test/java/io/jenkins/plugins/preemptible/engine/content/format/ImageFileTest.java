@@ -21,14 +21,19 @@ class ImageFileTest {
     // One field of each wire type, a number that needs ten bytes, and one that nobody knows.
     private static final UnknownFieldSet ENTRY = UnknownFieldSet.newBuilder()
             .addField(1, Field.newBuilder().addVarint(7).addVarint(-1L).build())
-            .addField(2, Field.newBuilder().addLengthDelimited(ByteString.copyFromUtf8("text")).build())
+            .addField(
+                    2,
+                    Field.newBuilder()
+                            .addLengthDelimited(ByteString.copyFromUtf8("text"))
+                            .build())
             .addField(3, Field.newBuilder().addFixed32(5).build())
             .addField(4, Field.newBuilder().addFixed64(6).build())
             .addField(5000, Field.newBuilder().addVarint(1).build())
             .build();
 
     static byte[] file(ImageKind kind, UnknownFieldSet... entries) {
-        int size = Arrays.stream(entries).mapToInt(e -> 4 + e.getSerializedSize()).sum();
+        int size =
+                Arrays.stream(entries).mapToInt(e -> 4 + e.getSerializedSize()).sum();
         ByteBuffer buffer = ByteBuffer.allocate(8 + size).order(ByteOrder.LITTLE_ENDIAN);
         buffer.putInt(ImageKind.COMMON_MAGIC).putInt(kind.magic());
         for (UnknownFieldSet entry : entries) {
@@ -57,11 +62,19 @@ class ImageFileTest {
     @Test
     void packedNumbersAreNumbersToo() throws Exception {
         UnknownFieldSet packed = UnknownFieldSet.newBuilder()
-                .addField(11, Field.newBuilder().addLengthDelimited(ByteString.copyFrom(new byte[] {1, (byte) 0x96, 1})).build())
+                .addField(
+                        11,
+                        Field.newBuilder()
+                                .addLengthDelimited(ByteString.copyFrom(new byte[] {1, (byte) 0x96, 1}))
+                                .build())
                 .build();
         assertEquals(List.of(1L, 150L), new Message("x", packed).numbers(11));
         UnknownFieldSet cut = UnknownFieldSet.newBuilder()
-                .addField(11, Field.newBuilder().addLengthDelimited(ByteString.copyFrom(new byte[] {(byte) 0x96})).build())
+                .addField(
+                        11,
+                        Field.newBuilder()
+                                .addLengthDelimited(ByteString.copyFrom(new byte[] {(byte) 0x96}))
+                                .build())
                 .build();
         assertThrows(ContentException.class, () -> new Message("x", cut).numbers(11));
     }
@@ -70,7 +83,8 @@ class ImageFileTest {
     void onlyTheFirstEntryIsReadWhereDataFollows() throws Exception {
         byte[] content = Arrays.copyOf(file(ImageKind.GHOST_FILE, ENTRY), 500);
         Arrays.fill(content, 8 + 4 + ENTRY.getSerializedSize(), 500, (byte) 0xff);
-        assertEquals(List.of(ENTRY), ImageFile.first("ghost-file-1.img", content).entries());
+        assertEquals(
+                List.of(ENTRY), ImageFile.first("ghost-file-1.img", content).entries());
         assertThrows(ContentException.class, () -> ImageFile.parse("ghost-file-1.img", content));
     }
 
@@ -81,7 +95,9 @@ class ImageFileTest {
         for (int length = 0; length < content.length; length++) {
             byte[] cut = Arrays.copyOf(content, length);
             if (length == 8 || length == 8 + entry) {
-                assertEquals((length - 8) / entry, ImageFile.parse("mm-1.img", cut).entries().size());
+                assertEquals(
+                        (length - 8) / entry,
+                        ImageFile.parse("mm-1.img", cut).entries().size());
             } else {
                 ContentException e = assertThrows(ContentException.class, () -> ImageFile.parse("mm-1.img", cut));
                 assertTrue(e.getMessage().startsWith("mm-1.img "), e.getMessage());

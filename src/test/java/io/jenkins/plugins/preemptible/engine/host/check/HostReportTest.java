@@ -14,7 +14,9 @@ class HostReportTest {
     void whatIsMissingIsNamedAndNothingElse() {
         Item there = new Item("linux", true, "Linux", "");
         HostReport report = new HostReport(List.of(
-                there, new Item("rights", false, "user u", "be root"), new Item("criu", false, "not found", ".ci/setup")));
+                there,
+                new Item("rights", false, "user u", "be root"),
+                new Item("criu", false, "not found", ".ci/setup")));
         assertFalse(report.ok());
         assertEquals("rights: user u; criu: not found", report.missing());
         assertTrue(new HostReport(List.of(there)).ok());

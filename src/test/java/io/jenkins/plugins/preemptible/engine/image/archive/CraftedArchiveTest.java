@@ -77,10 +77,25 @@ class CraftedArchiveTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {
-        "/etc/cron.d/evil", "../evil", "..", "dir/file", "a/../../evil", ".hidden", "", "back\\slash", "new\nline",
-        "tab\tname", "manifest.json", "seal.json", "references.bin", "preserved", "preserved/0", "umlaut-ü"
-    })
+    @ValueSource(
+            strings = {
+                "/etc/cron.d/evil",
+                "../evil",
+                "..",
+                "dir/file",
+                "a/../../evil",
+                ".hidden",
+                "",
+                "back\\slash",
+                "new\nline",
+                "tab\tname",
+                "manifest.json",
+                "seal.json",
+                "references.bin",
+                "preserved",
+                "preserved/0",
+                "umlaut-ü"
+            })
     void anUnsafeNameIsRefused(String name) throws Exception {
         try (CraftedArchive crafted = crafted()) {
             EntryInfo bad = new EntryInfo(name, 5, A.sha256(), 0, 5);
@@ -90,10 +105,20 @@ class CraftedArchiveTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"symlink,50", "hard link,49", "character device,51", "block device,52", "folder,53", "fifo,54", "old sparse,83"})
+    @CsvSource({
+        "symlink,50",
+        "hard link,49",
+        "character device,51",
+        "block device,52",
+        "folder,53",
+        "fifo,54",
+        "old sparse,83"
+    })
     void whatIsNoPlainFileIsRefused(String what, byte type) throws Exception {
         try (CraftedArchive crafted = crafted()) {
-            crafted.manifest(CraftedArchive.info("a.img", "")).special("a.img", type, "/etc/passwd").seal(1, 0);
+            crafted.manifest(CraftedArchive.info("a.img", ""))
+                    .special("a.img", type, "/etc/passwd")
+                    .seal(1, 0);
         }
         assertRefused(Reason.UNSAFE_ENTRY);
     }
@@ -162,7 +187,10 @@ class CraftedArchiveTest {
                     ArchiveFormat.SEAL,
                     ArchiveFormat.json()
                             .writeValueAsBytes(new ArchiveFormat.Seal(
-                                    CraftedArchive.ID, 1, 5, ArchiveFormat.hex(BlockHash.sha256().digest(manifest)))));
+                                    CraftedArchive.ID,
+                                    1,
+                                    5,
+                                    ArchiveFormat.hex(BlockHash.sha256().digest(manifest)))));
         }
         assertRefused(Reason.TRUNCATED);
     }
@@ -215,7 +243,9 @@ class CraftedArchiveTest {
     void hugeSizesAreRefusedBeforeTheyCost() throws Exception {
         for (long size : new long[] {Long.MAX_VALUE, -1, 1L << 50}) {
             try (CraftedArchive crafted = crafted()) {
-                crafted.manifest(new EntryInfo("a.img", size, A.sha256(), 0, size)).file("a.img", "12345").seal(1, 5);
+                crafted.manifest(new EntryInfo("a.img", size, A.sha256(), 0, size))
+                        .file("a.img", "12345")
+                        .seal(1, 5);
             }
             assertRefused(Reason.UNSAFE_ENTRY, Reason.NO_SPACE);
         }
@@ -293,8 +323,7 @@ class CraftedArchiveTest {
                     .seal(2, 8);
         }
         ImageException e = assertThrows(ImageException.class, () -> ImageArchive.read(archive, KEY, target));
-        assertTrue(
-                List.of(Reason.UNSAFE_ENTRY, Reason.PARENT_UNUSABLE).contains(e.reason()), e.getMessage());
+        assertTrue(List.of(Reason.UNSAFE_ENTRY, Reason.PARENT_UNUSABLE).contains(e.reason()), e.getMessage());
         assertFalse(Files.exists(target));
     }
 
@@ -344,7 +373,8 @@ class CraftedArchiveTest {
     @ParameterizedTest
     @MethodSource("badPreserved")
     void unsafePreservedPathsAreRefused(List<Object> bad) throws Exception {
-        List<PreservedFile> files = bad.stream().skip(1).map(PreservedFile.class::cast).toList();
+        List<PreservedFile> files =
+                bad.stream().skip(1).map(PreservedFile.class::cast).toList();
         try (CraftedArchive crafted = crafted()) {
             crafted.manifest(CraftedArchive.saying(null, List.of((String) bad.get(0)), files, A))
                     .file("a.img", "12345")

@@ -116,7 +116,8 @@ class DifferenceImageTest {
         assertTrue(written.archiveBytes() * 10 < Files.size(full), written.toString());
         assertReadBack(second);
         ImageManifest sealed = ImageArchive.manifestOf(second, KEY);
-        assertEquals(ImageArchive.manifestOf(full, KEY).imageId(), sealed.parent().imageId());
+        assertEquals(
+                ImageArchive.manifestOf(full, KEY).imageId(), sealed.parent().imageId());
         assertEquals("first.image", sealed.parent().file());
     }
 
@@ -174,7 +175,8 @@ class DifferenceImageTest {
         Files.write(index, new byte[100]);
         assertFalse(write(second, full).difference());
         ImageKey other = ImageKey.generate();
-        assertFalse(ImageArchive.write(WriteRequest.of(images, second, other, manifest()).against(index, full))
+        assertFalse(ImageArchive.write(
+                        WriteRequest.of(images, second, other, manifest()).against(index, full))
                 .difference());
         assertFalse(ImageArchive.write(WriteRequest.of(
                                 images,
@@ -189,11 +191,13 @@ class DifferenceImageTest {
     @Test
     void theIndexKnowsWhereItsImageIs() throws IOException {
         change("pages-1.img", 3, 20);
-        assertTrue(ImageArchive.write(WriteRequest.of(images, second, KEY, manifest()).against(index, null))
+        assertTrue(ImageArchive.write(
+                        WriteRequest.of(images, second, KEY, manifest()).against(index, null))
                 .difference());
         assertReadBack(second);
         Path elsewhere = Files.createDirectory(folder.resolve("elsewhere")).resolve("third.image");
-        assertFalse(ImageArchive.write(WriteRequest.of(images, elsewhere, KEY, manifest()).against(index, null))
+        assertFalse(ImageArchive.write(
+                        WriteRequest.of(images, elsewhere, KEY, manifest()).against(index, null))
                 .difference());
     }
 
@@ -229,7 +233,11 @@ class DifferenceImageTest {
         assertRefused(Reason.PARENT_UNUSABLE, request.withParent(old));
 
         assertArrayEquals(whole, Files.readAllBytes(elsewhere));
-        assertEquals("s-1", ImageArchive.read(request.withParent(elsewhere), target).manifest().stageId());
+        assertEquals(
+                "s-1",
+                ImageArchive.read(request.withParent(elsewhere), target)
+                        .manifest()
+                        .stageId());
     }
 
     @Test
@@ -282,7 +290,10 @@ class DifferenceImageTest {
         ImageInspection inspection = ImageArchive.inspect(second, KEY, new EntrySink() {
             @Override
             public void entry(String name, long bytes, java.io.InputStream content) throws IOException {
-                seen.append(name).append('=').append(new String(content.readAllBytes())).append(' ');
+                seen.append(name)
+                        .append('=')
+                        .append(new String(content.readAllBytes()))
+                        .append(' ');
             }
 
             @Override
@@ -315,7 +326,11 @@ class DifferenceImageTest {
             }
             assertArrayEquals(expected, digests.get(name), name);
         }
-        assertEquals(2, ImageArchive.blockDigests(ReadRequest.of(full, KEY), Set.of("core-1.img")).get("core-1.img").length);
+        assertEquals(
+                2,
+                ImageArchive.blockDigests(ReadRequest.of(full, KEY), Set.of("core-1.img"))
+                        .get("core-1.img")
+                        .length);
 
         assertDigestsRefused(Reason.PARENT_UNUSABLE, ReadRequest.of(second, KEY).withParent(second));
         byte[] whole = Files.readAllBytes(full);
@@ -326,8 +341,8 @@ class DifferenceImageTest {
     }
 
     private static void assertDigestsRefused(Reason reason, ReadRequest request) {
-        ImageException e = assertThrows(
-                ImageException.class, () -> ImageArchive.blockDigests(request, Set.of("pages-1.img")));
+        ImageException e =
+                assertThrows(ImageException.class, () -> ImageArchive.blockDigests(request, Set.of("pages-1.img")));
         assertEquals(reason, e.reason(), e.getMessage());
     }
 

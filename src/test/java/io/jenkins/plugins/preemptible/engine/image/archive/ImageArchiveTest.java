@@ -50,7 +50,9 @@ class ImageArchiveTest extends ImageCase {
         assertEquals(3_000_009, read.imageBytes());
         assertEquals(written.imageId(), read.imageId());
         assertEquals(manifest().tree(), read.tree());
-        assertEquals(List.of("core-1.img", "empty.img", "pages-1.img"), read.entries().stream().map(ImageManifest.EntryInfo::name).toList());
+        assertEquals(
+                List.of("core-1.img", "empty.img", "pages-1.img"),
+                read.entries().stream().map(ImageManifest.EntryInfo::name).toList());
         assertFalse(written.difference());
         assertSameFiles(images, target);
         assertOnlyFile(folder, archive, images, target);
@@ -96,12 +98,13 @@ class ImageArchiveTest extends ImageCase {
         write();
         Map<String, byte[]> seen = new TreeMap<>();
         ImageInspection inspection = ImageArchive.inspect(
-                archive, KEY, (name, bytes, content) -> seen.put(name, content.readNBytes(name.startsWith("p") ? 5 : 99)));
+                archive,
+                KEY,
+                (name, bytes, content) -> seen.put(name, content.readNBytes(name.startsWith("p") ? 5 : 99)));
         assertEquals(3, inspection.entries().size());
         assertEquals(List.of("core-1.img", "empty.img", "pages-1.img"), List.copyOf(seen.keySet()));
         assertArrayEquals("registers".getBytes(), seen.get("core-1.img"));
-        assertArrayEquals(
-                java.util.Arrays.copyOf(content(images).get("pages-1.img"), 5), seen.get("pages-1.img"));
+        assertArrayEquals(java.util.Arrays.copyOf(content(images).get("pages-1.img"), 5), seen.get("pages-1.img"));
         assertOnlyFile(folder, archive, images);
     }
 
@@ -109,7 +112,8 @@ class ImageArchiveTest extends ImageCase {
     void aSinkThatFailsIsToldApartFromABadImage() throws IOException {
         write();
         ImageException e = assertThrows(
-                ImageException.class, () -> ImageArchive.inspect(archive, KEY, (name, bytes, content) -> {
+                ImageException.class,
+                () -> ImageArchive.inspect(archive, KEY, (name, bytes, content) -> {
                     throw new IOException("no such message type");
                 }));
         assertEquals(Reason.INPUT_OUTPUT, e.reason());
@@ -119,7 +123,8 @@ class ImageArchiveTest extends ImageCase {
     @Test
     void aLargeImageWithHolesIsReadBackAndStaysSmall() throws IOException {
         byte[] mark = "here".getBytes();
-        try (RandomAccessFile file = new RandomAccessFile(images.resolve("pages-2.img").toFile(), "rw")) {
+        try (RandomAccessFile file =
+                new RandomAccessFile(images.resolve("pages-2.img").toFile(), "rw")) {
             file.setLength(64L << 20);
             for (long at : new long[] {0, 1 << 20, (33L << 20) + 7, (64L << 20) - 4}) {
                 file.seek(at);

@@ -50,8 +50,9 @@ abstract class ImageCase {
                 "x86_64",
                 2,
                 0,
-                List.of(new ImageManifest.ProcessInfo(1, 0, "init", ""), new ImageManifest.ProcessInfo(
-                        7, 1, "afl-fuzz", "afl-fuzz -i in -o out")));
+                List.of(
+                        new ImageManifest.ProcessInfo(1, 0, "init", ""),
+                        new ImageManifest.ProcessInfo(7, 1, "afl-fuzz", "afl-fuzz -i in -o out")));
     }
 
     ImageArchive.Written write() throws ImageException {

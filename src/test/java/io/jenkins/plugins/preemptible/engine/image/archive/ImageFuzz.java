@@ -45,8 +45,22 @@ final class ImageFuzz {
 
     /** The ways in which an image is broken. */
     enum Way {
-        BITS, BYTES, CUT, CUT_UNDER_A_GOOD_TAIL, LONGER, SWAPPED_SEGMENTS, DOUBLED_SEGMENT, SPLICED, OTHER_KEY, HEAD_AND_TAIL,
-        OTHER_IMAGE, BROKEN_PARENT, SEALED_BITS, SEALED_BLOCKS, SEALED_CUT, SEALED_NUMBERS
+        BITS,
+        BYTES,
+        CUT,
+        CUT_UNDER_A_GOOD_TAIL,
+        LONGER,
+        SWAPPED_SEGMENTS,
+        DOUBLED_SEGMENT,
+        SPLICED,
+        OTHER_KEY,
+        HEAD_AND_TAIL,
+        OTHER_IMAGE,
+        BROKEN_PARENT,
+        SEALED_BITS,
+        SEALED_BLOCKS,
+        SEALED_CUT,
+        SEALED_NUMBERS
     }
 
     private static final int SEGMENT = 4096;
@@ -97,12 +111,22 @@ final class ImageFuzz {
     }
 
     private WriteRequest request(Path to) {
-        return WriteRequest.of(images, to, key, manifest()).preserving(List.of(folder.resolve("ws"))).withWorkers(1);
+        return WriteRequest.of(images, to, key, manifest())
+                .preserving(List.of(folder.resolve("ws")))
+                .withWorkers(1);
     }
 
     private static ImageManifest manifest() {
         return new ImageManifest(
-                0, "s-1", "name", "2026-11-21T12:00:00Z", "4.2.1", "6.18", "x86_64", 1, 0,
+                0,
+                "s-1",
+                "name",
+                "2026-11-21T12:00:00Z",
+                "4.2.1",
+                "6.18",
+                "x86_64",
+                1,
+                0,
                 List.of(new ImageManifest.ProcessInfo(1, 0, "init", "/sbin/init")));
     }
 
@@ -138,9 +162,7 @@ final class ImageFuzz {
                 case OTHER_IMAGE -> {
                     broken = random.nextBoolean() ? foreign : whole;
                     request = request.expecting(
-                            random.nextBoolean() ? "s-2" : "s-1",
-                            random.nextBoolean() ? 5 : 0,
-                            ArchiveFormat.newId());
+                            random.nextBoolean() ? "s-2" : "s-1", random.nextBoolean() ? 5 : 0, ArchiveFormat.newId());
                 }
                 case BROKEN_PARENT -> {
                     broken = difference;
@@ -200,7 +222,9 @@ final class ImageFuzz {
     }
 
     private byte[] brokenSealing(byte[] whole) {
-        return broken(whole, List.of(Way.BITS, Way.CUT, Way.SWAPPED_SEGMENTS, Way.SPLICED).get(random.nextInt(4)));
+        return broken(
+                whole,
+                List.of(Way.BITS, Way.CUT, Way.SWAPPED_SEGMENTS, Way.SPLICED).get(random.nextInt(4)));
     }
 
     private byte[] broken(byte[] whole, Way way) {

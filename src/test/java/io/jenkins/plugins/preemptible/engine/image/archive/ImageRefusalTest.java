@@ -49,9 +49,31 @@ class ImageRefusalTest extends ImageCase {
         byte[] whole = Files.readAllBytes(archive);
         int segment = 1 << 20;
         int[] lengths = {
-            0, 1, 7, 8, 9, 10, 11, 25, 26, 27, 40, 60, 1000, segment - 1, segment, segment + 1, segment + 10,
-            2 * segment, whole.length / 2, whole.length - 1000, whole.length - 17, whole.length - 16,
-            whole.length - 15, whole.length - 8, whole.length - 1
+            0,
+            1,
+            7,
+            8,
+            9,
+            10,
+            11,
+            25,
+            26,
+            27,
+            40,
+            60,
+            1000,
+            segment - 1,
+            segment,
+            segment + 1,
+            segment + 10,
+            2 * segment,
+            whole.length / 2,
+            whole.length - 1000,
+            whole.length - 17,
+            whole.length - 16,
+            whole.length - 15,
+            whole.length - 8,
+            whole.length - 1
         };
         for (int length : lengths) {
             Files.write(archive, java.util.Arrays.copyOf(whole, length));
@@ -90,14 +112,10 @@ class ImageRefusalTest extends ImageCase {
         for (int i = 0; i < 500; i++) {
             byte[] changed = mutated(whole, random);
             Files.write(archive, changed);
-            ImageException e = assertThrows(
-                    ImageException.class, () -> ImageArchive.read(archive, KEY, target), "mutation " + i);
+            ImageException e =
+                    assertThrows(ImageException.class, () -> ImageArchive.read(archive, KEY, target), "mutation " + i);
             assertTrue(
-                    List.of(
-                                    Reason.NOT_AN_IMAGE,
-                                    Reason.OTHER_VERSION,
-                                    Reason.TRUNCATED,
-                                    Reason.WRONG_KEY_OR_TAMPERED)
+                    List.of(Reason.NOT_AN_IMAGE, Reason.OTHER_VERSION, Reason.TRUNCATED, Reason.WRONG_KEY_OR_TAMPERED)
                             .contains(e.reason()),
                     "mutation " + i + ": " + e);
             assertFalse(Files.exists(target), "mutation " + i);
@@ -177,8 +195,7 @@ class ImageRefusalTest extends ImageCase {
         write();
         Files.createDirectory(target);
         Path mine = Files.writeString(target.resolve("mine"), "mine");
-        ImageException e =
-                assertThrows(ImageException.class, () -> ImageArchive.read(archive, KEY, target));
+        ImageException e = assertThrows(ImageException.class, () -> ImageArchive.read(archive, KEY, target));
         assertEquals(Reason.TARGET_IN_USE, e.reason());
         assertOnlyFile(target, mine);
     }
@@ -200,8 +217,7 @@ class ImageRefusalTest extends ImageCase {
         try (CraftedArchive crafted = new CraftedArchive(archive, KEY)) {
             crafted.manifest(new ImageManifest.EntryInfo("a.img", Long.MAX_VALUE, "0".repeat(64), 0, Long.MAX_VALUE));
         }
-        ImageException e =
-                assertThrows(ImageException.class, () -> ImageArchive.read(archive, KEY, target));
+        ImageException e = assertThrows(ImageException.class, () -> ImageArchive.read(archive, KEY, target));
         assertEquals(Reason.NO_SPACE, e.reason());
         assertFalse(Files.exists(target));
     }

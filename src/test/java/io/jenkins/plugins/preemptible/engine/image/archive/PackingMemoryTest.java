@@ -38,8 +38,8 @@ class PackingMemoryTest {
             ImageArchive.Written written = ImageArchive.write(
                     WriteRequest.of(images, second, key, manifest).against(index, null));
             ImageArchive.read(ReadRequest.of(second, key), folder.resolve("target"));
-            long mismatch =
-                    Files.mismatch(images.resolve("pages-1.img"), folder.resolve("target").resolve("pages-1.img"));
+            long mismatch = Files.mismatch(
+                    images.resolve("pages-1.img"), folder.resolve("target").resolve("pages-1.img"));
             System.out.println(written.difference() + " " + mismatch);
         }
     }

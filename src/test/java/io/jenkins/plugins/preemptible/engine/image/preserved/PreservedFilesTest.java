@@ -61,10 +61,16 @@ class PreservedFilesTest {
         Files.createLink(workspace.resolve("another-name"), src.resolve("run.sh"));
         Files.createSymbolicLink(workspace.resolve("link"), Path.of("src/deep er/run.sh"));
         Files.createSymbolicLink(workspace.resolve("out"), Path.of("no such/file"));
-        Files.createDirectory(workspace.resolve("locked"), PosixFilePermissions.asFileAttribute(
-                PosixFilePermissions.fromString("r-xr-xr-x")));
-        assertEquals(0, new ProcessBuilder("mkfifo", workspace.resolve("fifo").toString()).start().waitFor());
-        try (RandomAccessFile sparse = new RandomAccessFile(workspace.resolve("sparse").toFile(), "rw")) {
+        Files.createDirectory(
+                workspace.resolve("locked"),
+                PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("r-xr-xr-x")));
+        assertEquals(
+                0,
+                new ProcessBuilder("mkfifo", workspace.resolve("fifo").toString())
+                        .start()
+                        .waitFor());
+        try (RandomAccessFile sparse =
+                new RandomAccessFile(workspace.resolve("sparse").toFile(), "rw")) {
             sparse.setLength(40L << 20);
             sparse.seek(20L << 20);
             sparse.write(1);
@@ -74,7 +80,8 @@ class PreservedFilesTest {
     }
 
     private ImageArchive.Written write(Path... preserved) throws ImageException {
-        return ImageArchive.write(WriteRequest.of(images, archive, KEY, manifest()).preserving(List.of(preserved)));
+        return ImageArchive.write(
+                WriteRequest.of(images, archive, KEY, manifest()).preserving(List.of(preserved)));
     }
 
     private static ImageManifest manifest() {
@@ -222,7 +229,8 @@ class PreservedFilesTest {
                 List.of(workspace, workspace))) {
             ImageException e = assertThrows(
                     ImageException.class,
-                    () -> ImageArchive.write(WriteRequest.of(images, archive, KEY, manifest()).preserving(bad)));
+                    () -> ImageArchive.write(
+                            WriteRequest.of(images, archive, KEY, manifest()).preserving(bad)));
             assertEquals(Reason.UNSAFE_ENTRY, e.reason(), e.getMessage());
             assertFalse(Files.exists(archive));
         }
@@ -288,9 +296,12 @@ class PreservedFilesTest {
         Files.createSymbolicLink(images, precious);
         ImageManifest sealed = ImageArchive.manifestOf(archive, KEY);
         ImageManifest under = sealed.sealed(
-                sealed.imageId(), null, sealed.entries(), List.of(images.resolve("ws").toString()), sealed.preserved());
-        ImageException e =
-                assertThrows(ImageException.class, () -> new PreservedFiles(under, target).putBack(null));
+                sealed.imageId(),
+                null,
+                sealed.entries(),
+                List.of(images.resolve("ws").toString()),
+                sealed.preserved());
+        ImageException e = assertThrows(ImageException.class, () -> new PreservedFiles(under, target).putBack(null));
         assertEquals(Reason.UNSAFE_ENTRY, e.reason(), e.getMessage());
         assertEquals(0, precious.toFile().list().length);
     }
@@ -309,8 +320,9 @@ class PreservedFilesTest {
     @Test
     void unchangedFilesAreReferencesInADifference() throws IOException {
         Path index = folder.resolve("pages.index");
-        ImageArchive.write(
-                WriteRequest.of(images, archive, KEY, manifest()).preserving(List.of(workspace)).indexed(index));
+        ImageArchive.write(WriteRequest.of(images, archive, KEY, manifest())
+                .preserving(List.of(workspace))
+                .indexed(index));
         Path second = folder.resolve("second.image");
         Files.writeString(workspace.resolve("src/deep er/run.sh"), "#!/bin/bash\n");
         Files.setLastModifiedTime(workspace, FileTime.fromMillis(1_000_000));

@@ -25,8 +25,7 @@ class HistoryTest {
         String full = "{\"queued\":0,\"started\":5,\"ended\":9,\"label\":\"linux\",\"priority\":1,\"owner\":\"anna\","
                 + "\"job\":\"nightly\",\"preemptible\":false,\"memory_mb\":2}";
         List<PastJob> jobs = History.read(new StringReader(GOOD + "\r\n\n" + full + "\n"));
-        assertEquals(
-                new PastJob("", 1767600000000L, 1767600010000L, 1767600070000L, "", 3, "", true, -1), jobs.get(0));
+        assertEquals(new PastJob("", 1767600000000L, 1767600010000L, 1767600070000L, "", 3, "", true, -1), jobs.get(0));
         assertEquals(new PastJob("nightly", 0, 5, 9, "linux", 1, "anna", false, 2 << 20), jobs.get(1));
         assertEquals(2, jobs.size());
     }
