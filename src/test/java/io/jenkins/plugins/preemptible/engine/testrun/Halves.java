@@ -8,6 +8,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -57,6 +58,11 @@ final class Halves {
             return HalfResult.didNotRun(
                     "it needs Maven 3.9.6 or newer, which could not be fetched; set PREEMPT_MVN to one");
         }
+        Optional<Path> java = PluginJava.find(System.getenv());
+        if (java.isEmpty()) {
+            return HalfResult.didNotRun("it needs a JDK of Java 21 or 25; install one, or set JAVA_HOME to one");
+        }
+        Map<String, String> environment = Map.of("JAVA_HOME", java.get().toString());
         Path log = checkout.pluginLog();
         Files.createDirectories(log.getParent());
         for (String mode : List.of("--offline", "--no-transfer-progress")) {
@@ -73,7 +79,7 @@ final class Halves {
                     "-Dsurefire.failIfNoSpecifiedTests=false"));
             command.addAll(options);
             command.add("test");
-            int status = MavenCall.within(limit, log, command);
+            int status = MavenCall.within(limit, log, environment, command);
             if (status == 0 || missingArtifact(log).isEmpty()) {
                 Files.copy(log, out);
                 return HalfResult.ofStatus(status, limit);

@@ -10,6 +10,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.regex.Pattern;
 
 /** A call of Maven, in a process of its own. */
@@ -27,9 +28,16 @@ final class MavenCall {
      * @return the command's exit status; 124, 131 or 137 where the limit was passed
      */
     static int within(String limit, Path log, List<String> command) throws IOException, InterruptedException {
+        return within(limit, log, Map.of(), command);
+    }
+
+    /** @param environment added to this process's own */
+    static int within(String limit, Path log, Map<String, String> environment, List<String> command)
+            throws IOException, InterruptedException {
         List<String> limited = new ArrayList<>(List.of("timeout", "--signal=QUIT", "--kill-after=30s", limit));
         limited.addAll(command);
         ProcessBuilder builder = new ProcessBuilder(limited).redirectInput(Redirect.from(new File("/dev/null")));
+        builder.environment().putAll(environment);
         if (log == null) {
             builder.redirectOutput(Redirect.INHERIT).redirectError(Redirect.INHERIT);
         } else {

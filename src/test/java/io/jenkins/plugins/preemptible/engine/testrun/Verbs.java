@@ -17,8 +17,8 @@ final class Verbs {
     static final List<String> LONG =
             List.of("-DskippedTests=none", "-Djunit.jupiter.execution.timeout.testable.method.default=8h");
 
-    /** Real processes on a machine that others use: one more try, and what needed it is named. */
-    private static final String TRY_AGAIN = "-Dsurefire.rerunFailingTestsCount=1";
+    /** Real processes on a machine that others use: two more tries, and what needed them is named. */
+    private static final String TRY_AGAIN = "-Dsurefire.rerunFailingTestsCount=2";
 
     private Verbs() {}
 
@@ -55,8 +55,8 @@ final class Verbs {
             }
             run.setUp("--tests");
             return run.halves(
-                    halves -> halves.engine("25m", List.of(TRY_AGAIN)),
-                    halves -> halves.plugin("35m", List.of(TRY_AGAIN), System.out));
+                    halves -> halves.engine("30m", List.of(TRY_AGAIN)),
+                    halves -> halves.plugin("50m", List.of(TRY_AGAIN), System.out));
         }
     }
 
