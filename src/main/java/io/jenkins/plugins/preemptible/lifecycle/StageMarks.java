@@ -8,6 +8,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.logging.Level;
 import java.util.logging.Logger;
+import org.jenkinsci.plugins.workflow.flow.FlowExecution;
 import org.jenkinsci.plugins.workflow.graph.FlowNode;
 import org.jenkinsci.plugins.workflow.steps.StepContext;
 import org.jenkinsci.plugins.workflow.support.actions.PauseAction;
@@ -17,8 +18,8 @@ import org.jenkinsci.plugins.workflow.support.actions.PauseAction;
  *
  * <ol>
  *   <li>{@link #suspended} puts our exported action on the block's node, on those of the Pipeline's stages around and
- *       inside of it, and on every step in flight, and opens a pause on the block and on every step in flight; {@link #byHandChanged} and {@link #sealed}
- *       put a newer one there.
+ *       inside of it, and on every step in flight, and opens a pause on the block, on every step in flight, and on those of the
+ *       stages in which nothing else runs; {@link #byHandChanged} and {@link #sealed} put a newer action there.
  *   <li>{@link #resumed} takes the action away and closes the pauses; {@link #went} leaves one that tells from what.
  *   <li>Marks are for the eye: a failure to set one is logged and changes nothing.
  * </ol>
@@ -35,6 +36,10 @@ public final class StageMarks {
             tell(live, stage, block, inFlight);
             pause(block);
             for (FlowNode node : inFlight) {
+                pause(node);
+            }
+            List<FlowNode> running = live.context().get(FlowExecution.class).getCurrentHeads();
+            for (FlowNode node : StageNodes.atRest(block, inFlight, running)) {
                 pause(node);
             }
         });
@@ -108,7 +113,10 @@ public final class StageMarks {
         mark(live.context(), block -> {
             live.marked().addAll(inFlight);
             live.marked().addAll(StageNodes.of(block, inFlight));
-            live.marked().forEach(node -> node.removeActions(SuspendedStageAction.class));
+            for (FlowNode node : live.marked()) {
+                node.removeActions(SuspendedStageAction.class);
+                endPause(node);
+            }
             live.marked().clear();
             block.removeActions(SuspendedStageAction.class);
             endPause(block);

@@ -42,4 +42,19 @@ final class StageNodes {
         }
         return nodes;
     }
+
+    /**
+     * Those in which nothing runs while the block is suspended: views that know pauses show them as paused.
+     *
+     * @param heads the nodes that the whole Pipeline runs at this moment
+     */
+    static Set<FlowNode> atRest(FlowNode block, Collection<FlowNode> inFlight, Collection<FlowNode> heads) {
+        Set<FlowNode> nodes = of(block, inFlight);
+        for (FlowNode head : heads) {
+            if (!inFlight.contains(head)) {
+                head.getEnclosingBlocks().forEach(nodes::remove);
+            }
+        }
+        return nodes;
+    }
 }

@@ -10,11 +10,13 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.function.Predicate;
 import org.jenkinsci.plugins.workflow.actions.LabelAction;
 import org.jenkinsci.plugins.workflow.graph.FlowNode;
 import org.jenkinsci.plugins.workflow.graphanalysis.DepthFirstScanner;
 import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
+import org.jenkinsci.plugins.workflow.support.actions.PauseAction;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -43,14 +45,25 @@ class StageNodesTest extends OneAgent {
                 rig.pipeline("high", 1, "node('linux') { sh 'while [ ! -e " + over + " ]; do sleep 0.1; done' }"));
         Rig.awaitState(StageState.SUSPENDED);
         await().atMost(Rig.PATIENCE).untilAsserted(() -> assertEquals(Set.of("outer", "a", "inner"), marked()));
+        // The other branch of the outer stage runs.
+        await().atMost(Rig.PATIENCE).untilAsserted(() -> assertEquals(Set.of("a", "inner"), paused()));
     }
 
     /** The names of the stages and branches that are told to be suspended. */
     private Set<String> marked() {
+        return stages(node -> node.getPersistentAction(SuspendedStageAction.class) != null);
+    }
+
+    /** The names of those that views show as paused. */
+    private Set<String> paused() {
+        return stages(PauseAction::isPaused);
+    }
+
+    private Set<String> stages(Predicate<FlowNode> wanted) {
         Set<String> names = new TreeSet<>();
         for (FlowNode node : new DepthFirstScanner().allNodes(victim.getExecution())) {
             LabelAction label = node.getPersistentAction(LabelAction.class);
-            if (label != null && node.getPersistentAction(SuspendedStageAction.class) != null) {
+            if (label != null && wanted.test(node)) {
                 names.add(label.getDisplayName().replace("Branch: ", ""));
             }
         }
@@ -62,7 +75,10 @@ class StageNodesTest extends OneAgent {
         Files.createFile(over);
         j.assertBuildStatusSuccess(j.waitForCompletion(preemptor));
         Rig.awaitLog(victim, "Resumed on");
-        await().atMost(Rig.PATIENCE).untilAsserted(() -> assertEquals(Set.of(), marked()));
+        await().atMost(Rig.PATIENCE).untilAsserted(() -> {
+            assertEquals(Set.of(), marked());
+            assertEquals(Set.of(), paused());
+        });
         victim.doStop();
         j.waitForCompletion(victim);
     }
@@ -71,7 +87,10 @@ class StageNodesTest extends OneAgent {
     void afterItsAbortNoneIs() throws Exception {
         victim.doStop();
         j.assertBuildStatus(Result.ABORTED, j.waitForCompletion(victim));
-        await().atMost(Rig.PATIENCE).untilAsserted(() -> assertEquals(Set.of(), marked()));
+        await().atMost(Rig.PATIENCE).untilAsserted(() -> {
+            assertEquals(Set.of(), marked());
+            assertEquals(Set.of(), paused());
+        });
         Files.createFile(over);
         j.waitForCompletion(preemptor);
     }
