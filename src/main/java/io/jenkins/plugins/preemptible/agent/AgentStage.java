@@ -33,7 +33,7 @@ import java.util.Objects;
  * What takes a moment on an agent that works has a limit, after which the agent counts as away ({@link Limited}); what
  * takes as long as the stage is large has none, but for that of Jenkins' own connections.
  *
- * Blocking: call it on a thread of {@link io.jenkins.plugins.preemptible.lifecycle.StageThreads} or an executor, never
+ * Blocking: call it on a thread of {@link io.jenkins.plugins.preemptible.lifecycle.stage.StageThreads} or an executor, never
  * under the queue's lock and never on a Pipeline's own thread.
  */
 public final class AgentStage {

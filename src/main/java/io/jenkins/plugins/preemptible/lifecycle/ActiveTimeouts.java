@@ -4,6 +4,11 @@ import hudson.Extension;
 import hudson.model.PeriodicWork;
 import hudson.model.Result;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageThreads;
 import java.util.concurrent.TimeUnit;
 import jenkins.model.CauseOfInterruption;
 import org.jenkinsci.plugins.workflow.steps.BodyExecution;
@@ -30,10 +35,10 @@ public final class ActiveTimeouts extends PeriodicWork {
     protected void doRun() {
         long now = System.currentTimeMillis();
         for (StageRecord stage : StageRegistry.get().all()) {
-            if (stage.activeTimeoutMillis > 0
-                    && stage.state == StageState.RUNNING
-                    && stage.executorMillis(now) > stage.activeTimeoutMillis) {
-                StageThreads.submitFor(stage.node, "ending " + stage + " at its time-out", () -> end(stage.id));
+            if (stage.activeTimeoutMillis() > 0
+                    && stage.state() == StageState.RUNNING
+                    && stage.executorMillis(now) > stage.activeTimeoutMillis()) {
+                StageThreads.submitFor(stage.node(), "ending " + stage + " at its time-out", () -> end(stage.id()));
             }
         }
     }
@@ -44,18 +49,18 @@ public final class ActiveTimeouts extends PeriodicWork {
         if (body == null) {
             return;
         }
-        live.operation.lockInterruptibly();
+        live.operation().lockInterruptibly();
         try {
             StageRecord stage = StageRegistry.get().find(stageId);
-            if (stage == null || stage.state != StageState.RUNNING || live.ending() || live.aborting()) {
+            if (stage == null || stage.state() != StageState.RUNNING || live.ending() || live.aborting()) {
                 return;
             }
             live.markAborting();
-            Exceeded cause = new Exceeded(stage.name, stage.activeTimeoutMillis);
+            Exceeded cause = new Exceeded(stage.name(), stage.activeTimeoutMillis());
             StageLog.line(live.context(), cause.getShortDescription() + ".");
             body.cancel(new FlowInterruptedException(Result.ABORTED, false, cause));
         } finally {
-            live.operation.unlock();
+            live.operation().unlock();
         }
     }
 

@@ -7,8 +7,15 @@ import hudson.model.PeriodicWork;
 import hudson.model.Run;
 import hudson.model.TaskListener;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
+import io.jenkins.plugins.preemptible.agent.Nodes;
 import io.jenkins.plugins.preemptible.event.StageEnded;
 import io.jenkins.plugins.preemptible.event.StageListener;
+import io.jenkins.plugins.preemptible.lifecycle.image.StageImages;
+import io.jenkins.plugins.preemptible.lifecycle.pipeline.StageMarks;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageThreads;
 import java.io.IOException;
 import java.util.List;
 import java.util.Map;
@@ -60,8 +67,8 @@ public final class Ending {
             return;
         }
         live.hold().withdraw(stage);
-        StageThreads.submitFor(stage.node, "ending stage " + live.id(), () -> {
-            live.operation.lock();
+        StageThreads.submitFor(stage.node(), "ending stage " + live.id(), () -> {
+            live.operation().lock();
             try {
                 StageRecord last = StageRegistry.get().find(live.id());
                 if (last == null) {
@@ -70,26 +77,26 @@ public final class Ending {
                 if (last.suspended()) {
                     StageMarks.resumed(live, List.of());
                 }
-                if (run != null && !last.imageKept) {
-                    StageImages.delete(run, last.id);
+                if (run != null && !last.imageKept()) {
+                    StageImages.delete(run, last.id());
                 }
-                StageRegistry.get().ended(last.id);
+                StageRegistry.get().ended(last.id());
                 live.forget();
                 tellEnded(last);
                 clean(last);
             } finally {
-                live.operation.unlock();
+                live.operation().unlock();
             }
         });
     }
 
     /** Ends a stage that no step of this controller process stands for. */
     static void ofLost(StageRecord stage, @CheckForNull Run<?, ?> run) {
-        StageRegistry.get().ended(stage.id);
+        StageRegistry.get().ended(stage.id());
         tellEnded(stage);
-        StageThreads.submitFor(stage.node, "removing lost " + stage, () -> {
+        StageThreads.submitFor(stage.node(), "removing lost " + stage, () -> {
             if (run != null) {
-                StageImages.delete(run, stage.id);
+                StageImages.delete(run, stage.id());
             }
             clean(stage);
         });
@@ -102,36 +109,36 @@ public final class Ending {
 
     /** Removes what is left of an ended stage, if its agent is there. */
     private static void clean(StageRecord stage) throws InterruptedException {
-        Node node = AbortedStage.nodeOf(stage.node);
-        if (AbortedStage.rootOf(stage.node) == null || !CLEANING.add(stage.id)) {
+        Node node = Nodes.named(stage.node());
+        if (Nodes.rootOf(stage.node()) == null || !CLEANING.add(stage.id())) {
             return;
         }
         try {
-            AgentStage.on(node, stage.id).remove();
-            if (stage.cookie != null) {
+            AgentStage.on(node, stage.id()).remove();
+            if (stage.cookie() != null) {
                 // What left the sandbox's reach, or never was in one, as the node step does at its end.
-                node.createLauncher(TaskListener.NULL).kill(Map.of(StageRecord.COOKIE, stage.cookie));
+                node.createLauncher(TaskListener.NULL).kill(Map.of(StageRecord.COOKIE, stage.cookie()));
             }
             done(stage);
         } catch (IOException | RuntimeException x) {
-            if (AbortedStage.rootOf(stage.node) != null && FAILURES.merge(stage.id, 1, Integer::sum) >= MOST_TRIES) {
+            if (Nodes.rootOf(stage.node()) != null && FAILURES.merge(stage.id(), 1, Integer::sum) >= MOST_TRIES) {
                 LOGGER.log(
                         Level.WARNING,
                         x,
                         () -> "gave up removing what is left of " + stage + "; the folder preemptible/stages/"
-                                + stage.id + " in that agent's root may be removed by hand");
+                                + stage.id() + " in that agent's root may be removed by hand");
                 done(stage);
             } else {
                 LOGGER.log(Level.FINE, x, () -> "cannot remove what is left of " + stage + " yet");
             }
         } finally {
-            CLEANING.remove(stage.id);
+            CLEANING.remove(stage.id());
         }
     }
 
     private static void done(StageRecord stage) {
-        FAILURES.remove(stage.id);
-        StageRegistry.get().cleaned(stage.id);
+        FAILURES.remove(stage.id());
+        StageRegistry.get().cleaned(stage.id());
     }
 
     /** Cleans agents that were away when a stage of theirs ended, or when the controller stopped at that moment. */
@@ -155,15 +162,15 @@ public final class Ending {
         protected void doRun() {
             long now = System.currentTimeMillis();
             for (StageRecord stage : StageRegistry.get().leftovers()) {
-                if (AbortedStage.nodeOf(stage.node) == null) {
-                    long since = unknownSince.computeIfAbsent(stage.id, id -> now);
-                    if (stage.onCloud || now - since > UNKNOWN_MILLIS) {
-                        unknownSince.remove(stage.id);
+                if (Nodes.named(stage.node()) == null) {
+                    long since = unknownSince.computeIfAbsent(stage.id(), id -> now);
+                    if (stage.onCloud() || now - since > UNKNOWN_MILLIS) {
+                        unknownSince.remove(stage.id());
                         done(stage);
                     }
                 } else {
-                    unknownSince.remove(stage.id);
-                    StageThreads.submitFor(stage.node, "removing " + stage, () -> clean(stage));
+                    unknownSince.remove(stage.id());
+                    StageThreads.submitFor(stage.node(), "removing " + stage, () -> clean(stage));
                 }
             }
         }

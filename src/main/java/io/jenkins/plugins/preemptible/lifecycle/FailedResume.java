@@ -3,6 +3,14 @@ package io.jenkins.plugins.preemptible.lifecycle;
 import hudson.Extension;
 import hudson.model.PeriodicWork;
 import hudson.model.Result;
+import io.jenkins.plugins.preemptible.lifecycle.pipeline.AbortedStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.ImagePath;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageThreads;
 import java.util.concurrent.TimeUnit;
 import org.jenkinsci.plugins.workflow.steps.BodyExecution;
 import org.jenkinsci.plugins.workflow.steps.FlowInterruptedException;
@@ -31,10 +39,7 @@ public final class FailedResume {
         StageRegistry.get().update(stageId, stage -> {
             done[0] = stage.whyNotResumed() != null;
             if (done[0]) {
-                stage.notByHand();
-                stage.whyNotResumed = null;
-                stage.restoreFailures = 0;
-                stage.retryAfterMillis = 0;
+                StageChanges.tryAgain().accept(stage);
             }
         });
         return done[0];
@@ -46,7 +51,7 @@ public final class FailedResume {
         if (stage == null || stage.whyNotResumed() == null) {
             return false;
         }
-        StageThreads.submitFor(stage.node, "giving up " + stage, () -> givenUp(stageId));
+        StageThreads.submitFor(stage.node(), "giving up " + stage, () -> givenUp(stageId));
         return true;
     }
 
@@ -56,25 +61,25 @@ public final class FailedResume {
         if (body == null) {
             return;
         }
-        live.operation.lockInterruptibly();
+        live.operation().lockInterruptibly();
         try {
             StageRecord stage = StageRegistry.get().find(stageId);
             if (stage != null && stage.whyNotResumed() != null && !live.ending() && !live.aborting()) {
                 end(live, body, stage.whyNotResumed());
             }
         } finally {
-            live.operation.unlock();
+            live.operation().unlock();
         }
     }
 
     /** Fails the stage; its {@code operation} lock is held. */
     static void end(LiveStage live, BodyExecution body, String why) {
-        StageRecord stage = StageRegistry.get().settle(live.id(), s -> s.imageKept = !s.frozen && s.imageKey != null);
+        StageRecord stage = StageRegistry.get().settle(live.id(), StageChanges.givenUp());
         StageLog.line(
                 live.context(),
                 "Given up: the stage fails."
-                        + (stage != null && stage.imageKept
-                                ? " Its sealed image stays among the artifacts (" + StageImages.path(stage)
+                        + (stage != null && stage.imageKept()
+                                ? " Its sealed image stays among the artifacts (" + ImagePath.of(stage)
                                         + ") and its key with the controller, as long as this build."
                                 : ""));
         live.markAborting();
@@ -94,8 +99,8 @@ public final class FailedResume {
         protected void doRun() {
             long now = System.currentTimeMillis();
             for (StageRecord stage : StageRegistry.get().all()) {
-                if (stage.whyNotResumed() != null && now - stage.notResumedSinceMillis > UNDECIDED_MILLIS) {
-                    giveUp(stage.id);
+                if (stage.whyNotResumed() != null && now - stage.notResumedSinceMillis() > UNDECIDED_MILLIS) {
+                    giveUp(stage.id());
                 }
             }
         }

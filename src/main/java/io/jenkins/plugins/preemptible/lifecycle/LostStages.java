@@ -3,6 +3,9 @@ package io.jenkins.plugins.preemptible.lifecycle;
 import hudson.Extension;
 import hudson.model.PeriodicWork;
 import hudson.model.Run;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import java.util.HashSet;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
@@ -48,17 +51,17 @@ public final class LostStages extends PeriodicWork {
         }
         Set<String> ended = new HashSet<>();
         for (StageRecord stage : StageRegistry.get().all()) {
-            Run<?, ?> run = Run.fromExternalizableId(stage.runId);
+            Run<?, ?> run = Run.fromExternalizableId(stage.runId());
             if (run != null && run.isBuilding()) {
                 continue;
             }
-            LiveStage live = LiveStage.find(stage.id);
+            LiveStage live = LiveStage.find(stage.id());
             if (live == null) {
                 LOGGER.log(Level.WARNING, "{0} is dropped: its build did not come back after the restart", stage);
                 Ending.ofLost(stage, run);
-            } else if (!endedBefore.contains(stage.id)) {
+            } else if (!endedBefore.contains(stage.id())) {
                 // A build that just ends its steps looks the same: the next look tells.
-                ended.add(stage.id);
+                ended.add(stage.id());
             } else if (!live.ending()) {
                 LOGGER.log(Level.WARNING, "{0} is ended: its build has ended without it", stage);
                 live.hold().abandon();

@@ -6,6 +6,13 @@ import hudson.Util;
 import hudson.model.Node;
 import hudson.model.Result;
 import hudson.slaves.AbstractCloudSlave;
+import io.jenkins.plugins.preemptible.agent.Nodes;
+import io.jenkins.plugins.preemptible.lifecycle.pipeline.SuspendedSteps;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageThreads;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -43,7 +50,7 @@ public final class RemovedAgent extends NodeListener {
 
     /** Whether the stage's agent is unknown to Jenkins. */
     public static boolean isGone(@NonNull StageRecord stage) {
-        return AbortedStage.nodeOf(stage.node) == null;
+        return Nodes.named(stage.node()) == null;
     }
 
     /**
@@ -51,7 +58,7 @@ public final class RemovedAgent extends NodeListener {
      * before the controller's last restart.
      */
     public static long waitsUntilMillis(@NonNull StageRecord stage) {
-        return isGone(stage) ? WAITED_FOR.getOrDefault(stage.node, 0L) : 0;
+        return isGone(stage) ? WAITED_FOR.getOrDefault(stage.node(), 0L) : 0;
     }
 
     @Override
@@ -64,7 +71,8 @@ public final class RemovedAgent extends NodeListener {
         String name = node.getNodeName();
         // Jenkins has closed the connection before anybody is told. The host of a cloud's agent goes with it.
         StageRegistry.get().all().stream()
-                .filter(stage -> !stage.suspended() && !stage.onCloud && stage.node.equals(name))
+                .filter(stage ->
+                        !stage.suspended() && !stage.onCloud() && stage.node().equals(name))
                 .forEach(stage -> tell(
                         stage,
                         "The agent '" + name + "' was removed from Jenkins. The processes of this stage"
@@ -98,20 +106,20 @@ public final class RemovedAgent extends NodeListener {
     }
 
     private static void tell(StageRecord stage, String line) {
-        LiveStage live = LiveStage.find(stage.id);
+        LiveStage live = LiveStage.find(stage.id());
         if (live != null) {
-            StageThreads.soon("telling of agent " + stage.node, () -> StageLog.line(live.context(), line));
+            StageThreads.soon("telling of agent " + stage.node(), () -> StageLog.line(live.context(), line));
         }
     }
 
     private static List<StageRecord> suspendedOn(String node) {
         return StageRegistry.get().all().stream()
-                .filter(stage -> stage.suspended() && stage.node.equals(node))
+                .filter(stage -> stage.suspended() && stage.node().equals(node))
                 .toList();
     }
 
     private static void end(StageRecord stage, String node) {
-        LiveStage live = LiveStage.find(stage.id);
+        LiveStage live = LiveStage.find(stage.id());
         BodyExecution body = live == null ? null : live.body();
         if (body != null) {
             live.markAborting();

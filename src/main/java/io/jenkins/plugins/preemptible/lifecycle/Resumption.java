@@ -5,17 +5,27 @@ import hudson.model.Computer;
 import hudson.model.Executor;
 import hudson.model.Run;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
-import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle;
-import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.Event;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.event.StageListener;
 import io.jenkins.plugins.preemptible.event.StageRefused;
 import io.jenkins.plugins.preemptible.event.StageResumed;
+import io.jenkins.plugins.preemptible.lifecycle.agents.Measured;
+import io.jenkins.plugins.preemptible.lifecycle.image.ImageGoneException;
+import io.jenkins.plugins.preemptible.lifecycle.image.StageImages;
+import io.jenkins.plugins.preemptible.lifecycle.pipeline.StageMarks;
+import io.jenkins.plugins.preemptible.lifecycle.pipeline.StepsInFlight;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageThreads;
 import io.jenkins.plugins.preemptible.view.ResumedStageAction;
 import java.io.IOException;
 import java.nio.channels.ClosedByInterruptException;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 import jenkins.model.CauseOfInterruption;
@@ -68,7 +78,7 @@ public final class Resumption {
         if (live == null) {
             return Outcome.ENDED;
         }
-        live.operation.lockInterruptibly();
+        live.operation().lockInterruptibly();
         try {
             live.granted(false);
             return resume(live, executor);
@@ -80,7 +90,7 @@ public final class Resumption {
             }
             return outage(live, x);
         } finally {
-            live.operation.unlock();
+            live.operation().unlock();
         }
     }
 
@@ -94,8 +104,8 @@ public final class Resumption {
             // It has this executor. One that is SUSPENDING is being thawed, by FrozenStage, until that succeeds.
             return Outcome.RUNS;
         }
-        if (stage.state == StageState.SUSPENDED) {
-            stage = registry.update(stage.id, s -> s.state = StageLifecycle.next(s.state, Event.RESUME_REQUESTED));
+        if (stage.state() == StageState.SUSPENDED) {
+            stage = registry.update(stage.id(), StageChanges.resuming());
         }
         if (stage == null) {
             return Outcome.ENDED;
@@ -146,17 +156,17 @@ public final class Resumption {
     private static AgentStage.Restore restore(LiveStage live, StageRecord stage, Executor executor)
             throws IOException, InterruptedException {
         Computer computer = executor.getOwner();
-        AgentStage agent = AgentStage.on(computer.getNode(), stage.id);
+        AgentStage agent = AgentStage.on(computer.getNode(), stage.id());
         AgentStage.Restore here = agent.resumeHere();
-        if (here != null || stage.frozen) {
+        if (here != null || stage.frozen()) {
             return here;
         }
         Run<?, ?> run = live.context().get(Run.class);
-        if (stage.imageKey == null || run == null) {
+        if (stage.imageKey() == null || run == null) {
             throw new ImageGoneException("the image's key is gone");
         }
         StageImages.fetch(run, stage, agent.prepareExchange());
-        return agent.restore(stage.imageKey.getPlainText());
+        return agent.restore(stage.imageKey().getPlainText());
     }
 
     private static void went(
@@ -164,37 +174,27 @@ public final class Resumption {
             throws InterruptedException {
         long now = System.currentTimeMillis();
         ResumedFrom from = ResumedFrom.of(restore.tier());
-        StageRegistry.get().settle(before.id, s -> {
-            s.state = StageLifecycle.next(s.state, Event.RESTORED);
-            s.runningSinceMillis = now;
-            s.withoutExecutorMillis += Math.max(0, now - s.suspendedSinceMillis);
-            s.opened(restore.enterCommand(), null);
-            s.imageKey = null;
-            s.frozen = false;
-            s.restoreFailures = 0;
-            s.whyNotResumed = null;
-            s.resumedFrom = from.words();
-        });
+        StageRegistry.get().settle(before.id(), StageChanges.resumed(restore.enterCommand(), from.words(), now));
         live.outageOver();
         if (from == ResumedFrom.LOCAL_IMAGE || from == ResumedFrom.ARCHIVE) {
-            Measured.of(before.node).restored(live.memory().residentBytes(), tookMillis);
+            Measured.of(before.node()).restored(live.memory().residentBytes(), tookMillis);
         }
         if (live.takeSealingFailed()) {
-            live.retryAfter(Suspension.REFUSED_RETRY_MILLIS);
+            live.retryAfter(LiveStage.REFUSED_RETRY_MILLIS);
         }
         StageLog.line(
                 live.context(),
                 "Resumed on " + executor.getOwner().getDisplayName() + " #" + executor.getNumber() + " in "
                         + StageLog.time(tookMillis) + " from " + from.words() + " (" + from.times(restore)
                         + ") after being suspended for "
-                        + hudson.Util.getTimeSpanString(now - before.suspendedSinceMillis) + ": "
+                        + hudson.Util.getTimeSpanString(now - before.suspendedSinceMillis()) + ": "
                         + restore.processes() + " processes go on.");
         for (String warning : restore.warnings()) {
             StageLog.line(live.context(), "Not as it was before the suspension: " + warning + ".");
         }
         try {
             Run<?, ?> run = live.context().get(Run.class);
-            if (run != null && !before.memoryOnly && !StageImages.delete(run, before.id)) {
+            if (run != null && !before.memoryOnly() && !StageImages.delete(run, before.id())) {
                 StageLog.line(
                         live.context(),
                         "The image stays among the artifacts, because this artifact manager cannot remove one file;"
@@ -205,19 +205,19 @@ public final class Resumption {
             StageMarks.went(
                     live,
                     new ResumedStageAction(
-                            before.name,
+                            before.name(),
                             from.name(),
                             from.words(),
-                            before.suspendedSinceMillis,
+                            before.suspendedSinceMillis(),
                             now,
                             tookMillis,
-                            before.memoryOnly),
+                            before.memoryOnly()),
                     inFlight);
         } catch (IOException | RuntimeException x) {
             LOGGER.log(Level.WARNING, x, () -> "cannot tidy up after resuming " + before);
         }
         StageListener.fire(listener -> listener.onResumed(new StageResumed(
-                before.ref(), now, tookMillis, Math.max(0, now - before.suspendedSinceMillis), from.name())));
+                before.ref(), now, tookMillis, Math.max(0, now - before.suspendedSinceMillis()), from.name())));
         live.carryOutKill();
     }
 
@@ -228,22 +228,17 @@ public final class Resumption {
     /** @param imageThere whether there is something that a further attempt could resume from */
     private static Outcome failed(LiveStage live, AgentStage.Refusal refusal, boolean imageThere) {
         long now = System.currentTimeMillis();
-        StageRecord stage = StageRegistry.get().settle(live.id(), s -> {
-            s.state = StageLifecycle.next(s.state, Event.RESTORE_FAILED);
-            s.restoreFailures++;
-            s.retryAfterMillis = now + RETRY_MILLIS * s.restoreFailures;
-            if (imageThere && s.restoreFailures >= MOST_FAILURES) {
-                s.whyNotResumed = refusal.sentence();
-                s.notResumedSinceMillis = now;
-                s.retryAfterMillis = Long.MAX_VALUE;
-            }
-        });
+        Consumer<StageRecord> change = StageChanges.notResumed(RETRY_MILLIS, now);
+        if (imageThere) {
+            change = change.andThen(StageChanges.undecidedAfter(MOST_FAILURES, refusal.sentence(), now));
+        }
+        StageRecord stage = StageRegistry.get().settle(live.id(), change);
         if (stage == null) {
             return Outcome.ENDED;
         }
         StageListener.fire(listener -> listener.onRefused(
                 new StageRefused(stage.ref(), now, StageRefused.Phase.RESUME, refusal.reason(), refusal.sentence())));
-        boolean last = stage.restoreFailures >= MOST_FAILURES;
+        boolean last = stage.restoreFailures() >= MOST_FAILURES;
         StageLog.refusal(
                 live.context(),
                 "Not resumed. " + refusal.sentence() + whatFollows(stage, last, refusal),
@@ -259,10 +254,10 @@ public final class Resumption {
     private static String whatFollows(StageRecord stage, boolean last, AgentStage.Refusal refusal) {
         if (!last) {
             return (refusal.killedCriu() ? " T" : " Nothing of it is lost; t") + "ried again in "
-                    + RETRY_MILLIS * stage.restoreFailures / 1000 + " s.";
+                    + RETRY_MILLIS * stage.restoreFailures() / 1000 + " s.";
         }
         return " This was tried " + MOST_FAILURES + " times"
-                + (stage.whyNotResumed == null
+                + (stage.whyNotResumed() == null
                         ? "."
                         : ": the stage stays suspended, and what it can go on from is kept. The page of this build lets you try"
                                 + " again, download the image, or give the stage up.");
@@ -275,12 +270,8 @@ public final class Resumption {
     private static Outcome outage(LiveStage live, Exception why) {
         LOGGER.log(Level.WARNING, why, () -> "cannot resume stage " + live.id() + " yet");
         long pause = OUTAGE_MILLIS << Math.min(live.outage(), MOST_DOUBLINGS);
-        StageRecord stage = StageRegistry.get().settle(live.id(), s -> {
-            if (s.state == StageState.RESUMING) {
-                s.state = StageLifecycle.next(s.state, Event.RESTORE_FAILED);
-            }
-            s.retryAfterMillis = System.currentTimeMillis() + pause;
-        });
+        StageRecord stage =
+                StageRegistry.get().settle(live.id(), StageChanges.postponed(System.currentTimeMillis() + pause));
         if (stage == null) {
             return Outcome.ENDED;
         }
@@ -291,15 +282,6 @@ public final class Resumption {
                         + ". The stage waits, nothing of it is lost; tried again in " + StageLog.time(pause) + ".");
         Sealing.takeUp(live.id());
         return Outcome.STAYS_SUSPENDED;
-    }
-
-    /** The image cannot come back by waiting. */
-    static final class ImageGoneException extends IOException {
-        private static final long serialVersionUID = 1L;
-
-        ImageGoneException(String message) {
-            super(message);
-        }
     }
 
     /** Why a stage whose image could not be restored ended. */

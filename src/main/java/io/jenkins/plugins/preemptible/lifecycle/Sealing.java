@@ -6,14 +6,25 @@ import hudson.model.Run;
 import hudson.remoting.RequestAbortedException;
 import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
+import io.jenkins.plugins.preemptible.agent.Nodes;
 import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
-import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle;
-import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.Event;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.event.StageListener;
 import io.jenkins.plugins.preemptible.event.StageRefused;
 import io.jenkins.plugins.preemptible.event.StageSealed;
+import io.jenkins.plugins.preemptible.lifecycle.agents.Measured;
+import io.jenkins.plugins.preemptible.lifecycle.image.ArchiveRoom;
+import io.jenkins.plugins.preemptible.lifecycle.image.SealingProgress;
+import io.jenkins.plugins.preemptible.lifecycle.image.StageImages;
+import io.jenkins.plugins.preemptible.lifecycle.pipeline.AbortedStage;
+import io.jenkins.plugins.preemptible.lifecycle.pipeline.StageMarks;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageThreads;
 import java.io.IOException;
 import java.util.List;
 import java.util.Set;
@@ -97,8 +108,8 @@ public final class Sealing {
      *
      * @param delayMillis how long it stays in its agent's memory alone, since it is expected to go on before
      */
-    static void begin(LiveStage live, StageRecord stage, long delayMillis) {
-        Sealing sealing = new Sealing(live, stage.suspensions, false);
+    public static void begin(LiveStage live, StageRecord stage, long delayMillis) {
+        Sealing sealing = new Sealing(live, stage.suspensions(), false);
         if (delayMillis == 0) {
             start(sealing);
         } else {
@@ -113,8 +124,8 @@ public final class Sealing {
     public static void takeUp(String stageId) {
         LiveStage live = LiveStage.find(stageId);
         StageRecord stage = StageRegistry.get().find(stageId);
-        if (live != null && stage != null && stage.state == StageState.SUSPENDED) {
-            start(new Sealing(live, stage.suspensions, true));
+        if (live != null && stage != null && stage.state() == StageState.SUSPENDED) {
+            start(new Sealing(live, stage.suspensions(), true));
             // The nodes inside of it that were marked are not known after a restart.
             StageMarks.byHandChanged(live);
         }
@@ -166,7 +177,7 @@ public final class Sealing {
             return 0;
         }
         try {
-            AgentStage agent = AgentStage.on(AbortedStage.nodeOf(stage.node), stage.id);
+            AgentStage agent = AgentStage.on(Nodes.named(stage.node()), stage.id());
             if (uncertain) {
                 long retryMillis = findOut(agent);
                 if (retryMillis > 0 || wanted() == null) {
@@ -174,11 +185,11 @@ public final class Sealing {
                 }
                 stage = wanted();
             }
-            return stage == null || stage.memoryOnly ? 0 : seal(stage, agent);
+            return stage == null || stage.memoryOnly() ? 0 : seal(stage, agent);
         } catch (IOException x) {
             // Most likely the agent is away, and that shows elsewhere.
             LOGGER.log(Level.FINE, x, () -> "cannot seal the image of stage " + live.id() + " yet");
-            if (AbortedStage.rootOf(stage.node) != null && ++failures >= UNTOLD_FAILURES) {
+            if (Nodes.rootOf(stage.node()) != null && ++failures >= UNTOLD_FAILURES) {
                 fault(x);
             }
             return fromTheStart(LOOK_MILLIS);
@@ -220,26 +231,26 @@ public final class Sealing {
     private StageRecord wanted() {
         StageRecord stage = StageRegistry.get().find(live.id());
         boolean sameSuspension =
-                stage != null && stage.state == StageState.SUSPENDED && stage.suspensions == suspension;
-        return sameSuspension && (stage.frozen || uncertain) && !live.ending() && !live.aborting() ? stage : null;
+                stage != null && stage.state() == StageState.SUSPENDED && stage.suspensions() == suspension;
+        return sameSuspension && (stage.frozen() || uncertain) && !live.ending() && !live.aborting() ? stage : null;
     }
 
     /** @return after how many milliseconds to ask again; 0 = it is known */
     private long findOut(AgentStage agent) throws IOException, InterruptedException {
         // A stage that is just being resumed must not be held.
-        if (!live.operation.tryLock()) {
+        if (!live.operation().tryLock()) {
             return LOOK_MILLIS;
         }
         try {
             StageRecord stage = wanted();
             return stage == null ? 0 : findOut(stage, agent);
         } finally {
-            live.operation.unlock();
+            live.operation().unlock();
         }
     }
 
     private long findOut(StageRecord stage, AgentStage agent) throws IOException, InterruptedException {
-        if (!stage.frozen) {
+        if (!stage.frozen()) {
             try {
                 agent.commit();
             } catch (IOException | RuntimeException x) {
@@ -252,7 +263,7 @@ public final class Sealing {
             case BUSY:
                 return LOOK_MILLIS;
             case GONE:
-                if (stage.frozen) {
+                if (stage.frozen()) {
                     lost(live);
                 }
                 uncertain = false;
@@ -261,13 +272,10 @@ public final class Sealing {
                 uncertain = false;
                 return 0;
             default:
-                Secret key = stage.memoryOnly
+                Secret key = stage.memoryOnly()
                         ? null
                         : Secret.fromString(ImageKey.generate().export());
-                StageRegistry.get().update(stage.id, s -> {
-                    s.frozen = true;
-                    s.imageKey = key;
-                });
+                StageRegistry.get().update(stage.id(), StageChanges.heldFrozen(key));
                 uncertain = false;
                 return 0;
         }
@@ -279,14 +287,14 @@ public final class Sealing {
             if (full != null) {
                 return waitForRoom(full);
             }
-            Secret key = stage.imageKey;
+            Secret key = stage.imageKey();
             if (key == null) {
                 // Found out anew, it gets one.
                 uncertain = true;
                 return LOOK_MILLIS;
             }
             AgentStage.Dump made;
-            try (SealingProgress progress = SealingProgress.of(live, stage.node)) {
+            try (SealingProgress progress = SealingProgress.of(live, stage.node())) {
                 made = agent.dump(key.getPlainText(), true);
             }
             if (made.refusal() != null && wanted() == null) {
@@ -338,19 +346,13 @@ public final class Sealing {
     }
 
     private long commit(AgentStage agent) throws IOException, InterruptedException {
-        live.operation.lockInterruptibly();
+        live.operation().lockInterruptibly();
         try {
             if (wanted() == null) {
                 discard();
                 return 0;
             }
-            StageRecord sealed = StageRegistry.get().update(live.id(), s -> {
-                s.state = StageLifecycle.next(s.state, Event.DUMPED);
-                s.frozen = false;
-                s.unsealed = false;
-                s.imageFile = StageImages.FILE;
-                s.archiveBytes = dump.archiveBytes();
-            });
+            StageRecord sealed = StageRegistry.get().update(live.id(), StageChanges.sealed(dump.archiveBytes()));
             if (sealed == null) {
                 discard();
                 return 0;
@@ -379,7 +381,7 @@ public final class Sealing {
                             + ". The frozen processes are gone from the agent's memory.");
             // What a former attempt has met is no reason any more to spare the stage.
             live.takeSealingFailed();
-            Measured.of(sealed.node).dumped(dump.imageBytes(), dump.dumpMillis() + dump.archiveMillis());
+            Measured.of(sealed.node()).dumped(dump.imageBytes(), dump.dumpMillis() + dump.archiveMillis());
             StageMarks.sealed(live, sealed);
             StageListener.fire(listener -> listener.onSealed(new StageSealed(
                     sealed.ref(),
@@ -390,18 +392,15 @@ public final class Sealing {
                     dump.archiveBytes())));
             return 0;
         } finally {
-            live.operation.unlock();
+            live.operation().unlock();
         }
     }
 
     /** Its agent came back as one that makes no images. */
     private long inMemoryOnly(StageRecord stage) throws InterruptedException {
-        StageRecord kept = StageRegistry.get().update(stage.id, s -> {
-            s.memoryOnly = true;
-            s.imageKey = null;
-        });
+        StageRecord kept = StageRegistry.get().update(stage.id(), StageChanges.inMemoryOnly());
         if (kept != null) {
-            ToldInMemoryOnly.once(live, stage.node);
+            ToldInMemoryOnly.once(live, stage.node());
             StageMarks.sealed(live, kept);
         }
         return 0;
@@ -409,11 +408,7 @@ public final class Sealing {
 
     /** Its image was tried and would not come back: the frozen processes are all there is of it. */
     private long notRestorable(StageRecord stage, AgentStage.Refusal why) {
-        StageRecord kept = StageRegistry.get().update(stage.id, s -> {
-            s.memoryOnly = true;
-            s.notRestorable = true;
-            s.imageKey = null;
-        });
+        StageRecord kept = StageRegistry.get().update(stage.id(), StageChanges.notRestorable());
         if (kept != null) {
             live.sealingFailed();
             StageLog.refusal(live.context(), "No image is sealed. " + why.sentence(), why.criuLines());
@@ -454,7 +449,7 @@ public final class Sealing {
         }
         boolean last = attempts >= MOST_ATTEMPTS;
         if (last) {
-            StageRecord unsealed = StageRegistry.get().settle(live.id(), s -> s.unsealed = true);
+            StageRecord unsealed = StageRegistry.get().settle(live.id(), StageChanges.unsealed());
             if (unsealed != null) {
                 StageMarks.sealed(live, unsealed);
             }
@@ -493,7 +488,7 @@ public final class Sealing {
             return;
         }
         live.markAborting();
-        NotSealed cause = new NotSealed(stage.node, stage.memoryOnly && !stage.notRestorable);
+        NotSealed cause = new NotSealed(stage.node(), stage.memoryOnly() && !stage.notRestorable());
         StageLog.line(live.context(), cause.getShortDescription() + ".");
         AbortedStage.endSteps(live.id());
         body.cancel(new FlowInterruptedException(Result.FAILURE, false, cause));

@@ -3,6 +3,7 @@ package io.jenkins.plugins.preemptible.lifecycle;
 import hudson.Extension;
 import hudson.model.Run;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import io.jenkins.plugins.preemptible.view.SuspendedStages;
 import java.util.List;
 import java.util.stream.Collectors;
@@ -41,9 +42,9 @@ public final class ShownStages implements SuspendedStages {
     public List<Running> runningOf(Run<?, ?> run) {
         String id = run.getExternalizableId();
         return StageRegistry.get().all().stream()
-                .filter(stage -> stage.runId.equals(id) && stage.state == StageState.RUNNING)
-                .filter(stage -> stage.leak != null || stage.resumedFrom != null)
-                .map(stage -> new Running(stage.name(), stage.leak, stage.resumedFrom, stage.runningSinceMillis()))
+                .filter(stage -> stage.runId().equals(id) && stage.state() == StageState.RUNNING)
+                .filter(stage -> stage.leak() != null || stage.resumedFrom() != null)
+                .map(stage -> new Running(stage.name(), stage.leak(), stage.resumedFrom(), stage.runningSinceMillis()))
                 .collect(Collectors.toList());
     }
 }

@@ -2,6 +2,8 @@ package io.jenkins.plugins.preemptible.lifecycle;
 
 import hudson.model.InvisibleAction;
 import hudson.model.Run;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
 import java.io.IOException;
 import java.util.logging.Level;
 import java.util.logging.Logger;
@@ -22,7 +24,7 @@ public final class ToldInMemoryOnly extends InvisibleAction {
     private ToldInMemoryOnly() {}
 
     /** @param agent for people */
-    static void once(LiveStage live, String agent) throws InterruptedException {
+    public static void once(LiveStage live, String agent) throws InterruptedException {
         try {
             Run<?, ?> run = live.context().get(Run.class);
             if (run == null) {

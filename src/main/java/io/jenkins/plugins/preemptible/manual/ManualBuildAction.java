@@ -16,7 +16,7 @@ import io.jenkins.plugins.preemptible.history.PastSuspension;
 import io.jenkins.plugins.preemptible.history.SuspensionHistoryAction;
 import io.jenkins.plugins.preemptible.history.Timeline;
 import io.jenkins.plugins.preemptible.lifecycle.ResumedFrom;
-import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.view.RowsPart;
 import io.jenkins.plugins.preemptible.view.RunningStagesAction;
 import io.jenkins.plugins.preemptible.view.SuspendedBadgeAction;

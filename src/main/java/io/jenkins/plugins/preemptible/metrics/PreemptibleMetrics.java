@@ -7,8 +7,8 @@ import com.codahale.metrics.Timer;
 import edu.umd.cs.findbugs.annotations.NonNull;
 import hudson.Extension;
 import hudson.ExtensionList;
-import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
-import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import java.util.function.Predicate;
 import jenkins.metrics.api.MetricProvider;
 

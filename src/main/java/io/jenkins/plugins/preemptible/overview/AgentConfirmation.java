@@ -5,6 +5,7 @@ import hudson.Util;
 import hudson.model.Computer;
 import io.jenkins.plugins.preemptible.manual.AgentVerbs;
 import io.jenkins.plugins.preemptible.manual.Answer;
+import io.jenkins.plugins.preemptible.overview.parts.Listing;
 import java.util.Arrays;
 import java.util.Locale;
 import java.util.Optional;

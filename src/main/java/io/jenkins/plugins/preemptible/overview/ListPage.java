@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.overview;
 
+import io.jenkins.plugins.preemptible.overview.parts.Listing;
 import org.kohsuke.stapler.Stapler;
 
 /** One list as a page: {@code preemptible/suspended} and the others. Made for each request. */

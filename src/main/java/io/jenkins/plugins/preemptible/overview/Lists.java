@@ -1,5 +1,8 @@
 package io.jenkins.plugins.preemptible.overview;
 
+import io.jenkins.plugins.preemptible.overview.parts.Column;
+import io.jenkins.plugins.preemptible.overview.parts.ListQuery;
+import io.jenkins.plugins.preemptible.overview.parts.Listing;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;

@@ -4,7 +4,7 @@ import hudson.Extension;
 import hudson.model.AdministrativeMonitor;
 import hudson.model.Node;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
-import io.jenkins.plugins.preemptible.lifecycle.HowSuspended;
+import io.jenkins.plugins.preemptible.lifecycle.agents.HowSuspended;
 import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;

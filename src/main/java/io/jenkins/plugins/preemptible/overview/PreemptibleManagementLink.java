@@ -5,8 +5,8 @@ import hudson.Extension;
 import hudson.model.ManagementLink;
 import hudson.security.Permission;
 import io.jenkins.plugins.preemptible.hand.PreemptiblePermissions;
-import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
-import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import jenkins.management.Badge;
 
 /** Leads from <i>Manage Jenkins</i> to the page of all stages. */

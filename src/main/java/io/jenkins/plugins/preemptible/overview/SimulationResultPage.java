@@ -2,6 +2,10 @@ package io.jenkins.plugins.preemptible.overview;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import io.jenkins.plugins.preemptible.engine.simulation.Comparison;
+import io.jenkins.plugins.preemptible.overview.parts.ComparisonTable;
+import io.jenkins.plugins.preemptible.overview.parts.DayPlot;
+import io.jenkins.plugins.preemptible.overview.parts.FigureTable;
+import io.jenkins.plugins.preemptible.overview.parts.WaitPlot;
 import io.jenkins.plugins.preemptible.simulation.SettingsSimulation;
 import java.text.DateFormat;
 import java.util.Date;

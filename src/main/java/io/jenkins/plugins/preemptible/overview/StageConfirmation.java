@@ -2,8 +2,8 @@ package io.jenkins.plugins.preemptible.overview;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.model.Run;
-import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
-import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import io.jenkins.plugins.preemptible.manual.Answer;
 import io.jenkins.plugins.preemptible.manual.StageVerbs;
 import io.jenkins.plugins.preemptible.view.ShownName;

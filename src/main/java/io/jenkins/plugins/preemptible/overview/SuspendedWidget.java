@@ -6,7 +6,7 @@ import hudson.Util;
 import hudson.model.ComputerSet;
 import hudson.model.View;
 import hudson.widgets.Widget;
-import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.manual.AgentVerbs;
 import io.jenkins.plugins.preemptible.view.ShownName;
 import java.util.Collection;

@@ -2,8 +2,8 @@ package io.jenkins.plugins.preemptible.overview;
 
 import hudson.Extension;
 import hudson.model.AdministrativeMonitor;
-import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
-import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import java.util.List;
 
 /** Tells administrators of stages whose resume failed three times: they wait for a decision, and a week later they fail. */

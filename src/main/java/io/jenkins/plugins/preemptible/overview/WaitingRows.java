@@ -3,6 +3,8 @@ package io.jenkins.plugins.preemptible.overview;
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.model.Item;
 import hudson.model.Queue;
+import io.jenkins.plugins.preemptible.overview.parts.Cell;
+import io.jenkins.plugins.preemptible.overview.parts.Column;
 import io.jenkins.plugins.preemptible.queue.LastDecision;
 import java.util.Comparator;
 import java.util.List;

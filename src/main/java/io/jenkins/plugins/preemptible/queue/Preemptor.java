@@ -9,10 +9,12 @@ import io.jenkins.plugins.preemptible.engine.policy.Reason;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.event.PreemptorStarted;
 import io.jenkins.plugins.preemptible.event.StageListener;
-import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
-import io.jenkins.plugins.preemptible.lifecycle.StageLog;
-import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
-import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
+import io.jenkins.plugins.preemptible.queue.snapshot.Reservations;
+import io.jenkins.plugins.preemptible.queue.snapshot.WaitingItems;
 import io.jenkins.plugins.preemptible.view.LoggedName;
 import io.jenkins.plugins.preemptible.view.PreemptorAction;
 

@@ -3,7 +3,7 @@ package io.jenkins.plugins.preemptible.queue;
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.model.Queue;
 import hudson.model.Run;
-import io.jenkins.plugins.preemptible.lifecycle.StageLog;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
 import io.jenkins.plugins.preemptible.step.StageTask;
 import java.io.IOException;
 import java.util.logging.Level;

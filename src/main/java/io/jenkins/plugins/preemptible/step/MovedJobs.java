@@ -7,7 +7,7 @@ import hudson.model.Queue;
 import hudson.model.listeners.ItemListener;
 import hudson.security.ACL;
 import hudson.security.ACLContext;
-import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 
 /**
  * Keeps stages with their builds when a job is moved to another folder, which Jenkins allows while it is built.

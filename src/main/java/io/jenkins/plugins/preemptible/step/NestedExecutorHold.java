@@ -6,14 +6,14 @@ import hudson.model.ExecutorListener;
 import hudson.model.Queue;
 import hudson.security.ACL;
 import hudson.security.ACLContext;
-import io.jenkins.plugins.preemptible.lifecycle.ExecutorHold;
-import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
-import io.jenkins.plugins.preemptible.lifecycle.PlaceholderAccess;
-import io.jenkins.plugins.preemptible.lifecycle.PlaceholderRelease;
 import io.jenkins.plugins.preemptible.lifecycle.Resumption;
-import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
-import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
-import io.jenkins.plugins.preemptible.lifecycle.StageThreads;
+import io.jenkins.plugins.preemptible.lifecycle.pipeline.PlaceholderAccess;
+import io.jenkins.plugins.preemptible.lifecycle.pipeline.PlaceholderRelease;
+import io.jenkins.plugins.preemptible.lifecycle.stage.ExecutorHold;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageThreads;
 import java.io.IOException;
 
 /**

@@ -5,10 +5,10 @@ import hudson.model.Run;
 import hudson.security.ACL;
 import hudson.security.ACLContext;
 import io.jenkins.plugins.preemptible.lifecycle.Ending;
-import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
-import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
-import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
-import io.jenkins.plugins.preemptible.lifecycle.StageTimes;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageTimes;
 import org.jenkinsci.plugins.workflow.steps.BodyExecutionCallback;
 import org.jenkinsci.plugins.workflow.steps.StepContext;
 

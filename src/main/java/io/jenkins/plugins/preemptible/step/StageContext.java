@@ -6,10 +6,10 @@ import hudson.model.Computer;
 import hudson.model.Executor;
 import hudson.model.Node;
 import hudson.slaves.WorkspaceList;
-import io.jenkins.plugins.preemptible.lifecycle.AbortedStage;
-import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
-import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
-import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import io.jenkins.plugins.preemptible.agent.Nodes;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import java.io.IOException;
 import java.io.Serializable;
 import java.util.Set;
@@ -114,7 +114,7 @@ final class StageContext implements Serializable {
 
         @Override
         Node live(StageContext stage) {
-            return AbortedStage.nodeOf(stage.node);
+            return Nodes.named(stage.node);
         }
     }
 

@@ -1,6 +1,6 @@
 package io.jenkins.plugins.preemptible.step;
 
-import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 
 /**
  * The control folders of a stage's durable tasks, as its record keeps them.

@@ -19,10 +19,10 @@ import hudson.security.ACL;
 import hudson.security.ACLContext;
 import hudson.security.AccessControlled;
 import hudson.security.Permission;
-import io.jenkins.plugins.preemptible.lifecycle.AbortedStage;
-import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
-import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
-import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import io.jenkins.plugins.preemptible.agent.Nodes;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import io.jenkins.plugins.preemptible.priority.OwnPriority;
 import java.io.IOException;
 import java.io.Serializable;
@@ -137,7 +137,7 @@ public final class StageTask implements ContinuedTask, AccessControlled, OwnPrio
     @Override
     public Label getAssignedLabel() {
         if (node != null) {
-            Node found = AbortedStage.nodeOf(node);
+            Node found = Nodes.named(node);
             // A label that nothing has keeps the item waiting until the agent is back.
             return found == null ? Label.get(node) : found.getSelfLabel();
         }

@@ -5,7 +5,7 @@ import static org.awaitility.Awaitility.await;
 import hudson.LauncherDecorator;
 import hudson.model.FreeStyleBuild;
 import hudson.model.Slave;
-import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;

@@ -15,7 +15,7 @@ import hudson.model.User;
 import hudson.security.SecurityRealm;
 import io.jenkins.plugins.preemptible.engine.Engine;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
-import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import io.jenkins.plugins.preemptible.step.StageTask;
 import java.io.File;
 import java.nio.file.Files;

@@ -125,7 +125,7 @@ class StageDefaultsTest {
     }
 
     private static String said(String mark) {
-        String stage = "io.jenkins.plugins.preemptible.lifecycle.StageRegistry.get().all().get(0)";
+        String stage = "io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry.get().all().get(0)";
         return "def s = " + stage + "; def line = '" + mark
                 + " ' + s.priority() + ' ' + s.timeSliceMillis() + ' ' + s.rerun() + ' ' + s.name(); s = null; echo line";
     }

@@ -199,10 +199,10 @@ public final class BusyController {
     }
 
     /** An agent that is online and has no process. */
-    static final class Processless extends Slave {
+    public static final class Processless extends Slave {
         private static final long serialVersionUID = 1L;
 
-        Processless(String name, String labels, int executors) throws FormException, IOException {
+        public Processless(String name, String labels, int executors) throws FormException, IOException {
             super(name, "/nowhere", new JNLPLauncher());
             setLabelString(labels);
             setNumExecutors(executors);

@@ -4,11 +4,11 @@ import static org.awaitility.Awaitility.await;
 
 import hudson.FilePath;
 import hudson.model.Run;
-import io.jenkins.plugins.preemptible.lifecycle.HowSuspended;
-import io.jenkins.plugins.preemptible.lifecycle.LiveStage;
-import io.jenkins.plugins.preemptible.lifecycle.Pretended;
-import io.jenkins.plugins.preemptible.lifecycle.StageRecord;
-import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import io.jenkins.plugins.preemptible.lifecycle.agents.HowSuspended;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.Pretended;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.Objects;

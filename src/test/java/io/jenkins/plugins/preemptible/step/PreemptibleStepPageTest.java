@@ -18,7 +18,7 @@ import hudson.util.FormValidation;
 import io.jenkins.plugins.preemptible.config.FolderBestPriority;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.declarative.PreemptibleAgent;
-import io.jenkins.plugins.preemptible.lifecycle.StageRegistry;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import java.net.URL;
 import java.nio.file.Files;
 import java.util.List;

@@ -1,0 +1,112 @@
+package io.jenkins.plugins.preemptible.lifecycle.image;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.WritableByteChannel;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.Set;
+
+/**
+ * Brings an image from an agent that may send anything to the controller.
+ *
+ * <ol>
+ *   <li>Asks for one piece after the other, each of the size that is expected next, and counts what arrives.
+ *   <li>A piece of another size, or anything behind the announced end, fails the transfer.
+ *   <li>Before each piece the disk is asked for room, since other images arrive at the same time.
+ *   <li>Whatever fails, nothing of the image is left. The file's place is the controller's choice alone: neither names nor
+ *       links come from the agent.
+ * </ol>
+ */
+final class ImageTransfer {
+
+    /** Bytes that are asked for at a time. */
+    static final int PIECE = 4 << 20;
+
+    private ImageTransfer() {}
+
+    /** The image on the agent. */
+    @FunctionalInterface
+    interface Source {
+
+        /** @return the bytes asked for; fewer at the end of the image, none behind it */
+        byte[] read(long offset, int most) throws IOException, InterruptedException;
+    }
+
+    /** The disk that the image is written to. */
+    @FunctionalInterface
+    interface Room {
+
+        /** @throws IOException when the disk should not take so many bytes more */
+        void require(long bytes) throws IOException;
+    }
+
+    /**
+     * Makes the folders for an image, one in the other.
+     *
+     * @param inside exists afterwards, and may hold what a build has archived
+     * @throws IOException when there is something else of that name, such as a link
+     */
+    static Path folder(Path inside, String... names) throws IOException {
+        Files.createDirectories(inside);
+        Path folder = inside;
+        for (String name : names) {
+            folder = folder.resolve(name);
+            try {
+                Files.createDirectory(folder);
+            } catch (FileAlreadyExistsException x) {
+                if (!Files.isDirectory(folder, LinkOption.NOFOLLOW_LINKS)) {
+                    throw new IOException(
+                            inside.relativize(folder) + " among the build's artifacts is no folder: the build has"
+                                    + " archived something of that name",
+                            x);
+                }
+            }
+        }
+        return folder;
+    }
+
+    /**
+     * Brings the whole image.
+     *
+     * @param announcedBytes its size, as the agent told before
+     * @param to in a folder that {@link #folder} has made; replaced when it is there
+     * @throws IOException when it is not of that size, has no room, or cannot be read or written; there is no such file
+     *     then
+     */
+    static void receive(Source source, long announcedBytes, Path to, Room room)
+            throws IOException, InterruptedException {
+        Files.deleteIfExists(to);
+        boolean whole = false;
+        try {
+            try (WritableByteChannel file = Files.newByteChannel(
+                    to, Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS))) {
+                for (long at = 0; at < announcedBytes; ) {
+                    room.require(announcedBytes - at);
+                    int expected = (int) Math.min(PIECE, announcedBytes - at);
+                    byte[] piece = source.read(at, expected);
+                    if (piece.length != expected) {
+                        throw new IOException("the agent has sent " + (at + piece.length) + " bytes of an image for"
+                                + " which it had announced " + announcedBytes + "; what had arrived was removed");
+                    }
+                    for (ByteBuffer left = ByteBuffer.wrap(piece); left.hasRemaining(); ) {
+                        file.write(left);
+                    }
+                    at += expected;
+                }
+            }
+            if (source.read(announcedBytes, 1).length > 0) {
+                throw new IOException("the agent's image has more than the " + announcedBytes
+                        + " bytes that it had announced; what had arrived was removed");
+            }
+            whole = true;
+        } finally {
+            if (!whole) {
+                Files.deleteIfExists(to);
+            }
+        }
+    }
+}

@@ -1,0 +1,275 @@
+package io.jenkins.plugins.preemptible.lifecycle.stage;
+
+import edu.umd.cs.findbugs.annotations.CheckForNull;
+import edu.umd.cs.findbugs.annotations.NonNull;
+import hudson.slaves.WorkspaceList;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.Queue;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.Lock;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jenkinsci.plugins.workflow.graph.FlowNode;
+import org.jenkinsci.plugins.workflow.steps.BodyExecution;
+import org.jenkinsci.plugins.workflow.steps.StepContext;
+
+/**
+ * The part of a stage that lives in this controller process only.
+ *
+ * <ol>
+ *   <li>Registered when the step starts and again when it is resumed after a restart; found by the stage's id.
+ *   <li>{@link #operation} is held by whoever suspends, resumes or ends the stage, so those never overlap; it is the
+ *       outermost lock and never taken under the queue's lock.
+ *   <li>The volatile flags are set by whoever learns something first and read under {@link #operation}.
+ * </ol>
+ */
+public final class LiveStage {
+
+    /** After CRIU refused a stage it is spared for so long: the cause seldom goes away by itself. */
+    public static final long REFUSED_RETRY_MILLIS = TimeUnit.MINUTES.toMillis(5);
+
+    private static final Map<String, LiveStage> LIVE = new ConcurrentHashMap<>();
+
+    private final String id;
+    private final StepContext context;
+    private final ExecutorHold hold;
+    private final ReentrantLock operation = new ReentrantLock();
+    /** Counts launches into the sandbox: a launch between decision and freeze makes the dump void. */
+    private final AtomicInteger launches = new AtomicInteger();
+    /** Set by the step when its body started, read when it has to be cancelled. */
+    private volatile BodyExecution body;
+    /** Set by the step; in memory only, as Jenkins' own list of leases is. */
+    private volatile WorkspaceList.Lease lease;
+    /** Set once, when the body has ended: nothing may be started for the stage any more. */
+    private volatile boolean ending;
+    /** Set when an abort, or a cancel of its queue item, reached a stage that has no running process. */
+    private final AtomicBoolean aborting = new AtomicBoolean();
+    /** The ordinary kills that were asked for while no process of the stage could take them. */
+    private final Queue<StageThreads.Work> pendingKills = new ConcurrentLinkedQueue<>();
+    /** A suspension failed or came at the wrong moment: not tried again before, in milliseconds since 1970. */
+    /** Of {@link System#nanoTime}, which a change of the system clock leaves alone; null for no such moment. */
+    private volatile Long retryAfterNanos;
+    /** Held by whoever makes the image of a stage whose executor is gone; see {@code Sealing}. */
+    private final AtomicBoolean sealing = new AtomicBoolean();
+
+    private volatile boolean sealingFailed;
+    /** The build log says that a suspension waits for the end of {@link #sealing}. */
+    private final AtomicBoolean waitingTold = new AtomicBoolean();
+
+    private final AtomicInteger outages = new AtomicInteger();
+    private final Set<FlowNode> marked = ConcurrentHashMap.newKeySet();
+    private final StageMemory memory = new StageMemory();
+    /** Set when the stage may have its executor again, cleared when it has it or has lost it. */
+    private volatile boolean granted;
+    /** Set under the queue's lock. */
+    @CheckForNull
+    private volatile hudson.model.Queue.Item block;
+
+    private LiveStage(String id, StepContext context, ExecutorHold hold) {
+        this.id = id;
+        this.context = context;
+        this.hold = hold;
+    }
+
+    /** Makes the stage known; replaces nothing that is known already. */
+    public static LiveStage register(@NonNull String id, @NonNull StepContext context, @NonNull ExecutorHold hold) {
+        return LIVE.computeIfAbsent(id, key -> new LiveStage(id, context, hold));
+    }
+
+    @CheckForNull
+    public static LiveStage find(@CheckForNull String id) {
+        return id == null ? null : LIVE.get(id);
+    }
+
+    public static Collection<LiveStage> all() {
+        return List.copyOf(LIVE.values());
+    }
+
+    public void forget() {
+        LIVE.remove(id, this);
+    }
+
+    /** Forgets every stage; a controller that stops in the same JVM (tests) must not leave any behind. */
+    static void forgetAll() {
+        LIVE.clear();
+    }
+
+    public String id() {
+        return id;
+    }
+
+    public StepContext context() {
+        return context;
+    }
+
+    public ExecutorHold hold() {
+        return hold;
+    }
+
+    /** Notes that a process is about to be launched into the sandbox. */
+    public void launching() {
+        launches.incrementAndGet();
+    }
+
+    public int launches() {
+        return launches.get();
+    }
+
+    @CheckForNull
+    public BodyExecution body() {
+        return body;
+    }
+
+    public void body(BodyExecution started) {
+        body = started;
+    }
+
+    @CheckForNull
+    public WorkspaceList.Lease lease() {
+        return lease;
+    }
+
+    public void lease(WorkspaceList.Lease taken) {
+        lease = taken;
+    }
+
+    /** Gives the workspace back; harmless when it was given back before. */
+    public void releaseLease() {
+        WorkspaceList.Lease held = lease;
+        lease = null;
+        if (held != null) {
+            held.release();
+        }
+    }
+
+    public boolean ending() {
+        return ending;
+    }
+
+    public void markEnding() {
+        ending = true;
+    }
+
+    public boolean aborting() {
+        return aborting.get();
+    }
+
+    /** @return false when it was marked before */
+    public boolean markAborting() {
+        return aborting.compareAndSet(false, true);
+    }
+
+    public void pendingKill(StageThreads.Work kill) {
+        pendingKills.add(kill);
+    }
+
+    /** Carries out the kills that came while the stage had no running process, now that it has. */
+    public void carryOutKill() {
+        StageThreads.Work kill = pendingKills.poll();
+        while (kill != null && !ending) {
+            aborting.set(false);
+            StageThreads.soonFor(StageThreads.agentOf(id), "killing a step of stage " + id, kill);
+            kill = pendingKills.poll();
+        }
+    }
+
+    /** By the system clock as it is now; 0 when nothing has to be waited for. */
+    public long retryAfterMillis() {
+        Long after = retryAfterNanos;
+        long left = after == null ? 0 : TimeUnit.NANOSECONDS.toMillis(after - System.nanoTime());
+        return left <= 0 ? 0 : System.currentTimeMillis() + left;
+    }
+
+    public void retryAfter(long millis) {
+        retryAfterNanos = millis == 0 ? null : Long.valueOf(System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis));
+    }
+
+    /** Somebody wants it suspended now: an earlier failure is no reason any more to wait with the next attempt. */
+    public void tryAtOnce() {
+        retryAfter(0);
+    }
+
+    /** @return false when somebody is at it already */
+    public boolean beginSealing() {
+        return sealing.compareAndSet(false, true);
+    }
+
+    public void endSealing() {
+        sealing.set(false);
+        waitingTold.set(false);
+    }
+
+    /** @return whether it has not been told yet that a suspension waits for the end of {@link #sealing} */
+    public boolean tellWaiting() {
+        return waitingTold.compareAndSet(false, true);
+    }
+
+    /** Whether an image of the stage is being made, or the attempt to make one has not come to its end yet. */
+    public boolean sealing() {
+        return sealing.get();
+    }
+
+    public void sealingFailed() {
+        sealingFailed = true;
+    }
+
+    /** Whether an attempt at the image of its last suspension failed, and none succeeded since; forgets that. */
+    public boolean takeSealingFailed() {
+        boolean failed = sealingFailed;
+        sealingFailed = false;
+        return failed;
+    }
+
+    /** Another attempt to resume it found the agent or the archive away. @return how many did in a row before */
+    public int outage() {
+        return outages.getAndIncrement();
+    }
+
+    public void outageOver() {
+        outages.set(0);
+    }
+
+    /** What is known of its memory. */
+    public StageMemory memory() {
+        return memory;
+    }
+
+    public boolean granted() {
+        return granted;
+    }
+
+    public void granted(boolean now) {
+        granted = now;
+    }
+
+    /** The item of its node block, while the stage is suspended and the block is in the queue. */
+    @CheckForNull
+    public hudson.model.Queue.Item block() {
+        return block;
+    }
+
+    public void block(@CheckForNull hudson.model.Queue.Item queued) {
+        block = queued;
+    }
+
+    /** The nodes of Pipeline's own stages that show this one as suspended. */
+    public Set<FlowNode> marked() {
+        return marked;
+    }
+
+    /** Held while the stage is suspended, resumed or ended; see the class. */
+    public Lock operation() {
+        return operation;
+    }
+
+    /** Whether somebody suspends, resumes or ends the stage at this moment. */
+    public boolean busy() {
+        return operation.isLocked();
+    }
+}

@@ -1,0 +1,245 @@
+package io.jenkins.plugins.preemptible.lifecycle.stage;
+
+import edu.umd.cs.findbugs.annotations.CheckForNull;
+import hudson.util.Secret;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.Event;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
+import java.util.function.Consumer;
+
+/**
+ * What a suspension or a resume changes in a stage's record: one method for each row of the state table in docs/design.md.
+ *
+ * <p>Each returns a change for {@link StageRegistry#update} or {@link StageRegistry#settle}. No change asks anything: times and
+ * keys are passed in.
+ */
+public final class StageChanges {
+
+    private StageChanges() {}
+
+    /**
+     * Who a stage is suspended for.
+     *
+     * @param preemptor for people; null when the executor is for nobody in particular
+     * @param preemptorJob full name of its job; null when it has none
+     * @param reason a sentence
+     * @param atMillis when the stage was suspended, in milliseconds since 1970
+     */
+    public record Suspended(
+            @CheckForNull String preemptor, @CheckForNull String preemptorJob, String reason, long atMillis) {
+
+        private void in(StageRecord stage, Event how) {
+            stage.state = StageLifecycle.next(stage.state, how);
+            stage.suspendedSinceMillis = atMillis;
+            stage.suspensions++;
+            stage.preemptor = preemptor;
+            stage.preemptorJob = preemptorJob;
+            stage.reason = reason;
+            stage.restoreFailures = 0;
+            stage.retryAfterMillis = 0;
+            stage.whyNotResumed = null;
+            stage.unsealed = false;
+            stage.notRestorable = false;
+        }
+    }
+
+    /** It was chosen: RUNNING becomes SUSPENDING. */
+    public static Consumer<StageRecord> chosen() {
+        return stage -> stage.state = StageLifecycle.next(stage.state, Event.SUSPEND_REQUESTED);
+    }
+
+    /**
+     * Its processes are frozen and its executor may go: SUSPENDING becomes SUSPENDED, frozen.
+     *
+     * @param key of the image that follows; null when none does
+     */
+    public static Consumer<StageRecord> frozen(Suspended suspended, boolean memoryOnly, @CheckForNull Secret key) {
+        return stage -> {
+            suspended.in(stage, Event.FROZEN);
+            stage.frozen = true;
+            stage.memoryOnly = memoryOnly;
+            stage.imageKey = key;
+            stage.archiveBytes = 0;
+        };
+    }
+
+    /**
+     * Its image was made first and is safe: SUSPENDING becomes SUSPENDED.
+     *
+     * @param archiveBytes size of the sealed image
+     */
+    public static Consumer<StageRecord> dumped(Suspended suspended, Secret key, long archiveBytes) {
+        return stage -> {
+            suspended.in(stage, Event.DUMPED);
+            stage.frozen = false;
+            stage.memoryOnly = false;
+            stage.imageKey = key;
+            stage.imageFile = ImagePath.FILE;
+            stage.archiveBytes = archiveBytes;
+        };
+    }
+
+    /** A process entered at the last moment, and the engine thawed the stage: its suspension did not happen. */
+    public static Consumer<StageRecord> runsAfterAll() {
+        return stage -> {
+            stage.state = StageLifecycle.next(StageLifecycle.next(stage.state, Event.RESUME_REQUESTED), Event.RESTORED);
+            stage.suspensions--;
+            stage.imageKey = null;
+        };
+    }
+
+    /** A restart of the controller, or a failure, cut its suspension or resume off: it is where it was before. */
+    public static Consumer<StageRecord> cutOff() {
+        return stage -> {
+            if (stage.state == StageState.SUSPENDING) {
+                stage.state = StageLifecycle.next(stage.state, Event.DUMP_FAILED);
+            } else if (stage.state == StageState.RESUMING) {
+                stage.state = StageLifecycle.next(stage.state, Event.RESTORE_FAILED);
+            }
+        };
+    }
+
+    /**
+     * Of a suspended stage: its agent holds it frozen.
+     *
+     * @param key of the image that is made now; null when none is
+     */
+    public static Consumer<StageRecord> heldFrozen(@CheckForNull Secret key) {
+        return stage -> {
+            stage.frozen = true;
+            stage.imageKey = key;
+        };
+    }
+
+    /**
+     * The image of a frozen stage is safe: its frozen processes may be killed.
+     *
+     * @param archiveBytes size of the sealed image
+     */
+    public static Consumer<StageRecord> sealed(long archiveBytes) {
+        return stage -> {
+            stage.state = StageLifecycle.next(stage.state, Event.DUMPED);
+            stage.frozen = false;
+            stage.unsealed = false;
+            stage.imageFile = ImagePath.FILE;
+            stage.archiveBytes = archiveBytes;
+        };
+    }
+
+    /** Of a frozen stage: its agent makes no images any more. */
+    public static Consumer<StageRecord> inMemoryOnly() {
+        return stage -> {
+            stage.memoryOnly = true;
+            stage.imageKey = null;
+        };
+    }
+
+    /** Of a frozen stage: its image was tried and cannot be restored. */
+    public static Consumer<StageRecord> notRestorable() {
+        return stage -> {
+            stage.memoryOnly = true;
+            stage.notRestorable = true;
+            stage.imageKey = null;
+        };
+    }
+
+    /** Of a frozen stage: no further attempt is made at an image. */
+    public static Consumer<StageRecord> unsealed() {
+        return stage -> stage.unsealed = true;
+    }
+
+    /** An executor arrived: SUSPENDED becomes RESUMING. */
+    public static Consumer<StageRecord> resuming() {
+        return stage -> stage.state = StageLifecycle.next(stage.state, Event.RESUME_REQUESTED);
+    }
+
+    /**
+     * It runs: RESUMING becomes RUNNING, and the key of its image is dropped.
+     *
+     * @param enter how a process gets into its sandbox now
+     * @param from what it was resumed from, in words
+     * @param nowMillis in milliseconds since 1970
+     */
+    public static Consumer<StageRecord> resumed(@CheckForNull EnterCommand enter, String from, long nowMillis) {
+        return stage -> {
+            stage.state = StageLifecycle.next(stage.state, Event.RESTORED);
+            stage.runningSinceMillis = nowMillis;
+            stage.withoutExecutorMillis += Math.max(0, nowMillis - stage.suspendedSinceMillis);
+            stage.opened(enter, null);
+            stage.imageKey = null;
+            stage.frozen = false;
+            stage.restoreFailures = 0;
+            stage.whyNotResumed = null;
+            stage.resumedFrom = from;
+        };
+    }
+
+    /**
+     * The engine refused its restore: RESUMING becomes SUSPENDED. It is tried again after a pause that grows with the failures.
+     *
+     * @param pauseMillis after the first failure
+     * @param nowMillis in milliseconds since 1970
+     */
+    public static Consumer<StageRecord> notResumed(long pauseMillis, long nowMillis) {
+        return stage -> {
+            stage.state = StageLifecycle.next(stage.state, Event.RESTORE_FAILED);
+            stage.restoreFailures++;
+            stage.retryAfterMillis = nowMillis + pauseMillis * stage.restoreFailures;
+        };
+    }
+
+    /**
+     * Of a suspended stage, after {@link #notResumed}: from that many failures on it waits for a decision of people.
+     *
+     * @param why a sentence
+     * @param nowMillis in milliseconds since 1970
+     */
+    public static Consumer<StageRecord> undecidedAfter(int failures, String why, long nowMillis) {
+        return stage -> {
+            if (stage.restoreFailures >= failures) {
+                stage.whyNotResumed = why;
+                stage.notResumedSinceMillis = nowMillis;
+                stage.retryAfterMillis = Long.MAX_VALUE;
+            }
+        };
+    }
+
+    /** Its agent or the artifact store did not answer: it stays suspended, and is tried again then. */
+    public static Consumer<StageRecord> postponed(long untilMillis) {
+        return stage -> {
+            if (stage.state == StageState.RESUMING) {
+                stage.state = StageLifecycle.next(stage.state, Event.RESTORE_FAILED);
+            }
+            stage.retryAfterMillis = untilMillis;
+        };
+    }
+
+    /** People decided that it is to be resumed: its failures count no more. */
+    public static Consumer<StageRecord> tryAgain() {
+        return stage -> {
+            stage.notByHand();
+            stage.whyNotResumed = null;
+            stage.restoreFailures = 0;
+            stage.retryAfterMillis = 0;
+        };
+    }
+
+    /** It fails since it could not be restored: an image that it has is kept, with its key. */
+    public static Consumer<StageRecord> givenUp() {
+        return stage -> stage.imageKept = !stage.frozen && stage.imageKey != null;
+    }
+
+    /**
+     * A preflight has seen the running stage.
+     *
+     * @param obstacle why it cannot be suspended as it is, in words; null when it can
+     * @param undumpable whether something of it cannot be dumped
+     */
+    public static Consumer<StageRecord> seen(@CheckForNull String obstacle, boolean undumpable) {
+        return stage -> {
+            stage.leak = obstacle;
+            stage.everUndumpable |= undumpable;
+        };
+    }
+}

@@ -1,0 +1,91 @@
+package io.jenkins.plugins.preemptible.queue.snapshot;
+
+import hudson.Util;
+import hudson.model.Node;
+import hudson.model.Queue;
+import hudson.model.queue.QueueTaskDispatcher;
+import io.jenkins.plugins.preemptible.step.StageTask;
+import java.util.List;
+import java.util.logging.Level;
+import java.util.logging.Logger;
+import org.jenkinsci.plugins.durabletask.executors.ContinuedTask;
+
+/**
+ * The dispatchers of other plugins that may keep items off agents, such as those that throttle builds.
+ *
+ * <ol>
+ *   <li>Our own are left out: what they say follows from the decision, which asks here before.
+ *   <li>That of {@link ContinuedTask} is left out too: it walks through the whole queue for each question, and says the same
+ *       of all items, see {@link ContinuedItems}.
+ *   <li>One that throws keeps the item off the agent, as it does for Jenkins' own queue.
+ * </ol>
+ *
+ * Of one moment. Off the queue's lock: nobody knows how long they take.
+ */
+final class OtherPlugins {
+
+    private static final Logger LOGGER = Logger.getLogger(OtherPlugins.class.getName());
+
+    private static final Class<?>[] OF_ITEM = {Node.class, Queue.BuildableItem.class};
+    private static final Class<?>[] OF_TASK = {Node.class, Queue.Task.class};
+
+    /** Those that may keep anything off an agent. */
+    private final List<QueueTaskDispatcher> dispatchers;
+
+    private final boolean ofTaskOnly;
+
+    private OtherPlugins(List<QueueTaskDispatcher> dispatchers) {
+        this.dispatchers = dispatchers;
+        this.ofTaskOnly = dispatchers.stream().noneMatch(dispatcher -> overrides(dispatcher, OF_ITEM));
+    }
+
+    static OtherPlugins now() {
+        return new OtherPlugins(QueueTaskDispatcher.all().stream()
+                .filter(dispatcher -> !isOurs(dispatcher) && !isOfContinuedTasks(dispatcher))
+                .filter(dispatcher -> overrides(dispatcher, OF_ITEM) || overrides(dispatcher, OF_TASK))
+                .toList());
+    }
+
+    private static boolean overrides(QueueTaskDispatcher dispatcher, Class<?>[] arguments) {
+        return Util.isOverridden(QueueTaskDispatcher.class, dispatcher.getClass(), "canTake", arguments);
+    }
+
+    private static boolean isOurs(QueueTaskDispatcher dispatcher) {
+        return dispatcher instanceof StageDispatcher || dispatcher instanceof StageTask.SameNode;
+    }
+
+    static boolean isOfContinuedTasks(QueueTaskDispatcher dispatcher) {
+        return dispatcher.getClass().getEnclosingClass() == ContinuedTask.class;
+    }
+
+    /** Whether there is nobody to ask {@link #letTake}. */
+    boolean none() {
+        return dispatchers.isEmpty();
+    }
+
+    /** Whether the answers depend on an item's task, and on nothing else of the item. */
+    boolean ofTaskOnly() {
+        return ofTaskOnly;
+    }
+
+    /** Whether none of them keeps the item off the node. */
+    boolean letTake(Node node, Queue.BuildableItem item) {
+        return dispatchers.stream().allMatch(dispatcher -> lets(dispatcher, node, item));
+    }
+
+    private static boolean lets(QueueTaskDispatcher dispatcher, Node node, Queue.BuildableItem item) {
+        try {
+            return dispatcher.canTake(node, item) == null;
+        } catch (RuntimeException | LinkageError x) {
+            LOGGER.log(Level.WARNING, x, () -> "cannot tell whether " + item + " may run on " + node);
+            return false;
+        }
+    }
+
+    /** Whether none of them blocks the item. What one throws is not caught. */
+    static boolean letRun(Queue.Item item) {
+        return QueueTaskDispatcher.all().stream()
+                .filter(dispatcher -> !(dispatcher instanceof StageDispatcher))
+                .allMatch(dispatcher -> dispatcher.canRun(item) == null);
+    }
+}

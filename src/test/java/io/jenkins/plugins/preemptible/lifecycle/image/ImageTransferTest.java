@@ -1,0 +1,155 @@
+package io.jenkins.plugins.preemptible.lifecycle.image;
+
+import static org.hamcrest.MatcherAssert.assertThat;
+import static org.hamcrest.Matchers.containsString;
+import static org.hamcrest.Matchers.not;
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Random;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class ImageTransferTest {
+
+    @TempDir
+    Path folder;
+
+    private static ImageTransfer.Source of(byte[] image) {
+        return (offset, most) -> offset >= image.length
+                ? new byte[0]
+                : Arrays.copyOfRange(image, (int) offset, (int) Math.min(image.length, offset + most));
+    }
+
+    private static byte[] random(int bytes) {
+        byte[] image = new byte[bytes];
+        new Random(bytes).nextBytes(image);
+        return image;
+    }
+
+    @Test
+    void everySizeArrivesWhole() throws Exception {
+        Path to = folder.resolve("image");
+        for (int size : new int[] {0, 1, ImageTransfer.PIECE - 1, ImageTransfer.PIECE, 2 * ImageTransfer.PIECE + 7}) {
+            byte[] image = random(size);
+            ImageTransfer.receive(of(image), size, to, bytes -> {});
+            assertArrayEquals(image, Files.readAllBytes(to), "replaces what was there");
+        }
+    }
+
+    @Test
+    void moreThanAnnouncedIsCutOffAndRemoved() throws Exception {
+        Path to = folder.resolve("image");
+        Files.writeString(to, "of an earlier attempt");
+        List<Long> asked = new ArrayList<>();
+        ImageTransfer.Source endless = (offset, most) -> {
+            asked.add(offset + most);
+            return new byte[most];
+        };
+        IOException x =
+                assertThrows(IOException.class, () -> ImageTransfer.receive(endless, 10_000_000, to, bytes -> {}));
+        assertThat(x.getMessage(), containsString("more than the 10000000 bytes"));
+        assertFalse(Files.exists(to));
+        assertEquals(
+                10_000_001, asked.stream().mapToLong(Long::longValue).max().orElseThrow(), "no byte more is taken");
+    }
+
+    @Test
+    void lessThanAnnouncedIsRemoved() {
+        Path to = folder.resolve("image");
+        IOException x =
+                assertThrows(IOException.class, () -> ImageTransfer.receive(of(random(5000)), 5001, to, bytes -> {}));
+        assertThat(x.getMessage(), containsString("has sent 5000 bytes"));
+        assertFalse(Files.exists(to));
+    }
+
+    @Test
+    void aDiskThatGetsFullMeanwhileEndsIt() {
+        Path to = folder.resolve("image");
+        List<Long> required = new ArrayList<>();
+        ImageTransfer.Room shrinking = bytes -> {
+            required.add(bytes);
+            if (required.size() == 3) {
+                throw new IOException("full");
+            }
+        };
+        int size = 4 * ImageTransfer.PIECE;
+        assertThrows(IOException.class, () -> ImageTransfer.receive(of(random(size)), size, to, shrinking));
+        assertEquals(
+                List.of((long) size, 3L * ImageTransfer.PIECE, 2L * ImageTransfer.PIECE), required, "what is to come");
+        assertFalse(Files.exists(to));
+    }
+
+    @Test
+    void piecesOfAnotherSizeAreRefused() {
+        Path to = folder.resolve("image");
+        for (int wrong : new int[] {-1, 1, 1000}) {
+            assertThrows(
+                    IOException.class,
+                    () -> ImageTransfer.receive((offset, most) -> new byte[most + wrong], 3_000_000, to, bytes -> {}));
+            assertFalse(Files.exists(to));
+        }
+    }
+
+    @Test
+    void whateverIsThrownNothingIsLeft() {
+        Path to = folder.resolve("image");
+        for (Exception thrown :
+                List.of(new IOException("away"), new InterruptedException(), new IllegalStateException())) {
+            Exception x = assertThrows(
+                    Exception.class,
+                    () -> ImageTransfer.receive(
+                            (offset, most) -> {
+                                if (offset == 0) {
+                                    return new byte[most];
+                                }
+                                if (thrown instanceof IOException io) {
+                                    throw io;
+                                }
+                                if (thrown instanceof InterruptedException interrupted) {
+                                    throw interrupted;
+                                }
+                                throw (RuntimeException) thrown;
+                            },
+                            2L * ImageTransfer.PIECE,
+                            to,
+                            bytes -> {}));
+            assertEquals(thrown, x);
+            assertFalse(Files.exists(to));
+        }
+    }
+
+    @Test
+    void linksThatABuildHasArchivedAreNotFollowed() throws Exception {
+        Path outside = Files.createDirectory(folder.resolve("outside"));
+        Path artifacts = Files.createDirectory(folder.resolve("archive"));
+        Files.createSymbolicLink(artifacts.resolve("preemptible"), outside);
+        IOException x =
+                assertThrows(IOException.class, () -> ImageTransfer.folder(artifacts, "preemptible", "stage-00000000"));
+        assertThat(x.getMessage(), containsString("preemptible among the build's artifacts is no folder"));
+        assertThat(
+                "a build's log is no place for the controller's paths",
+                x.getMessage(),
+                not(containsString(folder.toString())));
+        Path own = ImageTransfer.folder(artifacts, "own", "stage-00000000");
+        assertEquals(own, ImageTransfer.folder(artifacts, "own", "stage-00000000"), "also when it is there");
+        Path victim = Files.writeString(outside.resolve("file"), "untouched");
+        Files.createSymbolicLink(own.resolve("image"), victim);
+        ImageTransfer.receive(of(random(10)), 10, own.resolve("image"), bytes -> {});
+        assertEquals("untouched", Files.readString(victim));
+        assertTrue(Files.isRegularFile(own.resolve("image"), java.nio.file.LinkOption.NOFOLLOW_LINKS));
+        try (Stream<Path> entries = Files.list(outside)) {
+            assertEquals(List.of(victim), entries.toList());
+        }
+    }
+}
