@@ -9,7 +9,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * The names of classes that Jenkins saves. What was saved under another name cannot be read any more, or builds that were
- * running before an upgrade cannot go on.
+ * running before an upgrade cannot continue.
  */
 class SavedNamesTest {
 

@@ -116,7 +116,7 @@ public final class AgentStage {
      * made. Takes the same time at any size.
      *
      * @param controlFolders absolute paths of the durable tasks in flight: one that has its result already stops it,
-     *     since its step is about to go on
+     *     since its step is about to continue
      * @param memoryFloorBytes with less free memory than that the executor is not free before the image is sealed, and
      *     the freeze is refused where no images are made; 0 = free at once
      */
@@ -148,14 +148,14 @@ public final class AgentStage {
     /**
      * Kills the frozen tree, once its image is safe; harmless when that was done.
      *
-     * @return why it was not killed but goes on, in words; null when it was killed
+     * @return why it was not killed but runs again, in words; null when it was killed
      */
     @CheckForNull
     public String commit() throws IOException, InterruptedException {
         return PlainText.of(Limited.act(home, String.class, new SuspendVerbs.Commit(id.value())));
     }
 
-    /** Lets the frozen tree go on and drops its image; harmless when it is not frozen. */
+    /** Thaws the frozen tree and drops its image; harmless when it is not frozen. */
     public void thaw() throws IOException, InterruptedException {
         Limited.act(home, Void.class, new SuspendVerbs.Thaw(id.value()));
     }
@@ -171,7 +171,7 @@ public final class AgentStage {
         return exchange();
     }
 
-    /** Lets the stage go on from what is left of it on the agent; null when the sealed image has to be brought. */
+    /** Resumes the stage from what is left of it on the agent; null when the sealed image has to be brought. */
     @CheckForNull
     public Restore resumeHere() throws IOException, InterruptedException {
         return own(Limited.actLong(home, Restore.class, new ResumeVerbs.ResumeHere(id.value())));
@@ -370,7 +370,7 @@ public final class AgentStage {
         FROZEN,
         /** No process; it was dumped. */
         IMAGE,
-        /** Somebody is still at it. */
+        /** It is still being suspended or resumed. */
         BUSY,
         /** Nothing. */
         GONE

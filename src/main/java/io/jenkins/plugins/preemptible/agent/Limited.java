@@ -18,7 +18,7 @@ import java.util.concurrent.TimeoutException;
  *   <li>Waits for the answer as long as an agent that works could need, even a busy one; {@link #actLong} waits as long as
  *       the connection holds.
  *   <li>After that the agent counts as away: an {@link IOException}, as from a connection that is lost. What was asked for
- *       may be done all the same, later: whoever calls finds out before he relies on either.
+ *       may be done all the same, later: the caller finds out before it relies on either.
  *   <li>An answer of another type than the verb's is an {@link IOException}. A failure that the agent reports arrives as one
  *       of two types, whatever the agent threw, with its texts cleaned.
  * </ol>

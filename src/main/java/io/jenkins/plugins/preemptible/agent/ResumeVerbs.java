@@ -14,7 +14,7 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * The verbs that let a stage go on.
+ * The verbs that resume a stage.
  *
  * <ol>
  *   <li>{@link ResumeHere} takes what is still on the agent: the frozen tree, or CRIU's files of the last suspension.

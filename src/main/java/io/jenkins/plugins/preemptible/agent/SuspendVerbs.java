@@ -151,7 +151,7 @@ final class SuspendVerbs {
         }
     }
 
-    /** Answers why the frozen tree was not killed but goes on, in words; null when it was killed. */
+    /** Answers why the frozen tree was not killed but runs again, in words; null when it was killed. */
     static final class Commit extends InEngine<String> {
         private static final long serialVersionUID = 1L;
 

@@ -78,7 +78,7 @@ public record BestPriority(int priority, @CheckForNull String folder) {
 
     /** Who has set it, within a sentence. */
     String who() {
-        return folder == null ? "the global configuration" : "the folder '" + folder + "'";
+        return folder == null ? Messages.BestPriority_Global() : Messages.BestPriority_Folder(folder);
     }
 
     /**

@@ -12,7 +12,7 @@ import org.kohsuke.stapler.QueryParameter;
 import org.kohsuke.stapler.verb.POST;
 
 /**
- * What the section "Preemptible stages" of the system configuration asks while somebody fills it in.
+ * What the section "Preemptible stages" of the system configuration asks while a user fills it in.
  *
  * <ol>
  *   <li>One method for each field, by Jenkins' rules for their names; for administrators only, by POST only.

@@ -98,7 +98,7 @@ public final class FolderBestPriority extends AbstractFolderProperty<AbstractFol
             return maySet();
         }
 
-        /** Null when the page sets nothing, or somebody has sent it who may not. */
+        /** Null when the page sets nothing, or the user may not set it. */
         @Override
         public AbstractFolderProperty<?> newInstance(StaplerRequest2 req, JSONObject form) throws FormException {
             if (!maySet()) {
@@ -121,7 +121,7 @@ public final class FolderBestPriority extends AbstractFolderProperty<AbstractFol
     }
 
     /**
-     * Writes a folder again that was loaded from somebody's XML without the property in it: that XML is on disk by then, and
+     * Writes a folder again that was loaded from a user's XML without the property in it: that XML is on disk by then, and
      * would count when Jenkins reads it itself after a restart.
      */
     private static void writeWithoutDropped(Saveable saved, XmlFile file) {

@@ -69,7 +69,7 @@ public final class FolderDefaults extends AbstractFolderProperty<AbstractFolder<
         defaults.setRerun(rerun);
     }
 
-    /** XML of somebody else may lack them. */
+    /** XML that a user has sent may lack them. */
     private Object readResolve() {
         if (defaults == null) {
             defaults = new StageDefaults();

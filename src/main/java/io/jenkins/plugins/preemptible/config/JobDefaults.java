@@ -92,7 +92,7 @@ public final class JobDefaults extends OptionalJobProperty<Job<?, ?>> {
         defaults.setRerun(rerun);
     }
 
-    /** XML of somebody else may lack them. */
+    /** XML that a user has sent may lack them. */
     private Object readResolve() {
         if (defaults == null) {
             defaults = new StageDefaults();

@@ -13,7 +13,7 @@ import java.util.List;
  * <ol>
  *   <li>An item that is part of a build, as of {@code node} in a Pipeline, has the build's owner.
  *   <li>A user is looked for in the causes, those of upstream builds included; where there is none (a timer, a push,
- *       somebody who has not logged in), the job is the owner.
+ *       an anonymous user), the job is the owner.
  *   <li>Each owner begins with what it is ({@code user:}, {@code folder:}, {@code job:}), so that no two kinds meet.
  * </ol>
  *

@@ -102,7 +102,7 @@ public final class PreemptibleConfiguration extends CheckedOnPage implements Per
         return Messages.PreemptibleConfiguration_DisplayName();
     }
 
-    /** Whether stages may be suspended, for others or by hand. Otherwise what is suspended goes on. */
+    /** Whether stages may be suspended, for others or manually. Otherwise suspended stages are resumed. */
     public boolean isEnabled() {
         return enabled;
     }
@@ -345,7 +345,7 @@ public final class PreemptibleConfiguration extends CheckedOnPage implements Per
                 hours == null ? null : hours.undisturbed());
     }
 
-    /** Reads the saved settings; a value that somebody wrote into the file and that is out of its range is not taken. */
+    /** Reads the saved settings; a value in the file that is out of its range is ignored. */
     @Override
     public synchronized void load() {
         super.load();

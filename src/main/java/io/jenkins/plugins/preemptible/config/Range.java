@@ -83,7 +83,7 @@ public enum Range {
     }
 
     /**
-     * Gives the number back that somebody has typed.
+     * Parses a number that a user has typed.
      *
      * @throws IllegalArgumentException when it is none, or outside, with a sentence for people
      */

@@ -106,7 +106,7 @@ public final class SliceRule implements Describable<SliceRule> {
         return new Slices.Rule(name, highestPriority, lowestPriority, TimeUnit.MINUTES.toMillis(minutes));
     }
 
-    /** A rule that somebody wrote into the file and that the page would refuse is dropped, and Jenkins says so. */
+    /** A rule in the file that the page would refuse is dropped, and Jenkins says so. */
     private Object readResolve() {
         Range.RULE_SLICE.checked(minutes);
         setLabel(label);

@@ -26,7 +26,7 @@ import org.kohsuke.stapler.verb.POST;
  *       Priority Sorter can change that.
  * </ol>
  *
- * Not thread-safe: whoever shares one no longer changes it.
+ * Not thread-safe: an instance that is shared is no longer changed.
  */
 public final class StageDefaults implements Describable<StageDefaults> {
 

@@ -103,7 +103,7 @@ public final class UndisturbedHours implements Describable<UndisturbedHours> {
                 TimeUnit.MINUTES.toMillis(longMinutes));
     }
 
-    /** Hours that somebody wrote into the file and that the page would refuse are dropped, and Jenkins says so. */
+    /** Hours in the file that the page would refuse are dropped, and Jenkins says so. */
     private Object readResolve() {
         UndisturbedHours read = new UndisturbedHours(from, to);
         read.setZone(zone);

@@ -12,7 +12,7 @@ import java.util.logging.Logger;
  * <ol>
  *   <li>Each method is called after the event took effect; nothing can be prevented here.
  *   <li>The events of one stage come in their order, on any thread that may do I/O. The stage can neither be suspended nor
- *       resumed before the method returns: whoever needs long hands the work to a thread of their own.
+ *       resumed before the method returns: a listener that needs long hands the work to a thread of its own.
  *   <li>What a listener throws is logged, and changes nothing.
  *   <li>A crash of the controller can swallow the event that it interrupts.
  * </ol>

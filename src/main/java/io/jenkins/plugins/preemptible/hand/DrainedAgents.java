@@ -48,7 +48,7 @@ public final class DrainedAgents implements Saveable {
             LOGGER.log(
                     Level.SEVERE,
                     x,
-                    () -> "Cannot read " + file + ": no agent counts as drained any more, and stages go on there."
+                    () -> "Cannot read " + file + ": no agent counts as drained any more, and stages are resumed there."
                             + " Drain again those that are to be maintained");
         }
     }

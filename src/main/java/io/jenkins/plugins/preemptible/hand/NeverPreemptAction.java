@@ -11,9 +11,9 @@ import org.kohsuke.stapler.export.ExportedBean;
  * Says of a build that its stages are never suspended for others.
  *
  * <ol>
- *   <li>Put on the build by somebody who may, and saved with it; undoing it takes it away.
+ *   <li>Put on the build by a user with the permission, and saved with it; undoing it removes it.
  *   <li>Holds for the stages that run and for those that are still to come.
- *   <li>Whoever may suspend a stage by hand still can.
+ *   <li>Manually, the stages can still be suspended.
  * </ol>
  */
 @ExportedBean(defaultVisibility = 2)

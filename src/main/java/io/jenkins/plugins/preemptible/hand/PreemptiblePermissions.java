@@ -48,12 +48,12 @@ public final class PreemptiblePermissions {
         // The call itself initializes the class.
     }
 
-    /** Whether the current user may suspend stages of this build and let them go on. */
+    /** Whether the current user may suspend and resume stages of this build. */
     public static boolean maySuspend(Run<?, ?> run) {
         return run.hasPermission(SUSPEND) || run.hasPermission(SUSPEND_OWN) && startedBy(run, User.current());
     }
 
-    /** @throws AccessDeniedException3 when he may not */
+    /** @throws AccessDeniedException3 when they may not */
     public static void checkSuspend(Run<?, ?> run) {
         if (!maySuspend(run) && run.hasPermission(SUSPEND_OWN)) {
             throw new OwnBuildsOnlyException();
@@ -68,7 +68,7 @@ public final class PreemptiblePermissions {
         return Jenkins.get().hasPermission(MANAGE);
     }
 
-    /** @throws AccessDeniedException3 when he may not */
+    /** @throws AccessDeniedException3 when they may not */
     public static void checkManage() {
         Jenkins.get().checkPermission(MANAGE);
     }

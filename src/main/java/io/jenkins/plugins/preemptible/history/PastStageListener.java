@@ -7,7 +7,7 @@ import io.jenkins.plugins.preemptible.event.StageResumed;
 import io.jenkins.plugins.preemptible.event.StageSealed;
 import java.util.function.UnaryOperator;
 
-/** Brings what happens to a stage into the {@link PastStage} that somebody keeps of it. */
+/** Brings what happens to a stage into the {@link PastStage} of it. */
 interface PastStageListener extends StageListener {
 
     /** @return whether a stage of that id is kept */

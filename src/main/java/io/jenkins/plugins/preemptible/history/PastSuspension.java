@@ -6,6 +6,7 @@ import io.jenkins.plugins.preemptible.event.StageResumed;
 import io.jenkins.plugins.preemptible.event.StageSealed;
 import io.jenkins.plugins.preemptible.event.StageSuspended;
 import io.jenkins.plugins.preemptible.view.ShownName;
+import io.jenkins.plugins.preemptible.view.ShownSentence;
 import org.kohsuke.stapler.export.Exported;
 import org.kohsuke.stapler.export.ExportedBean;
 
@@ -106,7 +107,7 @@ public final class PastSuspension implements Cloneable {
     /** The same for people. */
     @Exported
     public String getSentence() {
-        return sentence;
+        return ShownSentence.of(reason, sentence);
     }
 
     /** For whom, as far as the looking user may know; null when for nobody in particular. */

@@ -9,6 +9,7 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageThreads;
+import io.jenkins.plugins.preemptible.view.Messages;
 import java.util.concurrent.TimeUnit;
 import jenkins.model.CauseOfInterruption;
 import org.jenkinsci.plugins.workflow.steps.BodyExecution;
@@ -77,7 +78,7 @@ public final class ActiveTimeouts extends PeriodicWork {
 
         @Override
         public String getShortDescription() {
-            return "The active timeout of stage " + stage + " is over: it had an executor for " + StageLog.time(millis);
+            return Messages.ActiveTimeouts_Exceeded(stage, StageLog.time(millis));
         }
     }
 }

@@ -126,7 +126,7 @@ public final class Ending {
                         Level.WARNING,
                         x,
                         () -> "gave up removing what is left of " + stage + "; the folder preemptible/stages/"
-                                + stage.id() + " in that agent's root may be removed by hand");
+                                + stage.id() + " in that agent's root may be removed manually");
                 done(stage);
             } else {
                 LOGGER.log(Level.FINE, x, () -> "cannot remove what is left of " + stage + " yet");

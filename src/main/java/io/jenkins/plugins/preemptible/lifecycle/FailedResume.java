@@ -19,7 +19,7 @@ import org.jenkinsci.plugins.workflow.steps.FlowInterruptedException;
  * A stage whose resume failed as often as it is tried without being asked: it stays suspended, and its image is kept.
  *
  * <ol>
- *   <li>{@link #again} lets it go on, and tries that as often as before.
+ *   <li>{@link #again} resumes it, and tries that as often as before.
  *   <li>{@link #giveUp} fails the stage; image and key are kept as long as its build.
  *   <li>When nobody has decided within a week, it is given up.
  * </ol>

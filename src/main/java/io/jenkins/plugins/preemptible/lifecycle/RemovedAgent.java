@@ -13,6 +13,7 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageThreads;
+import io.jenkins.plugins.preemptible.view.Messages;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -76,7 +77,7 @@ public final class RemovedAgent extends NodeListener {
                 .forEach(stage -> tell(
                         stage,
                         "The agent '" + name + "' was removed from Jenkins. The processes of this stage"
-                                + " go on running on its host, where Jenkins cannot reach them. They are ended when an agent with the"
+                                + " keep running on its host, where Jenkins cannot reach them. They are ended when an agent with the"
                                 + " same root folder connects after this build has ended."));
         List<StageRecord> suspended = suspendedOn(name);
         if (suspended.isEmpty()) {
@@ -138,7 +139,7 @@ public final class RemovedAgent extends NodeListener {
 
         @Override
         public String getShortDescription() {
-            return "The agent '" + node + "' was removed while the stage was suspended on it";
+            return Messages.RemovedAgent_Removed(node);
         }
     }
 }

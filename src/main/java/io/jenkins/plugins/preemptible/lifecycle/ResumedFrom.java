@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.lifecycle;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
+import io.jenkins.plugins.preemptible.view.Messages;
 import java.util.Arrays;
 
 /**
@@ -14,16 +15,10 @@ import java.util.Arrays;
  * </ol>
  */
 public enum ResumedFrom {
-    FROZEN("the processes that were still frozen in the agent's memory"),
-    LOCAL_IMAGE("the image that was kept on the agent"),
-    ARCHIVE("the sealed image in the build's archive"),
-    ALREADY_RUNNING("an earlier attempt, whose answer was lost");
-
-    private final String words;
-
-    ResumedFrom(String words) {
-        this.words = words;
-    }
+    FROZEN,
+    LOCAL_IMAGE,
+    ARCHIVE,
+    ALREADY_RUNNING;
 
     /** @param tier what the agent says, which may be anything */
     public static ResumedFrom of(@CheckForNull String tier) {
@@ -34,7 +29,12 @@ public enum ResumedFrom {
     }
 
     public String words() {
-        return words;
+        return switch (this) {
+            case FROZEN -> Messages.ResumedFrom_Frozen();
+            case LOCAL_IMAGE -> Messages.ResumedFrom_LocalImage();
+            case ARCHIVE -> Messages.ResumedFrom_Archive();
+            case ALREADY_RUNNING -> Messages.ResumedFrom_AlreadyRunning();
+        };
     }
 
     String times(AgentStage.Restore restore) {

@@ -20,7 +20,9 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageThreads;
+import io.jenkins.plugins.preemptible.view.Messages;
 import io.jenkins.plugins.preemptible.view.ResumedStageAction;
+import io.jenkins.plugins.preemptible.view.ShownSentence;
 import java.io.IOException;
 import java.nio.channels.ClosedByInterruptException;
 import java.util.List;
@@ -33,14 +35,14 @@ import org.jenkinsci.plugins.workflow.graph.FlowNode;
 import org.jenkinsci.plugins.workflow.steps.BodyExecution;
 
 /**
- * Lets one suspended stage go on, now that it has an executor again.
+ * Resumes one suspended stage, now that it has an executor again.
  *
  * <ol>
  *   <li>Saves the state; takes the best of what there is: the tree that is still frozen on the agent, CRIU's files that
  *       stayed there, or the sealed image, which is brought to the agent; saves the state again.
  *   <li>Then the image is not needed any more: its key is dropped with the state, its file where that can be done.
  *   <li>A restore that the engine refuses keeps image and key, gives the executor back, and is tried again,
- *       {@value #MOST_FAILURES} times in all; then the stage waits for somebody's decision ({@link FailedResume}), or
+ *       {@value #MOST_FAILURES} times in all; then the stage waits for a user's decision ({@link FailedResume}), or
  *       fails where no image is left. An agent or an archive that does not answer is no refusal: the stage waits for it
  *       without a limit, with growing pauses.
  * </ol>
@@ -141,7 +143,7 @@ public final class Resumption {
         return Outcome.RUNS;
     }
 
-    /** Whether somebody has stopped it in the midst of I/O. */
+    /** Whether it was interrupted in the midst of I/O. */
     private static boolean interrupted(Throwable failure) {
         for (Throwable x = failure; x != null; x = x.getCause()) {
             if (x instanceof InterruptedException || x instanceof ClosedByInterruptException) {
@@ -188,7 +190,7 @@ public final class Resumption {
                         + StageLog.time(tookMillis) + " from " + from.words() + " (" + from.times(restore)
                         + ") after being suspended for "
                         + hudson.Util.getTimeSpanString(now - before.suspendedSinceMillis()) + ": "
-                        + restore.processes() + " processes go on.");
+                        + restore.processes() + " processes run again.");
         for (String warning : restore.warnings()) {
             StageLog.line(live.context(), "Not as it was before the suspension: " + warning + ".");
         }
@@ -259,7 +261,7 @@ public final class Resumption {
         return " This was tried " + MOST_FAILURES + " times"
                 + (stage.whyNotResumed() == null
                         ? "."
-                        : ": the stage stays suspended, and what it can go on from is kept. The page of this build lets you try"
+                        : ": the stage stays suspended, and what it can be resumed from is kept. The page of this build lets you try"
                                 + " again, download the image, or give the stage up.");
     }
 
@@ -277,7 +279,7 @@ public final class Resumption {
         }
         StageLog.line(
                 live.context(),
-                "Not resumed, since the agent or the archive of artifacts does not do its part: "
+                "Resume postponed: the agent or the artifact store is unavailable: "
                         + (why.getMessage() == null ? why.toString() : why.getMessage())
                         + ". The stage waits, nothing of it is lost; tried again in " + StageLog.time(pause) + ".");
         Sealing.takeUp(live.id());
@@ -295,7 +297,7 @@ public final class Resumption {
 
         @Override
         public String getShortDescription() {
-            return "The suspended stage could not be restored: " + why;
+            return Messages.Resumption_NotRestored(ShownSentence.of(why));
         }
     }
 }

@@ -25,6 +25,7 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageThreads;
+import io.jenkins.plugins.preemptible.view.Messages;
 import java.io.IOException;
 import java.util.List;
 import java.util.Set;
@@ -36,14 +37,14 @@ import org.jenkinsci.plugins.workflow.steps.BodyExecution;
 import org.jenkinsci.plugins.workflow.steps.FlowInterruptedException;
 
 /**
- * Makes the image of a frozen stage whose executor is somebody else's already.
+ * Makes the image of a frozen stage whose executor has other work already.
  *
  * <ol>
  *   <li>Dumps and seals on the agent at idle priority, archives the image with the build, saves that there is one; only
  *       then the frozen tree is killed.
- *   <li>A failure loses nothing: the stage stays frozen in its agent's memory, and goes on from there when it gets an
+ *   <li>A failure loses nothing: the stage stays frozen in its agent's memory, and is resumed from there when it gets an
  *       executor. It is tried {@value #MOST_ATTEMPTS} times.
- *   <li>A stage that goes on, ends or is aborted meanwhile takes precedence: whoever does that need not wait for this.
+ *   <li>A stage that is resumed, ends or is aborted meanwhile takes precedence: none of these waits for this.
  *   <li>An image that was tried on the agent and cannot be restored is not stored: the stage stays in memory only.
  *   <li>A stage whose agent makes no images is only looked for, after a restart or an outage; nothing is sealed.
  * </ol>
@@ -67,7 +68,7 @@ public final class Sealing {
     /** The longest pause is five minutes. */
     private static final int MOST_DOUBLINGS = 6;
 
-    /** The stage is not what this side takes it for, or somebody else is at it. */
+    /** The stage is not what this side takes it for, or it is busy. */
     private static final Set<String> UNEXPECTED = Set.of(
             FailureReason.UNKNOWN_STAGE.name(),
             FailureReason.STAGE_ENDED.name(),
@@ -106,7 +107,7 @@ public final class Sealing {
     /**
      * Begins; the stage's executor has just been given away. Returns at once.
      *
-     * @param delayMillis how long it stays in its agent's memory alone, since it is expected to go on before
+     * @param delayMillis how long it stays in its agent's memory alone, since it is expected to be resumed before
      */
     public static void begin(LiveStage live, StageRecord stage, long delayMillis) {
         Sealing sealing = new Sealing(live, stage.suspensions(), false);
@@ -144,7 +145,7 @@ public final class Sealing {
         if (delayMillis == 0) {
             StageThreads.sealOn(StageThreads.agentOf(live.id()), "sealing the image of stage " + live.id(), this::run);
         } else {
-            // In steps: a stage that goes on meanwhile may be suspended again as soon as this has ended.
+            // In steps: a stage that is resumed meanwhile may be suspended again as soon as this has ended.
             long stepMillis = Math.min(delayMillis, LOOK_MILLIS);
             StageThreads.schedule("sealing the image of stage " + live.id(), stepMillis, () -> {
                 if (wanted() == null) {
@@ -208,7 +209,7 @@ public final class Sealing {
         }
     }
 
-    /** Once: it may go on for as long as the stage is suspended. */
+    /** Once: it may last for as long as the stage is suspended. */
     private void fault(Throwable why) {
         if (!faultTold && wanted() != null) {
             faultTold = true;
@@ -216,8 +217,8 @@ public final class Sealing {
                     live.context(),
                     "The image could not be sealed yet: " + why.getMessage()
                             + ". The stage stays frozen in the agent's memory"
-                            + " and goes on from there when it gets an executor; until then, do not restart the agent's"
-                            + " host. Sealing is tried again and again; the controller's log has more.");
+                            + " and is resumed from there when it gets an executor; until then, do not restart the agent's"
+                            + " host. Sealing is tried again at growing intervals; the controller's log has more.");
         }
     }
 
@@ -227,7 +228,7 @@ public final class Sealing {
         return pause;
     }
 
-    /** The stage, as long as this is what it needs; null when it goes on, has ended, or has its image. */
+    /** The stage, as long as this is what it needs; null when it is resumed, has ended, or has its image. */
     private StageRecord wanted() {
         StageRecord stage = StageRegistry.get().find(live.id());
         boolean sameSuspension =
@@ -298,7 +299,7 @@ public final class Sealing {
                 made = agent.dump(key.getPlainText(), true);
             }
             if (made.refusal() != null && wanted() == null) {
-                // It goes on, which is why the dump was given up: whoever comes next must not wait for another look.
+                // It is resumed, which is why the dump was given up: the next one must not wait for another look.
                 return 0;
             }
             if (made.refusal() != null && UNEXPECTED.contains(made.refusal().reason())) {
@@ -429,8 +430,8 @@ public final class Sealing {
             StageLog.line(
                     live.context(),
                     "No image is stored yet. " + full.sentence()
-                            + " The stage stays frozen in the agent's memory and goes"
-                            + " on from there when it gets an executor; until then, do not restart the agent's host."
+                            + " The stage stays frozen in the agent's memory and is"
+                            + " resumed from there when it gets an executor; until then, do not restart the agent's host."
                             + " Make room on the controller's disk, or ask an administrator to lower the disk floor.");
         }
         return wanted() == null ? 0 : RETRY_MILLIS;
@@ -438,7 +439,7 @@ public final class Sealing {
 
     private long failed(String why, AgentStage.Refusal refusal) {
         if (wanted() == null) {
-            // It goes on, or ends: nobody needs the image any more.
+            // It is resumed, or ends: nobody needs the image any more.
             return 0;
         }
         attempts++;
@@ -456,7 +457,7 @@ public final class Sealing {
         }
         StageLog.refusal(
                 live.context(),
-                why + " The stage stays frozen in the agent's memory and goes on from there when it gets an executor"
+                why + " The stage stays frozen in the agent's memory and is resumed from there when it gets an executor"
                         + (refusal != null && refusal.killedCriu() ? "." : "; nothing of it is lost.")
                         + (last
                                 ? " No image is made: a restart of the agent's host loses the stage."
@@ -509,13 +510,9 @@ public final class Sealing {
         @Override
         public String getShortDescription() {
             if (memoryOnly) {
-                return "The stage is lost, as a running one would be: the agent '" + node
-                        + "' keeps suspended stages in"
-                        + " memory only, and its host has restarted or killed this one's processes. Suspended stages"
-                        + " outlive that on agents that make images with CRIU: those that run as root or whose privileged part makes them";
+                return Messages.Sealing_LostInMemoryOnly(node);
             }
-            return "The stage is lost, as a running one would be: its processes were frozen in the memory of the agent '"
-                    + node + "', which has restarted or killed them before their image was sealed";
+            return Messages.Sealing_LostBeforeSealed(node);
         }
     }
 }

@@ -15,12 +15,12 @@ import java.util.Comparator;
 import java.util.List;
 
 /**
- * What can be done by hand to an agent.
+ * What users can do to an agent.
  *
  * <ol>
  *   <li>Checks the permission before anything else.
  *   <li>{@link #drain} notes that the agent is to be drained; nothing new starts there from that moment on.
- *   <li>Asks for a look at the queue, which suspends what can be suspended, or lets it go on.
+ *   <li>Requests an evaluation of the queue, which suspends what can be suspended, or resumes it.
  * </ol>
  *
  * Errors and threads as in {@link StageVerbs}.

@@ -22,7 +22,7 @@ import org.kohsuke.stapler.StaplerRequest2;
 import org.kohsuke.stapler.StaplerResponse2;
 
 /**
- * What became of something that somebody asked for by hand.
+ * The result of a manual request.
  *
  * <ol>
  *   <li>A status as HTTP has them, one sentence for people, and what became of each stage that was meant.
@@ -101,7 +101,7 @@ public final class Answer implements HttpResponse {
             }
             answer = refused(HttpServletResponse.SC_FORBIDDEN, Messages.Answer_Forbidden(x.getMessage()));
         } catch (UncheckedIOException x) {
-            LOGGER.log(Level.WARNING, "what somebody asked for by hand was not done", x);
+            LOGGER.log(Level.WARNING, "a manual request was not carried out", x);
             answer = refused(HttpServletResponse.SC_INTERNAL_SERVER_ERROR, Messages.Answer_NotSaved(x.getMessage()));
         }
         answer.page = page;

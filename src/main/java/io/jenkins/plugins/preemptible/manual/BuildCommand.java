@@ -10,7 +10,7 @@ import org.kohsuke.args4j.Argument;
  * A command about one build.
  *
  * <ol>
- *   <li>Finds the job and the build; a job that the user may not see does not exist for him.
+ *   <li>Finds the job and the build; a job that the user may not see does not exist for them.
  *   <li>{@link #act} does it, and checks the permission.
  *   <li>Prints the sentence; exits with 3 for what does not exist, 4 for what is not in a state for it, 6 for what is
  *       not allowed, as Jenkins' own commands do.

@@ -15,7 +15,7 @@ import org.kohsuke.args4j.Option;
  *
  * <ol>
  *   <li>AGENT is its name; {@code (built-in)} is the built-in node.
- *   <li>{@code --undo} lets what was suspended there go on, and others start.
+ *   <li>{@code --undo} resumes what was suspended there, and lets others start.
  *   <li>Prints one sentence; does not wait until the agent is empty.
  * </ol>
  */

@@ -15,6 +15,7 @@ import io.jenkins.plugins.preemptible.lifecycle.agents.HowSuspended;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.view.RowsPart;
 import io.jenkins.plugins.preemptible.view.ShownName;
+import io.jenkins.plugins.preemptible.view.ShownSentence;
 import java.util.Collection;
 import java.util.List;
 import jenkins.model.TransientActionFactory;
@@ -25,7 +26,7 @@ import org.kohsuke.stapler.StaplerRequest2;
 import org.kohsuke.stapler.verb.POST;
 
 /**
- * The stages of an agent, and what can be done by hand to it: {@code …/preemptible/} of the agent's own address.
+ * The stages of an agent, and what users can do to it: {@code …/preemptible/} of the agent's own address.
  *
  * <ol>
  *   <li>Made for each request by the {@link Factory}; nothing of it is saved.
@@ -116,7 +117,7 @@ public final class ManualAgentAction implements Action {
             case MEMORY_ONLY:
                 return Messages.ManualAgentAction_MemoryOnly();
             case NOT:
-                return Messages.ManualAgentAction_CannotSuspend(how.whyNot());
+                return Messages.ManualAgentAction_CannotSuspend(ShownSentence.of(how.whyNot()));
             default:
                 return Messages.ManualAgentAction_Unknown();
         }
@@ -139,7 +140,7 @@ public final class ManualAgentAction implements Action {
                 shown ? stage.name() : "",
                 state(stage),
                 stage.byHand(),
-                shown && !stage.suspended() ? stage.whyNotSuspendable() : null);
+                shown && !stage.suspended() ? ShownSentence.of(stage.whyNotSuspendable()) : null);
     }
 
     private static String state(StageRecord stage) {

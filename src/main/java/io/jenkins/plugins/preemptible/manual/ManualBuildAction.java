@@ -19,6 +19,7 @@ import io.jenkins.plugins.preemptible.lifecycle.ResumedFrom;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.view.RowsPart;
 import io.jenkins.plugins.preemptible.view.RunningStagesAction;
+import io.jenkins.plugins.preemptible.view.ShownSentence;
 import io.jenkins.plugins.preemptible.view.SuspendedBadgeAction;
 import java.text.DateFormat;
 import java.util.ArrayList;
@@ -36,7 +37,7 @@ import org.kohsuke.stapler.WebMethod;
 import org.kohsuke.stapler.verb.POST;
 
 /**
- * What can be done by hand to a Pipeline's build, below {@code …/preemptible/} of its own address.
+ * What users can do to a Pipeline's build, below {@code …/preemptible/} of its own address.
  *
  * <ol>
  *   <li>Made for each request by the {@link Factory}; nothing of it is saved.
@@ -185,7 +186,7 @@ public final class ManualBuildAction implements Action {
         List<StageRecord> stages = StageVerbs.stagesOf(run);
         for (StageRecord stage : shown(stages)) {
             if (stage.whyNotResumed() != null) {
-                sentences.add(Messages.ManualBuildAction_Failed(stage.name(), stage.whyNotResumed()));
+                sentences.add(Messages.ManualBuildAction_Failed(stage.name(), ShownSentence.of(stage.whyNotResumed())));
             }
             // Of one that is suspended already, the badge's lines on the same page tell who wants it so.
             if (stage.byHand() && !stage.suspended()) {

@@ -9,7 +9,7 @@ import org.kohsuke.args4j.Argument;
 import org.kohsuke.args4j.Option;
 
 /**
- * {@code preemptible-resume JOB BUILD [STAGE] [--again]}: lets stages go on that were suspended by hand.
+ * {@code preemptible-resume JOB BUILD [STAGE] [--again]}: resumes stages that were suspended manually.
  *
  * <ol>
  *   <li>Without STAGE all of the build's stages are meant; with it those of that name or id.

@@ -18,6 +18,7 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import io.jenkins.plugins.preemptible.manual.Answer.OfStage;
 import io.jenkins.plugins.preemptible.queue.Preemption;
+import io.jenkins.plugins.preemptible.view.ShownSentence;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -27,7 +28,7 @@ import java.util.function.Function;
 import jenkins.model.Jenkins;
 
 /**
- * What can be done by hand to a build's stages.
+ * What users can do to a build's stages.
  *
  * <ol>
  *   <li>Checks the permission before anything else.
@@ -43,7 +44,7 @@ public final class StageVerbs {
     private StageVerbs() {}
 
     /**
-     * Suspends stages until somebody lets them go on.
+     * Suspends stages until someone resumes them.
      *
      * @param stage name or id of those that are meant; null for all of the build
      */
@@ -52,7 +53,7 @@ public final class StageVerbs {
         return each(run, stage, StageVerbs::suspend);
     }
 
-    /** Lets stages go on that were suspended by hand. */
+    /** Resumes stages that were suspended manually. */
     public static Answer resume(Run<?, ?> run, @CheckForNull String stage) {
         PreemptiblePermissions.checkSuspend(run);
         return each(run, stage, StageVerbs::resume);
@@ -185,7 +186,7 @@ public final class StageVerbs {
 
     private static OfStage resume(StageRecord stage) {
         if (stage.whyNotResumed() != null) {
-            return refused(stage, Messages.StageVerbs_Failed(stage.name(), stage.whyNotResumed()));
+            return refused(stage, Messages.StageVerbs_Failed(stage.name(), ShownSentence.of(stage.whyNotResumed())));
         }
         if (!stage.byHand()) {
             if (stage.state() == StageState.SUSPENDED && RemovedAgent.isGone(stage)) {

@@ -8,7 +8,7 @@ import org.kohsuke.accmod.restrictions.NoExternalUse;
 import org.kohsuke.args4j.Argument;
 
 /**
- * {@code preemptible-suspend JOB BUILD [STAGE]}: suspends stages until somebody lets them go on.
+ * {@code preemptible-suspend JOB BUILD [STAGE]}: suspends stages until someone resumes them.
  *
  * <ol>
  *   <li>Without STAGE all of the build's stages are meant; with it those of that name or id.

@@ -7,7 +7,7 @@ import org.kohsuke.accmod.restrictions.NoExternalUse;
 import org.kohsuke.args4j.Option;
 
 /**
- * {@code preemptible-switch-off [--undo]}: has nothing suspended any more, and lets all suspended stages go on.
+ * {@code preemptible-switch-off [--undo]}: suspends no more stages, and resumes all suspended ones.
  *
  * <ol>
  *   <li>For an upgrade, or before the plugin is disabled.

@@ -13,7 +13,7 @@ import jenkins.model.Jenkins;
  *
  * <ol>
  *   <li>For administrators: it concerns all builds.
- *   <li>Switched off, nothing is suspended any more, by hand neither; what is suspended goes on as executors become free.
+ *   <li>Switched off, no stage is suspended, not even manually; suspended stages are resumed as executors become free.
  *   <li>The answer tells how many stages are suspended still, and how many builds run inside of a preemptible block.
  * </ol>
  *

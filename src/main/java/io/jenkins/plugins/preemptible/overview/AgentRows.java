@@ -9,6 +9,7 @@ import io.jenkins.plugins.preemptible.overview.SchedulerState.AgentState;
 import io.jenkins.plugins.preemptible.overview.parts.Cell;
 import io.jenkins.plugins.preemptible.overview.parts.Column;
 import io.jenkins.plugins.preemptible.overview.parts.Listing;
+import io.jenkins.plugins.preemptible.view.ShownSentence;
 import java.util.Comparator;
 import java.util.List;
 import jenkins.model.Jenkins;
@@ -34,7 +35,7 @@ final class AgentRows {
                         "suspends",
                         Messages.AgentRows_Suspends(),
                         Comparator.comparing(AgentState::suspends),
-                        agent -> new Cell(way(agent), null, agent.whyNot())),
+                        agent -> new Cell(way(agent), null, ShownSentence.of(agent.whyNot()))),
                 new Column<>(
                         "suspended",
                         Messages.AgentRows_Suspended(),
@@ -57,7 +58,7 @@ final class AgentRows {
         return switch (HowSuspended.Way.valueOf(agent.suspends())) {
             case CHECKPOINTS -> Messages.AgentRows_Checkpoints();
             case MEMORY_ONLY -> Messages.AgentRows_MemoryOnly();
-            case NOT -> Messages.AgentRows_Not(agent.whyNot());
+            case NOT -> Messages.AgentRows_Not(ShownSentence.of(agent.whyNot()));
             case UNKNOWN -> Messages.AgentRows_Unknown();
         };
     }

@@ -5,6 +5,7 @@ import hudson.model.AdministrativeMonitor;
 import hudson.model.Node;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.lifecycle.agents.HowSuspended;
+import io.jenkins.plugins.preemptible.view.ShownSentence;
 import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -46,7 +47,7 @@ public final class NoCapableAgentMonitor extends AdministrativeMonitor {
         return agents().filter(agent -> HowSuspended.on(agent.getNodeName()).whyNot() != null)
                 .map(agent -> Messages.NoCapableAgentMonitor_Reason(
                         agent.getDisplayName(),
-                        HowSuspended.on(agent.getNodeName()).whyNot()))
+                        ShownSentence.of(HowSuspended.on(agent.getNodeName()).whyNot())))
                 .findFirst()
                 .orElse("");
     }

@@ -131,7 +131,7 @@ public final class PreemptibleRootAction implements RootAction, StaplerProxy {
         return new Api(this);
     }
 
-    /** Has nothing suspended any more, and lets all suspended stages go on. */
+    /** Suspends no more stages, and resumes all suspended ones. */
     @POST
     @WebMethod(name = "switch-off")
     public HttpResponse doSwitchOff() {

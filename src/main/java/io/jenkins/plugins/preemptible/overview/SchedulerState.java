@@ -18,6 +18,7 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import io.jenkins.plugins.preemptible.overview.parts.StatePage;
 import io.jenkins.plugins.preemptible.queue.LastDecision;
 import io.jenkins.plugins.preemptible.view.ReadableJobs;
+import io.jenkins.plugins.preemptible.view.ShownSentence;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -35,9 +36,9 @@ import org.kohsuke.stapler.export.ExportedBean;
  *
  * <ol>
  *   <li>Stages and limits are those of this moment.
- *   <li>What was decided about somebody, and what was measured of an agent, is from {@link LastDecision}: some seconds
+ *   <li>The last decision about an item or a stage, and what was measured of an agent, is from {@link LastDecision}: some seconds
  *       old, and missing before the first one.
- *   <li>What is of a job that the user may not read is left out, and so is its name where it is somebody's preemptor.
+ *   <li>Jobs that the user may not read are left out, and so is the name of such a job where it is a preemptor.
  * </ol>
  *
  * Times are milliseconds since 1970, durations milliseconds, sizes bytes; 0 stands for "no limit" and for "unknown" as
@@ -91,7 +92,7 @@ final class SchedulerState {
     /**
      * A stage that has an executor.
      *
-     * @param byHand somebody wants it suspended
+     * @param byHand a user has suspended it
      * @param owner among whose equals executor time is shared; empty = nobody's
      * @param whyNotPreemptible null when it can be suspended
      */
@@ -120,11 +121,11 @@ final class SchedulerState {
      * @param preemptorUrl of its job, below Jenkins' own address; null when it has none that the looking user may read
      * @param frozen its processes are in the agent's memory, and it has no image yet
      * @param memoryOnly none will be made: a restart of the agent's host loses it
-     * @param byHand it goes on only when somebody says so
-     * @param byHandUser id of the user who wants that; null when nobody does or that is not known
+     * @param byHand a user has suspended it: it stays suspended until someone resumes it
+     * @param byHandUser id of that user; null when there is none or they are not known
      * @param whyNotResumed why its resume failed as often as it is tried; null unless it waits for a decision about that
      * @param endsMillis when it ends, since its agent was removed, unless that is added again; 0 = its agent is known
-     * @param decision why it does not go on; null when nothing was decided about it yet
+     * @param decision why it is not resumed; null when nothing was decided about it yet
      */
     @ExportedBean(defaultVisibility = 2)
     public record SuspendedState(
@@ -168,7 +169,7 @@ final class SchedulerState {
             @Exported(inline = true) DecisionState decision) {}
 
     /**
-     * What was decided about somebody last.
+     * The last decision about an item or a stage.
      *
      * @param action the name of an {@link Action}: Suspend, EndSlice, Rerun, Resume, Reserve or Wait
      * @param reason a constant of {@link io.jenkins.plugins.preemptible.engine.policy.Reason}
@@ -188,7 +189,7 @@ final class SchedulerState {
                     : new DecisionState(
                             action.getClass().getSimpleName(),
                             action.reason().name(),
-                            action.reason().sentence());
+                            ShownSentence.of(action.reason()));
         }
     }
 

@@ -15,6 +15,7 @@ import io.jenkins.plugins.preemptible.overview.parts.Listing;
 import io.jenkins.plugins.preemptible.queue.LastDecision;
 import io.jenkins.plugins.preemptible.view.ReadableJobs;
 import io.jenkins.plugins.preemptible.view.ShownName;
+import io.jenkins.plugins.preemptible.view.ShownSentence;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -111,7 +112,7 @@ final class StageRows {
                     : Messages.StageRows_ManualBy(stage.byHandUser());
         }
         String preemptor = stage.shownPreemptor();
-        return preemptor == null ? stage.reason() : preemptor;
+        return preemptor == null ? ShownSentence.of(stage.reason()) : preemptor;
     }
 
     private static long bytes(StageRecord stage) {
@@ -132,7 +133,7 @@ final class StageRows {
     /** What was decided last about a stage or an item; empty before. */
     static String next(String claimant) {
         Action action = LastDecision.get().of(claimant);
-        return action == null ? "" : action.reason().sentence();
+        return action == null ? "" : ShownSentence.of(action.reason());
     }
 
     private static String preemptible(StageRecord stage) {
@@ -141,7 +142,7 @@ final class StageRows {
         }
         return stage.whyNotSuspendable() == null
                 ? Messages.StageRows_Yes()
-                : Messages.StageRows_No(stage.whyNotSuspendable());
+                : Messages.StageRows_No(ShownSentence.of(stage.whyNotSuspendable()));
     }
 
     /** What the looking user may do to each stage. */

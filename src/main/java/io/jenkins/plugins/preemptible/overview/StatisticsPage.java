@@ -3,13 +3,15 @@ package io.jenkins.plugins.preemptible.overview;
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.Functions;
 import hudson.Util;
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.history.DailyStatistics;
 import io.jenkins.plugins.preemptible.history.DayCounts;
 import io.jenkins.plugins.preemptible.simulation.Simulations;
+import io.jenkins.plugins.preemptible.view.ShownSentence;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.stream.Stream;
 import jenkins.model.Jenkins;
 
 /** What the suspensions of the last days brought and cost, as a page. Made for each request. */
@@ -85,8 +87,28 @@ public final class StatisticsPage extends OverviewPage {
         DailyStatistics.get()
                 .sum(MONTH)
                 .getRefusals()
-                .forEach((reason, times) -> refusals.put(
-                        reason.toLowerCase(Locale.ROOT).replaceFirst(" ", ": ").replace('_', ' '), times));
+                .forEach((counted, times) -> refusals.put(refusal(counted), times));
         return refusals;
+    }
+
+    /** @param counted phase and reason, with a blank between them */
+    private static String refusal(String counted) {
+        String[] words = counted.split(" ", 2);
+        String reason = words.length < 2 ? "" : words[1];
+        String sentence = Stream.of(FailureReason.values())
+                .filter(known -> known.name().equals(reason))
+                .map(ShownSentence::of)
+                .findFirst()
+                .orElseGet(Messages::StatisticsPage_OtherReason);
+        return Messages.StatisticsPage_Refusal(phase(words[0]), sentence);
+    }
+
+    private static String phase(String name) {
+        return switch (name) {
+            case "SUSPEND" -> Messages.StatisticsPage_PhaseSuspend();
+            case "SEAL" -> Messages.StatisticsPage_PhaseSeal();
+            case "RESUME" -> Messages.StatisticsPage_PhaseResume();
+            default -> name;
+        };
     }
 }

@@ -4,6 +4,7 @@ import hudson.Extension;
 import hudson.model.AdministrativeMonitor;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
+import io.jenkins.plugins.preemptible.view.ShownSentence;
 import java.util.List;
 
 /** Tells administrators of stages whose resume failed three times: they wait for a decision, and a week later they fail. */
@@ -29,7 +30,8 @@ public final class UndecidedStagesMonitor extends AdministrativeMonitor {
     /** One sentence for each. */
     public List<String> getSentences() {
         return stages().stream()
-                .map(stage -> Messages.UndecidedStagesMonitor_Stage(stage.name(), stage.build(), stage.whyNotResumed()))
+                .map(stage -> Messages.UndecidedStagesMonitor_Stage(
+                        stage.name(), stage.build(), ShownSentence.of(stage.whyNotResumed())))
                 .toList();
     }
 }

@@ -6,7 +6,7 @@ import java.util.TreeSet;
  * When the next evaluation is due, so that all of them together take no more than a small share of one processor.
  *
  * <ol>
- *   <li>Whoever asks names a moment; an evaluation serves all whose moment has come when it begins. One that begins earlier
+ *   <li>A request names a moment; an evaluation serves all whose moment has come when it begins. One that begins earlier
  *       does not: what the asker knows of may not show in the queue by then.
  *   <li>Evaluations begin {@value #GAP_MILLIS} ms apart at least, and have {@value #SHARE_PERCENT} % of the time, saved up
  *       to {@value #SAVED_MILLIS} ms: after a quiet while the first ones come when they are asked for.
@@ -44,7 +44,7 @@ final class EvaluationPace {
     }
 
     /**
-     * Somebody wants an evaluation.
+     * Requests an evaluation.
      *
      * @return the moment for which a timer has to be set; -1 when one is set that is early enough
      */

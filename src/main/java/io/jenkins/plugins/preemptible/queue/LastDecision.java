@@ -13,7 +13,7 @@ import java.util.Map;
  * <ol>
  *   <li>Every look at the queue replaces it as a whole; nothing is kept of earlier ones, or over a restart.
  *   <li>An answer is found by whom it is about: a queue item's number or a stage's id.
- *   <li>It may be some seconds old: whoever acts on it looks again.
+ *   <li>It may be some seconds old: code that acts on it evaluates again.
  * </ol>
  *
  * Safe for any thread.
@@ -29,7 +29,7 @@ public final class LastDecision {
 
     private final List<Action> actions;
     private final Map<String, Action> byClaimant;
-    /** Made when somebody asks for it first. */
+    /** Made at the first request. */
     @CheckForNull
     private Map<String, Integer> priorities;
 

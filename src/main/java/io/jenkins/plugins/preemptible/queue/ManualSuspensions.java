@@ -15,7 +15,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BooleanSupplier;
 
 /**
- * Suspends stages for nobody in particular: those that somebody wants suspended, and those of drained agents.
+ * Suspends stages for no preemptor: those that a user suspends, and those of drained agents.
  *
  * <ol>
  *   <li>Every look at the queue compares what is wanted with what is, so a stage that could not be suspended at one
@@ -33,7 +33,7 @@ final class ManualSuspensions {
 
     private ManualSuspensions() {}
 
-    /** Begins to suspend all running stages that somebody wants suspended. */
+    /** Begins to suspend all running stages that a user wants suspended. */
     static void carryOut() {
         if (!PreemptibleConfiguration.get().isEnabled()) {
             return;
@@ -68,7 +68,7 @@ final class ManualSuspensions {
                 || !UNDERWAY.add(stageId)) {
             return;
         }
-        StageThreads.submitOn(agent, "suspending stage " + stageId + " by hand", () -> {
+        StageThreads.submitOn(agent, "suspending stage " + stageId + " manually", () -> {
             boolean freed = false;
             try {
                 freed = wanted.getAsBoolean()

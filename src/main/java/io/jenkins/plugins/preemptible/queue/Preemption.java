@@ -101,7 +101,7 @@ public final class Preemption {
             }
             Reservations.get().sweep();
             if (StageRegistry.get().isEmpty()) {
-                // Else whoever had the last stage would be charged with all the time until the next one.
+                // Else the owner of the last stage would be charged with all the time until the next one.
                 OWNER_TIMES.at(System.currentTimeMillis(), List.of(), Set.of());
                 forget();
                 return;
@@ -184,7 +184,7 @@ public final class Preemption {
         LiveStage live = LiveStage.find(action.stageId());
         Preemptor preemptor = Preemptor.of(action.forItem(), WAITING);
         boolean running = victim != null && victim.state() == StageState.RUNNING && live != null && !live.busy();
-        // What the stage has done is lost for ever: not for somebody who is gone by now.
+        // What the stage has done is lost for ever: not for an item that is gone by now.
         if (!running
                 || preemptor == null
                 || !preemptor.waits()
@@ -206,7 +206,7 @@ public final class Preemption {
     }
 
     /**
-     * Takes back the requests of stages whose executor somebody else has got: a node block that may run holds everybody
+     * Takes back the requests of stages whose executor another item has got: a node block that may run holds everybody
      * else off its agent, the better ones too.
      */
     private static void withdrawLateRequests(Jenkins jenkins) {
@@ -231,13 +231,13 @@ public final class Preemption {
                 || DrainedAgents.get().contains(stage.node());
     }
 
-    /** A suspended stage that has its executor, since somebody failed half-way, goes on: nobody else can use it. */
+    /** A suspended stage that has its executor, since an earlier attempt failed half-way, is resumed: nothing else can use it. */
     private static void takeUpForgotten() {
         long now = System.currentTimeMillis();
         StagesOnExecutors onExecutors = StagesOnExecutors.now();
         for (StageRecord stage : StageRegistry.get().all()) {
             LiveStage live = LiveStage.find(stage.id());
-            // In this order: whoever ends a first turn is busy until the executor is given away.
+            // In this order: a stage that ends a first turn is busy until the executor is given away.
             if (live != null
                     && stage.state() == StageState.SUSPENDED
                     && !StageRegistry.get().awaitsFirstTurn(stage.id())

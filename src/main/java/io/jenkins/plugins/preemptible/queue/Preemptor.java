@@ -51,7 +51,9 @@ final class Preemptor {
             return new Preemptor(item, holder, item.task.getFullDisplayName());
         }
         StageRecord stage = StageRegistry.get().find(holder);
-        return stage == null ? null : new Preemptor(null, holder, "stage " + stage.name() + " of " + stage.build());
+        return stage == null
+                ? null
+                : new Preemptor(null, holder, Messages.Preemptor_Stage(stage.name(), stage.build()));
     }
 
     String name() {
@@ -80,7 +82,7 @@ final class Preemptor {
                     victim.build(),
                     victim.job(),
                     victim.name(),
-                    victim.node().isEmpty() ? "built-in node" : victim.node(),
+                    victim.node().isEmpty() ? Messages.Preemptor_BuiltIn() : victim.node(),
                     reason.sentence(),
                     System.currentTimeMillis()));
         }

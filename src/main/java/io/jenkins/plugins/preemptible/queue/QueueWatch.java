@@ -22,7 +22,7 @@ import java.util.concurrent.TimeUnit;
 import org.jenkinsci.plugins.workflow.flow.FlowExecutionOwner;
 
 /**
- * Notices when somebody waits, when somebody has started, and when time has passed.
+ * Notices when an item waits, when one has started, and when time has passed.
  *
  * <ol>
  *   <li>An item that becomes buildable is looked at {@value #SETTLE_MILLIS} ms later: if an executor was free for it,
@@ -87,7 +87,7 @@ public final class QueueWatch extends QueueListener {
         }
     }
 
-    /** Says in a build's own log that it preempted somebody. Pipelines are told where their node block starts. */
+    /** Says in a build's own log that it preempted a stage. Pipelines are told where their node block starts. */
     @Extension
     public static final class OfBuilds extends RunListener<Run<?, ?>> {
         @Override

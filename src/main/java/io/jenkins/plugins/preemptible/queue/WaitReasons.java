@@ -15,7 +15,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Tells everybody who waits why.
+ * Tells each item and stage why it waits.
  *
  * <ol>
  *   <li>A queue item has the reason of the last decision as an action, which REST shows.
@@ -23,7 +23,7 @@ import java.util.Map;
  *       line's: what comes and goes between two looks is not told.
  *   <li>Lines are written by another thread, at most {@value #MOST_LINES} for each evaluation: what is left is told by the
  *       next ones.
- *   <li>Whoever waits no more is forgotten.
+ *   <li>An item or stage that no longer waits is forgotten.
  * </ol>
  *
  * Used by the one thread that looks at the queue.
@@ -67,7 +67,7 @@ final class WaitReasons {
         }
     }
 
-    /** Whether somebody's reason has to be told once it has settled. */
+    /** Whether a reason has to be told once it has settled. */
     boolean untold() {
         return known.values().stream().anyMatch(one -> one.reason != one.told);
     }

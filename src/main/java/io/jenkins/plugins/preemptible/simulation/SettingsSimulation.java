@@ -121,7 +121,7 @@ public final class SettingsSimulation {
                 now.agents(),
                 limits,
                 ZoneId.systemDefault(),
-                discipline -> next(Messages.SettingsSimulation_Replays(discipline.title())));
+                discipline -> next(Messages.SettingsSimulation_Replays(Disciplines.title(discipline))));
         result = new Result(read.builds(), read.cut(), withoutAgent, comparison);
     }
 

@@ -160,7 +160,7 @@ final class AfterRestart {
 
         @Override
         public String getShortDescription() {
-            return "The agent '" + node + "' of the preemptible stage did not come back after the restart";
+            return Messages.AfterRestart_AgentNotBack(node);
         }
     }
 

@@ -27,7 +27,7 @@ public final class MovedJobs extends ItemListener {
             return;
         }
         StageRegistry.get().jobMoved(from, to);
-        // Whoever moves the job need not be allowed to see its items.
+        // The user who moves the job need not be allowed to see its items.
         try (ACLContext system = ACL.as2(ACL.SYSTEM2)) {
             for (Queue.Item queued : Queue.getInstance().getItems()) {
                 if (queued.task instanceof StageTask) {

@@ -74,7 +74,7 @@ final class NestedExecutorHold implements ExecutorHold {
         }
     }
 
-    /** Its executor is its node block's, which goes on with what comes after it. */
+    /** Its executor is its node block's, which continues with what comes after it. */
     @Override
     public boolean canRunAgain() {
         return false;

@@ -67,7 +67,7 @@ final class OwnExecutorExecution extends StepExecution {
     /** Set when the body started. */
     @CheckForNull
     private BodyExecution body;
-    /** Set while we cancel our own queue item, so that its leaving is not taken for somebody else's cancel. */
+    /** Set while we cancel our own queue item, so that its leaving is not taken for a user's cancel. */
     private transient volatile boolean withdrawing;
 
     OwnExecutorExecution(StepContext context, PreemptibleStep step) throws IOException, InterruptedException {
@@ -269,7 +269,7 @@ final class OwnExecutorExecution extends StepExecution {
         return env;
     }
 
-    /** Somebody pressed the executor's stop button. */
+    /** A user pressed the executor's stop button. */
     void interrupted(@CheckForNull Executor executor) {
         BodyExecution running = body;
         if (running != null) {
@@ -344,7 +344,7 @@ final class OwnExecutorExecution extends StepExecution {
         }
     }
 
-    /** Hears when somebody cancels a stage's item in the queue: without an executor ever coming it would wait for ever. */
+    /** Hears when a user cancels a stage's item in the queue: without an executor ever coming it would wait for ever. */
     @Extension
     public static final class Cancelled extends QueueListener {
         @Override

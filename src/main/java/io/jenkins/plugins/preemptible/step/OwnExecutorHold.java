@@ -95,7 +95,7 @@ final class OwnExecutorHold implements ExecutorHold {
         return false;
     }
 
-    /** Somebody pressed the executor's stop button, or the controller goes down. */
+    /** A user pressed the executor's stop button, or the controller goes down. */
     private void stopped(Executor executor, boolean resumes) {
         if (Jenkins.get().isTerminating()) {
             return;

@@ -32,7 +32,7 @@ import org.kohsuke.stapler.StaplerRequest2;
 import org.kohsuke.stapler.verb.POST;
 
 /**
- * The {@code preemptible} step: a block whose processes may be suspended and go on later.
+ * The {@code preemptible} step: a block whose processes may be suspended and resumed later.
  *
  * <ol>
  *   <li>With a label, or outside of any {@code node}, it acquires an executor itself, in place of {@code node}.

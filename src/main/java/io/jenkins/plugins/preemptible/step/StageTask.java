@@ -107,7 +107,7 @@ public final class StageTask implements ContinuedTask, AccessControlled, OwnPrio
         return priority;
     }
 
-    /** Whether the stage has run before and goes on with this item. */
+    /** Whether the stage has run before and is resumed by this item. */
     public boolean resumes() {
         return node != null;
     }
@@ -224,7 +224,8 @@ public final class StageTask implements ContinuedTask, AccessControlled, OwnPrio
 
     @Override
     public String getDisplayName() {
-        return (resumes() ? "resume " : "") + "stage " + stageName + " of " + runId().replace("#", " #");
+        String build = runId().replace("#", " #");
+        return resumes() ? Messages.StageTask_Resume(stageName, build) : Messages.StageTask_Run(stageName, build);
     }
 
     @Override
@@ -323,7 +324,7 @@ public final class StageTask implements ContinuedTask, AccessControlled, OwnPrio
         }
     }
 
-    /** A stage goes on where its files are: a label of that name on another agent does not do. */
+    /** A stage is resumed where its files are: a label of that name on another agent does not do. */
     @Extension
     public static final class SameNode extends QueueTaskDispatcher {
         @Override

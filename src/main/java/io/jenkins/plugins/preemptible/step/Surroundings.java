@@ -14,7 +14,7 @@ import org.jenkinsci.plugins.workflow.steps.StepDescriptor;
  * <ol>
  *   <li>Walks the blocks around the step, from the inside out, up to the {@code node} that owns the executor.
  *   <li>A container block moves processes to where they cannot be dumped from; a parallel branch beside the block
- *       would go on without the executor.
+ *       would keep running without the executor.
  *   <li>Each refusal is one sentence with the remedy; it fails the step before anything has run.
  * </ol>
  */

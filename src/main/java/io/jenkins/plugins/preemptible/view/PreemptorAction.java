@@ -138,16 +138,17 @@ public final class PreemptorAction extends InvisibleAction {
     }
 
     private String sentence(String what) {
+        String why = ShownSentence.of(reason);
         long atSuspended = suspendedMillis;
         long atStarted = startedMillis;
         if (atSuspended == 0) {
-            return Messages.PreemptorAction_Requested(what, agent, reason);
+            return Messages.PreemptorAction_Requested(what, agent, why);
         }
         String took = span(requestedMillis, atSuspended);
         if (atStarted == 0) {
-            return Messages.PreemptorAction_Suspended(what, agent, reason, took);
+            return Messages.PreemptorAction_Suspended(what, agent, why, took);
         }
-        return Messages.PreemptorAction_Started(what, agent, reason, took, span(requestedMillis, atStarted));
+        return Messages.PreemptorAction_Started(what, agent, why, took, span(requestedMillis, atStarted));
     }
 
     private static String span(long from, long to) {

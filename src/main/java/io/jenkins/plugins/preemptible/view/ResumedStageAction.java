@@ -11,7 +11,7 @@ import org.kohsuke.stapler.export.ExportedBean;
  * Tells programs how a stage was last resumed.
  *
  * <ol>
- *   <li>It is put on the flow node of the stage when it goes on, in place of the one before, and is saved with it.
+ *   <li>It is put on the flow node of the stage when it is resumed, in place of the one before, and is saved with it.
  *   <li>It is exported, as {@link SuspendedStageAction} is.
  *   <li>It never changes, so no thread has to be waited for.
  * </ol>

@@ -37,7 +37,8 @@ public final class RunningStagesAction extends InvisibleAction {
         List<String> sentences = new ArrayList<>();
         for (Running stage : stages) {
             if (stage.whyNotSuspendable() != null) {
-                sentences.add(Messages.RunningStagesAction_NotSuspendable(stage.stage(), stage.whyNotSuspendable()));
+                sentences.add(Messages.RunningStagesAction_NotSuspendable(
+                        stage.stage(), ShownSentence.of(stage.whyNotSuspendable())));
             }
             if (stage.resumedFrom() != null) {
                 String span = Util.getTimeSpanString(Math.max(0, System.currentTimeMillis() - stage.resumedMillis()));

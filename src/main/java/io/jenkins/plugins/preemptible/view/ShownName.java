@@ -4,11 +4,11 @@ import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.model.Job;
 
 /**
- * The name of a build, or of an item of the queue, for whoever looks.
+ * The name of a build, or of an item of the queue, for the user who looks.
  *
  * <ol>
  *   <li>Pages and REST of one job tell of another one, which the looking user may not be allowed to see.
- *   <li>Its name is shown to those who may read its job; others learn that there is somebody.
+ *   <li>Its name is shown to those who may read its job; others learn that there is one.
  *   <li>The look-up is in memory, and made once a request for each job. What the plugin itself does as SYSTEM, such as writing build logs, sees every name.
  * </ol>
  */

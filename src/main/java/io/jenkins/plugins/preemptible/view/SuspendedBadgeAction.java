@@ -24,7 +24,7 @@ import org.kohsuke.accmod.restrictions.NoExternalUse;
  *       suspended stage of it.
  *   <li>The badge is in the job's list of builds, its tooltip has a line for each suspended stage; the build's own
  *       page has the same lines.
- *   <li>It is never saved: when the stage goes on, it is gone.
+ *   <li>It is never saved: when the stage is resumed, it is gone.
  * </ol>
  */
 @Restricted(NoExternalUse.class) // for its pages only

@@ -49,8 +49,8 @@ public final class SuspendedStageAction extends InvisibleAction implements Persi
      * @param frozen whether its processes are still in its agent's memory and no sealed image exists yet
      * @param memoryOnly whether none will be made, so that they stay there for as long as it is suspended
      * @param size of the image, in bytes; 0 when there is none
-     * @param byHand whether somebody wants it suspended until he says otherwise
-     * @param byHandUser id of the user who does; null when nobody does or that is not known
+     * @param byHand whether a user has suspended it, so that it stays suspended until someone resumes it
+     * @param byHandUser id of that user; null when there is none or they are not known
      * @throws IllegalArgumentException when the size or the time is negative
      */
     public SuspendedStageAction(
@@ -81,7 +81,7 @@ public final class SuspendedStageAction extends InvisibleAction implements Persi
         this.byHandUser = byHandUser;
     }
 
-    /** As above, on an agent that makes images, for nobody whose name somebody may not see, and not by hand. */
+    /** As above, on an agent that makes images, for a preemptor that everybody may see, and not manually. */
     public SuspendedStageAction(
             @NonNull String stage,
             @NonNull String state,
@@ -149,13 +149,13 @@ public final class SuspendedStageAction extends InvisibleAction implements Persi
         return size;
     }
 
-    /** Whether somebody wants it suspended until he says otherwise. */
+    /** Whether a user has suspended it, so that it stays suspended until someone resumes it. */
     @Exported
     public boolean isByHand() {
         return byHand;
     }
 
-    /** Id of the user who does; null when nobody does or that is not known. */
+    /** Id of that user; null when there is none or they are not known. */
     @Exported
     @CheckForNull
     public String getByHandUser() {

@@ -48,8 +48,8 @@ public interface SuspendedStages extends ExtensionPoint {
      * @param frozen whether its processes are still in its agent's memory and no sealed image exists yet
      * @param memoryOnly whether none will be made, so that they stay there for as long as it is suspended
      * @param imageBytes of its image; 0 when that is not known
-     * @param byHand whether somebody wants it suspended until he says otherwise
-     * @param byHandUser id of the user who does; null when nobody does or that is not known
+     * @param byHand whether a user has suspended it, so that it stays suspended until someone resumes it
+     * @param byHandUser id of that user; null when there is none or they are not known
      * @param unsealed whether no image could be made of one that is frozen, nor will be
      * @param agentGone its agent's name when that was removed from Jenkins; null while it is known
      * @param endsMillis when it ends unless that agent is added again, in milliseconds since 1970; 0 when that is not known
@@ -79,7 +79,7 @@ public interface SuspendedStages extends ExtensionPoint {
             this(stage, preemptor, sinceMillis, frozen, false, imageBytes, byHand, byHandUser, false, null, 0);
         }
 
-        /** One that goes on when its turn comes. */
+        /** One that is resumed when its turn comes. */
         public View(
                 @NonNull String stage,
                 @CheckForNull String preemptor,

@@ -12,7 +12,7 @@ import org.kohsuke.stapler.export.ExportedBean;
  * <ol>
  *   <li>Replaced when the reason changes; a freestyle job's build gets the last one by itself.
  *   <li>The constant is for programs, the sentence for people.
- *   <li>It names nobody: whoever sees the item may see it.
+ *   <li>It names nobody: everybody who sees the item may see it.
  * </ol>
  */
 @ExportedBean(defaultVisibility = 2)
@@ -34,7 +34,7 @@ public final class WaitReasonAction extends InvisibleAction {
 
     @Exported
     public String getSentence() {
-        return reason.sentence();
+        return ShownSentence.of(reason);
     }
 
     @Exported

@@ -30,7 +30,7 @@ class AgentAwayTest extends Restarts {
         System.setProperty("io.jenkins.plugins.preemptible.lifecycle.SuspendedSteps.periodMillis", "500");
     }
 
-    /** The steps that run there are given up, so the outage was long enough; the suspended ones wait and go on. */
+    /** The steps that run there are given up, so the outage was long enough; the suspended ones wait and are resumed. */
     @Test
     @Tag("soak")
     void suspendedStagesWait() throws Throwable {

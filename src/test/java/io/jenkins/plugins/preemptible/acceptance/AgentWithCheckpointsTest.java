@@ -186,7 +186,7 @@ class AgentWithCheckpointsTest extends OneAgent {
             assertTrue(Rig.awaitState(StageState.SUSPENDED).frozen());
             assertThat(
                     Rig.log(victim),
-                    containsString("The stage stays frozen in the agent's memory and goes on from there"));
+                    containsString("The stage stays frozen in the agent's memory and is resumed from there"));
             ends(preemptor);
             Rig.awaitLog(victim, InMemoryOnlyTest.FROM_FROZEN);
             Rig.touch(victim, "untied");

@@ -66,7 +66,7 @@ class AgentWithoutRootTest extends OneAgent {
             assertEquals(StageState.SUSPENDED, stage().state());
             Rig.enough(preemptor);
             j.assertBuildStatusSuccess(j.waitForCompletion(preemptor));
-            await("it goes on").atMost(Rig.PATIENCE).until(() -> stage().state() == StageState.RUNNING);
+            await("it is resumed").atMost(Rig.PATIENCE).until(() -> stage().state() == StageState.RUNNING);
         }
         Rig.awaitCounting(victim);
         Rig.enough(victim);

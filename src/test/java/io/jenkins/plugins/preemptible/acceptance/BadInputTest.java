@@ -211,7 +211,7 @@ class BadInputTest extends OneAgent {
         j.assertBuildStatusSuccess(j.waitForCompletion(waiting));
         assertThat(Rig.log(running), containsString("There is no space left where the image has to go"));
         assertThat(Rig.log(running), containsString("Free some space"));
-        assertThat(Rig.log(running), containsString("The stage runs on, part of high #1 waits"));
+        assertThat(Rig.log(running), containsString("The stage keeps running, part of high #1 waits"));
         Rig.countedAtLeast(running, 6);
         await("nothing left in " + home).atMost(Rig.PATIENCE).untilAsserted(() -> {
             try (var files = Files.walk(home)) {

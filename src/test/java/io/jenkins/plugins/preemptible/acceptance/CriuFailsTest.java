@@ -93,7 +93,7 @@ class CriuFailsTest extends OneAgent {
         Rig.assertNothingLeft(agent, low);
     }
 
-    /** The stage goes on from its frozen processes, and is left alone for a while; its page promises no image. */
+    /** The stage is resumed from its frozen processes, and is left alone for a while; its page promises no image. */
     @Test
     void twice() throws Exception {
         suspended();

@@ -44,7 +44,7 @@ class DeadBuildTest extends OneAgent {
                     new WebRequest(new URL(j.getURL(), "computer/worker/api/json?depth=" + depth), HttpMethod.GET);
             assertEquals(200, web.getPage(request).getWebResponse().getStatusCode());
         }
-        // Whoever may read the build may read this, and nobody knows there who is looking.
+        // All who may read the build may read this, and it is not known who is looking.
         assertFalse(run.getExecution().getCurrentExecutions(true).get().stream()
                 .anyMatch(step -> step.getStatus() != null && step.getStatus().contains("suspended for")));
         Rig.enough(run);

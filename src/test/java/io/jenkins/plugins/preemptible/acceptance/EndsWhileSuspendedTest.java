@@ -59,7 +59,7 @@ class EndsWhileSuspendedTest extends OneAgent {
         assertThat(Rig.log(victim), not(containsString("Resumed on")));
     }
 
-    /** Whoever ends the stage comes late: meanwhile an evaluation must not queue it again. */
+    /** The end of the stage comes late: meanwhile an evaluation must not queue it again. */
     @Test
     void cancelledItemIsNotQueuedAgain() throws Exception {
         low = rig.pipeline("low", 5, Rig.own(Rig.counter(1000)));
@@ -127,7 +127,7 @@ class EndsWhileSuspendedTest extends OneAgent {
         stop(preemptor);
     }
 
-    /** The node block goes on at once, without an executor; it takes the next one that is free, and ends well. */
+    /** The node block continues at once, without an executor; it takes the next one that is free, and ends well. */
     @Test
     void timeoutInsideTheNodeBlock() throws Exception {
         low = rig.pipeline("low", 5, """
@@ -177,7 +177,7 @@ class EndsWhileSuspendedTest extends OneAgent {
                 containsString("Its agent “worker” was removed from Jenkins: it ends in "));
         CLICommandInvoker.Result resume = new CLICommandInvoker(j, "preemptible-resume").invokeWithArgs("low", "1");
         assertEquals(4, resume.returnCode());
-        assertThat(resume.stderr(), containsString("cannot go on: its agent “worker” was removed from Jenkins"));
+        assertThat(resume.stderr(), containsString("cannot be resumed: its agent “worker” was removed from Jenkins"));
         j.assertBuildStatus(Result.ABORTED, completed(victim));
         assertThat(Rig.log(victim), containsString("was removed while the stage was suspended"));
         assertThat(Rig.log(victim), containsString("This stage ends in "));
@@ -206,7 +206,7 @@ class EndsWhileSuspendedTest extends OneAgent {
         assertFalse(StageRegistry.get().all().iterator().next().byHand());
         Rig.awaitLog(
                 victim,
-                "The agent 'worker' was removed from Jenkins. The processes of this stage go on running on its host");
+                "The agent 'worker' was removed from Jenkins. The processes of this stage keep running on its host");
     }
 
     private FreeStyleBuild suspend(String shell) throws Exception {

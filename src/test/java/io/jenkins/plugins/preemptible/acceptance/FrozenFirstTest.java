@@ -108,7 +108,7 @@ class FrozenFirstTest extends OneHeldArchive {
         assertEquals(one.getTookMillis(), story.getSuspendedMillis() - story.getRequestedMillis());
     }
 
-    /** A short preemptor: the stage goes on before its image is made, and can be suspended again when that has ended. */
+    /** A short preemptor: the stage is resumed before its image is made, and can be suspended again when that has ended. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void frozenStageIsThawed(boolean nested) throws Exception {
@@ -170,7 +170,7 @@ class FrozenFirstTest extends OneHeldArchive {
         endsWell();
     }
 
-    /** Somebody outside writes to a file that the stage has open, so CRIU would refuse each of its images. */
+    /** A process outside writes to a file that the stage has open, so CRIU would refuse each of its images. */
     @Test
     void aStageWhoseImageWouldNotComeBackStaysInMemory() throws Exception {
         start(Rig.own("echo x > growing; exec 5<growing\n" + Rig.endless()));
@@ -190,14 +190,14 @@ class FrozenFirstTest extends OneHeldArchive {
         try {
             FreeStyleBuild preemptor = preempt("high");
             Rig.awaitLog(victim, "No image is sealed. The image of the stage was tried");
-            assertThat(Rig.log(victim), containsString("Nothing of the stage is lost: it goes on from memory"));
+            assertThat(Rig.log(victim), containsString("Nothing of the stage is lost: it is resumed from memory"));
             StageRecord stage = Rig.awaitState(StageState.SUSPENDED);
             assertTrue(stage.frozen());
             assertTrue(stage.memoryOnly());
             assertEquals(List.of(), victim.getArtifacts());
             assertThat(
                     victim.getAction(SuspendedBadgeAction.class).getTooltip(),
-                    containsString("stay frozen in the agent\u2019s memory until it goes on"));
+                    containsString("stay frozen in the agent\u2019s memory until it is resumed"));
             assertTrue(preemptor.isBuilding(), "the preemptor has the executor");
             enough.set(true);
             ends(preemptor);
@@ -272,7 +272,7 @@ class FrozenFirstTest extends OneHeldArchive {
         ends(preemptor);
     }
 
-    /** The agent's host restarts, or somebody kills what it has frozen: the stage ends, and the build says why. */
+    /** The agent's host restarts, or its frozen processes are killed: the stage ends, and the build says why. */
     @Test
     void killedWhileFrozenGoesOnFromTheImageThatIsOnTheAgent() throws Exception {
         HeldArtifacts.full();

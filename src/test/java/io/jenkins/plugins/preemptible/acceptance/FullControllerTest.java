@@ -104,7 +104,7 @@ class FullControllerTest extends OneAgent {
                         .anyMatch(action -> action.reason() == Reason.NO_ROOM_FOR_IMAGE));
         assertThat(Rig.log(victim), not(containsString("Suspending")));
 
-        // No limit binds who suspends by hand, but the disk's room does.
+        // No limit applies to a manual suspension, but the disk's room does.
         new CLICommandInvoker(j, "preemptible-suspend").invokeWithArgs("low", "1");
         Rig.awaitLog(
                 victim, "Not suspended, since its image would have to be stored first. The controller's disk has ");

@@ -17,11 +17,11 @@ import jenkins.util.VirtualFile;
  * Jenkins' own archive, with a door before the images of stages.
  *
  * <ol>
- *   <li>While it is {@link #shut}, whoever archives or fetches an image waits: so a test is in the middle of a sealing
+ *   <li>While it is {@link #shut}, what archives or fetches an image waits: so a test is in the middle of a sealing
  *       or of a restore as long as it likes.
  *   <li>While it is {@link #full}, archiving one fails; while it is {@link #broken}, whatever is asked of it does, as
  *       the libraries of a store that is away do.
- *   <li>{@link #open} ends both, and what waited goes on; {@link #install} ends both too, and what waited, in a controller
+ *   <li>{@link #open} ends both, and what waited continues; {@link #install} ends both too, and what waited, in a controller
  *       that is gone, is given up.
  * </ol>
  */
@@ -124,7 +124,7 @@ public final class HeldArtifacts extends ArtifactManagerFactory {
             super.archive(workspace, launcher, listener, artifacts);
         }
 
-        /** Only whoever fetches an image waits, not whoever lists or removes artifacts. */
+        /** Only what fetches an image waits, not what lists or removes artifacts. */
         @Override
         public VirtualFile root() {
             if (fetching()) {

@@ -53,7 +53,7 @@ import org.jvnet.hudson.test.TestExtension;
 import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 
 /**
- * Two agents, one of which answers whatever it likes: the other one's stages go on as if there were no such agent.
+ * Two agents, one of which answers whatever it likes: the other one's stages run as if there were no such agent.
  *
  * <p>The seed is printed; {@code -Dhostile.seed=…} takes the same answers again.
  */

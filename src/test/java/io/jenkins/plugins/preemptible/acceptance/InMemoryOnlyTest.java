@@ -203,7 +203,7 @@ class InMemoryOnlyTest extends OneAgent {
                 .atMost(Rig.PATIENCE)
                 .until(() -> times(Rig.log(victim), "Suspending this stage for") <= 1);
         assertEquals(StageState.RUNNING, Rig.awaitState(StageState.RUNNING).state());
-        // The decision knows by then; what is asked for by hand is tried, and refused.
+        // The decision knows by then; what a user asks for is tried, and refused.
         int before = times(Rig.log(victim), SHORT);
         command("preemptible-suspend", "low", "1");
         Rig.awaitLog(victim, SHORT, before + 1);

@@ -134,7 +134,7 @@ class KeptAgentTest {
         endsAndGoesOn();
     }
 
-    /** A stage that nobody but its own agent can go on with demands it. */
+    /** A stage that only its own agent can resume demands it. */
     @Test
     void agentOnDemandIsConnectedAgain() throws Exception {
         DumbSlave agent = onDemand();

@@ -82,7 +82,7 @@ class LockedAndThrottledTest extends BesideOtherWork {
         assertSuspensions(1, victim);
     }
 
-    /** Whoever waits for the lock has no executor meanwhile, and gets it when the stage has come to its end. */
+    /** What waits for the lock has no executor meanwhile, and gets it when the stage has come to its end. */
     @Test
     void aSuspendedStageKeepsTheLockAroundIt() throws Exception {
         start("lock('db') { " + Rig.own(Rig.endless()) + " }");

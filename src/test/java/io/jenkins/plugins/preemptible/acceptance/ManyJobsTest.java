@@ -112,7 +112,7 @@ class ManyJobsTest {
             assertTrue(log.contains("all-of-" + i + "\n"), () -> run + ":\n" + log);
             int suspensions = log.split("Suspending this stage for ", -1).length - 1;
             suspended += suspensions;
-            // Whoever was suspended says for whom and why.
+            // A build that was suspended says for whom and why.
             assertEquals(suspensions, log.split("Suspending this stage for [^:]+: [A-Z][^.]+\\.", -1).length - 1, log);
         }
         System.out.println("suspended " + suspended + " times");
@@ -120,7 +120,7 @@ class ManyJobsTest {
         assertEquals(List.of(), idle);
     }
 
-    /** Notes whoever waits although an executor that fits has been idle for too long. */
+    /** Notes what waits although an executor that fits has been idle for too long. */
     private void idleTooLong(Map<String, Long> since, List<String> idle) {
         Set<String> idleNodes = new HashSet<>();
         for (Node node : Label.get(Rig.LABEL).getNodes()) {

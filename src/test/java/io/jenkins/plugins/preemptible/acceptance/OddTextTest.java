@@ -34,7 +34,7 @@ class OddTextTest extends OneAgent {
                 5,
                 Rig.own("bash -c \"exec 7<" + DEVICE + "; while [ ! -e enough ]; do sleep 0.2; done\" token=s3cr3t"));
         WorkflowRun tied = Rig.start(job);
-        Rig.awaitLog(tied, "This stage cannot be suspended as it is.");
+        Rig.awaitLog(tied, "This stage cannot be suspended.");
         StageRecord stage = await("the obstacle")
                 .atMost(Rig.PATIENCE)
                 .until(

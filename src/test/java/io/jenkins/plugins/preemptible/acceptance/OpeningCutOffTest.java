@@ -21,7 +21,7 @@ class OpeningCutOffTest extends Restarts {
     private static volatile boolean held;
     private static volatile boolean reached;
 
-    /** Whoever begins a stage asks for this last, and stays here for ever: his controller is gone. */
+    /** The beginning of a stage asks for this last, and stays here for ever: its controller is gone. */
     @TestExtension
     public static final class Held extends DynamicContext.Typed<LauncherDecorator> {
         @Override

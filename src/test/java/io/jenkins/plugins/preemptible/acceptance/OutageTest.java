@@ -48,8 +48,7 @@ class OutageTest extends OneHeldArchive {
         System.setProperty("io.jenkins.plugins.preemptible.lifecycle.Sealing.retryMillis", "500");
     }
 
-    private static final String OUTAGE =
-            "Not resumed, since the agent or the archive of artifacts does not do its part";
+    private static final String OUTAGE = "Resume postponed: the agent or the artifact store is unavailable";
 
     private FreeStyleBuild preempted(String script) throws Exception {
         start(script);
@@ -120,7 +119,7 @@ class OutageTest extends OneHeldArchive {
         Rig.assertNothingLeft(agent, low);
     }
 
-    /** The agent has let the stage go on, but nobody heard it: without an executor it must not run. */
+    /** The agent has resumed the stage, but its answer was lost: without an executor it must not run. */
     @Test
     void stageThatRunsUnheardIsFrozenAgain() throws Exception {
         FreeStyleBuild preemptor = preempted(Rig.own(Rig.endless()));
@@ -168,10 +167,10 @@ class OutageTest extends OneHeldArchive {
         return new CLICommandInvoker(j, name).invokeWithArgs(arguments);
     }
 
-    /** What the engine refuses three times waits for somebody, whom the build's page tells what can be done. */
+    /** What the engine refuses three times waits for a decision, and the build's page says what can be done. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
-    void stageIsTriedAgainWhenSomebodySaysSo(boolean nested) throws Exception {
+    void stageIsTriedAgainWhenAUserSaysSo(boolean nested) throws Exception {
         StageRecord stage = notResumed(nested ? Rig.nested(Rig.endless(), "sh 'true'") : Rig.own(Rig.endless()));
         Preemption.soon(0);
         TimeUnit.SECONDS.sleep(1);
@@ -236,7 +235,7 @@ class OutageTest extends OneHeldArchive {
         Rig.assertNothingLeft(agent, low);
     }
 
-    /** A stage that has got its executor and waits for somebody who is still at it does not ask for another one. */
+    /** A stage that has got its executor and waits for another thread that is still busy with it does not ask for another one. */
     @Test
     void stageTakesOneExecutor() throws Exception {
         agent.setNumExecutors(2);

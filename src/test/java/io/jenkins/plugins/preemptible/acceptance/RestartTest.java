@@ -112,7 +112,7 @@ class RestartTest extends Restarts {
     }
 
     /**
-     * Somebody asks for a restart while the preemptor runs; it ends, the executor is idle, and nothing is dispatched
+     * A user asks for a restart while the preemptor runs; it ends, the executor is idle, and nothing is dispatched
      * any more because the controller is about to go down.
      */
     private void idle(JenkinsSessionExtension.Step before, String script, Executable whileDown) throws Throwable {

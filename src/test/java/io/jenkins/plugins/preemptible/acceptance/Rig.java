@@ -81,7 +81,7 @@ final class Rig {
         StagesSeen.forget();
         if (checked == null) {
             Engine engine = Engine.open(Files.createTempDirectory("preemptible-check"));
-            // CRIU's own check fails for a moment, too, while somebody else mounts what it does not understand.
+            // CRIU's own check fails for a moment, too, while something else mounts what it does not understand.
             checked = Stream.generate(engine::check)
                     .limit(5)
                     .filter(HostReport::ok)

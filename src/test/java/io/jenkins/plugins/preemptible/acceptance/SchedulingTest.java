@@ -143,7 +143,7 @@ class SchedulingTest extends OneHeldArchive {
         Label label = Label.get("linux");
         CompletableFuture<Node> coming = new CompletableFuture<>();
         OnItsWay.coming = coming;
-        // Jenkins asks for agents only when somebody waits.
+        // Jenkins asks for agents only when something waits.
         vetoed = "other";
         FreeStyleProject other = rig.freestyle("other", 5, "true");
         other.scheduleBuild2(0);
@@ -206,7 +206,7 @@ class SchedulingTest extends OneHeldArchive {
         nobodyIsSuspended();
     }
 
-    /** A stage that has waited long has the next executor kept for it, whoever else waits. */
+    /** A stage that has waited long has the next executor kept for it, whatever else waits. */
     @Test
     void theNextExecutorIsKeptForAStageThatHasWaitedLong() throws Exception {
         start(Rig.own(Rig.endless()));

@@ -88,7 +88,7 @@ class SliceTest extends OneAgent {
         assertThat(Rig.log(one), not(containsString("Suspend")));
     }
 
-    /** Jenkins starts nothing then: whoever was suspended would wait, and so would the one that it was for. */
+    /** Jenkins starts nothing then: the suspended stage would wait, and so would the item that it was suspended for. */
     @Test
     void nobodyIsSuspendedWhileJenkinsPreparesToShutDown() throws Exception {
         WorkflowRun one = Rig.start(rig.pipeline("first", 3, Rig.own(Rig.endless())));

@@ -51,7 +51,7 @@ class SpoiledSealTest extends OneAgent {
                 new CLICommandInvoker(j, "preemptible-suspend")
                         .invokeWithArgs("low", "1")
                         .returnCode());
-        await("suspended by hand")
+        await("suspended manually")
                 .atMost(Duration.ofSeconds(30))
                 .until(() -> Rig.log(victim).split("Suspending this stage", -1).length - 1 == 2);
         Rig.awaitState(StageState.SUSPENDED);

@@ -61,7 +61,7 @@ final class StagesSeen implements GraphListener.Synchronous {
         try (var cgroups = Files.walk(Path.of("/sys/fs/cgroup"), 6)) {
             cgroups.filter(path -> ofStage(path.getFileName().toString())).forEach(path -> found.add(path.toString()));
         } catch (UncheckedIOException x) {
-            // A cgroup of somebody else went away while it was looked at.
+            // Another cgroup went away while it was looked at.
             found.add(x.toString());
         }
         ProcessHandle.allProcesses()

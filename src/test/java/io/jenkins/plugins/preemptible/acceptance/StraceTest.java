@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 
-/** A stage that cannot be dumped as it is says so early, goes on, and is counted on by nobody until it can. */
+/** A stage that cannot be dumped as it is says so early, keeps running, and is not counted on until it can. */
 @WithJenkins
 @Tag("acceptance")
 class StraceTest extends OneAgent {
@@ -48,7 +48,7 @@ class StraceTest extends OneAgent {
         QueueTimes times = QueueTimes.listen();
         WorkflowRun traced = Rig.start(low);
         Rig.awaitFile(traced, "started");
-        Rig.awaitLog(traced, "This stage cannot be suspended as it is.");
+        Rig.awaitLog(traced, "This stage cannot be suspended.");
         assertThat(Rig.log(traced), containsString("is being traced (strace"));
         assertThat(
                 traced.getAction(RunningStagesAction.class).getSentences().toString(),
@@ -69,7 +69,7 @@ class StraceTest extends OneAgent {
         Rig.awaitCounting(traced);
         Rig.enough(traced);
         j.assertBuildStatusSuccess(j.waitForCompletion(traced));
-        assertEquals(1, Rig.log(traced).split("cannot be suspended as it is", -1).length - 1, "it is said once");
+        assertEquals(1, Rig.log(traced).split("This stage cannot be suspended. ", -1).length - 1, "it is said once");
         Rig.countedAtLeast(traced, 1);
         Rig.assertNothingLeft(agent, low);
     }

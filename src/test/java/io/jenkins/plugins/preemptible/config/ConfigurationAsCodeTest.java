@@ -153,9 +153,9 @@ class ConfigurationAsCodeTest {
                 "ownerBy: colour", "\u201ccolour\u201d, but must be one of these words: user, folder, job.",
                 "undumpable: WAIT", "\u201cWAIT\u201d, but must be one of these words: wait, rerun, never-preempt.",
                 "undisturbedHours: {from: '24:00', to: '6:00'}",
-                        "Begin of the undisturbed hours is \u201c24:00\u201d, but must be a time of day",
+                        "Begin of the quiet hours is \u201c24:00\u201d, but must be a time of day",
                 "undisturbedHours: {from: '22:00', to: '6:00', zone: Mars}",
-                        "Time zone of the undisturbed hours is \u201cMars\u201d"));
+                        "Time zone of the quiet hours is \u201cMars\u201d"));
         sentences.put("stageDefaults: {tcp: keep}", "\u201ckeep\u201d, but must be one of these words: refuse, close.");
         for (Map.Entry<String, String> bad : sentences.entrySet()) {
             Path file =
@@ -197,7 +197,7 @@ class ConfigurationAsCodeTest {
         assertEquals(defaults, fields(configuration));
     }
 
-    /** Undisturbed hours are switched off by a file that has none, or that leaves them empty. */
+    /** Quiet hours are switched off by a file that has none, or that leaves them empty. */
     @Test
     void undisturbedHoursAreSwitchedOffAgain(@TempDir Path folder) throws Exception {
         PreemptibleConfiguration configuration = PreemptibleConfiguration.get();

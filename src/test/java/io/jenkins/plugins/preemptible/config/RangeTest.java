@@ -80,7 +80,7 @@ class RangeTest {
     @Test
     void aWordThatIsNoneIsRefused() {
         assertEquals(
-                "By what executor time is shared is \u201cUSER\u201d, but must be one of these words: user, folder, job.",
+                "Share executor time among equals by is \u201cUSER\u201d, but must be one of these words: user, folder, job.",
                 assertThrows(IllegalArgumentException.class, () -> configuration.setOwnerBy("USER"))
                         .getMessage());
         assertThrows(IllegalArgumentException.class, () -> configuration.setUndumpable("kill"));

@@ -48,7 +48,7 @@ import org.jvnet.hudson.test.MockAuthorizationStrategy;
 import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 
 /**
- * Who may do what by hand, how it answers, and what programs can read. One Pipeline runs all along, in a stage that
+ * Who may do what manually, how it answers, and what programs can read. One Pipeline runs all along, in a stage that
  * never is suspended: it sleeps, which is no process.
  */
 @WithJenkins
@@ -144,12 +144,12 @@ class ManualActionsTest {
     /** What a user is told who may not suspend that build. */
     private static String missing(String user) {
         return user.equals("stranger")
-                ? "stranger may suspend and resume stages only of builds that they started, and somebody else started this one"
+                ? "stranger may suspend and resume stages only of builds that they started, and another user started this one"
                 : "is missing the Preemptible/Suspend permission";
     }
 
     @Test
-    void eachMaySuspendWhatHeMay() throws Exception {
+    void usersMaySuspendWhatTheirPermissionsCover() throws Exception {
         for (String user : USERS) {
             boolean may = MAY_SUSPEND.contains(user);
             answers(
@@ -157,7 +157,7 @@ class ManualActionsTest {
                     may ? "is being suspended" : missing(user) + ": nothing was done",
                     web.post(user, onBuild("suspend?stage=tests")));
             assertEquals(may, stage().byHand(), user);
-            answers(may ? 200 : 403, may ? "goes on as soon as" : missing(user), web.post(user, onBuild("resume")));
+            answers(may ? 200 : 403, may ? "is resumed as soon as" : missing(user), web.post(user, onBuild("resume")));
             assertFalse(stage().byHand(), user);
             assertEquals(
                     may ? 0 : 6,
@@ -167,8 +167,8 @@ class ManualActionsTest {
             assertEquals(may ? 0 : 6, web.command("resume", user, "job", "1").returnCode(), user);
             assertFalse(stage().byHand(), user);
         }
-        assertThat(JenkinsRule.getLog(run), containsString("[preemptible] owner wants this stage suspended"));
-        assertThat(JenkinsRule.getLog(run), containsString("[preemptible] suspender lets this stage go on."));
+        assertThat(JenkinsRule.getLog(run), containsString("[preemptible] Suspended by owner."));
+        assertThat(JenkinsRule.getLog(run), containsString("[preemptible] Resume requested by suspender."));
     }
 
     @Test
@@ -181,7 +181,7 @@ class ManualActionsTest {
                     stage().id(),
                     only(json.getJSONArray("stages"), "stage", "tests").getString("id"));
             assertTrue(stage().byHand(), verb);
-            answers(200, "goes on as soon as", web.post("suspender", onBuild("resume")));
+            answers(200, "is resumed as soon as", web.post("suspender", onBuild("resume")));
         }
     }
 
@@ -191,7 +191,7 @@ class ManualActionsTest {
             boolean may = MAY_MANAGE.contains(user);
             answers(
                     may ? 200 : 403,
-                    may ? "not suspended for others" : "Preemptible",
+                    may ? "no longer suspended for others" : "Preemptible",
                     web.post(user, onBuild("never")));
             assertEquals(may, NeverPreemptAction.holds(run.getExternalizableId()), user);
             answers(may ? 200 : 403, may ? "again" : "Preemptible/Manage", web.post(user, onBuild("preempt-again")));
@@ -215,7 +215,10 @@ class ManualActionsTest {
             answers(may ? 200 : 403, may ? "is being drained" : "Preemptible/Manage", web.post(user, onAgent("drain")));
             assertEquals(may, DrainedAgents.get().contains(node), user);
             assertEquals(may, new DrainedAgents().contains(node), user + ", as it is saved");
-            answers(may ? 200 : 403, may ? "not being drained" : "Preemptible", web.post(user, onAgent("undrain")));
+            answers(
+                    may ? 200 : 403,
+                    may ? "no longer being drained" : "Preemptible",
+                    web.post(user, onAgent("undrain")));
             assertFalse(DrainedAgents.get().contains(node), user);
             assertEquals(may ? 0 : 6, web.command("drain", user, node).returnCode(), user);
             assertEquals(may, DrainedAgents.get().contains(node), user);
@@ -337,7 +340,7 @@ class ManualActionsTest {
                 404,
                 "There are these: suspended, running, waiting, agents, statistics,",
                 web.get("reader", "preemptible/state"));
-        answers(409, "look whether it is the right build", web.post("admin", "job/ended/1/preemptible/suspend"));
+        answers(409, "check that it is the right build", web.post("admin", "job/ended/1/preemptible/suspend"));
         answers(409, "nothing left to exempt", web.post("admin", "job/ended/1/preemptible/never"));
         assertEquals(404, web.post("admin", "job/job/2/preemptible/suspend").getStatusCode());
         assertEquals(404, web.post("blind", onBuild("suspend")).getStatusCode(), "as if there were no such job");
@@ -371,7 +374,7 @@ class ManualActionsTest {
         StageRegistry.get().update(stage().id(), s -> s.opened(null, "CRIU was not found."));
         try {
             WebResponse refused = web.post("owner", onBuild("suspend"));
-            answers(409, "cannot be suspended as it is. CRIU was not found.", refused);
+            answers(409, "cannot be suspended. CRIU was not found.", refused);
             JSONObject one =
                     only(JSONObject.fromObject(refused.getContentAsString()).getJSONArray("stages"), "stage", "tests");
             assertFalse(one.getBoolean("ok"));
@@ -392,7 +395,9 @@ class ManualActionsTest {
         web.press("manager", run.getUrl(), "never");
         assertTrue(NeverPreemptAction.of(run));
         assertThat(web.page("reader", run.getUrl()).asNormalizedText(), containsString("never suspended for others"));
-        assertThat(web.page("reader", run.getUrl()).asNormalizedText(), containsString("is being suspended by hand"));
+        assertThat(
+                web.page("reader", run.getUrl()).asNormalizedText(),
+                containsString("will be suspended as soon as possible"));
         assertEquals(List.of("resume", "preempt-again"), buttons("manager"));
         web.press("manager", run.getUrl(), "preempt-again");
         assertFalse(NeverPreemptAction.of(run));

@@ -50,7 +50,7 @@ import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 @WithJenkins
 class OverviewTest {
 
-    /** What it would do as a stage's name if somebody forgot to escape it. */
+    /** What it would do as a stage's name if the page did not escape it. */
     private static final String NAME = "<b onclick=alert(1)>tests</b>";
 
     private static JenkinsRule j;
@@ -249,7 +249,7 @@ class OverviewTest {
     }
 
     @Test
-    void nobodyIsAskedAboutAStageThatHeMayNotSee() throws Exception {
+    void usersAreNotAskedAboutStagesThatTheyMayNotSee() throws Exception {
         String confirm = "preemptible/confirm?verb=suspend&stage=" + stage().id();
         assertThat(text("reader", confirm), containsString("Suspend stage"));
         assertThat(text("stranger", confirm), containsString("There is no such stage"));
@@ -300,7 +300,7 @@ class OverviewTest {
         assertEquals("LOCAL_IMAGE", one.getString("tier"));
         assertThat(one.getString("preemptor"), not(containsString("secret")));
         String shown = text("reader", run.getUrl() + "preemptible/");
-        assertThat(shown, containsString("Because."));
+        assertThat(shown, containsString(Reason.HIGHER_PRIORITY_WAITS.sentence()));
         assertThat(shown, containsString("the image that was kept on the agent, in 40 ms"));
         assertThat(shown, not(containsString("secret")));
         assertTrue(page("reader", run.getUrl() + "preemptible/")

@@ -85,7 +85,7 @@ public final class BusyController {
                                 node.toComputer() != null && node.toComputer().countBusy() == executors));
     }
 
-    /** An agent that is idle, with a label that nobody asks for but whoever is told. */
+    /** An agent that is idle, with a label that only its caller knows. */
     Node idleAgent(String name, String label) throws Exception {
         Node node = new Processless(name, label, 1);
         j.jenkins.addNode(node);

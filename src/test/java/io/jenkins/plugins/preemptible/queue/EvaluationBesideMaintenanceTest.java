@@ -54,13 +54,13 @@ class EvaluationBesideMaintenanceTest {
         try {
             busy.stages(AGENTS, AGENTS, AGENTS);
             busy.fillTo(ITEMS);
-            // Until the lock is held no evaluation may find the stage that can go on.
+            // Until the lock is held no evaluation may find the stage that can be resumed.
             j.jenkins.doQuietDown();
             busy.idleAgent(idle, "alone");
             busy.suspended(AGENTS, idle);
             evaluateBesideTheLock(j);
             release();
-            await("the item of the stage that goes on")
+            await("the item of the stage that is resumed")
                     .atMost(Duration.ofMinutes(1))
                     .until(() -> Arrays.stream(Queue.getInstance().getItems())
                             .anyMatch(item -> item.task instanceof StageTask stage && stage.resumes()));

@@ -64,7 +64,7 @@ class RealBuildsTest {
     }
 
     @Test
-    void aBuildThatSomebodyStarted() throws Exception {
+    void aBuildThatAUserStarted() throws Exception {
         Run<?, ?> build = build("by-hand", new TimerTrigger.TimerTriggerCause(), new Cause.UserIdCause("ada"));
 
         assertEquals("user:ada", new Owners(OwnerBy.USER).ofRun(build));
@@ -73,7 +73,7 @@ class RealBuildsTest {
     }
 
     @Test
-    void aBuildWhoseFirstUpstreamBuildSomebodyStarted() throws Exception {
+    void aBuildWhoseFirstUpstreamBuildAUserStarted() throws Exception {
         Run<?, ?> first = build("first", new Cause.UserIdCause("grace"));
         Run<?, ?> second = build("second", new Cause.UpstreamCause(first));
         Run<?, ?> third = build("third", new Cause.UpstreamCause(second));

@@ -34,7 +34,7 @@ import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 @WithJenkins
 class SimulationPageTest {
 
-    /** What it would do if somebody forgot to escape it. */
+    /** What it would do if the page did not escape it. */
     private static final String HTML = "<b onclick=alert(1)>x</b>";
 
     private static final String START = SettingsSimulation.ALL_URL + "start";
@@ -93,7 +93,7 @@ class SimulationPageTest {
     }
 
     @Test
-    void aSimulationIsStartedAndItsResultIsShownToWhoeverMaySimulate() throws Exception {
+    void aSimulationIsStartedAndItsResultIsShownToUsersWhoMaySimulate() throws Exception {
         assertThat(text("admin", "preemptible/statistics"), containsString("Simulate the saved settings"));
 
         HtmlPage page = started(SettingsSimulation.ALL_URL);
@@ -187,7 +187,7 @@ class SimulationPageTest {
     }
 
     @Test
-    void whoeverMayNotSimulateSeesNothing() throws Exception {
+    void usersWhoMayNotSimulateSeeNothing() throws Exception {
         Simulations.get().startSaved(7);
         String one = Simulations.get().all().get(0).getUrl();
         int kept = Simulations.get().all().size();

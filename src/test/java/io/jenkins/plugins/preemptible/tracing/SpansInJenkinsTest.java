@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Test;
 import org.jvnet.hudson.test.JenkinsRule;
 import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 
-/** With the plugin that has the library, which exports nothing until somebody configures it. */
+/** With the plugin that has the library, which exports nothing until it is configured. */
 @WithJenkins
 class SpansInJenkinsTest {
 

@@ -98,10 +98,12 @@ class SuspendedBadgeActionTest {
 
         assertTrue(
                 lines.get(0)
-                        .contains("in favour of x #1. It was suspended by hand, by ada, and goes on when somebody says"
-                                + " so. Its processes are frozen"),
+                        .contains("in favour of x #1. It was suspended by ada and stays suspended until someone"
+                                + " resumes it. Its processes are frozen"),
                 lines.get(0));
-        assertTrue(lines.get(1).endsWith(" It was suspended by hand and goes on when somebody says so."), lines.get(1));
+        assertTrue(
+                lines.get(1).endsWith(" It was suspended manually and stays suspended until someone resumes it."),
+                lines.get(1));
     }
 
     @Test
@@ -149,9 +151,7 @@ class SuspendedBadgeActionTest {
         jenkins.jenkins.getExtensionList(SuspendedStages.class).add(running);
         try {
             String page = jenkins.createWebClient().getPage(build).asNormalizedText();
-            assertTrue(
-                    page.contains("Stage \u201ca\u201d runs and cannot be suspended as it is. It is <b>traced</b>."),
-                    page);
+            assertTrue(page.contains("Stage \u201ca\u201d runs and cannot be suspended. It is <b>traced</b>."), page);
             assertTrue(page.contains("Stage \u201cb\u201d has been running again for 1 min "), page);
             assertTrue(page.contains("resumed from the image that was kept."), page);
             assertEquals(0, badges().size());

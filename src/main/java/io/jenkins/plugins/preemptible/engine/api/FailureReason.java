@@ -19,7 +19,7 @@ public enum FailureReason {
             "Nothing is left to suspend or to enter; start it anew if it has to run again"),
     STAGE_RUNS("The stage is running already", "Suspend or kill it first"),
     STAGE_SUSPENDED("The stage is suspended", "Resume it first"),
-    STAGE_BUSY("The stage is being suspended or resumed by somebody else", "Try again when that has ended"),
+    STAGE_BUSY("The stage is already being suspended or resumed", "Try again when that has ended"),
     KILLED("The stage was killed", "Start it anew if it has to run again"),
     NO_CHECKPOINT("No dump of the stage waits to be committed or thawed", "Dump it first"),
     BAD_FOLDER(
@@ -32,7 +32,7 @@ public enum FailureReason {
     KERNEL_WAIT(
             "A process of the stage waits inside the kernel, for a disk, a network file system or a child that is just being started",
             "Try again later"),
-    OBJECTION("The stage must not be suspended now", "It runs on; try again later"),
+    OBJECTION("The stage must not be suspended now", "It keeps running; try again later"),
     TRACED(
             "A process of the stage is being traced (strace, gdb or another debugger), and the kernel allows one tracer only",
             "Run the stage without the tracer",
@@ -91,8 +91,8 @@ public enum FailureReason {
             "Resume it with the home folder that it was started with"),
     IMAGE_UNUSABLE("The image cannot be used", "Use the image as it was written, with the key it was sealed with"),
     CRIU_FAILED("CRIU failed", "The lines of CRIU say why; a report with them is welcome"),
-    CRIU_KILLED("Somebody killed CRIU while it worked", "Try again; when the kernel did it, give the host more memory"),
-    GOES_ON("The stage was asked to go on while it was being suspended", "Suspend it again if it has to stop"),
+    CRIU_KILLED("CRIU was killed while it worked", "Try again; if the kernel killed it, give the host more memory"),
+    GOES_ON("The stage was resumed while it was being suspended", "Suspend it again if it has to stop"),
     USERFAULTFD(
             "A process of the stage serves its own page faults (userfaultfd), which CRIU cannot dump",
             "Switch that off in the tool (in QEMU: post-copy migration)",
@@ -146,7 +146,7 @@ public enum FailureReason {
             "Start the other process inside the stage, or share a named file",
             true),
     TERMINAL_OUTSIDE(
-            "A process of the stage has a terminal open that belongs to somebody outside of the stage",
+            "A process of the stage has a terminal open that belongs to a process outside of the stage",
             "Run it under 'script' inside the stage, or without a terminal",
             true),
     PIDFD_OUTSIDE(
@@ -228,7 +228,7 @@ public enum FailureReason {
             "A network address that the stage uses is taken on this host",
             "End the process that has it, or wait a minute if it was the stage's own, then resume again"),
     OTHER_PROCESSOR(
-            "The image comes from a host with another processor, and the stage's programs cannot go on here",
+            "The image comes from a host with another processor, and the stage's programs cannot run here",
             "Resume it on a host whose processor has the same features or more",
             true),
     EVENTFD_SEMAPHORE(
@@ -261,14 +261,14 @@ public enum FailureReason {
             "Free some memory, or lower the floor"),
     NOT_RESTORABLE(
             "The image of the stage was tried beside its frozen processes and cannot be restored, so they were not killed",
-            "Nothing of the stage is lost: it goes on from memory. Until it does, do not restart its host; the line of CRIU says"
-                    + " what to avoid"),
+            "Nothing of the stage is lost: it is resumed from memory. Do not restart its host before that; the line of CRIU"
+                    + " says what to avoid"),
     TRIAL_TIMEOUT(
-            "The image of the stage was tried beside its frozen processes, and CRIU was not through in time, so they were not"
+            "The image of the stage was tried beside its frozen processes, and CRIU did not finish in time, so they were not"
                     + " killed",
-            "Nothing of the stage is lost: it goes on from memory, or is tried again. Until it does, do not restart its host. A host"
-                    + " with less to do may be in time; where it never is, PREEMPTIBLE_TRIAL=off in the agent's environment switches"
-                    + " trials off");
+            "Nothing of the stage is lost: it is resumed from memory, or its image is tried again. Do not restart its host before"
+                    + " that. A host with less load may be in time; where it never is, PREEMPTIBLE_TRIAL=off in the agent's"
+                    + " environment switches trials off");
 
     private final String sentence;
     private final String remedy;

@@ -13,71 +13,71 @@ public enum Reason {
     /** Suspend. */
     HIGHER_PRIORITY_WAITS("An item of higher priority waits, and no fitting executor is idle."),
     /** End a slice. */
-    TIME_SLICE_USED_UP("The stage used up its time slice, and somebody of equal priority waits."),
+    TIME_SLICE_USED_UP("The stage used up its time slice, and an item of equal priority waits."),
     /** Suspend. */
     AGENT_IS_DRAINED("The agent is being drained: everything preemptible there is suspended."),
-    /** Not decided by the policy: somebody suspends, or lets go on, a stage himself. */
-    ASKED_BY_HAND("Somebody asked for it by hand."),
+    /** Not decided by the policy: a user suspends or resumes a stage. */
+    ASKED_BY_HAND("A user asked for it."),
     /** Rerun. */
-    CHEAPER_TO_RUN_AGAIN("The stage allows it and has just begun: running it again costs less than suspending it."),
+    CHEAPER_TO_RUN_AGAIN("The stage may be rerun and has just begun: a rerun costs less than a suspension."),
     /** Rerun. */
-    CANNOT_BE_DUMPED("The stage cannot be dumped, and allows to be run again."),
+    CANNOT_BE_DUMPED("The stage cannot be dumped, and may be rerun."),
     /** Resume. */
-    EXECUTOR_IDLE("A fitting executor is idle, and no better item waits for it."),
+    EXECUTOR_IDLE("A fitting executor is idle, and no item with a better claim waits for it."),
     /** Reserve. */
-    WAITED_LONG("The stage has waited so long that its claim is the best for this agent by now."),
+    WAITED_LONG("The stage has waited so long that it now has the best claim to this agent."),
     /** Keep a suspended stage. */
-    BETTER_ITEM_WAITS("Somebody with a better claim waits for the executor."),
+    BETTER_ITEM_WAITS("An item with a better claim waits for the executor."),
     /** Keep a suspended stage. */
     NO_IDLE_EXECUTOR("No executor that the stage may use is idle."),
     /** Keep a suspended stage. */
-    RESTORE_REQUESTED_ALREADY("The stage is in the queue already, to be resumed."),
+    RESTORE_REQUESTED_ALREADY("The stage is already in the queue, to be resumed."),
     /** Keep a suspended stage. */
-    SUSPENDED_BY_HAND("Somebody suspended the stage by hand; it goes on when somebody says so."),
+    SUSPENDED_BY_HAND("The stage was suspended manually and stays suspended until someone resumes it."),
     /** Keep. */
-    AGENT_NOT_ACCEPTING("No agent that fits is online and takes work, or another plugin holds this back."),
+    AGENT_NOT_ACCEPTING("No fitting agent is online and accepts builds, or another plugin holds the item back."),
     /** Keep. */
-    EXECUTOR_FREE_ALREADY("An idle executor fits: nothing has to be suspended."),
+    EXECUTOR_FREE_ALREADY("A fitting executor is idle: nothing has to be suspended."),
     /** Keep a waiting item. */
-    AGENT_ON_ITS_WAY("An agent that fits is just being started: nothing has to be suspended."),
+    AGENT_ON_ITS_WAY("A fitting agent is being started: nothing has to be suspended."),
     /** Keep. */
-    EXECUTOR_RESERVED("An executor is kept for it already."),
+    EXECUTOR_RESERVED("An executor is already reserved for the item."),
     /** Keep: nothing preemptible runs where it fits. */
-    NO_FITTING_STAGE("No preemptible stage runs on an agent that fits."),
+    NO_FITTING_STAGE("No preemptible stage runs on a fitting agent."),
     /** Keep. */
-    NO_LOWER_PRIORITY("Every preemptible stage that runs where it fits has the same priority or a higher one."),
+    NO_LOWER_PRIORITY("All preemptible stages on fitting agents have the same priority or a higher one."),
     /** Keep. */
     TIME_SLICE_NOT_USED_UP("The stages of equal priority have not used up their time slices yet."),
     /** Keep. */
-    OWNER_HAD_MORE("Its owner has had more executor time than the owners of the stages of equal priority."),
+    OWNER_HAD_MORE("Its owner has used more executor time than the owners of the stages of equal priority."),
     /** Keep. */
-    EXEMPT_TIME("The stages that could be suspended have not run undisturbed for the shortest time yet."),
+    EXEMPT_TIME("The stages that could give way have not yet run undisturbed for the shortest time."),
     /** Keep. */
-    UNDISTURBED_HOURS("At this hour long stages are not suspended."),
+    UNDISTURBED_HOURS("Quiet hours: stages that have run for long are not suspended now."),
     /** Keep. */
-    QUIETING_DOWN("Jenkins prepares to shut down and starts nothing: whoever gave way would wait as well."),
+    QUIETING_DOWN("Jenkins is about to shut down and starts nothing, so a suspension would free an executor in vain."),
     /** Keep. */
-    ENDS_SOON("A stage that could be suspended is expected to end sooner than a suspension would pay."),
+    ENDS_SOON("A stage that could give way is expected to end before a suspension would pay off."),
     /** Keep. */
-    MOST_SUSPENSIONS_REACHED("The stages that could be suspended were suspended as often as is allowed."),
+    MOST_SUSPENSIONS_REACHED("The stages that could give way have been suspended as often as is allowed."),
     /** Keep. */
-    TOO_MANY_SUSPENDED("As many stages are suspended as is allowed, on the agent or in all."),
+    TOO_MANY_SUSPENDED("As many stages are suspended as is allowed, on the agent or in total."),
     /** Keep. */
     MEMORY_SHORT(
-            "The stages that could be suspended would stay in their agents' memory, of which less than the floor is free."),
+            "The stages that could give way would stay in memory, and their agents have less free than the memory floor."),
     /** Keep. */
-    IMAGE_TOO_LARGE("The stages that could be suspended have more memory than an image may have."),
+    IMAGE_TOO_LARGE("The stages that could give way use more memory than an image may have."),
     /** Keep. */
     NO_ROOM_FOR_IMAGE(
-            "The controller's disk is too full for an image, and the agent has too little memory to do without."),
+            "The disk of the controller has no room for an image, and the agent has too little memory to do without."),
     /** Keep. */
-    NOT_CHECKPOINTABLE("The stages that could be suspended cannot be checkpointed."),
+    NOT_CHECKPOINTABLE("The stages that could give way cannot be suspended."),
     /** Keep. */
-    NEVER_PREEMPT("Somebody said that the builds of the stages that could be suspended are never preempted."),
+    NEVER_PREEMPT("The builds of the stages that could give way are exempt from preemption."),
     /** Keep. */
-    SUSPEND_FAILED_LATELY("A suspension of the stage failed lately; it is not tried again yet."),
+    SUSPEND_FAILED_LATELY("A suspension of the stage failed recently; the next attempt comes later."),
     /** Keep. */
-    VICTIM_TAKEN("The stages that could be suspended are suspended for others already."),
+    VICTIM_TAKEN("The stages that could give way are already being suspended for others."),
     /** Keep. */
     SWITCHED_OFF("Preemption is switched off in the global configuration.");
 

@@ -96,7 +96,7 @@ public final class KeptAgents extends PeriodicWork {
                 .anyMatch(stage -> stage.node().equals(node) && stage.state() != StageState.RUNNING);
     }
 
-    /** A stage on that agent is suspended, goes on or has ended. Returns at once; takes no lock but its own. */
+    /** A stage on that agent is suspended, resumed or has ended. Returns at once; takes no lock but its own. */
     static void changed(String node) {
         Jenkins jenkins = Jenkins.getInstanceOrNull();
         Node known = jenkins == null || node.isEmpty() ? null : jenkins.getNode(node);
@@ -115,7 +115,7 @@ public final class KeptAgents extends PeriodicWork {
 
     @SuppressWarnings("unchecked")
     private static void standIn(Slave slave) {
-        // Whoever comes last sees the newest state of all stages.
+        // The last thread sees the newest state of all stages.
         synchronized (BUSY) {
             boolean holds = holds(slave.getNodeName());
             RetentionStrategy<?> now = slave.getRetentionStrategy();
@@ -178,7 +178,7 @@ public final class KeptAgents extends PeriodicWork {
         }
     }
 
-    /** Not where somebody wants it offline. */
+    /** Not where a user wants it offline. */
     private static void connect(Slave slave) {
         SlaveComputer computer = slave.getComputer();
         if (computer != null

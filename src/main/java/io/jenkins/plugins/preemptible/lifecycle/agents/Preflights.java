@@ -127,7 +127,7 @@ public final class Preflights extends PeriodicWork {
         } else if (now.leak() == null) {
             StageLog.line(
                     live.context(),
-                    "This stage cannot be suspended as it is. " + leak + " It is not chosen until that is gone.");
+                    "This stage cannot be suspended. " + leak + " It is not chosen until that is gone.");
         }
     }
 }

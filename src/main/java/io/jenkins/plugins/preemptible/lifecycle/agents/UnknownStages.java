@@ -32,7 +32,7 @@ import org.jenkinsci.plugins.workflow.flow.FlowExecutionList;
  *
  * <ol>
  *   <li>Looks once for each connection, when Pipeline has loaded all builds of before the controller's restart.
- *   <li>A stage that {@link StageRegistry} knows is left to whoever has it. So is, named in the agent's log, what another
+ *   <li>A stage that {@link StageRegistry} knows is left alone. So is, named in the agent's log, what another
  *       controller began and whatever is in doubt: a stage of no known origin, or of a build that runs, or is of no known
  *       job.
  *   <li>Agents may share a host and a root folder: the same stage is then seen by each of them.

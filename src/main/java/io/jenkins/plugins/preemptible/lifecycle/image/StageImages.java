@@ -107,7 +107,7 @@ public final class StageImages {
                 : null;
     }
 
-    /** Why an image was not stored, for a build's log: whoever reads that need not know the controller's folders. */
+    /** Why an image was not stored, for a build's log: its readers need not know the controller's folders. */
     public static String why(Throwable failure) {
         String words = failure instanceof FileSystemException file
                 ? file.getClass().getSimpleName() + (file.getReason() == null ? "" : ", " + file.getReason())

@@ -47,7 +47,7 @@ public final class AbortedStage {
         }
         StageRecord now = StageRegistry.get().find(stageId);
         if (now != null && now.state() == StageState.RUNNING) {
-            // It went on meanwhile: whoever let it go on may not have seen the kill yet.
+            // It was resumed meanwhile: the resume may not have seen the kill yet.
             live.carryOutKill();
             return true;
         }

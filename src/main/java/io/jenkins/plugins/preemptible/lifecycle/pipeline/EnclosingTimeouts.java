@@ -17,7 +17,7 @@ import org.jenkinsci.plugins.workflow.graph.FlowNode;
 import org.jenkinsci.plugins.workflow.steps.StepDescriptor;
 
 /**
- * Warns that a {@code timeout} step around a suspended stage, or inside of it, goes on counting.
+ * Warns that a {@code timeout} step around a suspended stage, or inside of it, keeps counting.
  *
  * <p>Pipeline has no means to stop such a clock. Each suspension says so once for each timeout, with the moment at which it
  * ends the stage.
@@ -55,7 +55,7 @@ public final class EnclosingTimeouts {
         return kind != null && FUNCTION.equals(kind.getFunctionName());
     }
 
-    /** How long it goes on, for people; null when that cannot be seen. */
+    /** How long it still runs, for people; null when that cannot be seen. */
     @CheckForNull
     private static String left(FlowNode timeout) {
         Map<String, Object> arguments = ArgumentsAction.getFilteredArguments(timeout);

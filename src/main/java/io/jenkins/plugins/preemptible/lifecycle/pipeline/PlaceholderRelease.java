@@ -46,7 +46,7 @@ public final class PlaceholderRelease {
      * @throws IOException as above
      */
     public static void afterFirstTurn(LiveStage live) throws IOException, InterruptedException {
-        // Whoever looks for suspended stages that were left on an executor passes over those that are busy.
+        // The search for suspended stages that were left on an executor passes over busy ones.
         live.operation().lockInterruptibly();
         try {
             StageRecord stage = StageRegistry.get().find(live.id());

@@ -72,11 +72,11 @@ public final class StageMarks {
         live.marked().forEach(node -> node.addOrReplaceAction(told));
     }
 
-    /** Somebody wants a suspended stage to stay so, or does not any more. Returns at once; from any thread. */
+    /** A user wants a suspended stage to stay so, or no longer does. Returns at once; from any thread. */
     public static void byHandChanged(LiveStage live) {
         StageThreads.submitFor(
                 StageThreads.agentOf(live.id()), "showing who wants stage " + live.id() + " suspended", () -> {
-                    // Whoever lets it go on takes the mark away under this lock.
+                    // A resume takes the mark away under this lock.
                     live.operation().lockInterruptibly();
                     try {
                         StageRecord stage = StageRegistry.get().find(live.id());

@@ -4,6 +4,7 @@ import edu.umd.cs.findbugs.annotations.CheckForNull;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
+import io.jenkins.plugins.preemptible.view.Messages;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -30,7 +31,7 @@ import org.jenkinsci.plugins.workflow.support.steps.ExecutorStep;
  *   <li>None at all means that the Pipeline is just between two steps.
  * </ol>
  *
- * <p>A {@code lock} of Lockable Resources that was taken on the stage's executor stands against it as well: whoever got
+ * <p>A {@code lock} of Lockable Resources that was taken on the stage's executor stands against it as well: the next item on
  * that executor might wait there for the lock, and the stage for the executor, for ever. One that was taken before the
  * executor does not: who takes both in that order waits without an executor.
  *
@@ -96,7 +97,7 @@ public record StepsInFlight(List<FlowNode> external, List<String> others, boolea
         return false;
     }
 
-    /** Whether a node block inside of ours is around the step: it would go on, and then start others in the stage. */
+    /** Whether a node block inside of ours is around the step: it would keep running, and then start others in the stage. */
     private static boolean onAnotherExecutor(FlowNode step, FlowNode block) {
         for (BlockStartNode around : step.getEnclosingBlocks()) {
             if (around.equals(block)) {
@@ -141,8 +142,6 @@ public record StepsInFlight(List<FlowNode> external, List<String> others, boolea
     /** What a lock means for the stage, in words; null when there is none. */
     @CheckForNull
     public String heldLock() {
-        return locked
-                ? "It holds a lock that it took on its executor, and whoever got that executor might wait for the lock."
-                : null;
+        return locked ? Messages.StepsInFlight_HeldLock() : null;
     }
 }

@@ -22,7 +22,7 @@ public interface ExecutorHold {
     Executor executor(StageRecord stage);
 
     /**
-     * Gives the executor away. Afterwards the block goes on without one until {@link #request} was served.
+     * Gives the executor away. Afterwards the block has none until {@link #request} was served.
      *
      * @throws IOException when Jenkins would not let go; the stage still has its executor then
      */
@@ -48,7 +48,7 @@ public interface ExecutorHold {
 
     /**
      * Ends the running body and runs it again from its beginning, on whatever executor is free for it then. Returns at
-     * once; where the body's own Pipeline code catches the interruption, the stage goes on as that code says.
+     * once; where the body's own Pipeline code catches the interruption, the stage continues as that code says.
      *
      * @param why for the build log
      */

@@ -24,9 +24,9 @@ import org.jenkinsci.plugins.workflow.steps.StepContext;
  *
  * <ol>
  *   <li>Registered when the step starts and again when it is resumed after a restart; found by the stage's id.
- *   <li>{@link #operation} is held by whoever suspends, resumes or ends the stage, so those never overlap; it is the
+ *   <li>{@link #operation} is held while the stage is suspended, resumed or ended, so those never overlap; it is the
  *       outermost lock and never taken under the queue's lock.
- *   <li>The volatile flags are set by whoever learns something first and read under {@link #operation}.
+ *   <li>The volatile flags are set by the thread that learns something first, and read under {@link #operation}.
  * </ol>
  */
 public final class LiveStage {
@@ -55,7 +55,7 @@ public final class LiveStage {
     /** A suspension failed or came at the wrong moment: not tried again before, in milliseconds since 1970. */
     /** Of {@link System#nanoTime}, which a change of the system clock leaves alone; null for no such moment. */
     private volatile Long retryAfterNanos;
-    /** Held by whoever makes the image of a stage whose executor is gone; see {@code Sealing}. */
+    /** Held while the image is made of a stage whose executor is gone; see {@code Sealing}. */
     private final AtomicBoolean sealing = new AtomicBoolean();
 
     private volatile boolean sealingFailed;
@@ -190,12 +190,12 @@ public final class LiveStage {
         retryAfterNanos = millis == 0 ? null : Long.valueOf(System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis));
     }
 
-    /** Somebody wants it suspended now: an earlier failure is no reason any more to wait with the next attempt. */
+    /** A user wants it suspended now: the next attempt no longer waits because of an earlier failure. */
     public void tryAtOnce() {
         retryAfter(0);
     }
 
-    /** @return false when somebody is at it already */
+    /** @return false when another thread does it already */
     public boolean beginSealing() {
         return sealing.compareAndSet(false, true);
     }
@@ -268,7 +268,7 @@ public final class LiveStage {
         return operation;
     }
 
-    /** Whether somebody suspends, resumes or ends the stage at this moment. */
+    /** Whether the stage is being suspended, resumed or ended at this moment. */
     public boolean busy() {
         return operation.isLocked();
     }

@@ -31,7 +31,7 @@ final class PerAgent {
         this.most = most;
     }
 
-    /** @param start hands the work over to a thread; whoever does the work calls {@link #done} at its end */
+    /** @param start hands the work over to a thread; the work calls {@link #done} at its end */
     void begin(String agent, Runnable start) {
         synchronized (this) {
             Line line = lines.computeIfAbsent(agent, name -> new Line());

@@ -143,7 +143,7 @@ public final class StageRecord implements Cloneable {
     /** How often in a row a restore failed. */
     int restoreFailures;
     /**
-     * Somebody wants it suspended until he says otherwise: it is as soon as it can be, and then goes on for nobody. False in
+     * A user suspends it: it is suspended as soon as it can be, and stays so until someone resumes it. False in
      * the records of versions that knew no such thing.
      */
     boolean byHand;
@@ -153,7 +153,7 @@ public final class StageRecord implements Cloneable {
     /** It failed since it could not be restored: its image and key are kept as long as its build. */
     boolean imageKept;
     /**
-     * Of a suspended stage: why the last of its attempts to resume failed, when no further one is made unless somebody says
+     * Of a suspended stage: why the last of its attempts to resume failed, when no further one is made unless a user says
      * so. Null otherwise, and in the records of versions that knew no such thing.
      */
     @CheckForNull
@@ -469,7 +469,7 @@ public final class StageRecord implements Cloneable {
         return memoryOnly;
     }
 
-    /** Whether somebody wants it suspended until he says otherwise; it may still run, or run again for a moment. */
+    /** Whether a user wants it suspended until someone resumes it; it may still run, or run again for a moment. */
     public boolean byHand() {
         return byHand;
     }
@@ -569,7 +569,7 @@ public final class StageRecord implements Cloneable {
     }
 
     /**
-     * Not resumed before this moment, by the system clock; {@code Long.MAX_VALUE} when somebody has to decide. In the past
+     * Not resumed before this moment, by the system clock; {@code Long.MAX_VALUE} when a user has to decide. In the past
      * for one that is further away than any pause: the clock has been set back since.
      */
     public long retryAfterMillis() {
@@ -584,7 +584,7 @@ public final class StageRecord implements Cloneable {
         return enterCommand == null ? String.valueOf(hostRefusal) : leak;
     }
 
-    /** Whether its executor is, or is about to be, somebody else's. */
+    /** Whether its executor has other work, or is about to. */
     public boolean suspended() {
         return state == StageState.SUSPENDED || state == StageState.RESUMING;
     }

@@ -54,7 +54,7 @@ public final class StageThreads {
     /** Of its own, so that lines are written in the order in which they were handed over. */
     private static final ExecutorService TELLING = pool(1, "preemptible stages, lines in build logs");
 
-    /** Images are made while their stages' executors are somebody else's: nobody waits for them. */
+    /** Images are made while their stages' executors have other work: nobody waits for them. */
     private static final ExecutorService SEALING = pool(MOST_AT_ONCE, "preemptible stages, sealing");
 
     private static final PerAgent SUSPENDING_ON = new PerAgent(MOST_ON_AN_AGENT);

@@ -12,7 +12,7 @@ import java.util.logging.Level;
 import java.util.logging.Logger;
 
 /**
- * Lets a stage go on that was frozen for a suspension which did not come about.
+ * Thaws a stage that was frozen for a suspension which did not come about.
  *
  * <ol>
  *   <li>The stage counts as running only when its agent has said that it does.

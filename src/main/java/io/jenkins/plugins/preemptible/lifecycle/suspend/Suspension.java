@@ -132,7 +132,7 @@ public final class Suspension {
             return;
         }
         try {
-            // The engine gives the dump up, and whoever waits for it finds that the stage runs.
+            // The engine gives the dump up, and the thread that waits for it finds that the stage runs.
             AgentStage.on(Nodes.named(stage.node()), stageId).thaw();
         } catch (IOException | RuntimeException x) {
             LOGGER.log(Level.FINE, x, () -> "cannot give the suspension of " + stage + " up; it comes to its end");
@@ -180,7 +180,7 @@ public final class Suspension {
                 StageLog.line(
                         live.context(),
                         "This stage is suspended as soon as the image of its last suspension, which is"
-                                + " not needed any more, has been given up. Until then it runs on.");
+                                + " no longer needed, has been given up. Until then it keeps running.");
             }
             return false;
         }
@@ -213,7 +213,7 @@ public final class Suspension {
                 }
                 // A record that could not be saved says nothing against the stage either.
                 giveBack(
-                        "Not suspended: " + x + ". The stage runs on; the controller's log has more.",
+                        "Not suspended: " + x + ". The stage keeps running; the controller's log has more.",
                         x instanceof UncheckedIOException ? PASSING_RETRY_MILLIS : LiveStage.REFUSED_RETRY_MILLIS);
                 return false;
             }
@@ -233,7 +233,7 @@ public final class Suspension {
         live.memory().seen(System.currentTimeMillis(), frozen.residentBytes());
         // A step whose result was read before the freeze has ended by now, and its next one has no process yet.
         if (wentOn(launchesBefore) || !steps.equals(StepsInFlight.of(live))) {
-            giveBack("Not suspended: the stage went on to its next step. It runs on.", BUSY_RETRY_MILLIS);
+            giveBack("Not suspended: the stage went on to its next step. It keeps running.", BUSY_RETRY_MILLIS);
             return false;
         }
         if (!request.stillWanted().getAsBoolean()) {
@@ -291,12 +291,12 @@ public final class Suspension {
 
     private String whatFollows(AgentStage.Freeze frozen) {
         if (frozen.memoryOnly()) {
-            return "stay there until the stage goes on: no images are made on this agent.";
+            return "stay there until the stage is resumed: no images are made on this agent.";
         }
         return request.sealAfterMillis() == 0
                 ? "the image is being sealed meanwhile."
-                : "stay there: " + preemptor + " is expected to need less than "
-                        + StageLog.time(request.sealAfterMillis()) + ", and no image is made before that.";
+                : "stay there: " + preemptor + " should finish within " + StageLog.time(request.sealAfterMillis())
+                        + ", and no image is made until then.";
     }
 
     /** Makes the image first, since the agent has no memory for the preemptor beside the frozen stage. */
@@ -319,7 +319,7 @@ public final class Suspension {
         }
         String tooLarge = StageImages.tooLarge(dump.archiveBytes());
         if (tooLarge != null) {
-            giveBack("Not suspended. " + tooLarge + " The stage runs on.", LiveStage.REFUSED_RETRY_MILLIS);
+            giveBack("Not suspended. " + tooLarge + " The stage keeps running.", LiveStage.REFUSED_RETRY_MILLIS);
             return false;
         }
         if (withoutRoom(dump.archiveBytes())) {
@@ -336,7 +336,7 @@ public final class Suspension {
             LOGGER.log(Level.WARNING, x, () -> "cannot archive the image of " + stage);
             giveBack(
                     "Not suspended, the image could not be archived: " + StageImages.why(x)
-                            + ". The stage runs on; make room for its artifacts, or look at the controller's log.",
+                            + ". The stage keeps running; make room for its artifacts, or look at the controller's log.",
                     LiveStage.REFUSED_RETRY_MILLIS);
             return false;
         }
@@ -351,13 +351,13 @@ public final class Suspension {
         return commit(stage, agent, executor, key, frozen, dump, steps);
     }
 
-    /** Lets the stage go on, since its image has no room on the controller. @return whether that was done */
+    /** Thaws the stage, since its image has no room on the controller. @return whether that was done */
     private boolean withoutRoom(long imageBytes) throws IOException, InterruptedException {
         ArchiveRoom.Shortage full = ArchiveRoom.missing(live.context().get(Run.class), imageBytes);
         if (full != null) {
             giveBack(
                     "Not suspended, since its image would have to be stored first. " + full.sentence()
-                            + " The stage runs on. Make room on the controller's disk, or ask an administrator to lower"
+                            + " The stage keeps running. Make room on the controller's disk, or ask an administrator to lower"
                             + " the disk floor.",
                     LiveStage.REFUSED_RETRY_MILLIS);
         }
@@ -387,7 +387,7 @@ public final class Suspension {
         try {
             refusal = agent.commit();
         } catch (IOException | RuntimeException | LinkageError x) {
-            // The image is safe and the tree is frozen: whoever resumes it finds what is left first.
+            // The image is safe and the tree is frozen: a resume finds what is left first.
             LOGGER.log(Level.WARNING, x, () -> "the frozen processes of " + stage + " could not be killed yet");
             refusal = null;
         }
@@ -438,7 +438,7 @@ public final class Suspension {
                 request.preemptor(), request.preemptorJob(), request.reason().sentence(), System.currentTimeMillis());
     }
 
-    /** @return false when Jenkins would not let go of the executor: then the stage goes on */
+    /** @return false when Jenkins would not let go of the executor: then the stage is resumed */
     private boolean release(StageRecord stage, Executor executor) throws InterruptedException {
         request.beforeRelease().run();
         try {
@@ -446,7 +446,7 @@ public final class Suspension {
             tookMillis = sinceRequested();
             return true;
         } catch (IOException x) {
-            LOGGER.log(Level.WARNING, x, () -> "cannot give the executor of " + stage + " away; it goes on at once");
+            LOGGER.log(Level.WARNING, x, () -> "cannot give the executor of " + stage + " away; it is resumed at once");
             Resumption.run(stage.id(), executor);
             return false;
         }
@@ -458,8 +458,8 @@ public final class Suspension {
 
     private String notWanted() {
         return preemptor == null
-                ? "That is not wanted any more. The stage runs on."
-                : LoggedName.atBeginning(preemptor) + " does not wait any more. The stage runs on.";
+                ? "Suspension cancelled; the stage keeps running."
+                : LoggedName.atBeginning(preemptor) + " no longer waits; the stage keeps running.";
     }
 
     private static String slot(Executor executor) {
@@ -474,12 +474,12 @@ public final class Suspension {
         return TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - request.requestedNanos());
     }
 
-    /** A process entered at the last moment: the engine has let the tree go on, in place of killing it. */
+    /** A process entered at the last moment: the engine has thawed the tree, in place of killing it. */
     private void runsAfterAll(String refusal) throws InterruptedException {
         deleteImage();
         StageRegistry.get().settle(live.id(), StageChanges.runsAfterAll());
         live.retryAfter(BUSY_RETRY_MILLIS);
-        StageLog.line(live.context(), "Not suspended. " + refusal + " The stage runs on.");
+        StageLog.line(live.context(), "Not suspended. " + refusal + " The stage keeps running.");
         live.carryOutKill();
     }
 
@@ -501,7 +501,7 @@ public final class Suspension {
         }
         StageLog.refusal(
                 live.context(),
-                "Not suspended. " + refusal.sentence() + " The stage runs on"
+                "Not suspended. " + refusal.sentence() + " The stage keeps running"
                         + (preemptor == null ? "." : ", " + preemptor + " waits."),
                 refusal.criuLines());
         live.carryOutKill();

@@ -4,6 +4,7 @@ import hudson.Util;
 import io.jenkins.plugins.preemptible.engine.simulation.Comparison;
 import io.jenkins.plugins.preemptible.engine.simulation.Figures;
 import io.jenkins.plugins.preemptible.engine.simulation.WaitFigures;
+import io.jenkins.plugins.preemptible.simulation.Disciplines;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -24,7 +25,7 @@ public final class ComparisonTable {
         for (WaitFigures recorded : comparison.recorded()) {
             rows.add(waits(Messages.ComparisonTable_Recorded(), recorded));
             for (Figures figures : comparison.figures()) {
-                rows.add(waits(figures.discipline().title(), figures.waits(recorded.kind())));
+                rows.add(waits(Disciplines.title(figures.discipline()), figures.waits(recorded.kind())));
             }
         }
         return new FigureTable(
@@ -66,7 +67,7 @@ public final class ComparisonTable {
 
     private static FigureTable.Row executors(Figures of) {
         return new FigureTable.Row(
-                of.discipline().title(),
+                Disciplines.title(of.discipline()),
                 List.of(
                         number(of.utilisation() * 100) + " %",
                         time(TimeUnit.HOURS.toSeconds(1) * of.wastedHours()),

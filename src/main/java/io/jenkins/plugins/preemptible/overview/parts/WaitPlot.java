@@ -3,6 +3,7 @@ package io.jenkins.plugins.preemptible.overview.parts;
 import io.jenkins.plugins.preemptible.engine.simulation.Comparison;
 import io.jenkins.plugins.preemptible.engine.simulation.Figures;
 import io.jenkins.plugins.preemptible.engine.simulation.WaitFigures;
+import io.jenkins.plugins.preemptible.simulation.Disciplines;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -76,7 +77,7 @@ public final class WaitPlot extends PlotFrame {
         List<Curve> curves = new ArrayList<>();
         curves.add(curve(Messages.ComparisonTable_Recorded(), "recorded", recorded));
         figures.forEach(of -> curves.add(curve(
-                of.discipline().title(),
+                Disciplines.title(of.discipline()),
                 of.discipline().name().toLowerCase(Locale.ROOT).replace('_', '-'),
                 of.waits(recorded.kind()))));
         return curves;
@@ -134,7 +135,7 @@ public final class WaitPlot extends PlotFrame {
         SHARES.forEach(share -> heads.add(share + " %"));
         List<FigureTable.Row> rows = new ArrayList<>();
         rows.add(row(Messages.ComparisonTable_Recorded(), recorded));
-        figures.forEach(of -> rows.add(row(of.discipline().title(), of.waits(recorded.kind()))));
+        figures.forEach(of -> rows.add(row(Disciplines.title(of.discipline()), of.waits(recorded.kind()))));
         return new FigureTable(getTitle(), heads, rows);
     }
 

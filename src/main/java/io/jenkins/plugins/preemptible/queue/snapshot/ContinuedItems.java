@@ -32,7 +32,7 @@ final class ContinuedItems {
         return item.task instanceof ContinuedTask task && task.isContinued();
     }
 
-    /** Whether the agent is kept for somebody else. */
+    /** Whether the agent is kept for another item. */
     boolean keepOff(Node node, Queue.BuildableItem item) {
         return any && !continues(item) && held.computeIfAbsent(node, key -> isHeld(key, item));
     }

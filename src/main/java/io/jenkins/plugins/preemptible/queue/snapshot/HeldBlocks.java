@@ -15,7 +15,7 @@ import java.util.logging.Logger;
  * <ol>
  *   <li>Such a block stays in the queue, blocked by {@link StageDispatcher}, where nobody else is asked about it.
  *   <li>So the others are asked here, as if it were buildable, before it is let go.
- *   <li>Whoever is held back gets no executor promised: a block that may run and has run before keeps everybody else off
+ *   <li>A block that is held back gets no executor promised: a block that may run and has run before keeps everybody else off
  *       its agent, whether it is let in there or not ({@code ContinuedTask}).
  * </ol>
  *

@@ -16,16 +16,16 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 
 /**
- * Executors that were freed for somebody, until that one has them.
+ * Executors that were freed for an item or a stage, until it has them.
  *
  * <ol>
  *   <li>Made when a suspension begins, opened when the executor is free, dropped when the one it is for has started,
  *       was cancelled, or has not come within a minute of the executor being given away. One that was not opened within half an hour, since an agent
  *       hangs, is dropped as well, so that another victim is looked for. One that waits for the next executor is open
- *       from the beginning, and dropped when its stage goes on.
+ *       from the beginning, and dropped when its stage is resumed.
  *   <li>While it is open, {@link StageDispatcher} keeps everybody else off as many idle executors of that agent as are
  *       reserved.
- *   <li>Whom it is for is a name: the queue item's id, or the stage's id where a stage is to go on.
+ *   <li>Its claimant is a name: the id of the queue item, or of the stage that is to be resumed.
  * </ol>
  *
  * In memory only: after a restart of the controller everybody asks anew. Safe for any thread, O(1) under the queue's
@@ -117,7 +117,7 @@ public final class Reservations {
         }
     }
 
-    /** Whether the stage is giving its executor to somebody: nobody else may count on it. */
+    /** Whether the stage is giving its executor away: nothing else may count on it. */
     boolean takes(StageRecord stage) {
         return byHolder.values().stream().anyMatch(reservation -> reservation.takes(stage));
     }
@@ -156,7 +156,7 @@ public final class Reservations {
     }
 
     /**
-     * How many idle executors of this agent are for others than this item. Whoever had one freed for it does not wait for
+     * How many idle executors of this agent are for others than this item. An item that had one freed for it does not wait for
      * those that have the next one kept: else each would wait for the other.
      */
     int forOthers(String node, String holder) {

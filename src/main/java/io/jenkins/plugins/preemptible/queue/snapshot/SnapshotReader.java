@@ -100,7 +100,7 @@ public final class SnapshotReader {
                 running.add(running(stage, live));
             }
         }
-        // In this order: an item that has left the queue since is on its executor by now, and just goes on.
+        // In this order: an item that has left the queue since is on its executor by now, and just runs.
         StagesOnExecutors onExecutors = StagesOnExecutors.now();
         suspended.removeIf(stage -> onExecutors.have(stage.id()));
         List<Snapshot.WaitingItem> waiting = waiting();

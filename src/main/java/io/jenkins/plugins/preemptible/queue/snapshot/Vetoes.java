@@ -18,9 +18,9 @@ import java.util.concurrent.TimeUnit;
  *
  * <ol>
  *   <li>Nobody tells when such an answer changes. So before anything is done for an item it is asked about anew, by
- *       {@link #ask}; what is known here is for the reasons of those that go on waiting.
+ *       {@link #ask}; what is known here is for the reasons of those that keep waiting.
  *   <li>A veto is believed for {@value #VETO_SECONDS} s, a permission for {@value #PERMISSION_SECONDS} s. Then it is asked
- *       for again: whoever was never asked about first, then the oldest, for at most {@value #BUDGET_MILLIS} ms an
+ *       for again: the one never asked about first, then the oldest, for at most {@value #BUDGET_MILLIS} ms an
  *       evaluation.
  *   <li>What could not be asked again within {@value #FORGOTTEN_SECONDS} s is forgotten. An item of which nothing is known
  *       counts as fitting.

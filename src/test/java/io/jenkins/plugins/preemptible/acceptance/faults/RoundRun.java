@@ -16,7 +16,7 @@ import java.util.Optional;
 import java.util.stream.IntStream;
 
 /**
- * One round: a stage on each agent counts, somebody more urgent wants its executor, and something goes wrong.
+ * One round: a stage on each agent counts, something more urgent wants its executor, and something goes wrong.
  *
  * <ol>
  *   <li>The stages count into a file of their workspace and on the console, from memory alone.
@@ -237,7 +237,7 @@ final class RoundRun {
 
     /** With an executor of its own again, and counting. */
     private void goesOn(CountingStage victim) throws IOException {
-        await(victim.job() + " #" + victim.number() + " goes on")
+        await(victim.job() + " #" + victim.number() + " is resumed")
                 .atMost(BACK)
                 .pollInterval(Duration.ofMillis(400))
                 .until(() -> {

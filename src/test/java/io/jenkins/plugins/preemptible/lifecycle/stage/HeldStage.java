@@ -1,6 +1,6 @@
 package io.jenkins.plugins.preemptible.lifecycle.stage;
 
-/** Somebody who is at a stage for as long as a test likes. */
+/** Keeps a stage busy for as long as a test likes. */
 public final class HeldStage implements AutoCloseable {
 
     private final LiveStage live;

@@ -26,12 +26,12 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.jvnet.hudson.test.JenkinsRule;
 
-/** What somebody asked for by hand holds after a restart of the controller, until somebody says otherwise. */
+/** What users asked for holds after a restart of the controller, until it is undone. */
 @Tag("acceptance")
 @Tag("soak")
-class HandRestartTest extends Restarts {
+class ManualRestartTest extends Restarts {
 
-    /** One stage of each form is suspended by hand, a third build is never preempted, and their agent is drained. */
+    /** One stage of each form is suspended manually, a third build is never preempted, and their agent is drained. */
     @Test
     void whatWasAskedForByHandStillHolds() throws Throwable {
         sessions.then(j -> {
@@ -55,7 +55,7 @@ class HandRestartTest extends Restarts {
             command(j, "preemptible-drain", "worker");
             rig.freestyle("high", 1, Rig.untilEnough()).scheduleBuild2(0);
             rig.pipeline("late", 1, Rig.preemptor());
-            await("nobody but the two by hand and the item waits, and the agent is drained")
+            await("only the two suspended manually and the item wait, and the agent is drained")
                     .atMost(Rig.PATIENCE)
                     .until(() ->
                             waiting(0).equals(Map.of(Reason.SUSPENDED_BY_HAND, 2L, Reason.AGENT_NOT_ACCEPTING, 1L)));

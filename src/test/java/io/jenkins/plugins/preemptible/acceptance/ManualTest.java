@@ -43,10 +43,10 @@ import org.junit.jupiter.api.Test;
 import org.jvnet.hudson.test.MockFolder;
 import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 
-/** What somebody asks for by hand, and what he moves, renames or deletes meanwhile, with real processes. */
+/** What users ask for, and what they move, rename or delete meanwhile, with real processes. */
 @WithJenkins
 @Tag("acceptance")
-class HandTest extends OneAgent {
+class ManualTest extends OneAgent {
 
     @AfterEach
     void works() {
@@ -55,12 +55,12 @@ class HandTest extends OneAgent {
     }
 
     @Test
-    void aStageStaysSuspendedUntilSomebodySaysSo() throws Exception {
+    void aStageStaysSuspendedUntilSomeoneResumesIt() throws Exception {
         stays(Rig.own(Rig.endless()));
     }
 
     @Test
-    void aNestedStageStaysSuspendedUntilSomebodySaysSo() throws Exception {
+    void aNestedStageStaysSuspendedUntilSomeoneResumesIt() throws Exception {
         stays(Rig.nested(Rig.endless(), "echo 'after'"));
     }
 
@@ -82,7 +82,7 @@ class HandTest extends OneAgent {
         assertTrue(told.isByHand());
         assertThat(
                 stage.getAction(SuspendedBadgeAction.class).getTooltip(),
-                containsString("by hand, by " + told.getByHandUser() + ", and"));
+                containsString("It was suspended by " + told.getByHandUser() + " and stays"));
         command("preemptible-resume", "low", "1");
         Rig.awaitLog(stage, "Resumed on worker");
         Rig.awaitCounting(stage);
@@ -137,7 +137,7 @@ class HandTest extends OneAgent {
         assertEquals(StageState.SUSPENDED, Rig.awaitState(StageState.SUSPENDED).state());
         command("preemptible-drain", "worker", "--undo");
         j.assertBuildStatusSuccess(j.waitForCompletion(waiting));
-        goesOnToItsEnd(stage);
+        runsToItsEnd(stage);
     }
 
     @Test
@@ -173,17 +173,19 @@ class HandTest extends OneAgent {
                 Files.readString(records.resolve(moved.id() + ".xml")),
                 containsString("<runId>folder/moves#1</runId>"));
         assertTrue(NeverPreemptAction.holds(Rig.awaitState(StageState.SUSPENDED).runId()));
-        assertThat(stage.getAction(SuspendedBadgeAction.class).getTooltip(), containsString("by hand"));
+        assertThat(
+                stage.getAction(SuspendedBadgeAction.class).getTooltip(),
+                containsString("stays suspended until someone"));
         assertEquals(waiting, item.ownerRun());
         command("preemptible-drain", "worker", "--undo");
         j.assertBuildStatusSuccess(j.waitForCompletion(waiting));
         command("preemptible-resume", "folder/moves", "1");
-        goesOnToItsEnd(stage);
+        runsToItsEnd(stage);
     }
 
-    /** Before the plugin is disabled: whoever suspended a stage, it goes on, and nobody suspends it again. */
+    /** Before the plugin is disabled: every suspended stage is resumed, and none is suspended again. */
     @Test
-    void switchedOffEveryStageGoesOn() throws Exception {
+    void switchedOffEveryStageIsResumed() throws Exception {
         WorkflowJob low = rig.pipeline("low", 5, Rig.own(Rig.endless()));
         WorkflowRun stage = Rig.start(low);
         Rig.awaitLog(stage, "count-3\n");
@@ -191,7 +193,7 @@ class HandTest extends OneAgent {
         Rig.awaitState(StageState.SUSPENDED);
         try {
             CLICommandInvoker.Result off = new CLICommandInvoker(j, "preemptible-switch-off").invoke();
-            assertThat(off.stdout(), containsString("Stages that are suspended still: 1; they go on"));
+            assertThat(off.stdout(), containsString("Stages still suspended: 1; they are resumed"));
             Rig.awaitLog(stage, "Resumed on worker");
             Rig.awaitCounting(stage);
             CLICommandInvoker.Result suspend =
@@ -205,7 +207,7 @@ class HandTest extends OneAgent {
         } finally {
             command("preemptible-switch-off", "--undo");
         }
-        // It is wanted suspended still, by the drain and by whoever asked for it.
+        // It is wanted suspended still, by the drain and by the user who asked for it.
         Rig.awaitState(StageState.SUSPENDED);
         command("preemptible-drain", "worker", "--undo");
         command("preemptible-resume", "low", "1");
@@ -250,7 +252,7 @@ class HandTest extends OneAgent {
         assertEquals(-1, Measured.of("after").freeBytes());
     }
 
-    private static void goesOnToItsEnd(WorkflowRun stage) throws Exception {
+    private static void runsToItsEnd(WorkflowRun stage) throws Exception {
         Rig.awaitLog(stage, "Resumed on worker");
         Rig.awaitCounting(stage);
         Rig.enough(stage);
