@@ -171,7 +171,7 @@ class CutOffTest {
             bench.engine.start(new StageSpec(id, "sandbox", bench.work, List.of(), null));
             bench.engine.suspend(id, bench.archive(id), bench.key);
             Path elsewhere = bench.folder.resolve("elsewhere");
-            Engine other = Engine.open(elsewhere, new CriuSearch(), null, new LocalImages(true, 0));
+            Engine other = Engines.direct(elsewhere, new CriuSearch(), null, new LocalImages(true, 0), true);
             new StageFolder(elsewhere.resolve("stages").resolve(id.value())).create();
             other.resume(bench.archive(id), bench.key);
             Path newer = bench.folder.resolve("newer.image");
@@ -263,11 +263,12 @@ class CutOffTest {
         try (StageBench bench = StageBench.open(FreezerKind.SIGNALS, null)) {
             StageId id = bench.script(TICKS).id();
             bench.engine.suspend(id, bench.archive(id), bench.key);
-            Engine failing = Engine.open(
+            Engine failing = Engines.direct(
                     bench.folder.resolve("home"),
                     new CriuSearch(List.of(criu)),
                     FreezerKind.SIGNALS,
-                    LocalImages.of(Map.of()));
+                    LocalImages.of(Map.of()),
+                    true);
             StageBench.delete(folder(bench, id).images());
             EngineException e = assertThrows(EngineException.class, () -> failing.resume(bench.archive(id), bench.key));
             assertEquals(FailureReason.CRIU_KILLED, e.reason(), e::toString);

@@ -53,7 +53,9 @@ class EarlierVersionTest {
                             .replace("WORK_DIR", bench.work.toString())
                             .replace("STAGE_FOLDER", folder.path().toString())
                             .replace("CREATED_AT", today.image().createdAt())
-                            .replace("ARCHIVE_STAMP", today.image().archiveStamp())
+                            .replace(
+                                    "ARCHIVE_STAMP",
+                                    today.image().archiveStamp().toString())
                             .replace("ARCHIVE", bench.archive(id).toString()));
             StageJson earlier = folder.read().orElseThrow();
             assertEquals(today.id(), earlier.id());

@@ -84,11 +84,12 @@ class EveryBitTest {
             bench.engine.dump(id, bench.archive(id), bench.key, IfDumpFails.THAW);
             TreeState dumped = TreeState.of(started.initPid(), registers);
             bench.engine.commit(id);
-            Engine stopping = Engine.open(
+            Engine stopping = Engines.direct(
                     bench.folder.resolve("home"),
                     new CriuSearch(List.of(stoppingCriu(bench))),
                     null,
-                    new LocalImages(false, 0));
+                    new LocalImages(false, 0),
+                    true);
             assertEquals(
                     Tier.ARCHIVE, stopping.resume(bench.archive(id), bench.key).tier());
             TreeState restored = TreeState.of(bench.engine.status(id).initPid(), registers);

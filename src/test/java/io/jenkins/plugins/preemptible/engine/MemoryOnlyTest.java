@@ -138,8 +138,8 @@ class MemoryOnlyTest {
 
     @Test
     void theEnvironmentSaysIt() {
-        assertTrue(Engine.makesCheckpoints(Map.of()));
-        assertTrue(Engine.makesCheckpoints(Map.of("PREEMPTIBLE_CHECKPOINTS", "on")));
-        assertFalse(Engine.makesCheckpoints(Map.of("PREEMPTIBLE_CHECKPOINTS", "off")));
+        assertTrue(Engines.allowsCheckpoints(Map.of()));
+        assertTrue(Engines.allowsCheckpoints(Map.of("PREEMPTIBLE_CHECKPOINTS", "on")));
+        assertFalse(Engines.allowsCheckpoints(Map.of("PREEMPTIBLE_CHECKPOINTS", "off")));
     }
 }

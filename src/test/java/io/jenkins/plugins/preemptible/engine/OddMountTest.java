@@ -128,7 +128,7 @@ class OddMountTest {
 
     // Remembers no criu that another engine of this process has found.
     private static Engine newEngine(Path temp) {
-        return Engine.open(temp.resolve("home"), new CriuSearch(), null, LocalImages.of(Map.of()));
+        return Engines.direct(temp.resolve("home"), new CriuSearch(), null, LocalImages.of(Map.of()), true);
     }
 
     static final class StartsLater {

@@ -242,15 +242,19 @@ class RefusalTest {
         try (StageBench bench = StageBench.open()) {
             StageId id = bench.script(TICKS).id();
             Path home = bench.folder.resolve("home");
-            Engine without = Engine.open(
-                    home, new CriuSearch(List.of(bench.folder.resolve("no-criu"))), null, LocalImages.of(Map.of()));
+            Engine without = Engines.direct(
+                    home,
+                    new CriuSearch(List.of(bench.folder.resolve("no-criu"))),
+                    null,
+                    LocalImages.of(Map.of()),
+                    true);
             refused(FailureReason.CRIU_MISSING, () -> without.suspend(id, bench.archive(id), bench.key));
             assertFalse(without.check().ok());
             assertTrue(without.check().items().stream()
                     .anyMatch(i ->
                             i.name().equals("criu") && !i.ok() && i.remedy().equals(".ci/setup")));
-            Engine unusable =
-                    Engine.open(home, new CriuSearch(List.of(Path.of("/bin/false"))), null, LocalImages.of(Map.of()));
+            Engine unusable = Engines.direct(
+                    home, new CriuSearch(List.of(Path.of("/bin/false"))), null, LocalImages.of(Map.of()), true);
             refused(FailureReason.CRIU_UNUSABLE, () -> unusable.suspend(id, bench.archive(id), bench.key));
             stillRuns(bench, id);
             bench.engine.suspend(id, bench.archive(id), bench.key);

@@ -42,7 +42,7 @@ public final class StageBench implements AutoCloseable {
             throws IOException {
         folder = Files.createTempDirectory(Path.of("/var/tmp"), "preemptible test ");
         work = Files.createDirectory(folder.resolve("work"));
-        engine = Engine.open(home == null ? folder.resolve("home") : home, criu, freezer, localImages, checkpoints);
+        engine = Engines.direct(home == null ? folder.resolve("home") : home, criu, freezer, localImages, checkpoints);
     }
 
     static StageBench open() throws IOException {

@@ -61,7 +61,18 @@ class WallTest {
             .that()
             .resideInAPackage(ENGINE)
             .should()
-            .haveNameMatching(".*\\.engine\\.(Engine|SudoEngine|package-info)(\\$.*)?");
+            .haveNameMatching(".*\\.engine\\.(Engine|Engines|DirectEngine|SudoEngine|package-info)(\\$.*)?");
+
+    @ArchTest
+    static final ArchRule callersSeeTheFacadeAlone = classes()
+            .that()
+            .resideInAPackage(ENGINE)
+            .and()
+            .areNotAssignableFrom(Engine.class)
+            .and()
+            .haveSimpleNameNotStartingWith("package-info")
+            .should()
+            .bePackagePrivate();
 
     @ArchTest
     static final ArchRule whatCallersSeeDependsOnNothingElse = noClasses()

@@ -13,7 +13,6 @@ import java.util.List;
  *
  * @param imageId by which the image can be told from every other
  * @param parentId of the full image that it refers to, which has to be kept; null for a full image
- * @param trial whether the image was restored beside the frozen tree; never {@code FAILED}, for which there is no image
  * @param skipped preserved paths that were not packed: missing ones, sockets, devices, other file systems
  * @param trial whether the image was restored beside the frozen tree; never a failure, after which there is no image
  */

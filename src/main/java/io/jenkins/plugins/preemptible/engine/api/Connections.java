@@ -4,7 +4,7 @@ package io.jenkins.plugins.preemptible.engine.api;
  * What becomes of a stage's TCP connections to processes outside of it.
  *
  * <ol>
- *   <li>Chosen by whoever starts the stage; {@link #REFUSE} unless something else was asked for.
+ *   <li>Chosen when the stage is started; {@link #REFUSE} by default.
  *   <li>Connections between processes of the stage itself are carried over in every case.
  *   <li>A listening socket is no connection: it is always carried over.
  * </ol>

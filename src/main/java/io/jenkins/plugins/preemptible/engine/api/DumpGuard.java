@@ -3,11 +3,11 @@ package io.jenkins.plugins.preemptible.engine.api;
 import java.util.Optional;
 
 /**
- * A last look at a stage whose tree is frozen and not dumped yet.
+ * The last check of a stage whose tree is frozen and not dumped yet.
  *
  * <ol>
- *   <li>The engine freezes the tree and calls the guard: nothing of the stage moves while the guard looks.
- *   <li>An empty answer lets the dump go on.
+ *   <li>The engine freezes the tree and calls the guard: nothing of the stage moves while the guard checks.
+ *   <li>An empty answer allows the dump.
  *   <li>A sentence stops it: the tree is thawed and the sentence becomes the failure's message.
  * </ol>
  *

@@ -9,7 +9,7 @@ package io.jenkins.plugins.preemptible.engine.api;
  *   <li>{@link #remedy} says what the reader can do about it, and {@link #passing} whether trying again later may help.
  * </ol>
  *
- * docs/preflight.md lists what the preflight finds; a test compares it with this.
+ * One table, longer than other files. docs/preflight.md lists what the preflight finds; a test compares it with this.
  */
 public enum FailureReason {
     UNKNOWN_STAGE(
@@ -285,9 +285,8 @@ public enum FailureReason {
     }
 
     /**
-     * Whether the cause usually goes away while the same processes run on, so that trying again later may help. False:
-     * it usually stays as long as the process that holds it, and a stage that runs this process to its end can never be
-     * suspended.
+     * Whether the cause usually passes while the same processes run, so that trying again later may help. False: the
+     * cause usually stays as long as the process that has it.
      */
     public boolean passing() {
         return passing;

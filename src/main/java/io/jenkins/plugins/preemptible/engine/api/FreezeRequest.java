@@ -1,16 +1,16 @@
 package io.jenkins.plugins.preemptible.engine.api;
 
 /**
- * What a freeze has to heed.
+ * Conditions of a freeze.
  *
  * <ol>
  *   <li>{@code guard} is asked once, while the tree is frozen; an objection thaws it again.
  *   <li>{@code memoryFloorBytes} is what the preemptor needs beside the frozen stage: with less free memory on the host
  *       (or its group), the executor is given away after the dump only.
- *   <li>0 switches the look at the memory off: the executor is always free from the freeze on.
+ *   <li>With 0 the memory is not checked: the executor is always free from the freeze on.
  * </ol>
  *
- * @param mustNotRun its executor is gone already: it is frozen whatever stands against a dump, a refusal leaves it
+ * @param mustNotRun its executor is gone already: it is frozen in spite of obstacles, and a refusal leaves it
  *     frozen, and an image that was made of it before, but not committed, is forgotten
  */
 public record FreezeRequest(DumpGuard guard, long memoryFloorBytes, boolean mustNotRun) {

@@ -1,19 +1,19 @@
 package io.jenkins.plugins.preemptible.engine.api;
 
 /**
- * A stage that was just frozen: it counts as suspended from here on, and {@code Engine.dump} follows, unless
+ * A stage that was just frozen: it counts as suspended from now on, and {@code Engine.dump} follows, unless
  * {@code memoryOnly}.
  *
  * <ol>
- *   <li>{@code preflightMillis}: the look for what cannot be dumped, while the stage ran on.
+ *   <li>{@code preflightMillis}: the preflight, while the stage still ran.
  *   <li>{@code freezeMillis}: from the first attempt to freeze until nothing of it moved, independent of its memory.
  *   <li>{@code handover} says whether its executor may be given away now.
  * </ol>
  *
  * @param processes in the tree, the stage's init included
  * @param residentBytes of memory that the tree holds, pages shared between its processes counted once for each
- * @param memoryOnly the engine makes no images ({@code Engine.checkpoints}): the stage stays frozen for as long as it is
- *     suspended, and its executor is always free from the freeze on
+ * @param memoryOnly the engine makes no images ({@code Engine.checkpoints}): the stage stays frozen for as long as it
+ *     is suspended, and its executor is always free from the freeze on
  */
 public record Frozen(
         StageId id,

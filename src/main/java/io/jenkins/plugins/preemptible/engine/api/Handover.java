@@ -14,7 +14,7 @@ public enum Handover {
     AT_FREEZE(
             "The executor is free from the freeze on, since the host has memory enough for the preemptor beside the frozen"
                     + " stage"),
-    /** Not before the dump is committed; the dump runs at normal priority, since somebody waits for it. */
+    /** Not before the dump is committed; the dump runs at normal priority, since the preemptor waits for it. */
     AFTER_DUMP(
             "The executor is free only after the dump, since the host is short of memory while the frozen stage has its own");
 

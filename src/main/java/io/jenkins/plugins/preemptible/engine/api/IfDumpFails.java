@@ -5,8 +5,8 @@ package io.jenkins.plugins.preemptible.engine.api;
  *
  * <ol>
  *   <li>Nothing of the attempt is left in either case: no image, no archive.
- *   <li>{@link #THAW}: it runs on, as if nothing had been asked.
- *   <li>{@link #STAY_FROZEN}: its executor belongs to somebody else already; the caller dumps it again, or thaws it
+ *   <li>{@link #THAW}: the stage runs again, as if nothing had been asked.
+ *   <li>{@link #STAY_FROZEN}: its executor is already used by another build; the caller dumps it again, or thaws it
  *       when the executor is back.
  * </ol>
  */

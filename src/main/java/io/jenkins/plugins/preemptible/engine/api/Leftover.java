@@ -3,7 +3,7 @@ package io.jenkins.plugins.preemptible.engine.api;
 import java.nio.file.Path;
 
 /**
- * Something on this host that nobody needs any more.
+ * Something on this host that is not needed any more.
  *
  * @param kind what it is
  * @param path where it is, or was

@@ -9,11 +9,11 @@ import java.util.List;
  *   <li>{@code unpackMillis}: authenticating and unpacking the archive, before any process exists; 0 when it was not
  *       needed.
  *   <li>{@code restoreMillis}: CRIU's restore, or the thaw, until the tree runs.
- *   <li>{@code processes}: how many were restored, the stage's init included; as the image tells, since short-lived ones
- *       may have ended by the time this returns.
+ *   <li>{@code processes}: how many were restored, the stage's init included; as the image tells, since short-lived
+ *       ones may have ended by the time this returns.
  * </ol>
  *
- * @param tier what it was served from
+ * @param tier what it was resumed from
  * @param warnings what differs between the host of the image and this one, sentences without a final stop
  */
 public record ResumeReport(

@@ -9,7 +9,7 @@ import java.util.regex.Pattern;
  * <ol>
  *   <li>It is made once, at the start, from a name for people and a random part.
  *   <li>It names the stage's folder and its cgroup, so its alphabet is theirs: lower case letters, digits, hyphens.
- *   <li>Whatever comes from outside passes {@link #parse}; nothing else makes an instance.
+ *   <li>Every id from outside passes {@link #parse}.
  * </ol>
  *
  * Immutable, safe for any thread.

@@ -3,7 +3,7 @@ package io.jenkins.plugins.preemptible.engine.api;
 import java.util.List;
 
 /**
- * A dump that failed: the stage runs on as before and nothing of the attempt is left.
+ * A suspension that failed: nothing of the attempt is left, and the stage runs or is frozen as the caller asked.
  *
  * <ol>
  *   <li>Thrown after the engine cleaned up, so the stage's state is settled when it arrives.

@@ -1,7 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.api;
 
 /**
- * From what a stage was resumed, the fastest first.
+ * What a stage is resumed from, the fastest first.
  *
  * <ol>
  *   <li>{@link #FROZEN}: its tree was still there and was thawed; nothing was read.

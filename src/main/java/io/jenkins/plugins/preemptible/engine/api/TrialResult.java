@@ -3,9 +3,9 @@ package io.jenkins.plugins.preemptible.engine.api;
 import java.util.List;
 
 /**
- * What came of one trial.
+ * The result of one trial.
  *
- * @param withPages whether it took the whole image, since it failed without the pages
+ * @param withPages whether the whole image was needed, since the trial without pages had failed
  * @param millis from its begin to the last process gone, at least 0
  * @param why a failure or a trial that was not made, for people, without the final stop; null when it passed
  * @param criuLines CRIU's decisive lines; empty where it passed or was not tried

@@ -19,7 +19,7 @@ import picocli.CommandLine.Parameters;
  * <ol>
  *   <li>Without an id the engine tries each thing that suspending needs; for each that is missing, the one command that
  *       mends it is printed under it, and the exit status is 1.
- *   <li>With an id the engine looks for what ties the stage to the outside: what, which process, why, what would help.
+ *   <li>With an id the obstacles of that stage are listed: what, which process, why, what would help.
  *       The stage is not stopped for it. The exit status is 5 when there is anything.
  *   <li>Otherwise the exit status is 0.
  * </ol>
@@ -91,7 +91,7 @@ final class CheckCommand implements Callable<Integer> {
                     .println(
                             report.lasting().isEmpty()
                                     ? "The stage cannot be suspended now, but perhaps later."
-                                    : "The stage cannot be suspended while these processes go on.");
+                                    : "The stage cannot be suspended while these processes run.");
         }
         return report.ok() ? ExitStatus.OK : ExitStatus.TIED;
     }

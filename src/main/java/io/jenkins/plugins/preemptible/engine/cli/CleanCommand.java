@@ -10,7 +10,7 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-/** Removes what is left of stages that nobody has, and says what that was. */
+/** Removes the leftovers of stages that are over, and says what it removed. */
 @Command(
         name = "clean",
         description = "Removes what is left of stages that are over: folders of those that ended or were killed, empty"

@@ -8,7 +8,7 @@ import java.util.logging.LogRecord;
 import java.util.logging.Logger;
 
 /**
- * What the engine logs, during one call of the command line, in the command line's own form.
+ * Prints the engine's log, during one call of the command line, in the command line's own form.
  *
  * <ol>
  *   <li>A warning becomes one line on standard error, like every other message for people.

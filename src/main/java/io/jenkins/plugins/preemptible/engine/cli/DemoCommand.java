@@ -5,18 +5,19 @@ import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 
 /**
- * Shows the main job on this host.
+ * Shows a preemption on this host.
  *
  * <ol>
  *   <li>A long stage of low priority runs on the one executor of a queue inside this process.
- *   <li>A short one of high priority arrives; the long one is suspended and goes on afterwards.
+ *   <li>A short one of high priority arrives; the long one is suspended and resumed afterwards.
  *   <li>What was lost is measured at the end.
  * </ol>
  */
 @Command(
         name = "demo",
-        description = "Shows on this host how a long stage gives way to an urgent one and then goes on; takes seconds. "
-                + "Ends with a line 'demo: ok …' and status 0, or says why not.")
+        description =
+                "Shows on this host how a long stage gives way to an urgent one and is then resumed; takes seconds. "
+                        + "Ends with a line 'demo: ok …' and status 0, or says why not.")
 final class DemoCommand implements Callable<Integer> {
 
     private final Context context;

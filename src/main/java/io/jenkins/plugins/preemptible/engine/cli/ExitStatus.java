@@ -16,7 +16,7 @@ final class ExitStatus {
     static final int FAILED = 1;
     /** Wrong usage, an unknown id, a file that cannot be used: nothing was changed. */
     static final int USAGE = 2;
-    /** The suspension failed, and the stage runs on. */
+    /** The suspension failed, and the stage keeps running. */
     static final int SUSPEND_FAILED = 3;
     /** The restore failed, and the stage's image is kept. */
     static final int RESUME_FAILED = 4;
@@ -29,7 +29,7 @@ final class ExitStatus {
         "0:done",
         "1:this host cannot do it (see 'preempt check'), or something unexpected",
         "2:wrong usage, an unknown id, or a file that cannot be used; nothing was changed",
-        "3:the suspension failed, and the stage runs on",
+        "3:the suspension failed, and the stage keeps running",
         "4:the restore failed, and the stage's image is kept",
         "5:something ties the stage to the outside, so that it cannot be suspended now"
     };

@@ -14,7 +14,7 @@ import java.nio.file.Path;
  *
  * <ol>
  *   <li>A full image stands alone.
- *   <li>A difference names the full image beside it, whose beginning is looked at to see whether it is the right one.
+ *   <li>A difference names the full image beside it, whose beginning tells whether it is the right one.
  *   <li>There is never a third: a difference does not refer to another.
  * </ol>
  *

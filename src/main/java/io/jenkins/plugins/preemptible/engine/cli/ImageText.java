@@ -38,18 +38,18 @@ final class ImageText {
         this.out = out;
     }
 
-    void print(ImageInspection inspection, ImageChain chain, ImageContent content, String contentMissing) {
+    void print(ImageInspection inspection, ImageChain chain, InspectedContent inspected) {
         printManifest(inspection);
         printChain(chain);
         printHost(inspection.manifest().host());
         printTimings(inspection.manifest().timings());
-        if (content == null) {
+        if (inspected instanceof InspectedContent.Missing missing) {
             printTree(inspection.manifest().tree().stream()
                     .map(p -> new Node(p.pid(), p.ppid(), title(p), ""))
                     .toList());
-            out.println("content    not shown: " + Printable.of(contentMissing));
-        } else {
-            printContent(content, inspection.manifest());
+            out.println("content    not shown: " + Printable.of(missing.contentMissing()));
+        } else if (inspected instanceof InspectedContent.Known known) {
+            printContent(known.content(), inspection.manifest());
         }
         out.println("files      " + inspection.entries().size());
         for (ImageInspection.Entry entry : inspection.entries()) {
@@ -128,7 +128,7 @@ final class ImageText {
 
     private record Node(long pid, long ppid, String title, String facts) {}
 
-    // Children are looked for by their parent's pid; the depth is bounded against a list that goes in circles.
+    // Children are searched by their parent's pid; the depth is bounded against a list that goes in circles.
     private void printTree(List<Node> nodes) {
         Map<Long, List<Node>> children = nodes.stream().collect(Collectors.groupingBy(Node::ppid));
         Map<Long, Node> byPid = new HashMap<>();
@@ -155,7 +155,7 @@ final class ImageText {
                 : Printable.of(process.commandLine(), WIDEST);
     }
 
-    // Where the memory does not hold the arguments any more, the manifest may: it was filled before the dump.
+    // When the memory does not hold the arguments any more, the manifest may: it was filled before the dump.
     private static String title(ProcessContent process, ImageManifest manifest) {
         if (!process.commandLine().isEmpty()) {
             return Printable.of(String.join(" ", process.commandLine()), WIDEST);

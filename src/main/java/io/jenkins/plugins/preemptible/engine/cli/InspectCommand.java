@@ -4,7 +4,6 @@ import com.fasterxml.jackson.annotation.JsonInclude;
 import com.fasterxml.jackson.annotation.JsonUnwrapped;
 import io.jenkins.plugins.preemptible.engine.content.ContentReader;
 import io.jenkins.plugins.preemptible.engine.content.ContentReader.Detail;
-import io.jenkins.plugins.preemptible.engine.content.ImageContent;
 import io.jenkins.plugins.preemptible.engine.content.format.ContentException;
 import io.jenkins.plugins.preemptible.engine.image.ImageException;
 import io.jenkins.plugins.preemptible.engine.image.ImageInspection;
@@ -62,18 +61,17 @@ final class InspectCommand implements Callable<Integer> {
         if (json) {
             context.printJson(seen);
         } else {
-            new ImageText(context.out()).print(seen.inspection(), seen.chain(), seen.content(), seen.contentMissing());
+            new ImageText(context.out()).print(seen.inspection(), seen.chain(), seen.content());
         }
         return ExitStatus.OK;
     }
 
-    /** What is printed; of content and the reason why it is missing one is null. */
+    /** What is printed. */
     @JsonInclude(JsonInclude.Include.NON_NULL)
     private record Seen(
             @JsonUnwrapped ImageInspection inspection,
             ImageChain chain,
-            @JsonUnwrapped ImageContent content,
-            String contentMissing) {}
+            @JsonUnwrapped InspectedContent content) {}
 
     private Seen inspect() throws ImageException {
         ContentReader reader = new ContentReader(environment ? Set.of(Detail.ENVIRONMENT) : Set.of());
@@ -82,9 +80,9 @@ final class InspectCommand implements Callable<Integer> {
         ImageInspection inspection = ImageArchive.inspect(archive, key, reader);
         ImageChain chain = ImageChain.of(inspection, archive, key);
         try {
-            return new Seen(inspection, chain, reader.content(), null);
+            return new Seen(inspection, chain, new InspectedContent.Known(reader.content()));
         } catch (ContentException e) {
-            return new Seen(inspection, chain, null, e.getMessage());
+            return new Seen(inspection, chain, new InspectedContent.Missing(e.getMessage()));
         }
     }
 }

@@ -17,7 +17,7 @@ import picocli.CommandLine.Option;
  * Installs the privileged part, so that a user without root's rights can suspend stages.
  *
  * <ol>
- *   <li>It compiles a small program, which starts, enters, freezes, thaws and kills the stages of whoever calls it.
+ *   <li>It compiles a small program, which starts, enters, freezes, thaws and kills the stages of its caller.
  *   <li>The user or group gets the right to call the one installed program through sudo.
  *   <li>{@code --checkpoints} installs the level that also dumps and restores; {@code --remove} undoes either.
  * </ol>

@@ -10,7 +10,7 @@ import picocli.CommandLine.Parameters;
  *
  * <ol>
  *   <li>A running or a frozen tree is killed whole.
- *   <li>A suspended stage has no processes: it is only told that nobody will resume it.
+ *   <li>A suspended stage has no processes: it is only marked as never to be resumed.
  *   <li>Its image file, which is the user's, is left.
  * </ol>
  */

@@ -17,7 +17,8 @@ import picocli.CommandLine.Option;
  *
  * <ol>
  *   <li>Columns are as wide as their widest cell.
- *   <li>FROM is what a resume here would be served from: frozen, local-image or archive. The last column is the image of a suspended stage, else the file of its output.
+ *   <li>FROM is what a resume here would use: frozen, local-image or archive. The last column is the image
+ *       of a suspended stage, else the file of its output.
  *   <li>A missing value is a hyphen, so that every line has the same number of words, names apart.
  * </ol>
  */

@@ -27,13 +27,13 @@ import picocli.CommandLine.TypeConversionException;
  * <ol>
  *   <li>picocli reads the arguments and makes the command.
  *   <li>The command asks the engine and prints what it answers.
- *   <li>Whatever goes wrong becomes one sentence on standard error and a status of {@link ExitStatus}.
+ *   <li>Every failure becomes one sentence on standard error and a status of {@link ExitStatus}.
  * </ol>
  */
 @Command(
         name = "preempt",
         description = {
-            "Starts stages on this host, suspends them into a file, and lets them go on later.",
+            "Starts stages on this host, suspends them into a file, and resumes them later.",
             "Besides these commands, 'preempt test' sets up what is missing and runs the project's tests;",
             "'preempt soak', 'fuzz' and 'compat' run its long ones, and 'preempt bench' measures."
         },
@@ -96,7 +96,7 @@ public final class Preempt implements Runnable {
                 .setExecutionExceptionHandler((e, command, parsed) -> failed(e, command, environment));
         describe(line);
         line.getSubcommands().values().forEach(Preempt::describe);
-        // Whatever stands after the command belongs to it, dashes and all.
+        // All that stands after the command belongs to it, options too.
         line.getSubcommands().get("run").setStopAtPositional(true);
         try (CommandLog log = CommandLog.to(err, environment.containsKey("PREEMPTIBLE_DEBUG"))) {
             return line.execute(args);

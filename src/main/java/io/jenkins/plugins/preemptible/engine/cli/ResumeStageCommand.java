@@ -22,11 +22,11 @@ import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
 /**
- * Lets a suspended stage go on, under the same id.
+ * Resumes a suspended stage under its own id.
  *
  * <ol>
- *   <li>The image is the given file, or the one that the stage of the given id was suspended into; what is still on this
- *       host of the same suspension, a frozen tree or CRIU's own files, serves without unpacking it.
+ *   <li>The image is the given file, or the one that the stage of the given id was suspended into; what is still on
+ *       this host of the same suspension, a frozen tree or CRIU's own files, serves without unpacking it.
  *   <li>Otherwise the engine authenticates the whole of it before CRIU sees a byte.
  *   <li>One JSON object tells how long it took, or why the stage stays suspended.
  * </ol>

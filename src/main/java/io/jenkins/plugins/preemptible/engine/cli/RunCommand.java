@@ -18,7 +18,7 @@ import picocli.CommandLine.Parameters;
  * Starts a stage and prints its id.
  *
  * <ol>
- *   <li>Folder and command are looked at first, so that a typing error starts nothing.
+ *   <li>Folder and command are checked first, so that a typing error starts nothing.
  *   <li>The stage gets this call's environment; its output goes to a file in its folder.
  *   <li>The call returns at once; {@code wait} waits for the stage.
  * </ol>

@@ -27,14 +27,14 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
 /**
- * Shows what the scheduler would make of a workload, in virtual time.
+ * Simulates the scheduler with a workload, in virtual time.
  *
  * <ol>
  *   <li>The workload is a made-up one with published figures, or a history of jobs that have run.
  *   <li>It runs under four disciplines, all through the decide() of the plugin; waits, waste and throughput are printed
  *       side by side.
- *   <li>With {@code --sweep} over loads, dump rates and limits, with several seeds; {@code --write-docs} writes that into
- *       a page.
+ *   <li>With {@code --sweep} over loads, dump rates and limits, with several seeds; {@code --write-docs} writes that
+ *       into a page.
  * </ol>
  *
  * Nothing of this host is touched but the files that are named.

@@ -31,10 +31,10 @@ import picocli.CommandLine.Spec;
  * Suspends a stage into a file, or in memory.
  *
  * <ol>
- *   <li>With a file: its place is looked at first; only an older image of the same stage is ever replaced. The engine
+ *   <li>With a file: its place is checked first; only an older image of the same stage is ever replaced. The engine
  *       freezes, dumps, seals, and kills the tree once its image is safe.
  *   <li>Without one: the engine freezes the tree, which stays in the host's memory.
- *   <li>One JSON object tells how long each took, or why the stage runs on.
+ *   <li>One JSON object tells how long each took, or why the stage keeps running.
  * </ol>
  */
 @Command(
@@ -42,7 +42,7 @@ import picocli.CommandLine.Spec;
         description =
                 "Suspends the stage: freezes and dumps it, seals its image into FILE, ends its processes. Without "
                         + "--to it stays frozen in this host's memory, which a restart of the host loses. "
-                        + "Prints one JSON object; on failure it has 'reason' and 'criu', and the stage runs on.")
+                        + "Prints one JSON object; on failure it has 'reason' and 'criu', and the stage keeps running.")
 final class SuspendStageCommand implements Callable<Integer> {
 
     private static final Set<FailureReason> NOTHING_TO_SUSPEND = Set.of(
@@ -134,7 +134,7 @@ final class SuspendStageCommand implements Callable<Integer> {
                 return;
             }
         } catch (ImageException e) {
-            // Whatever it is, it is no image of this stage.
+            // In any case it is no image of this stage.
         }
         throw new RefusedException(
                 archive + " exists and is no image of " + id + ", so it is not replaced; give another name by --to");

@@ -4,7 +4,6 @@ import io.jenkins.plugins.preemptible.engine.content.format.ContentException;
 import io.jenkins.plugins.preemptible.engine.content.format.CriuFields.Memfd;
 import io.jenkins.plugins.preemptible.engine.content.format.CriuFields.Mm;
 import io.jenkins.plugins.preemptible.engine.content.format.CriuFields.Vma;
-import io.jenkins.plugins.preemptible.engine.content.format.ImageFile;
 import io.jenkins.plugins.preemptible.engine.content.format.ImageKind;
 import io.jenkins.plugins.preemptible.engine.content.format.KeptFiles;
 import io.jenkins.plugins.preemptible.engine.content.format.Message;
@@ -13,7 +12,6 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
@@ -28,7 +26,7 @@ import java.util.regex.Pattern;
  * Reads what is in an image while its files stream by, without unpacking them to a disk.
  *
  * <ol>
- *   <li>Small files are kept as they come; of deleted files that travel in the image only the first bytes are.
+ *   <li>Small files are kept as they come; of deleted files in the image only the first bytes are kept.
  *   <li>CRIU's names put mappings and page maps before the pages, so that of those only the ranges with command lines
  *       (and environments, when asked for) are kept, or a digest of each page.
  *   <li>{@link #content} puts the picture together; it is worth something only when the whole image was authenticated.
@@ -41,9 +39,6 @@ public final class ContentReader implements EntrySink {
     private static final long MOST_KEPT = 256L << 20;
     private static final int GHOST_HEAD = 16 * 1024;
     private static final int CHUNK = 256 * AddressSpace.PAGE;
-
-    // The kernel lets arguments and environment have 6 MB together; nobody reads on a screen what is longer than this.
-    private static final long LONGEST_TEXT = 256 * 1024;
 
     private static final Pattern KEPT = Pattern.compile("(inventory|pstree|files|memfd|remap-fpath|stats-dump"
             + "|(core|ids|mm|pagemap|pagemap-shmem|fdinfo|fs|mountpoints)-\\d{1,18})\\.img");
@@ -69,8 +64,8 @@ public final class ContentReader implements EntrySink {
     }
 
     /**
-     * Reads an image that lies unpacked in a folder, but no pages: the picture has no command lines, and takes no longer for more
-     * memory.
+     * Reads an image that lies unpacked in a folder, but no pages: the picture has no command lines, and reading it
+     * takes no longer with more memory.
      *
      * @throws ContentException when a file is not as CRIU writes it
      * @throws IOException when a file cannot be read
@@ -185,10 +180,10 @@ public final class ContentReader implements EntrySink {
         Map<Long, String> shared = sharedMemory();
         Map<String, PageDigests> byOwner = new TreeMap<>();
         for (String name : kept.names("pagemap-")) {
-            AddressSpace space = space(name);
+            AddressSpace space = PageText.space(kept, name);
             PageDigests pages = digests.get(space.pagesId());
             if (pages != null) {
-                long id = number(name);
+                long id = PageText.number(name);
                 boolean ofProcess = !name.startsWith("pagemap-shmem-");
                 String owner = ofProcess ? Long.toString(id) : shared.getOrDefault(id, "shared memory " + id);
                 byOwner.put(owner, pages.at(space.runs()));
@@ -204,8 +199,8 @@ public final class ContentReader implements EntrySink {
             for (Message mm : kept.messages(name, ImageKind.MM)) {
                 for (Message vma : mm.messages(Mm.VMAS)) {
                     if (MemoryKind.of(vma.number(Vma.STATUS)) == MemoryKind.SHARED) {
-                        String place =
-                                "shared memory of " + number(name) + " at 0x" + Long.toHexString(vma.number(Vma.START));
+                        String place = "shared memory of " + PageText.number(name) + " at 0x"
+                                + Long.toHexString(vma.number(Vma.START));
                         shared.putIfAbsent(vma.number(Vma.SHARED_ID), place);
                     }
                 }
@@ -217,22 +212,10 @@ public final class ContentReader implements EntrySink {
         return shared;
     }
 
-    private static long number(String name) {
-        return Long.parseLong(name.replaceAll("\\D", ""));
-    }
-
-    private AddressSpace space(String pagemap) throws ContentException {
-        ImageFile file = kept.file(pagemap, ImageKind.PAGEMAP).orElseThrow();
-        return AddressSpace.ofShared(file);
-    }
-
     private void readPages(long pagesId, long bytes, InputStream content) throws IOException {
-        List<Wanted> wanted = wanted(pagesId);
+        List<PageText> wanted = PageText.of(kept, pagesId, details.contains(Detail.ENVIRONMENT));
         PageDigests all = details.contains(Detail.PAGE_DIGESTS) ? new PageDigests(bytes / AddressSpace.PAGE) : null;
-        long last = wanted.stream()
-                .mapToLong(w -> w.range.offset() + w.range.bytes())
-                .max()
-                .orElse(0);
+        long last = wanted.stream().mapToLong(PageText::end).max().orElse(0);
         byte[] chunk = new byte[CHUNK];
         long offset = 0;
         while (offset < (all == null ? last : bytes)) {
@@ -240,7 +223,7 @@ public final class ContentReader implements EntrySink {
             if (read == 0) {
                 break;
             }
-            for (Wanted each : wanted) {
+            for (PageText each : wanted) {
                 each.take(chunk, read, offset);
             }
             if (all != null) {
@@ -248,54 +231,11 @@ public final class ContentReader implements EntrySink {
             }
             offset += read;
         }
-        for (Wanted each : wanted) {
-            kept.keep(each.range, each.bytes);
+        for (PageText each : wanted) {
+            each.keepIn(kept);
         }
         if (all != null) {
             digests.put(pagesId, all);
-        }
-    }
-
-    private List<Wanted> wanted(long pagesId) throws ContentException {
-        List<Wanted> wanted = new ArrayList<>();
-        for (String name : kept.names("mm-")) {
-            Message mm = kept.message(name, ImageKind.MM).orElse(null);
-            String pagemap = "pagemap-" + number(name) + ".img";
-            if (mm == null || kept.content(pagemap) == null) {
-                continue;
-            }
-            AddressSpace space = space(pagemap);
-            if (space.pagesId() == pagesId) {
-                for (KeptFiles.PageRange range : texts(mm, space, details.contains(Detail.ENVIRONMENT))) {
-                    wanted.add(new Wanted(range, new byte[(int) range.bytes()]));
-                }
-            }
-        }
-        return wanted;
-    }
-
-    private static List<KeptFiles.PageRange> texts(Message mm, AddressSpace space, boolean environment) {
-        List<KeptFiles.PageRange> ranges = new ArrayList<>(text(space, mm.number(Mm.ARG_START), mm.number(Mm.ARG_END)));
-        if (environment) {
-            ranges.addAll(text(space, mm.number(Mm.ENV_START), mm.number(Mm.ENV_END)));
-        }
-        return ranges;
-    }
-
-    /** Where a text lies, of which the first part is enough. */
-    static List<KeptFiles.PageRange> text(AddressSpace space, long start, long end) {
-        return space.find(start, Math.min(end, start + LONGEST_TEXT)).stream()
-                .map(run -> new KeptFiles.PageRange(space.pagesId(), run.offset(), run.bytes()))
-                .toList();
-    }
-
-    private record Wanted(KeptFiles.PageRange range, byte[] bytes) {
-        void take(byte[] chunk, int length, long offset) {
-            long from = Math.max(range.offset(), offset);
-            long to = Math.min(range.offset() + range.bytes(), offset + length);
-            if (from < to) {
-                System.arraycopy(chunk, (int) (from - offset), bytes, (int) (from - range.offset()), (int) (to - from));
-            }
         }
     }
 }

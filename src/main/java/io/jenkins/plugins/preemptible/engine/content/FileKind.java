@@ -5,7 +5,7 @@ import io.jenkins.plugins.preemptible.engine.content.format.Message;
 import java.util.Optional;
 
 /**
- * What a descriptor refers to, as CRIU tells it apart.
+ * What a descriptor refers to, in CRIU's terms.
  *
  * <ol>
  *   <li>The type is the number of {@code fd_types}.

@@ -10,7 +10,7 @@ import java.util.Map;
  * <ol>
  *   <li>{@link ContentReader} gathers it from the image's files, while an archive streams by or from a folder.
  *   <li>Ids of files tie the descriptors of processes to the one thing that they share.
- *   <li>All text in it was chosen by the stage: whoever shows it must keep it from driving a terminal.
+ *   <li>All text in it was chosen by the stage: code that shows it must keep it from driving a terminal.
  * </ol>
  *
  * Immutable. Sizes are bytes. Source: CRIU 4.2.1, {@code images/*.proto}.

@@ -34,7 +34,7 @@ import java.util.Optional;
  *   <li>{@code pstree.img} lists them, parents first.
  *   <li>{@code core-PID} has name, state, users and limits, {@code mm-PID} and {@code pagemap-PID} the memory,
  *       {@code ids-PID} names the {@code fdinfo} with the descriptors.
- *   <li>A zombie has a core only; whatever is missing is left empty.
+ *   <li>A zombie has a core only; what is missing is left empty.
  * </ol>
  *
  * Source: CRIU 4.2.1, {@code images/pstree.proto}, {@code core.proto}, {@code mm.proto}, {@code fdinfo.proto}.
@@ -150,7 +150,7 @@ final class ProcessTable {
         long start = mm.number(startField);
         long end = mm.number(endField);
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-        for (KeptFiles.PageRange range : ContentReader.text(space, start, end)) {
+        for (KeptFiles.PageRange range : PageText.text(space, start, end)) {
             kept.range(range).ifPresent(bytes::writeBytes);
         }
         String all = bytes.toString(StandardCharsets.UTF_8).replaceAll("\0+$", "");

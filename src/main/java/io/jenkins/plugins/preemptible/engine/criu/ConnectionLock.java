@@ -9,15 +9,15 @@ import java.util.TreeSet;
  * Keeps the kernel silent on TCP connections both ends of which CRIU dumps or restores, one after the other.
  *
  * <ol>
- *   <li>The kernel sends for frozen processes, too: what is in a send queue could arrive at an end that was dumped already,
- *       and would be in neither image.
+ *   <li>The kernel sends for frozen processes, too: what is in a send queue could arrive at an end that was dumped
+ *       already, and would be in neither image.
  *   <li>At a restore the end that is there first would be answered by a reset, since the other one is not there yet.
- *   <li>Only packets between these very addresses and ports are dropped; the kernel sends them again afterwards. What CRIU
- *       itself sends has its mark and passes.
+ *   <li>Only packets between these very addresses and ports are dropped; the kernel sends them again afterwards. What
+ *       CRIU itself sends has its mark and passes.
  * </ol>
  *
- * CRIU's own lock ({@code --network-lock nftables}) is not used: a CRIU that is killed leaves it behind, and one of a dump
- * that leaves the tree running is gone at the restore. Source: CRIU 4.2.1, {@code criu/netfilter.c}.
+ * CRIU's own lock ({@code --network-lock nftables}) is not used: a CRIU that is killed leaves it behind, and one of a
+ * dump that leaves the tree running is gone at the restore. Source: CRIU 4.2.1, {@code criu/netfilter.c}.
  */
 final class ConnectionLock implements AutoCloseable {
 

@@ -28,11 +28,11 @@ final class CopyingGzip {
     /**
      * Puts it in front of a PATH; without effect where no program can be run from the folder.
      *
-     * @param folder of the engine's own user, who also runs what looks for programs there
+     * @param folder of the engine's own user, who also runs the programs that search there
      */
     static void use(Map<String, String> environment, Path folder) throws IOException {
         Path own = Files.createDirectories(folder);
-        // Whoever runs tar, which may be another user than the engine's, has to find it at a dump and at a restore.
+        // tar may run as another user than the engine, and has to find it at a dump and at a restore.
         Files.setPosixFilePermissions(own, PosixFilePermissions.fromString("rwxr-xr-x"));
         Path gzip = own.resolve("gzip");
         if (!Files.exists(gzip)) {

@@ -7,16 +7,14 @@ import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.host.LibC;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
+import io.jenkins.plugins.preemptible.engine.privileged.HostState;
 import io.jenkins.plugins.preemptible.engine.stage.CriuOptions;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.text.Script;
 import java.io.IOException;
-import java.nio.ByteBuffer;
-import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -30,8 +28,8 @@ import java.util.Optional;
  *       state it found, {@code --leave-running} keeps it from killing.
  *   <li>A restore happens in a mount namespace of its own, over a copy of the root, as {@code --root} asks for. The
  *       restored init is the child of a shell that collects it ({@code restored.sh}); nothing else stays.
- *   <li>TCP connections to the outside are cut ({@code --tcp-close}) only where the stage's step says so; else the dump is
- *       refused, and nothing is lost. Those inside are silent meanwhile ({@link ConnectionLock}).
+ *   <li>TCP connections to the outside are cut ({@code --tcp-close}) only where the stage's step says so; else the dump
+ *       is refused, and nothing is lost. Those inside are silent meanwhile ({@link ConnectionLock}).
  * </ol>
  *
  * Source: criu(8), version 4.2.1.
@@ -39,17 +37,12 @@ import java.util.Optional;
 public class Criu {
 
     private static final Duration DUMP_LIMIT = Duration.ofMinutes(30);
-    private static final Duration RESTORE_LIMIT = Duration.ofMinutes(30);
-    /** As a shell and Java tell the end by SIGKILL. */
+    /** The exit code that a shell and Java give for an end by SIGKILL. */
     static final int KILLED = 128 + LibC.SIGKILL;
 
     static final String DUMP_LOG = "dump.log";
-    /** All sockets are there, and none of them was used yet. */
-    private static final String UNLOCKED = "Unlock network";
-    /** What criu writes after that line while it is waited for is seldom more. */
-    private static final int END_BYTES = 8192;
     /** The file in {@link StageFolder#logs} that is there from before a restore until criu has succeeded and ended. */
-    private static final String RUNNING = "restore.running";
+    static final String RUNNING = "restore.running";
 
     private final Path program;
 
@@ -100,7 +93,7 @@ public class Criu {
      * Dumps a frozen tree; it is frozen afterwards too.
      *
      * @param hostMounts the mount points that the image shall refer to, not contain
-     * @param idle whether it may take as long as it likes, since somebody else uses the host
+     * @param idle whether it may take long, since another build uses the executor
      * @param watch is told of the process, and asked whether it has to end
      * @throws CriuException with the reason and CRIU's decisive lines
      */
@@ -151,7 +144,7 @@ public class Criu {
     /**
      * Restores a tree, which runs when this returns.
      *
-     * @return the init's process id on this host; it may have ended already. criu has
+     * @return the init's process id on this host; the init may have ended already, criu has in every case
      * @throws CriuException with the reason and CRIU's decisive lines; the caller kills what is left in the freezer
      */
     public long restore(Path images, StageFolder folder, Freezer freezer, List<String> hostMounts, CriuOptions options)
@@ -199,81 +192,20 @@ public class Criu {
             // The line that tells of the sockets is an informational one. Of a thousand processes there are 100,000 of
             // those.
             command.add(lock.holds() ? "-v3" : "-v2");
-            return restore(command, folder, freezer, lock);
+            return CriuRestore.run(command, folder, freezer, lock);
         }
-    }
-
-    private static long restore(List<String> command, StageFolder folder, Freezer freezer, ConnectionLock lock)
-            throws CriuException, IOException {
-        Path log = folder.logs().resolve("restore.log");
-        Path running = folder.logs().resolve(RUNNING);
-        Path words = folder.logs().resolve("restore.out");
-        Process process = CriuRun.startRestore(command, words);
-        boolean restored = false;
-        Optional<HostProcess> root = Optional.empty();
-        try {
-            long limit = System.nanoTime() + RESTORE_LIMIT.toNanos();
-            while (!restored) {
-                boolean alive = process.isAlive();
-                if (root.isEmpty() && freezer.cgroup().isEmpty()) {
-                    root = namespaceInit(process);
-                }
-                restored = answered(process) || !Files.exists(running);
-                if (lock.holds() && endOf(log).contains(UNLOCKED)) {
-                    lock.close();
-                }
-                if (!restored && !alive && process.exitValue() == KILLED) {
-                    throw new CriuException(FailureReason.CRIU_KILLED, List.of());
-                }
-                if (!restored && !alive) {
-                    throw failure(folder, "restore.log", words);
-                }
-                if (!restored && System.nanoTime() - limit > 0) {
-                    throw new CriuException(FailureReason.CRIU_FAILED, List.of("no end in time"));
-                }
-                if (!restored) {
-                    Thread.sleep(1);
-                }
-            }
-            return Long.parseLong(
-                    Files.readString(folder.logs().resolve("restore.pid")).trim());
-        } catch (InterruptedException e) {
-            restored = false;
-            Thread.currentThread().interrupt();
-            throw new CriuException(FailureReason.CRIU_FAILED, List.of("interrupted"));
-        } finally {
-            process.getInputStream().close();
-            if (!restored) {
-                process.descendants().forEach(ProcessHandle::destroyForcibly);
-                process.destroyForcibly();
-                // When its parent was killed, it is below nobody here, and no control group holds it.
-                root.filter(HostProcess::alive).ifPresent(init -> LibC.kill(init.pid(), LibC.SIGKILL));
-            }
-        }
-    }
-
-    // The file is removed a little later, for whoever comes after this process.
-    private static boolean answered(Process process) throws IOException {
-        return process.getInputStream().available() > 0;
-    }
-
-    private static Optional<HostProcess> namespaceInit(Process criu) {
-        return criu.descendants()
-                .filter(child -> Proc.innerPid(child.pid()) == 1)
-                .findFirst()
-                .flatMap(child -> HostProcess.of(child.pid()));
     }
 
     /**
-     * What a restore came to whose caller died before it ended: the restored init.
+     * The result of a restore whose caller died before the restore ended: the restored init.
      *
-     * @return empty when it failed, or has not come to its end
+     * @return empty when the restore failed or has not ended
      */
     public static Optional<HostProcess> finishedRestore(StageFolder folder, Freezer freezer) throws IOException {
         if (freezer instanceof HelperFreezer helper) {
             return helper.part()
                     .seen(helper.id())
-                    .filter(s -> s.state().equals("running") || s.state().equals("frozen"))
+                    .filter(s -> s.state() == HostState.RUNNING || s.state() == HostState.FROZEN)
                     .flatMap(s -> HostProcess.of(s.init()));
         }
         Path pidFile = folder.logs().resolve("restore.pid");
@@ -295,19 +227,6 @@ public class Criu {
         for (String mount : hostMounts) {
             command.add("--external");
             command.add("mnt[" + mount + "]:" + mount);
-        }
-    }
-
-    // Its last lines: of a large tree the log has megabytes, and it is looked at every few milliseconds.
-    private static String endOf(Path log) throws IOException {
-        if (!Files.exists(log)) {
-            return "";
-        }
-        try (FileChannel channel = FileChannel.open(log, StandardOpenOption.READ)) {
-            ByteBuffer end = ByteBuffer.allocate(END_BYTES);
-            long from = Math.max(0, channel.size() - END_BYTES);
-            while (end.hasRemaining() && channel.read(end, from + end.position()) >= 0) {}
-            return new String(end.array(), 0, end.position(), StandardCharsets.ISO_8859_1);
         }
     }
 

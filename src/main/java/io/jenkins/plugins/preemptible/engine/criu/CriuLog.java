@@ -11,8 +11,8 @@ import java.util.regex.Pattern;
  *
  * <ol>
  *   <li>Its lines of level error decide; those that CRIU prints on a run that succeeds are left out.
- *   <li>The first rule of the list that any such line fits gives the reason; the specific stand before the general.
- *   <li>No rule: {@link FailureReason#CRIU_FAILED}, and the lines speak for themselves.
+ *   <li>The first rule that fits any such line gives the reason; specific rules come before general ones.
+ *   <li>No rule fits: {@link FailureReason#CRIU_FAILED}; the lines say why.
  * </ol>
  *
  * Pure; source of the wordings: CRIU 4.2.1.
@@ -40,7 +40,7 @@ public record CriuLog(FailureReason reason, List<String> decisive) {
             rule("Zombies? (with )?threads? .*not supported", FailureReason.DEAD_LEADER),
             rule("pending SIGTRAP", FailureReason.PENDING_TRAP),
             rule("Unseizable|found while seizing|is being traced|already traced", FailureReason.TRACED),
-            // The kernel lets nobody send such a descriptor on.
+            // The kernel lets no process pass such a descriptor on.
             rule("io_uring|send_fds failed \\(-22\\)", FailureReason.IO_URING),
             rule("anon_inode:\\[?userfaultfd", FailureReason.USERFAULTFD),
             rule("anon_inode:\\[?perf_event", FailureReason.PERF_EVENT),
@@ -77,7 +77,8 @@ public record CriuLog(FailureReason reason, List<String> decisive) {
             rule("nested net namespace|Can't restore sub-task in NS", FailureReason.NETWORK_NAMESPACE),
             rule("Can't dump nested|doesn't belong to the target user namespace", FailureReason.NESTED_CONTAINER),
             rule("file locks are hold|file.locks option|can't dump.*lock|Unresolved lock", FailureReason.FILE_LOCKS),
-            // Deleted files with another name say the same; the preflight finds them, but for mapped ones without root.
+            // CRIU says the same of deleted files with another name. The preflight finds those, except mapped ones
+            // without root.
             rule("link.remap|Unaccessible path opened|on overmounted mounts", FailureReason.COVERED_FILE),
             rule("corked dgram socket", FailureReason.CORKED_SOCKET),
             rule("Can't dump ghost file|ghost.limit|ghost file.*too", FailureReason.DELETED_FILE_TOO_LARGE),
@@ -102,7 +103,7 @@ public record CriuLog(FailureReason reason, List<String> decisive) {
         decisive = List.copyOf(decisive);
     }
 
-    /** What stops a restore. The others are about a stage that runs, and so is what they advise. */
+    /** Reasons for a failed restore. The others, and their remedies, are about a running stage. */
     private static final Set<FailureReason> OF_RESTORE = EnumSet.of(
             FailureReason.NO_SPACE,
             FailureReason.ADDRESS_TAKEN,

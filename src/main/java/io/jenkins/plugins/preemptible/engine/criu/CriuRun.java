@@ -21,8 +21,8 @@ import java.util.concurrent.TimeUnit;
  * <ol>
  *   <li>A criu that dies while it works inside a process may take that process with it. So it is made the last one that
  *       the kernel would choose when memory is short, as far as its rights go.
- *   <li>It is ended by taking its right to write: {@code RLIMIT_FSIZE} 0 lets its next write fail as on a full disk, and
- *       it leaves every process as it found it. If somebody kills it all the same, its own children are ended.
+ *   <li>It is ended through its limit of written bytes: {@code RLIMIT_FSIZE} 0 lets its next write fail as on a full
+ *       disk, and it leaves every process as it found it. If it is killed all the same, its own children are ended.
  *   <li>Where it has to be idle it gets the lowest CPU and I/O priority, and back to normal when it has to end.
  * </ol>
  *
@@ -39,9 +39,9 @@ public final class CriuRun {
 
     private CriuRun() {}
 
-    /** Who started it, seen from the run; called on the thread that waits for it. */
+    /** The caller of a run; called on the thread that waits for criu. */
     public interface Watch {
-        /** It runs, as this process. */
+        /** It has started, as this process. */
         void started(HostProcess criu) throws IOException;
 
         /** Whether it has to end. */
@@ -49,10 +49,10 @@ public final class CriuRun {
     }
 
     /**
-     * Runs it to its end.
+     * Runs criu until it ends.
      *
      * @return its exit code
-     * @throws CriuException when it was cancelled or took too long; it has ended then
+     * @throws CriuException when it was cancelled or took too long; criu has ended then
      */
     static int run(List<String> criu, Path words, boolean idle, Duration limit, Watch watch)
             throws IOException, CriuException {
@@ -128,7 +128,7 @@ public final class CriuRun {
         try {
             Files.writeString(Path.of("/proc/" + pid + "/autogroup"), "0");
         } catch (IOException e) {
-            // The kernel has no such groups, or it has ended: then there is nothing to hurry.
+            // The kernel has no such groups, or criu has ended: there is nothing to speed up.
         }
     }
 
@@ -142,9 +142,9 @@ public final class CriuRun {
     }
 
     /**
-     * Lets a dump fail and waits until it is gone; kills it only when it does not go.
+     * Makes a dump fail and waits for its end; kills criu only when it does not end.
      *
-     * @throws IOException when it withstands that, too: it waits inside the kernel
+     * @throws IOException when the kill has no effect: criu waits inside the kernel
      */
     public static void endGently(HostProcess criu, Duration limit) throws IOException {
         endGently(criu, limit, KILL_LIMIT);

@@ -9,12 +9,13 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * Where criu is on this host, and which one works.
+ * Finds a criu on this host that works.
  *
  * <ol>
- *   <li>The variable PREEMPTIBLE_CRIU names one and ends the search; it is for tests and odd installations.
+ *   <li>The variable PREEMPTIBLE_CRIU names one and ends the search; it is for tests and unusual installations.
  *   <li>Otherwise the one on PATH, then the one that {@code .ci/setup} built in the project's own prefix.
- *   <li>The first whose {@code criu check} passes on this kernel is taken, and remembered while its file stays as it is.
+ *   <li>The first whose {@code criu check} passes on this kernel is taken, and remembered while its file stays as it
+ *       is.
  * </ol>
  */
 public final class CriuSearch {
@@ -29,7 +30,7 @@ public final class CriuSearch {
         this(null);
     }
 
-    /** Looks at these files only, or at the usual places when null. */
+    /** Tries these files only, or the usual places when null. */
     public CriuSearch(List<Path> candidates) {
         this(candidates, false);
     }
@@ -39,12 +40,12 @@ public final class CriuSearch {
         this.helper = helper;
     }
 
-    /** The one that the privileged part runs. Only its installation can try it. */
+    /** The criu that the privileged part runs. Only its installation can try it. */
     public static CriuSearch ofHelper(Path program) {
         return new CriuSearch(List.of(program), true);
     }
 
-    /** Every criu there is, whether it works or not, best place first. */
+    /** Every criu found, whether it works or not, the best place first. */
     public List<Path> installed() {
         if (candidates != null) {
             return candidates.stream().filter(Files::isExecutable).toList();
@@ -64,14 +65,14 @@ public final class CriuSearch {
 
     /**
      * The project's own folder for what its set-up builds, absolute: PREEMPTIBLE_PREFIX, else {@code preemptible} below
-     * XDG_DATA_HOME, else below {@code .local/share} of HOME. A relative XDG_DATA_HOME or HOME counts as none, as the XDG
-     * Base Directory Specification has it.
+     * XDG_DATA_HOME, else below {@code .local/share} of HOME. A relative XDG_DATA_HOME or HOME counts as none, as the
+     * XDG Base Directory Specification has it.
      */
     public static Path prefix() {
         return prefix(System.getenv(), System.getProperty("user.home"));
     }
 
-    /** @param userHome what counts without HOME. Java takes it from the user database and never looks at HOME */
+    /** @param userHome used without HOME; Java takes it from the user database and ignores HOME */
     static Path prefix(Map<String, String> environment, String userHome) {
         String named = environment.getOrDefault("PREEMPTIBLE_PREFIX", "");
         if (!named.isBlank()) {
@@ -85,7 +86,7 @@ public final class CriuSearch {
         return Path.of(home.startsWith("/") ? home : userHome, ".local", "share", "preemptible");
     }
 
-    /** The first one that works here. */
+    /** The first criu that works here. */
     public Optional<Criu> usable() {
         if (helper) {
             return installed().stream().findFirst().map(HelperCriu::new);

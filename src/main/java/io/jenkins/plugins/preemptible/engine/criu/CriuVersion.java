@@ -8,8 +8,8 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * What a criu program says of its version, asked once for each program: that takes a start of criu, and every dump wants to
- * know. Safe for any thread.
+ * The version of a criu program, asked once for each program: the question takes a start of criu, and every dump needs
+ * the answer. Safe for any thread.
  */
 final class CriuVersion {
 
@@ -27,7 +27,7 @@ final class CriuVersion {
         String known = KNOWN.get(key);
         if (known == null) {
             known = ask(program);
-            // One that did not answer may do so the next time.
+            // A program that did not answer may answer the next time.
             if (!known.equals(UNKNOWN)) {
                 KNOWN.put(key, known);
             }

@@ -19,7 +19,7 @@ import java.util.List;
  *
  * <ol>
  *   <li>Images and logs lie in this user's own folders and belong to this user.
- *   <li>A dump that is cancelled undoes what it did, as {@link CriuRun} has it; one whose caller dies does, too.
+ *   <li>A dump that is cancelled undoes what it did, as {@link CriuRun} has it; so does a dump whose caller dies.
  * </ol>
  */
 final class HelperCriu extends Criu {
@@ -72,7 +72,7 @@ final class HelperCriu extends Criu {
                     .restore(
                             helper.id(),
                             words(images, folder, hostMounts, options),
-                            // A CRIU that hangs would keep whoever kills the stage waiting.
+                            // A CRIU that hangs would keep a kill of the stage waiting.
                             () -> folder.read()
                                     .filter(r -> r.state() == State.KILLED)
                                     .isPresent())

@@ -9,12 +9,12 @@ import java.nio.file.Path;
 import java.util.List;
 
 /**
- * Lets the TCP connections of a dumped tree vanish with it, without a word to their peers.
+ * Lets the TCP connections of a dumped tree disappear without a packet to their peers.
  *
  * <ol>
  *   <li>CRIU kills a tree while its sockets are in repair mode, in which the kernel says nothing at a close. Here the
- *       tree is killed later, by the engine: each connection would be ended in due form, and its address be taken for
- *       another minute (TIME_WAIT), so that a resume within it fails with {@code Address already in use}.
+ *       tree is killed later, by the engine: each connection would be closed by the protocol, and its address stay in
+ *       use for another minute (TIME_WAIT), so that a resume within it fails with {@code Address already in use}.
  *   <li>So before the kill each socket of the frozen tree is fetched (pidfd_getfd) and put into repair mode.
  *   <li>A kernel before 5.6, or a user without CAP_NET_ADMIN, changes nothing: the resume has to wait then.
  * </ol>
@@ -30,7 +30,7 @@ public final class SilentClose {
      * Prepares a frozen tree for its end; it must not run again.
      *
      * @param pids its processes, as the host numbers them
-     * @return how many sockets will vanish silently
+     * @return how many sockets will disappear silently
      */
     public static int prepare(List<Long> pids) {
         int silenced = 0;

@@ -17,9 +17,9 @@ import java.util.Optional;
  * The control groups that a task is in, apart from the stage's own.
  *
  * <ol>
- *   <li>A restored task is where CRIU is, that is where whoever resumes the stage is.
+ *   <li>A restored task is in the control groups of CRIU, which are those of the process that resumes the stage.
  *   <li>{@link #putBack} moves it to the group in which it was, in each hierarchy that has this group still.
- *   <li>Hierarchies are looked for among the mounts of the stage: it may have mounted one that the host has not.
+ *   <li>Hierarchies are searched among the mounts of the stage: it may have mounted one that the host has not.
  * </ol>
  *
  * Source: cgroups(7), proc_pid_cgroup(5), proc_pid_mountinfo(5).

@@ -23,10 +23,10 @@ import java.util.logging.Logger;
  *
  * <ol>
  *   <li>CRIU gives a restored task what it has itself; nice value, policy and real-time priority it does carry over.
- *   <li>{@link #keep} looks at the frozen tree, and writes into the image what differs from the stage's init, which has
+ *   <li>{@link #keep} reads the frozen tree, and writes into the image what differs from the stage's init, which has
  *       what it was started with.
- *   <li>{@link #giveBack} sets it again, thread by thread, when the tree runs; what this host does not allow, such as a
- *       processor that it does not have, stays as CRIU left it.
+ *   <li>{@link #giveBack} sets it again, thread by thread, when the tree runs. What this host does not allow stays as
+ *       CRIU left it, such as a processor that it does not have.
  * </ol>
  *
  * Sources: sched_setaffinity(2), ioprio_set(2), proc_pid_timerslack_ns(5).
@@ -40,7 +40,7 @@ public final class TaskTraits {
     private TaskTraits() {}
 
     /**
-     * What is kept of one task.
+     * The traits of one task.
      *
      * @param processors the mask as {@code /proc/PID/status} has it, such as {@code 00000000,00000003}
      * @param ioPriority class and level as ioprio_get(2) has them, -1 when unknown
@@ -83,7 +83,7 @@ public final class TaskTraits {
     }
 
     /**
-     * Sets what was kept, on the tree below a restored init.
+     * Sets the kept traits again, on the tree below a restored init.
      *
      * @return what could not be given back and matters, sentences without a final stop
      */
@@ -111,7 +111,7 @@ public final class TaskTraits {
         return warnings.stream().distinct().toList();
     }
 
-    /** Keeps what a restore has to give back where somebody else finds it who has to finish that restore. */
+    /** Keeps what a restore has to give back, for another process that may have to finish that restore. */
     public static void take(Path imageFolder, Path folder) throws IOException {
         Files.deleteIfExists(folder.resolve(FILE));
         if (Files.exists(imageFolder.resolve(FILE))) {
@@ -171,7 +171,7 @@ public final class TaskTraits {
         try (DirectoryStream<Path> all = Files.newDirectoryStream(Path.of("/proc/" + pid + "/task"))) {
             all.forEach(t -> tasks.add(Long.parseLong(t.getFileName().toString())));
         } catch (IOException | DirectoryIteratorException e) {
-            // Ended meanwhile: nothing to keep or to give back.
+            // The task has ended: nothing to keep or to give back.
         }
         return tasks;
     }

@@ -8,10 +8,11 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The long stage's work, and what is left of it.
+ * The long stage's work, and how much of it was lost.
  *
  * <ol>
- *   <li>Three processes count in memory and write every number down; a fourth holds megabytes that it checks at the end.
+ *   <li>Three processes count in memory and write every number down; a fourth holds megabytes that it checks at the
+ *       end.
  *   <li>A number that is missing, repeated or out of order is work that was lost or done twice.
  *   <li>So is every number between the last one and the end.
  * </ol>

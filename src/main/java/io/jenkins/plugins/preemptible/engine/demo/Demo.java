@@ -14,13 +14,14 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * The main job on one host: a long stage gives way to an urgent one and goes on where it was.
+ * The demonstration on one host: a long stage gives way to an urgent one and is resumed where it was.
  *
  * <ol>
  *   <li>The host is checked; where something is missing, that is printed and nothing is started.
  *   <li>The long stage runs; in its mid-work the urgent one arrives; the queue does the rest.
- *   <li>The counters and the memory of the long stage are examined, and the verdict is the last line. In it the preemptor
- *       waits from its arrival until the executor is free, which is at the freeze; the seal takes its time from there on.
+ *   <li>The counters and the memory of the long stage are examined, and the verdict is the last line. In it the
+ *       preemptor waits from its arrival until the executor is free, which is at the freeze; the seal takes its time
+ *       from there on.
  * </ol>
  *
  * Everything is in a new folder that is removed at the end.
@@ -101,7 +102,7 @@ public final class Demo {
             }
             if (longJob.resumption != null && stepsAtResumption == 0) {
                 stepsAtResumption = before;
-                timeline.say("long", progress(work, before) + ", and go on");
+                timeline.say("long", progress(work, before) + ", and continue");
             }
             if (urgent == null && work.isInMidWork() && before * 100 > work.stepsInAll() * ARRIVES_AT_PERCENT) {
                 timeline.say("long", progress(work, before));

@@ -245,7 +245,7 @@ final class EmbeddedQueue {
         running = stage;
         timeline.say(
                 "engine",
-                stage + " goes on: " + stage.resumption.processes() + " processes, unpacked in "
+                stage + " is resumed: " + stage.resumption.processes() + " processes, unpacked in "
                         + stage.resumption.unpackMillis() + " ms, restored in " + stage.resumption.restoreMillis()
                         + " ms");
     }
@@ -262,7 +262,7 @@ final class EmbeddedQueue {
         return archives.resolve(job.id() + ".image");
     }
 
-    /** Ends whatever is left, for a demo that failed. */
+    /** Ends what is left, for a demo that failed. */
     void killAll() {
         for (Job job : jobs.values()) {
             if (job.startedMillis > 0 && job.endedMillis == 0) {

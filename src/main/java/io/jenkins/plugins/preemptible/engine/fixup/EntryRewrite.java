@@ -15,9 +15,9 @@ import java.util.List;
  * Changes entries of image files.
  *
  * <ol>
- *   <li>Each entry is given to the change, which returns it as it is or a changed one.
+ *   <li>Each entry is passed to the change, which returns the same entry or a changed one.
  *   <li>A file none of whose entries changed is not written.
- *   <li>Else it is replaced by renaming: it is old or new, never half.
+ *   <li>Otherwise it is replaced by renaming, so it is never half written.
  * </ol>
  */
 final class EntryRewrite {
@@ -59,7 +59,7 @@ final class EntryRewrite {
         return true;
     }
 
-    // A name that no image has: should this end half-way, the folder is no image any more, and nobody packs it.
+    // A name that no image has: should this end half-way, the folder is no image any more, and is not packed.
     private static void replace(Path file, byte[] content) throws IOException {
         Path next = Files.createTempFile(
                 file.getParent(),

@@ -13,8 +13,8 @@ import java.nio.file.Path;
  * Arms a periodic timerfd again that had expired and was not read yet.
  *
  * <ol>
- *   <li>The kernel starts such a timer anew only when its descriptor is read; until then it tells that no time is left,
- *       which is the state of most periodic ones, since a frozen program reads nothing.
+ *   <li>The kernel starts such a timer anew only when its descriptor is read; until then it reports no time left. Most
+ *       periodic timers are in this state, since a frozen program reads nothing.
  *   <li>CRIU writes that down as a value of 0, and a timer that is set to 0 is disarmed: the program reads the one
  *       expiry that was counted, and waits for the next for ever.
  *   <li>So in each such entry of {@code files.img} the value becomes the interval. One that has no interval, one that

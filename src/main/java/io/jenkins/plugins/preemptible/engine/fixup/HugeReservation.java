@@ -18,12 +18,13 @@ import java.util.List;
  * do.
  *
  * <ol>
- *   <li>ThreadSanitizer maps what it does not use, about 90 of 128 TiB, without any access, so that nobody else gets it.
+ *   <li>ThreadSanitizer maps what it does not use, about 90 of 128 TiB, without any access, so that no other mapping
+ *       gets it.
  *   <li>CRIU reserves as much again before it moves each mapping into its place, and ends its restore with
  *       {@code Unable to reserve memory (136889324593152 bytes)}.
- *   <li>So where private mappings take more than {@value #LIMIT_TIB} TiB, those of 1 TiB and more that are anonymous, have
- *       no access and no page are left out: a touch of them ends in SIGSEGV as before, and the kernel, which looks for
- *       room from the top downwards, finds it long before it would come to them.
+ *   <li>So where private mappings take more than {@value #LIMIT_TIB} TiB, those of 1 TiB and more that are anonymous,
+ *       have no access and no page are left out: a touch of them ends in SIGSEGV as before, and the kernel, which looks
+ *       for room from the top downwards, finds it long before it would come to them.
  * </ol>
  *
  * Smaller ones stay: allocators reserve them to make them usable later. Source: CRIU 4.2.1, {@code criu/mem.c},
@@ -42,7 +43,7 @@ final class HugeReservation implements ImageFixup {
 
     @Override
     public String why() {
-        return "A process has reserved most of its address space only so that nobody else uses it, as ThreadSanitizer does,"
+        return "A process has reserved most of its address space only so that nothing else uses it, as ThreadSanitizer does,"
                 + " and CRIU would have to reserve as much again; those ranges are left out of the image";
     }
 

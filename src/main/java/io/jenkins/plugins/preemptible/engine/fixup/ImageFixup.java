@@ -8,7 +8,7 @@ import java.nio.file.Path;
  *
  * <ol>
  *   <li>Each is a class of its own, which says what program leaves such an image and why the change is right.
- *   <li>It looks at the files that it knows and changes those that need it; others stay as they are, byte for byte.
+ *   <li>It reads the files that it knows and changes those that need it; others stay as they are, byte for byte.
  *   <li>{@link ImageFixups} has the list of all, and applies them before the image is packed.
  * </ol>
  *
@@ -19,7 +19,7 @@ public sealed interface ImageFixup permits MissingVdso, ExpiredTimerfd, HugeRese
     /** Short and stable, for logs and JSON, such as {@code missing-vdso}. */
     String name();
 
-    /** What CRIU would stumble over and why the change is right, as a sentence without the final stop. */
+    /** Why CRIU would fail and why the change is right, as a sentence without the final stop. */
     String why();
 
     /**

@@ -17,9 +17,9 @@ import java.util.List;
  *   <li>Valgrind hides the vDSO from the program that it runs, and unmaps it; the kernel's data pages before it, [vvar]
  *       and [vvar_vclock], stay mapped, but nothing reads them without the vDSO's code.
  *   <li>CRIU takes a vvar for the sign of a vDSO, does not find one, and ends its restore with
- *       {@code Can't find vDSO area in image}. Without both it goes on: {@code No VVAR, no vDSO in image}.
- *   <li>So in each {@code mm-*.img} that has a mapping with the bit VVAR and none with the bit VDSO, the former are left
- *       out. They have no pages in the image; all other fields stay as they are.
+ *       {@code Can't find vDSO area in image}. Without both, CRIU continues: {@code No VVAR, no vDSO in image}.
+ *   <li>So in each {@code mm-*.img} that has a mapping with the bit VVAR and none with the bit VDSO, the former are
+ *       left out. They have no pages in the image; all other fields stay as they are.
  * </ol>
  *
  * Source: CRIU 4.2.1, {@code criu/pie/parasite-vdso.c}; Valgrind, {@code coregrind/m_main.c}.

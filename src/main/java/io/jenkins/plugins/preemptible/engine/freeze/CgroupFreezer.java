@@ -38,7 +38,7 @@ public final class CgroupFreezer implements Freezer {
 
     @Override
     public void create() throws IOException {
-        // Exclusively: a group that somebody else made would hold their processes, too, or be theirs to thaw.
+        // Exclusively: a group that another process made could hold other processes, or be thawed by them.
         Files.createDirectory(folder);
         if (!Files.isWritable(folder.resolve(unified ? "cgroup.freeze" : "freezer.state"))) {
             Files.deleteIfExists(folder);
@@ -107,7 +107,7 @@ public final class CgroupFreezer implements Freezer {
         return Files.readString(folder.resolve("freezer.state")).trim().equals("FROZEN");
     }
 
-    // What was asked for: a process that just entered makes the state itself untrue for a moment.
+    // The state that was asked for: a process that just entered makes the real state untrue for a moment.
     @Override
     public boolean holds(HostProcess init) throws IOException {
         try {
@@ -127,7 +127,7 @@ public final class CgroupFreezer implements Freezer {
     }
 
     private void write(String file, String text) throws IOException {
-        // A channel refuses to serve a thread that was interrupted; that one above all has to let the stage run on.
+        // A channel fails on an interrupted thread, and such a thread has to thaw the stage all the same.
         boolean interrupted = Thread.interrupted();
         try {
             // No CREATE: a file that the kernel does not offer must not be asked for.
@@ -144,7 +144,7 @@ public final class CgroupFreezer implements Freezer {
         try {
             set(false);
         } catch (NoSuchFileException e) {
-            // The group is gone, and with it everything that could be frozen.
+            // The group is gone, so nothing can be frozen.
         }
     }
 
@@ -205,6 +205,11 @@ public final class CgroupFreezer implements Freezer {
         for (Path group : groups) {
             Files.deleteIfExists(group);
         }
+    }
+
+    @Override
+    public FreezerKind kind() {
+        return unified ? FreezerKind.CGROUP_V2 : FreezerKind.CGROUP_V1;
     }
 
     @Override

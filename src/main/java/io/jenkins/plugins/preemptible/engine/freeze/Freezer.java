@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * Holds every process of a stage still, and lets it go on.
+ * Stops every process of a stage, and lets it run again.
  *
  * <ol>
  *   <li>A control group, where one can be made, stops the whole tree at once and lets CRIU dump it as it is.
@@ -16,8 +16,8 @@ import java.util.Optional;
  *   <li>Killing works in every state, frozen or not.
  * </ol>
  *
- * Freezing and thawing are not safe for several threads at once; the engine's lock of the stage covers them. Killing is,
- * at any time. Source: the kernel's
+ * Freezing and thawing are not safe for several threads at once; the engine's lock of the stage covers them. Killing
+ * is, at any time. Source: the kernel's
  * admin-guide/cgroup-v2 (cgroup.freeze, cgroup.kill) and cgroup-v1/freezer-subsystem.
  */
 public sealed interface Freezer permits CgroupFreezer, HelperFreezer, SignalFreezer {
@@ -37,14 +37,14 @@ public sealed interface Freezer permits CgroupFreezer, HelperFreezer, SignalFree
     /**
      * Returns when nothing of the stage runs any more.
      *
-     * @throws IOException when that did not come true within {@code limit}; the stage runs on then
+     * @throws IOException when it is not frozen within {@code limit}; the stage runs then
      */
     void freeze(HostProcess init, Duration limit) throws IOException;
 
-    /** Whether the stage is held still, or is about to be: false as soon as it was told to run on. */
+    /** Whether the stage is frozen, or is about to be: false as soon as it is thawed. */
     boolean holds(HostProcess init) throws IOException;
 
-    /** Lets everything run on; without effect when nothing is frozen or the stage is gone. */
+    /** Lets all processes run again; without effect when nothing is frozen or the stage is gone. */
     void thaw(HostProcess init) throws IOException;
 
     /** Sends SIGKILL to every process and lets it take effect; does not wait. */
@@ -53,6 +53,8 @@ public sealed interface Freezer permits CgroupFreezer, HelperFreezer, SignalFree
     /** Removes the group, waiting a moment for the last process to leave it; without effect when it is gone. */
     void remove() throws IOException;
 
-    /** What {@link FreezerKind} reads again later. */
+    FreezerKind kind();
+
+    /** How the record names it; {@link FreezerKind#at} finds it again. */
     String location();
 }

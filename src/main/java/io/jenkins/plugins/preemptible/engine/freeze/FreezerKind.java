@@ -21,9 +21,10 @@ import java.util.regex.Pattern;
  * The ways to freeze a stage, best first, and the choice among them on this host.
  *
  * <ol>
- *   <li>{@code /proc/self/mountinfo} says where the hierarchies are, {@code /proc/self/cgroup} where this JVM is in them.
- *   <li>A stage's group is made inside this JVM's own, so that limits set on an agent hold for its stages. It is made for
- *       one start or resume alone, with a random name: nobody can know it before, nor share it.
+ *   <li>{@code /proc/self/mountinfo} says where the hierarchies are, {@code /proc/self/cgroup} where this JVM is in
+ *       them.
+ *   <li>A stage's group is made inside this JVM's own, so that limits set on an agent hold for its stages. It is made
+ *       for one start or resume alone, with a random name: no other process can know it before, nor share it.
  *   <li>The first kind whose group can be made is taken; signals always can.
  * </ol>
  */
@@ -50,7 +51,7 @@ public enum FreezerKind {
      * Makes the best freezer that this host allows.
      *
      * @param only the kind to use, or null for any
-     * @throws IOException when {@code only} is not to be had
+     * @throws IOException when this host does not have {@code only}
      */
     public static Freezer create(StageId id, FreezerKind only) throws IOException {
         if (only == HELPER) {
@@ -148,6 +149,11 @@ public enum FreezerKind {
             case HELPER_LOCATION -> new HelperFreezer(StageId.parse(path));
             default -> throw new IllegalArgumentException("'" + location + "' names no freezer");
         };
+    }
+
+    /** The control group of version 2 in this folder. */
+    public static Freezer inGroup(Path folder) {
+        return new CgroupFreezer(true, folder);
     }
 
     Optional<Freezer> of(String name, List<String> mountInfo, List<String> cgroup) {

@@ -4,6 +4,7 @@ import io.jenkins.plugins.preemptible.engine.api.EngineException;
 import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
+import io.jenkins.plugins.preemptible.engine.privileged.HostState;
 import io.jenkins.plugins.preemptible.engine.privileged.PrivilegedPart;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -12,8 +13,8 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * A freezer of root's, for a user whose host has the privileged part: its control group is made by a start or a restore,
- * and each change is one call through sudo.
+ * A freezer of root's, for a user whose host has the privileged part: its control group is made by a start or a
+ * restore, and each change is one call through sudo.
  *
  * <ol>
  *   <li>The group has another name after each restore; the privileged part knows which.
@@ -23,7 +24,7 @@ import java.util.Optional;
  */
 public final class HelperFreezer implements Freezer {
 
-    /** As long as a dump that was told to end may take, and some more. */
+    /** Somewhat longer than a cancelled dump takes to end. */
     private static final Duration BUSY_LIMIT = Duration.ofSeconds(60);
 
     private final StageId id;
@@ -76,7 +77,7 @@ public final class HelperFreezer implements Freezer {
 
     @Override
     public boolean holds(HostProcess init) {
-        return part.seen(id).filter(s -> s.state().equals("frozen")).isPresent();
+        return part.seen(id).filter(s -> s.state() == HostState.FROZEN).isPresent();
     }
 
     @Override
@@ -121,6 +122,11 @@ public final class HelperFreezer implements Freezer {
                 throw new IOException(e.getMessage(), e);
             }
         }
+    }
+
+    @Override
+    public FreezerKind kind() {
+        return FreezerKind.HELPER;
     }
 
     @Override

@@ -18,8 +18,8 @@ import java.util.stream.Stream;
  * <ol>
  *   <li>The tree is everything below the stage's init, which takes every orphan in.
  *   <li>Signals go round until a round finds every process stopped: a running one may fork in between.
- *   <li>Each is sent one SIGSTOP: a second one waits in a stopped process, and CRIU, which lets a stopped process run on under
- *       ptrace, is stopped by it in the middle of its work when another signal (SIGCHLD) waits as well.
+ *   <li>Each is sent one SIGSTOP: a second one waits in a stopped process, and CRIU, which lets a stopped process run
+ *       on under ptrace, is stopped by it in the middle of its work when another signal (SIGCHLD) waits as well.
  *   <li>Thawing continues every process, those too that had stopped themselves: a signal cannot tell them apart.
  * </ol>
  */
@@ -146,6 +146,11 @@ public final class SignalFreezer implements Freezer {
     @Override
     public void remove() {
         // Nothing was made.
+    }
+
+    @Override
+    public FreezerKind kind() {
+        return FreezerKind.SIGNALS;
     }
 
     @Override

@@ -29,21 +29,21 @@ import java.util.function.Supplier;
 import java.util.stream.Stream;
 
 /**
- * Finds and removes what is left of stages that nobody has.
+ * Finds and removes the leftovers of stages that are over.
  *
  * <ol>
- *   <li>Folders of stages that ended, failed or were killed; folders without a record that nobody is about to write.
+ *   <li>Folders of stages that ended, failed or were killed; folders without a record that no start is about to write.
  *   <li>Control groups without a process that no stage of this home names, wherever they were made. No group says whose
- *       home it is of, so one has to be so old that nobody can be about to use it.
- *   <li>Images of stages that were killed, if that is asked for: they are files of the user's.
+ *       home it belongs to, so it is removed only at an age at which no start can be about to use it.
+ *   <li>Images of killed stages, only when that is asked for: they are the user's files.
  * </ol>
  *
- * What is younger than a minute, or a group younger than ten, may be somebody's who is just about to use it, in another
- * home, and stays.
+ * Folders younger than a minute and groups younger than ten minutes stay: a start, perhaps of another home, may be
+ * about to use them.
  *
  * @param list all stages, as the engine knows them
  * @param forget removes a stage that is over, as the engine does
- * @param stages empty for an engine that has every verb done by somebody with more rights
+ * @param stages empty for an engine whose verbs the privileged part carries out
  * @param clock against which ages are measured
  */
 public record CleanUp(
@@ -94,7 +94,7 @@ public record CleanUp(
             try {
                 forget.accept(stage.id());
             } catch (EngineException e) {
-                // Somebody else forgets it at this moment.
+                // Another process forgets it at this moment.
                 if (e.reason() != FailureReason.UNKNOWN_STAGE) {
                     throw e;
                 }
@@ -154,13 +154,13 @@ public record CleanUp(
                 : Duration.ZERO;
     }
 
-    // Nobody can set the time of the last change back. The kernel may take a group for younger, never for older.
+    // No process can set the time of the last change back. The kernel may take a group for younger, never for older.
     private Duration groupAge(Path group) {
         try {
             FileTime changed = (FileTime) Files.getAttribute(group, "unix:ctime");
             return Duration.between(changed.toInstant(), clock.instant());
         } catch (IOException e) {
-            // Somebody else removes it at this moment.
+            // Another process removes it at this moment.
             return Duration.ZERO;
         }
     }

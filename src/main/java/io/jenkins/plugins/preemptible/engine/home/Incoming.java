@@ -18,11 +18,12 @@ import java.util.logging.Level;
 import java.util.logging.Logger;
 
 /**
- * Where archives are unpacked for a restore, each into a folder of its own for its owner only: it holds a stage's memory.
+ * Where archives are unpacked for a restore, each into a folder of its own for its owner only: it holds a stage's
+ * memory.
  *
  * <ol>
- *   <li>In memory where the host has room for the image twice, beside the floor: once unpacked, once restored. So nothing
- *       of it waits for the disk. Else below the engine's home.
+ *   <li>In memory where the host has room for the image twice, beside the floor: once unpacked, once restored. The disk
+ *       is not needed then. Otherwise below the engine's home.
  *   <li>A folder is named after the process that made it. Those of processes that died are removed before the next
  *       unpacking, and by {@link #sweep}.
  * </ol>
@@ -75,7 +76,7 @@ public record Incoming(Path home, boolean mayUseMemory) {
         return incoming;
     }
 
-    /** Removes what resumes left whose processes died: it is the plain memory of stages. */
+    /** Removes the folders of resumes whose processes died: they hold the plain memory of stages. */
     void sweep() {
         sweep(home.resolve("incoming"), ON_DISK);
         if (mayUseMemory) {
@@ -107,7 +108,7 @@ public record Incoming(Path home, boolean mayUseMemory) {
         }
     }
 
-    // Anybody may write to /dev/shm. What is another's could be exchanged for a link while it is being deleted.
+    // All users may write to /dev/shm. A folder of another user could become a link while it is being deleted.
     private boolean isOwn(Path entry) throws IOException {
         return Files.getOwner(entry, LinkOption.NOFOLLOW_LINKS).equals(Files.getOwner(home))
                 && Files.isDirectory(entry, LinkOption.NOFOLLOW_LINKS);

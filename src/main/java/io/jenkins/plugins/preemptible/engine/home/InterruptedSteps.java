@@ -17,7 +17,7 @@ import java.util.logging.Level;
 import java.util.logging.Logger;
 
 /**
- * Finishes or ends what a step left that was cut off: a commit, a dump, a resume, in this process or another.
+ * Finishes or undoes a step that was cut off: a commit, a dump or a resume, of this process or another.
  *
  * Each method can be repeated, and blocks until the processes are gone. The caller holds the stage's lock, except for
  * {@link #clear}, which takes it.
@@ -30,8 +30,8 @@ public final class InterruptedSteps {
     private InterruptedSteps() {}
 
     /**
-     * Kills what a commit has to kill, once the record says SUSPENDED; the caller holds the lock. It can be repeated, by
-     * whoever finds that it was cut off.
+     * Kills what a commit has to kill, once the record says SUSPENDED; the caller holds the lock. It can be repeated,
+     * by any process that finds it cut off.
      *
      * @return the record, which has no freezer any more
      * @throws IOException when processes are left after {@code limit}; their freezer stays in the record
@@ -55,7 +55,7 @@ public final class InterruptedSteps {
         return end;
     }
 
-    /** Ends what somebody left who died while it dumped, tried or packed; the caller holds the lock. */
+    /** Ends the criu and the trial of a process that died during a dump; the caller holds the lock. */
     public static void endDumper(StageFolder folder, StageJson record) throws IOException {
         ImageTrial.clear(folder.trial());
         if (record.freezing() != null && record.freezing().dumper() != null) {
@@ -67,7 +67,7 @@ public final class InterruptedSteps {
         }
     }
 
-    /** Ends the frozen or half restored processes that a commit or a resume left which was cut off. */
+    /** Ends the frozen or half restored processes of a commit or a resume that was cut off. */
     public static void finishKill(StageFolder folder) throws IOException {
         Optional<StageJson> known = folder.read();
         if (known.isPresent() && known.get().freezer() != null) {
@@ -77,8 +77,8 @@ public final class InterruptedSteps {
     }
 
     /**
-     * For a stage that was killed: ends a criu that somebody left, and removes the images. Whoever is at the stage still
-     * removes them itself when it finds it killed.
+     * For a stage that was killed: ends a criu that was left, and removes the images. A step that still runs removes
+     * them itself when it finds the stage killed.
      *
      * @param record as it was before
      */
@@ -87,7 +87,7 @@ public final class InterruptedSteps {
             endDumper(folder, record);
             StageFolder.delete(folder.images());
         } catch (EngineException e) {
-            LOG.log(Level.FINE, e, () -> "somebody else clears away what is left of " + record.id());
+            LOG.log(Level.FINE, e, () -> "another process removes what is left of " + record.id());
         }
     }
 }

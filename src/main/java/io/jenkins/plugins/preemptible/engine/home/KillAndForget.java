@@ -19,12 +19,12 @@ import java.util.logging.Level;
 import java.util.logging.Logger;
 
 /**
- * The end of a stage before its command's own, and of what is kept of it.
+ * Ends a stage before its command does, and removes what is kept of it.
  *
  * <ol>
- *   <li>The record says KILLED first, so that nobody who is at the stage takes what it sees for success.
- *   <li>The kill itself depends on no file: it comes on a full disk, and without a record that can be read, too.
- *   <li>What holds the stage's plain memory goes with it.
+ *   <li>The record says KILLED first, so that no other step on the stage takes what it sees for success.
+ *   <li>The kill itself depends on no file: it works on a full disk, and without a readable record.
+ *   <li>Files with the stage's plain memory are removed with it.
  * </ol>
  *
  * Takes the stage's lock only where it is free.
@@ -80,7 +80,7 @@ public record KillAndForget(Stages stages, StageId id) {
                 // Its image could still be resumed.
                 throw e;
             }
-            LOG.log(Level.WARNING, e, () -> id + " was killed, which cannot be written down yet");
+            LOG.log(Level.WARNING, e, () -> id + " was killed, which cannot be recorded yet");
         }
     }
 
@@ -115,7 +115,7 @@ public record KillAndForget(Stages stages, StageId id) {
         }
     }
 
-    // A resume makes the group before the record names it: one that was cut off between the two left it behind.
+    // A resume makes the group before the record names it: a resume that is cut off in between leaves the group.
     private void removeEmptyGroups() throws IOException {
         for (Freezer group : FreezerKind.left(id, stages.freezers())) {
             if (group.cgroup().isPresent() && group.pids(null).isEmpty()) {

@@ -9,8 +9,9 @@ import java.util.Map;
  * Whether CRIU's files stay on this host after a suspension, so that a resume here needs no archive.
  *
  * <ol>
- *   <li>They are the plain memory of the stage, in a folder for its owner only; PREEMPTIBLE_LOCAL_IMAGES=off keeps none.
- *   <li>They stay when the disk has room enough left beside them: 4096 MiB, or as many as
+ *   <li>They are the plain memory of the stage, in a folder for its owner only; PREEMPTIBLE_LOCAL_IMAGES=off keeps
+ *       none.
+ *   <li>They stay when the disk has this much room left beside them: 4096 MiB, or as many as
  *       PREEMPTIBLE_LOCAL_IMAGES_FREE_MB says.
  *   <li>The next resume, a kill and a forget remove them.
  * </ol>

@@ -14,12 +14,13 @@ import java.util.logging.Level;
 import java.util.logging.Logger;
 
 /**
- * Frees the room of images that are needed no more, without a resumed stage waiting for it: gigabytes take a while.
+ * Deletes images that are not needed any more, in the background: deleting gigabytes takes a while, and a resumed stage
+ * must not wait for it.
  *
  * <ol>
- *   <li>The folder gets another name beside the old one at once, so that nobody takes it for an image.
+ *   <li>The folder gets another name beside the old one at once, so that it is not taken for an image.
  *   <li>One thread of this JVM deletes such folders, at the lowest CPU and I/O priority; it ends when there are none.
- *   <li>What a JVM left that was ended meanwhile goes with the next image of its stage, or with the stage's folder.
+ *   <li>What a JVM did not come to delete is deleted with the next image of the stage, or with the stage's folder.
  * </ol>
  *
  * Safe for any thread.
@@ -63,14 +64,14 @@ public final class OldImages {
         DELETING.execute(() -> deleteAll(folder));
     }
 
-    /** Deletes a folder, or leaves it to the next one: it hinders nothing. Without effect for null. */
+    /** Deletes a folder, or leaves it to the next call: it does no harm. Without effect for null. */
     public static void deleteQuietly(Path folder) {
         try {
             if (folder != null) {
                 StageFolder.delete(folder);
             }
         } catch (IOException e) {
-            // Left for the next one: it hinders nothing.
+            // Left for the next call: it does no harm.
         }
     }
 

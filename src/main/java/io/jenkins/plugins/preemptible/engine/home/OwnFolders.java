@@ -19,8 +19,8 @@ import java.time.Instant;
 import java.util.List;
 
 /**
- * What a user's own side keeps of the stages that the privileged part runs: a folder for each, into which its init and
- * its command write too. Root never opens it.
+ * The user's own folders for stages that the privileged part runs: one for each stage, into which its init and its
+ * command write too. Root never opens them.
  */
 public record OwnFolders(Path home) {
 
@@ -92,17 +92,16 @@ public record OwnFolders(Path home) {
             return path.resolve("output.log");
         }
 
-        /** What the host says of its processes, and what this folder says of their end. */
+        /** The state, from what the privileged part says of the processes and what this folder says of their end. */
         public StageStatus status(HelperAnswer seen) throws IOException {
             Note note = note();
             Integer code = new StageFolder(path).exitCode().orElse(null);
             State state =
-                    switch (seen.text("state")) {
-                        case "starting", "running" -> State.RUNNING;
-                        case "frozen" -> State.SUSPENDING;
-                        case "killed" -> State.KILLED;
-                        // "lost" with a restart of the host, or "ended".
-                        default -> code == null ? State.FAILED : State.ENDED;
+                    switch (seen.state()) {
+                        case STARTING, RUNNING -> State.RUNNING;
+                        case FROZEN -> State.SUSPENDING;
+                        case KILLED -> State.KILLED;
+                        case LOST, ENDED -> code == null ? State.FAILED : State.ENDED;
                     };
             boolean lives = state == State.RUNNING || state == State.SUSPENDING;
             return new StageStatus(
@@ -110,7 +109,7 @@ public record OwnFolders(Path home) {
                     note.name(),
                     state,
                     lives ? seen.number("init") : 0,
-                    state == State.KILLED ? Integer.valueOf(128 + 9) : code,
+                    state == State.KILLED ? Integer.valueOf(StageStatus.KILLED_EXIT_CODE) : code,
                     Path.of(note.workDir()),
                     Instant.ofEpochMilli(seen.number("started")),
                     null,
@@ -123,7 +122,7 @@ public record OwnFolders(Path home) {
             try {
                 StageFolder.delete(path);
             } catch (IOException e) {
-                // What a process of the stage still writes: it hinders nothing but this id.
+                // A process of the stage may still write: only this id stays in use.
             }
         }
     }

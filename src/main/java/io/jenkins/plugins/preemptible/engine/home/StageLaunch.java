@@ -33,7 +33,7 @@ import java.util.function.Predicate;
  *       leader outside of its PID namespace cannot be dumped.
  *   <li>{@code launch.sh} joins the control group, mounts /proc and the stage's own /tmp ({@link PrivateTmp}) and opens
  *       the descriptors inside; then it becomes {@code init.sh}, which stays until the last process ended.
- *   <li>What enters later goes the same way through nsenter.
+ *   <li>Commands that enter later do the same through nsenter.
  * </ol>
  */
 public final class StageLaunch {
@@ -100,7 +100,7 @@ public final class StageLaunch {
         try {
             return awaitInit(process, i -> Files.exists(own.resolve("ready")), words);
         } catch (EngineException | IOException e) {
-            // Where there is no control group, the init would outlive the one that waits for it.
+            // Without a control group the init would survive the process that waits for it.
             process.descendants().forEach(ProcessHandle::destroyForcibly);
             freezer.kill(null);
             process.destroyForcibly();
@@ -114,24 +114,15 @@ public final class StageLaunch {
         Path own = folder.path();
         boolean ownTmp = PrivateTmp.of(spec, own, home(spec), System.getenv(PrivateTmp.SETTING)).stream()
                 .anyMatch(t -> t.at().equals(Path.of("/tmp")) && t.through().isEmpty());
-        Map<String, String> environment =
-                new HashMap<>(spec.environment() == null ? System.getenv() : spec.environment());
-        String path = System.getenv("PATH");
-        if (path != null) {
-            environment.putIfAbsent("PATH", path);
-        }
-        String umask = Proc.statusWords(ProcessHandle.current().pid(), "Umask").stream()
-                .findFirst()
-                .orElse("0022");
         List<String> command = settling(
                 spec.workDir().toRealPath(),
-                umask,
+                umask(),
                 spec.command().isEmpty() ? Path.of("/dev/null") : own.resolve("output.log"),
                 own,
                 spec.command());
         Path words = own.resolve("launch.log");
         long pid = helper.part()
-                .start(helper.id(), command, environment, words, !ownTmp)
+                .start(helper.id(), command, environment(spec), words, !ownTmp)
                 .init();
         HostProcess init = HostProcess.of(pid).orElse(new HostProcess(pid, 0, Proc.bootId()));
         long end = System.nanoTime() + LIMIT.toNanos();
@@ -153,6 +144,24 @@ public final class StageLaunch {
         return init;
     }
 
+    /** The environment of a stage that the privileged part starts: as asked, with this process's PATH if it has none. */
+    static Map<String, String> environment(StageSpec spec) {
+        Map<String, String> environment =
+                new HashMap<>(spec.environment() == null ? System.getenv() : spec.environment());
+        String path = System.getenv("PATH");
+        if (path != null) {
+            environment.putIfAbsent("PATH", path);
+        }
+        return environment;
+    }
+
+    /** This process's umask, in octal digits. */
+    static String umask() {
+        return Proc.statusWords(ProcessHandle.current().pid(), "Umask").stream()
+                .findFirst()
+                .orElse("0022");
+    }
+
     private static List<String> settling(Path workDir, Path output, Path own, List<String> command) {
         List<String> words = new ArrayList<>(List.of(
                 "/bin/sh",
@@ -168,8 +177,8 @@ public final class StageLaunch {
     }
 
     /**
-     * The argument vector of a stage's first process, for whoever makes the namespaces around it: with no more rights
-     * than the stage has, it enters the working folder, opens the output and becomes the init.
+     * The argument vector of a stage's first process, for a program that makes the namespaces around it: with no more
+     * rights than the stage has, it enters the working folder, opens the output and becomes the init.
      *
      * @param umask as octal digits
      * @param own the stage's folder, into which the init writes
@@ -181,7 +190,7 @@ public final class StageLaunch {
         return words;
     }
 
-    /** The init of a stage whose start was cut off before anybody knew it; empty when there is none. */
+    /** The init of a stage whose start was cut off before it was recorded; empty when there is none. */
     public static Optional<HostProcess> find(StageFolder folder) {
         return Proc.all().stream()
                 .filter(s -> isInit(Proc.arguments(s.pid()), folder) && Proc.innerPid(s.pid()) == 1)
@@ -201,7 +210,7 @@ public final class StageLaunch {
     }
 
     /**
-     * Returns the init, which is not alive any more when the stage ended before it could be looked at.
+     * Returns the init, which is not alive any more when the stage has already ended.
      *
      * @param ready whether the stage is about to run its command; asked with null when its init is gone
      */
@@ -238,10 +247,10 @@ public final class StageLaunch {
     }
 
     /**
-     * What a command needs to get into the stage.
+     * How a command enters the stage.
      *
-     * @throws EngineException {@link FailureReason#LAUNCH_FAILED} when the host's own paths are such that nobody else
-     *     would take them from it
+     * @throws EngineException {@link FailureReason#LAUNCH_FAILED} when the host's own paths are such that no other
+     *     process would take them from it
      */
     public static EnterCommand enter(StageId id, HostProcess init, Freezer freezer) {
         if (freezer instanceof HelperFreezer helper) {

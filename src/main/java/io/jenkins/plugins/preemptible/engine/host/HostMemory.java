@@ -10,7 +10,7 @@ import java.util.List;
  *
  * <ol>
  *   <li>{@code availableBytes}: MemAvailable, or what is left below the limit of a control group that this JVM is in,
- *       whichever is less.
+ *       the lesser of the two.
  *   <li>{@code pressurePercent}: how long some process waited for memory during the last ten seconds; of this JVM's
  *       group where the kernel tells it, else of the host; 0 where it tells neither.
  *   <li>A snapshot: the next one may differ.
@@ -20,7 +20,7 @@ import java.util.List;
  */
 public record HostMemory(long availableBytes, double pressurePercent) {
 
-    /** What is true now. A host that tells nothing counts as having enough. */
+    /** The memory now. A host that does not tell counts as having enough. */
     public static HostMemory now() {
         Path group = ownGroup();
         long available = available(lines(Path.of("/proc/meminfo")));
@@ -53,7 +53,7 @@ public record HostMemory(long availableBytes, double pressurePercent) {
                 .orElse(0);
     }
 
-    /** @param stat the group's {@code memory.stat}: files that nobody uses just now are given up before anything else */
+    /** @param stat the group's {@code memory.stat}: files that are not in use are given up first */
     static long left(String max, String current, List<String> stat) {
         if (!max.matches("\\d+") || !current.matches("\\d+")) {
             return Long.MAX_VALUE;

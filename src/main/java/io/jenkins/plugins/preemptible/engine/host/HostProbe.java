@@ -18,7 +18,7 @@ import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * Gathers what of this host an image depends on.
+ * Reads the properties of this host that an image depends on.
  *
  * <ol>
  *   <li>Processor and kernel are read from /proc, the C library's version is asked of getconf(1), once a JVM.

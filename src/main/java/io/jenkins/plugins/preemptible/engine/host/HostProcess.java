@@ -3,7 +3,7 @@ package io.jenkins.plugins.preemptible.engine.host;
 import java.util.Optional;
 
 /**
- * One process of this host, told apart from a later one that got the same process id.
+ * One process of this host, distinct from a later process with the same id.
  *
  * <ol>
  *   <li>{@code startTicks} is field 22 of proc(5)'s {@code stat}: clock ticks from boot to the process's start.
@@ -27,7 +27,7 @@ public record HostProcess(long pid, long startTicks, String bootId) {
                 .equals("0");
     }
 
-    /** Whether this very process still runs (zombies do not). */
+    /** Whether this process still runs (a zombie does not). */
     public boolean alive() {
         return of(pid).filter(this::equals).isPresent();
     }

@@ -11,10 +11,10 @@ import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A program of this host, found and run for its answer.
+ * Finds a program of this host and runs it for its answer.
  *
  * <ol>
- *   <li>{@link #find} looks along PATH and then in the folders for administration, which an agent's PATH often lacks.
+ *   <li>{@link #find} searches PATH and then the folders for administration, which an agent's PATH often lacks.
  *   <li>{@link #run} gives arguments as a vector, no shell, and an empty standard input.
  *   <li>Output and errors come back as one text; a program that hangs is ended.
  * </ol>
@@ -25,7 +25,7 @@ public final class HostTool {
 
     private HostTool() {}
 
-    /** What a program answered; {@code code} is -1 when it could not be started or did not end in time. */
+    /** The answer of a program; {@code code} is -1 when it could not be started or did not end in time. */
     public record Answer(int code, String text) {
         public boolean ok() {
             return code == 0;
@@ -101,7 +101,7 @@ public final class HostTool {
         try {
             Files.deleteIfExists(file);
         } catch (IOException e) {
-            // A few words in the folder for temporary files: they hinder nobody.
+            // A few words in the folder for temporary files: they do no harm.
         }
     }
 }

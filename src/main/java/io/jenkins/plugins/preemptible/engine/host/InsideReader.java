@@ -10,7 +10,7 @@ import java.util.Optional;
 @FunctionalInterface
 public interface InsideReader extends AutoCloseable {
 
-    /** For a stage whose processes are this user's to look at. */
+    /** For a stage whose processes this user may read. */
     InsideReader NONE = (question, path) -> Optional.empty();
 
     /** What can be asked for; the letter is the one that {@code helper/reader.c} knows it by. */
@@ -42,7 +42,7 @@ public interface InsideReader extends AutoCloseable {
 
     /**
      * @param path below {@code /proc}, beginning with a process id
-     * @return empty where the kernel tells nothing, or nobody is there to ask
+     * @return empty where the kernel tells nothing, or there is no program to ask
      */
     Optional<byte[]> ask(Question question, String path);
 

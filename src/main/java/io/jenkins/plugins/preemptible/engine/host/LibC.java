@@ -12,7 +12,7 @@ import jnr.ffi.Runtime;
  * <ol>
  *   <li>Java can end a process of its own, but not signal any process by its id, nor set priorities and limits.
  *   <li>The library is bound once, at the first call.
- *   <li>A failed call is told as false, never as an exception: the process may have ended meanwhile.
+ *   <li>A failed call returns false and never throws: the process may have ended meanwhile.
  * </ol>
  *
  * Safe for any thread.
@@ -124,8 +124,8 @@ public final class LibC {
     }
 
     /**
-     * Puts a TCP connection of another process into repair mode: from then on the kernel says nothing to its peer, not at
-     * its end either.
+     * Puts a TCP connection of another process into repair mode: from then on the kernel says nothing to its peer, not
+     * at its end either.
      *
      * @param descriptor its number in that process
      * @return whether the kernel took it: not for other sockets, nor for one that listens

@@ -12,8 +12,8 @@ import jnr.ffi.Pointer;
  *
  * <ol>
  *   <li>Libnftables makes it, the library that CRIU itself is linked with; the program nft need not be there.
- *   <li>The table is owned ({@code flags owner}): the kernel removes it at {@link #close}, and also when this process is
- *       killed, so no rule stays behind.
+ *   <li>The table is owned ({@code flags owner}): the kernel removes it at {@link #close}, and also when this process
+ *       is killed, so no rule stays behind.
  *   <li>Where the library, the right (CAP_NET_ADMIN) or the kernel (Linux 5.12) is missing, there is none.
  * </ol>
  *

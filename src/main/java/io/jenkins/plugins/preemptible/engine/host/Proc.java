@@ -35,7 +35,7 @@ public final class Proc {
 
     /** The fields of {@code /proc/PID/stat} that are of use here. */
     public record Stat(long pid, String comm, char state, long ppid, long session, long startTicks) {
-        /** Whether it has ended and only waits for its parent to take note. */
+        /** Whether it has ended and waits for its parent to collect it. */
         public boolean zombie() {
             return state == 'Z' || state == 'X';
         }
@@ -167,7 +167,7 @@ public final class Proc {
         try {
             Files.writeString(ROOT.resolve(Long.toString(task)).resolve("timerslack_ns"), Long.toString(nanos));
         } catch (IOException e) {
-            // It ended, or keeps what it has: timers are a little more or less exact.
+            // The task ended, or keeps its slack: its timers are a little more or less exact.
         }
     }
 

@@ -9,13 +9,13 @@ import java.util.Optional;
 import java.util.stream.Stream;
 
 /**
- * Whether nobody but root can change what a path leads to.
+ * Whether only root can change what a path leads to.
  *
  * <ol>
  *   <li>Every folder on the way, from {@code /} on, has to be root's and not writable for its group or for others; a
  *       sticky bit does not help, since the owner of an entry may still replace it.
  *   <li>A link is not followed: callers give real paths.
- *   <li>What cannot be looked at counts as not root's.
+ *   <li>What cannot be read counts as not root's.
  * </ol>
  */
 public final class RootsOwn {
@@ -40,7 +40,7 @@ public final class RootsOwn {
         return own(path) && above(path);
     }
 
-    /** The first file in a folder, at any depth, that somebody else could change; links are followed. */
+    /** The first file in a folder, at any depth, that another user could change; links are followed. */
     public static Optional<Path> changeableIn(Path folder) throws IOException {
         try (Stream<Path> all = Files.walk(folder)) {
             for (Path file : (Iterable<Path>) all::iterator) {

@@ -15,7 +15,7 @@ import java.util.stream.Stream;
  * The kernel's table of TCP sockets, {@code /proc/PID/net/tcp} and {@code tcp6}.
  *
  * <ol>
- *   <li>It has every socket that listens or is connected, whoever's it is; a closed one is in no table.
+ *   <li>It has every socket that listens or is connected, of any user; a closed one is in no table.
  *   <li>An IPv4 address that an IPv6 socket has is given as IPv4, so that both ends of a connection compare.
  *   <li>What cannot be read is left out.
  * </ol>

@@ -149,7 +149,7 @@ public final class ArchiveFormat {
         return Json.MAPPER;
     }
 
-    // Made on first use only: the classes of this package are also loaded where nobody reads a manifest.
+    // Made on first use only: the classes of this package are also loaded where no manifest is read.
     private static final class Json {
         static final ObjectMapper MAPPER = JsonMapper.builder()
                 .disable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES)

@@ -18,7 +18,7 @@ import java.io.InputStream;
 @FunctionalInterface
 public interface EntrySink {
 
-    /** Wants nothing. */
+    /** Reads nothing. */
     EntrySink NONE = (name, bytes, content) -> {};
 
     /**

@@ -9,10 +9,10 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 
 /**
- * What of a host an image depends on.
+ * The properties of a host that an image depends on.
  *
  * <ol>
- *   <li>It is gathered where the stage is dumped and travels in the image's manifest.
+ *   <li>They are read where the stage is dumped and stored in the image's manifest.
  *   <li>Where the image is to be restored, it is compared with that host's own by {@link #objections}.
  *   <li>A processor that lacks features stops the restore, since programs chose their code by them at their start;
  *       anything else that differs is only said.

@@ -11,7 +11,7 @@ import java.nio.file.Path;
  * <ol>
  *   <li>{@link #reason()} is one of a few constants, each with a sentence and what the user can do.
  *   <li>{@link #getMessage()} names the file, then the sentence, then the remedy.
- *   <li>Whoever throws it has removed what was half written; the archive that was read is left as it was.
+ *   <li>The thrower has removed what was half written; the archive that was read is left as it was.
  * </ol>
  */
 public final class ImageException extends IOException {

@@ -10,7 +10,7 @@ import java.util.List;
  *
  * <ol>
  *   <li>The engine fills it after the dump; the archive puts it first, as JSON with snake_case names.
- *   <li>What depends on the files is measured and set by {@code ImageArchive.write}, whatever the caller gave.
+ *   <li>What depends on the files is measured and set by {@code ImageArchive.write}; values of the caller are replaced.
  *   <li>It is read back only from an authenticated archive, so its fields may be believed.
  * </ol>
  *
@@ -72,7 +72,7 @@ public record ImageManifest(
      * The engine's own times, in milliseconds of a monotonic clock. Packing cannot be among them: the manifest is the
      * archive's beginning.
      *
-     * @param preflightMs the look for what cannot be dumped, while the stage ran on
+     * @param preflightMs the preflight, while the stage still ran
      * @param freezeMs until nothing of it moved
      * @param dumpMs CRIU's dump of the frozen tree
      * @param handover when its executor was given away: {@code AT_FREEZE} or {@code AFTER_DUMP}

@@ -8,7 +8,7 @@ import java.util.function.BooleanSupplier;
  * Which archive is to be opened, and which one the caller expects it to be.
  *
  * <ol>
- *   <li>{@link #of} gives the simple form: whatever image is sealed with this key.
+ *   <li>{@link #of} gives the simple form: any image that is sealed with this key.
  *   <li>{@link #expecting} refuses an authentic image that is another stage's or an earlier one, before a byte of it
  *       is unpacked.
  *   <li>{@link #withParent} says where the full image of a difference is, when it is not beside it.

@@ -17,9 +17,9 @@ import java.util.stream.Collectors;
  *
  * <ol>
  *   <li>The path of a descriptor is looked up from the root of the init, as CRIU does it, once for each file.
- *   <li>Only files on the init's own mounts are looked at: of another mount namespace the root is not known. What the kernel
- *       makes up (processes, terminals) has no file to compare.
- *   <li>One that looks covered is read again: it may have been renamed or deleted meanwhile.
+ *   <li>Only files on the init's own mounts are checked: of another mount namespace the root is not known. What the
+ *       kernel makes up (processes, terminals) has no file to compare.
+ *   <li>A file that seems covered is read again: it may have been renamed or deleted meanwhile.
  * </ol>
  *
  * Source: check_path_remap() and mnt_is_overmounted() of CRIU 4.2.1.

@@ -52,7 +52,7 @@ final class FileObstacles {
     private FileObstacles() {}
 
     static void find(TreeSnapshot tree, List<Obstacle> obstacles) {
-        // Of a descendant that nobody else sees a pidfd is carried over, as is that of one which has ended.
+        // CRIU carries over a pidfd of a descendant inside the stage, and one of a process that has ended.
         Set<Long> inside = tree.processes().stream().map(Member::pid).collect(Collectors.toSet());
         Set<String> masters = new HashSet<>();
         Set<String> nameless = new HashSet<>();
@@ -183,8 +183,8 @@ final class FileObstacles {
     }
 
     /**
-     * A terminal of the stage's own whose devpts was unmounted: the kernel tells its path from there on. CRIU 4.2.1 restores
-     * terminals so where one is bound to another place ({@code static/pty-console} of its tests).
+     * A terminal of the stage's own whose devpts was unmounted: the kernel tells its path from there on. CRIU 4.2.1
+     * restores terminals so where one is bound to another place ({@code static/pty-console} of its tests).
      */
     private static Optional<FailureReason> unmounted(OpenFile file, TreeSnapshot tree) {
         return when(

@@ -20,10 +20,10 @@ import java.util.stream.Collectors;
  * <ol>
  *   <li>The link of a descriptor tells its kind; {@code fdinfo} its mount and mode; both are read once.
  *   <li>What a file is (device, number of names, size) is asked once for all descriptors of the tree that share it.
- *   <li>Of the mappings only those are kept that can tie a process to somebody else.
+ *   <li>Of the mappings only those are kept that can tie a process to others.
  * </ol>
  *
- * Safe for several threads; one instance serves one look.
+ * Safe for several threads; one instance serves one preflight.
  */
 final class FileReader {
 
@@ -231,13 +231,13 @@ final class FileReader {
         return kept;
     }
 
-    // A file in memory has no name, whatever its count says.
+    // A file in memory has no name, even if its link count is above 0.
     private Mapping withLinks(long pid, String line, Mapping mapping) {
         if (!mapping.deleted() || NAMELESS.matcher(mapping.path()).find()) {
             return mapping;
         }
         Path file = ProcFiles.of(pid).resolve("map_files").resolve(line.substring(0, line.indexOf(' ')));
-        // Else it was unmapped meanwhile, or is not this user's to see.
+        // Otherwise it was unmapped meanwhile, or this user may not see it.
         return proc.status(file)
                 .map(f -> new Mapping(mapping.path(), mapping.shared(), mapping.identity(), mapping.bytes(), f.links()))
                 .orElse(mapping);

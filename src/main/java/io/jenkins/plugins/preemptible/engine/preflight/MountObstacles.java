@@ -11,10 +11,10 @@ import java.util.List;
  * Finds mounts that CRIU could not make again.
  *
  * <ol>
- *   <li>The host's, whose mount point this process cannot reach: a CRIU with its rights could not mount them. What is mounted
- *       there is not asked: it may not answer.
- *   <li>The stage's own one of the kernel's binary formats: what was registered there is in no image of CRIU 4.2.1, and a new
- *       mount is empty when nobody else holds it.
+ *   <li>The host's, whose mount point this process cannot reach: a CRIU with its rights could not mount them. The
+ *       mounted file system is not asked: it may not answer.
+ *   <li>The stage's own one of the kernel's binary formats: what was registered there is in no image of CRIU 4.2.1, and
+ *       a new mount is empty when no process outside holds it.
  * </ol>
  */
 final class MountObstacles {

@@ -22,7 +22,7 @@ public record Obstacle(FailureReason reason, long pid, String command, String wh
         what = PlainText.of(what);
     }
 
-    /** Whose it is and what it is, to follow the reason's sentence. */
+    /** The process and the thing, to follow the reason's sentence. */
     public String words() {
         return pid == 0 ? what : "process " + pid + " " + command + ", " + what;
     }

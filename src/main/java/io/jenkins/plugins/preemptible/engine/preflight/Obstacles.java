@@ -17,8 +17,8 @@ import java.util.Set;
  *
  * <ol>
  *   <li>Here: what concerns whole processes, and the room for the image.
- *   <li>{@link FileObstacles} and {@link SocketObstacles} look at what the processes hold.
- *   <li>Each thing of each process is told once; the lasting ones come first, then in the order of the tree.
+ *   <li>{@link FileObstacles} and {@link SocketObstacles} find obstacles in what the processes hold.
+ *   <li>Each obstacle of each process is named once; lasting ones come first, then in the order of the tree.
  * </ol>
  *
  * Pure. What CRIU 4.2.1 can dump and restore is no obstacle: docs/preflight.md tells what was tried.

@@ -12,7 +12,7 @@ import io.jenkins.plugins.preemptible.engine.stage.CriuOptions;
  * <ol>
  *   <li>TCP: carried over when connections lie within the tree, cut when there are others and that is allowed.
  *   <li>Deleted files: the limit fits the largest one that is seen; a link is made where another name is left.
- *   <li>What nothing calls for is left out: each option makes CRIU do more than it has to.
+ *   <li>No other option is given: each makes CRIU do more than it has to.
  * </ol>
  *
  * Pure. Source: criu(8), version 4.2.1.

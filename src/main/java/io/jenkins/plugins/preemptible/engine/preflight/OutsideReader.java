@@ -16,13 +16,13 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Looks for processes outside of the tree that hold what the tree holds.
+ * Finds processes outside of the tree that hold the same things as the tree.
  *
  * <ol>
- *   <li>Only what could be shared is looked for: pipes of which the tree has one end, FIFOs, memory files, pseudo
+ *   <li>Only things that can be shared are searched: pipes of which the tree has one end, FIFOs, memory files, pseudo
  *       terminals without a master in the tree. Most trees have none of these, and then nothing is read.
  *   <li>Every other process's descriptors are compared by their links, and by device and inode where a name is not
- *       enough; mappings too where memory is looked for.
+ *       enough; mappings too where memory is searched.
  *   <li>Processes that this user may not look into are taken for strangers to the stage.
  * </ol>
  */
@@ -59,7 +59,7 @@ final class OutsideReader {
         return path.startsWith("/memfd:") || path.equals("/dev/zero (deleted)");
     }
 
-    /** Memory that vanishes with its holders: whoever maps it besides the stage would lose it or be lost. */
+    /** Memory that vanishes with its holders: an outside process that maps it would lose it, or the stage would. */
     static boolean sharedMemory(Mapping mapping) {
         return mapping.shared()
                 && (mapping.path().startsWith("/memfd:")
@@ -103,7 +103,7 @@ final class OutsideReader {
         return found;
     }
 
-    /** What the tree makes worth looking for, by the names under which others have it. */
+    /** What others might share with the tree, by the names under which /proc shows it. */
     private static final class Wanted {
         private final Set<String> links = new HashSet<>();
         private boolean memory;

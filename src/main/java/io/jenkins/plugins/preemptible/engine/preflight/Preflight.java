@@ -10,16 +10,16 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The look at a running stage that finds what ties it to the outside, so that nobody counts on a dump that cannot be.
+ * Inspects a running stage for obstacles: what ties it to the outside so that its dump would fail.
  *
  * <ol>
  *   <li>{@link TreeReader} reads everything that is needed from proc(5) once, into an immutable {@link TreeSnapshot}.
  *   <li>{@link Obstacles} and {@link OptionsChoice}, pure functions, find in it what stops a dump and what CRIU needs.
  *   <li>Processes are named by the kernel's short names: what is found travels, their arguments stay on the host.
- *   <li>The stage is neither frozen nor traced nor signalled: what begins after the look, CRIU's own log tells.
+ *   <li>The stage is neither frozen nor traced nor signalled. What begins after the preflight is found by CRIU.
  * </ol>
  *
- * <p>Safe for any threads; takes no lock. In milliseconds what the tree has in hundreds of processes. Source: "Leak
+ * <p>Safe for any threads; takes no lock. It takes some milliseconds for every hundred processes. Source: "Leak
  * Detection", section 3.6 of Laadan and Hallyn, "Linux-CR: Transparent Application Checkpoint-Restart in Linux"; the
  * kernel's counts of references, which it compares with, are not to be had from outside of the kernel, so the holders
  * themselves are looked for.
@@ -27,7 +27,7 @@ import java.util.List;
 public final class Preflight {
 
     /**
-     * What is looked at.
+     * What is inspected.
      *
      * @param init the stage's first process
      * @param pids the processes in the stage's control group, as the host numbers them; those below the init where it
@@ -45,7 +45,7 @@ public final class Preflight {
             Path imageFolder,
             InsideReader inside) {
 
-        /** Of a stage whose processes are this process's to look at. */
+        /** Of a stage whose processes this process may read. */
         public Subject(
                 HostProcess init, List<Long> pids, List<String> hostMounts, Connections connections, Path imageFolder) {
             this(init, pids, hostMounts, connections, imageFolder, InsideReader.NONE);
@@ -61,7 +61,7 @@ public final class Preflight {
     private Preflight() {}
 
     /**
-     * Looks once. A process that ends meanwhile is left out; a stage that has ended has no obstacles.
+     * Inspects once. A process that ends meanwhile is left out; a stage that has ended has no obstacles.
      *
      * @return the obstacles, the lasting ones first, and the options for the dump
      */

@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * What a look at a stage's tree found.
+ * What the preflight of a stage found.
  *
  * @param obstacles what stops a dump, the worst first; empty when nothing does
  * @param options what criu has to be given for this tree
@@ -14,7 +14,7 @@ import java.util.Set;
 public record PreflightReport(List<Obstacle> obstacles, CriuOptions options) {
 
     /**
-     * Somebody outside would wait for the stage or give it up, it holds hardware that others may want, or it cannot be
+     * A process outside would wait for the stage or give it up, it holds hardware that others may want, or it cannot be
      * frozen whole. All others are limits of CRIU's.
      */
     private static final Set<FailureReason> OF_FREEZE = Set.of(
@@ -35,7 +35,7 @@ public record PreflightReport(List<Obstacle> obstacles, CriuOptions options) {
         obstacles = List.copyOf(obstacles);
     }
 
-    /** What is left of it where no image is made: only what suffers when the stage stands still. */
+    /** The report for an engine without images: only obstacles to freezing are left. */
     public PreflightReport withoutDump() {
         return new PreflightReport(
                 obstacles.stream().filter(l -> OF_FREEZE.contains(l.reason())).toList(), options);
@@ -45,7 +45,7 @@ public record PreflightReport(List<Obstacle> obstacles, CriuOptions options) {
         return obstacles.isEmpty();
     }
 
-    /** Those that stay as long as the process that has them: with one in its first seconds, do not count on a stage. */
+    /** The obstacles that stay as long as their process. A stage with one of them can hardly ever be suspended. */
     public List<Obstacle> lasting() {
         return obstacles.stream().filter(l -> !l.reason().passing()).toList();
     }

@@ -16,8 +16,8 @@ import java.util.function.Function;
 import java.util.stream.Stream;
 
 /**
- * What the kernel tells of processes, below {@code /proc}: this process reads it, and asks an {@link InsideReader} for what it
- * may not read.
+ * What the kernel tells of processes, below {@code /proc}: this process reads it, and asks an {@link InsideReader} for
+ * what it may not read.
  *
  * <ol>
  *   <li>A file is read whole at once, so that it is of one moment as far as the kernel makes it so.

@@ -137,7 +137,8 @@ final class SocketObstacles {
                     && !held.contains(socket.local() + " " + socket.remote());
         }
 
-        // The other end of a connection that was not accepted yet is nobody's: its obstacle is the listening socket's.
+        // The other end of a connection that was not accepted yet has no process yet: its obstacle is the listening
+        // socket's.
         boolean inside(Inet socket) {
             return tcp.contains(socket.remote() + " " + socket.local())
                     || waiting.contains(TcpTable.port(socket.remote()));

@@ -20,8 +20,9 @@ import java.util.stream.Stream;
  *
  * <ol>
  *   <li>Which tables, the protocols of the tree's sockets say; a tree without sockets costs nothing.
- *   <li>TCP comes from {@link TcpTable}, netlink from {@code /proc/PID/net}, unix sockets and their peers from {@link SystemCalls}.
- *   <li>TCP sockets of others are among them: both ends of a connection are looked for.
+ *   <li>TCP comes from {@link TcpTable}, netlink from {@code /proc/PID/net}, unix sockets and their peers from {@link
+ *       SystemCalls}.
+ *   <li>TCP sockets of others are among them: both ends of a connection are searched.
  * </ol>
  */
 final class SocketReader {
@@ -50,7 +51,7 @@ final class SocketReader {
         Map<Long, Long> udp = any(protocols, "UDP") ? datagrams(init, proc) : Map.of();
         // The diagnosis speaks of the network that this process is in.
         boolean same = proc.link(ProcFiles.of(init).resolve("ns/net")).equals(proc.link(Path.of("/proc/self/ns/net")));
-        Optional<Map<Long, Unix>> unix = same && any(protocols, "UNIX") ? SystemCalls.unixSockets() : Optional.empty();
+        Optional<Map<Long, Unix>> unix = same && any(protocols, "UNIX") ? UnixDiagnosis.sockets() : Optional.empty();
         return new Sockets(Map.copyOf(inet), Map.copyOf(unix.orElse(Map.of())), netlink, udp, unix.isPresent());
     }
 

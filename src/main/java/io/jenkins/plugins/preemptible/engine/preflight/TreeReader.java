@@ -1,21 +1,15 @@
 package io.jenkins.plugins.preemptible.engine.preflight;
 
 import io.jenkins.plugins.preemptible.engine.host.Proc;
-import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Holder;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Kind;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Member;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.OpenFile;
-import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Stranger;
-import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Tie;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Traits;
 import java.nio.file.Path;
-import java.time.Duration;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Collectors;
@@ -27,14 +21,12 @@ import java.util.stream.Stream;
  * <ol>
  *   <li>The tree is listed once; then each process is read, on as many threads as there are processors.
  *   <li>Sockets, mounts and other processes of the host are read once for all, and only what the tree makes necessary.
- *   <li>A process that looks out of place is looked at again: between two reads it may have been born, or its parent
+ *   <li>A process that seems out of place is read again: between two reads it may have been born, or its parent
  *       may have ended.
  * </ol>
  */
 final class TreeReader {
 
-    private static final Duration ENTRY_LIMIT = Duration.ofMillis(200);
-    private static final long PAUSE_MILLIS = 5;
     // signal(7)
     private static final int SIGTRAP = 5;
     // capabilities(7)
@@ -42,17 +34,19 @@ final class TreeReader {
 
     private final Preflight.Subject subject;
     private final long init;
-    /** Those of the init where CRIU cannot read the limits of processes that have others; otherwise empty. */
+    /** The ids of the init, where CRIU cannot read the limits of processes with other ids; otherwise empty. */
     private final String ownIds;
 
     private final ProcView proc;
     private final FileReader files;
+    private final Strangers strangers;
 
     private TreeReader(Preflight.Subject subject) {
         this.subject = subject;
         this.proc = new ProcView(subject.inside());
         this.files = new FileReader(proc);
         this.init = subject.init().pid();
+        this.strangers = new Strangers(subject, proc);
         this.ownIds = ownIds(init);
     }
 
@@ -72,16 +66,16 @@ final class TreeReader {
         OutsideReader outside = new OutsideReader(inside);
         return new TreeSnapshot(
                 members,
-                tree.isEmpty() ? List.of() : strangers(inside, outside),
+                tree.isEmpty() ? List.of() : strangers.of(inside, outside),
                 mounts,
                 SocketReader.read(init, members, proc),
-                outsideStill(outside.holders(members)),
+                strangers.still(outside.holders(members)),
                 RoomReader.read(subject, members, proc));
     }
 
     private Member member(Proc.Stat stat, Set<Long> group) {
         Path folder = ProcFiles.of(stat.pid());
-        boolean inGroup = group.isEmpty() || group.contains(stat.pid()) || inGroupNow(stat.pid());
+        boolean inGroup = group.isEmpty() || group.contains(stat.pid()) || strangers.inGroupNow(stat.pid());
         if (stat.zombie()) {
             boolean threads = proc.numbers(folder.resolve("task")).size() > 1;
             return new Member(
@@ -124,7 +118,8 @@ final class TreeReader {
                 .orElse(false);
     }
 
-    // CRIU runs with the real ids of whoever started the stage, and so does the init. Without the capability prlimit(2)
+    // CRIU runs with the real ids of the user who started the stage, and so does the init. Without the capability
+    // prlimit(2)
     // wants the other's real, effective and saved ids to be these.
     private String ownIds(long init) {
         String self = proc.text(Path.of("/proc/self/status"));
@@ -183,113 +178,6 @@ final class TreeReader {
                 .filter(t -> t != 0)
                 .findFirst()
                 .orElse(0);
-    }
-
-    /** Whether a process is in the control groups of the init or in groups below them; true when it ends or is gone. */
-    private boolean inGroupNow(long pid) {
-        Map<String, String> own = groups(init);
-        Map<String, String> its = groups(pid);
-        // Version 1 hierarchies show one that is ending in their root (proc_cgroup_show() of the kernel).
-        return its.isEmpty()
-                || Proc.exiting(pid)
-                || own.entrySet().stream().allMatch(e -> {
-                    String group = its.getOrDefault(e.getKey(), "");
-                    return group.equals(e.getValue()) || (group + "/").startsWith(e.getValue() + "/");
-                });
-    }
-
-    private Map<String, String> groups(long pid) {
-        Map<String, String> groups = new HashMap<>();
-        proc.lines(ProcFiles.of(pid).resolve("cgroup")).forEach(line -> {
-            String[] parts = line.split(":", 3);
-            if (parts.length == 3) {
-                groups.put(parts[0] + ":" + parts[1], parts[2]);
-            }
-        });
-        return groups;
-    }
-
-    private List<Stranger> strangers(Set<Long> inside, OutsideReader outside) {
-        List<Stranger> strangers = new ArrayList<>();
-        Set<Long> told = new HashSet<>();
-        long end = System.nanoTime() + ENTRY_LIMIT.toNanos();
-        for (long pid : subject.pids()) {
-            if (!inside.contains(pid)) {
-                stranger(pid, Tie.IN_GROUP, end).ifPresent(s -> {
-                    strangers.add(s);
-                    told.add(pid);
-                });
-            }
-        }
-        String namespace = proc.link(ProcFiles.of(init).resolve("ns/pid")).orElse("");
-        boolean own = !proc.link(Path.of("/proc/self/ns/pid")).orElse(namespace).equals(namespace);
-        if (own) {
-            for (long pid : outside.pids()) {
-                boolean same = proc.link(ProcFiles.of(pid).resolve("ns/pid"))
-                        .orElse("")
-                        .equals(namespace);
-                // In the group as well it is one that is just entering.
-                if (same && !told.contains(pid) && !inGroupNow(pid)) {
-                    stranger(pid, Tie.IN_NAMESPACE, end).ifPresent(strangers::add);
-                }
-            }
-        }
-        return strangers;
-    }
-
-    // Those that were born in the stage since the tree was listed are no strangers, and those that ended hold nothing.
-    // The namespace tells where the parents cannot, since one of them ended meanwhile.
-    private Map<String, List<Holder>> outsideStill(Map<String, List<Holder>> holders) {
-        Map<String, List<Holder>> still = new HashMap<>();
-        String namespace = proc.link(ProcFiles.of(init).resolve("ns/pid")).orElse("");
-        boolean own = !proc.link(Path.of("/proc/self/ns/pid")).orElse(namespace).equals(namespace);
-        holders.forEach((what, all) -> {
-            List<Holder> strangers = all.stream()
-                    .filter(h -> Proc.stat(h.pid())
-                            .map(s -> !s.zombie() && !below(s))
-                            .orElse(false))
-                    .filter(h -> !own
-                            || !proc.link(ProcFiles.of(h.pid()).resolve("ns/pid"))
-                                    .orElse("")
-                                    .equals(namespace))
-                    .toList();
-            if (!strangers.isEmpty()) {
-                still.put(what, strangers);
-            }
-        });
-        return Map.copyOf(still);
-    }
-
-    // A process that enters is out of place for some milliseconds in every case.
-    private Optional<Stranger> stranger(long pid, Tie tie, long end) {
-        Optional<Proc.Stat> stat = Proc.stat(pid);
-        while (stat.isPresent()) {
-            if (stat.get().zombie() || below(stat.get())) {
-                return Optional.empty();
-            }
-            if (System.nanoTime() - end > 0) {
-                break;
-            }
-            try {
-                Thread.sleep(PAUSE_MILLIS);
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-                break;
-            }
-            stat = Proc.stat(pid);
-        }
-        return stat.map(s -> new Stranger(pid, s.comm(), tie));
-    }
-
-    private boolean below(Proc.Stat stat) {
-        Optional<Proc.Stat> at = Optional.of(stat);
-        while (at.isPresent() && at.get().pid() > 1) {
-            if (at.get().pid() == init) {
-                return true;
-            }
-            at = Proc.stat(at.get().ppid());
-        }
-        return false;
     }
 
     private Set<Integer> mounts(List<Member> members) {

@@ -5,12 +5,12 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * A stage's tree and what it holds, as one look found it.
+ * A stage's tree and what it holds, read once.
  *
  * <ol>
- *   <li>{@link TreeReader} fills it from proc(5); tests make it by hand.
- *   <li>What only matters when something else was seen (who else holds a pipe) is read only then.
- *   <li>Nothing in it is looked up again: rules that read it are pure.
+ *   <li>{@link TreeReader} fills it from proc(5); tests construct it.
+ *   <li>Some things are read only when others make them matter, such as who else holds a pipe.
+ *   <li>Rules only read it and ask the host nothing more, so they are pure.
  * </ol>
  *
  * @param processes the init and all below it
@@ -26,7 +26,7 @@ record TreeSnapshot(
         Map<String, List<Holder>> holders,
         Room room) {
 
-    /** The namespaces that a dump looks at, by the names of {@code /proc/PID/ns}. */
+    /** The namespaces that a dump depends on, by the names of {@code /proc/PID/ns}. */
     static final List<String> NAMESPACES =
             List.of("pid", "net", "user", "uts", "ipc", "cgroup", "time_for_children", "mnt");
 
@@ -118,10 +118,11 @@ record TreeSnapshot(
      * @param links how many names a file has
      * @param bytes a file's blocks on disk or in memory
      * @param target the process of a pidfd or the index of a pseudo terminal's master; -1 when it is neither
-     * @param detail a socket's protocol as the kernel names it, {@link #CORKED} of a UDP socket that collects a datagram,
-     *     {@link #QUEUE} of a message queue, {@link #COVERED} of a file to which its path does not lead,
+     * @param detail a socket's protocol as the kernel names it, {@link #CORKED} of a UDP socket that collects a
+     *     datagram, {@link #QUEUE} of a message queue, {@link #COVERED} of a file to which its path does not lead,
      *     {@link #PACKETS} of a pipe in packet mode, {@link #SEMAPHORE} of an eventfd, {@link #WATCHES} and more of
-     *     an inotify descriptor, after {@link #EVENTS} where some are unread, {@link #TERMINAL} and more of both sides of a pseudo terminal; otherwise empty
+     *     an inotify descriptor, after {@link #EVENTS} where some are unread, {@link #TERMINAL} and more of both sides
+     *     of a pseudo terminal; otherwise empty
      */
     record OpenFile(
             int number,
@@ -217,7 +218,7 @@ record TreeSnapshot(
      * @param peer the inode of the other one, 0 for none
      * @param name its path, {@code @} before an abstract name, empty for none
      * @param waiting whether it waits to be accepted by its peer
-     * @param unsent bytes that it sent and nobody read yet
+     * @param unsent bytes that it sent and that were not read yet
      * @param givenUp whether a connection to it was closed before it accepted that
      */
     record Unix(long inode, int type, long peer, String name, boolean waiting, long unsent, boolean givenUp) {
@@ -239,7 +240,8 @@ record TreeSnapshot(
      * @param folder of the images, which is in the home folder
      * @param needed bytes of the memory images, estimated from above
      * @param free bytes that may be written to the image's folder
-     * @param freeMemory bytes that the kernel could still give out; {@link Long#MAX_VALUE} where the folder is on a disk
+     * @param freeMemory bytes that the kernel could still give out; {@link Long#MAX_VALUE} where the folder is on a
+     *     disk
      */
     record Room(String folder, long needed, long free, long freeMemory) {
         static final Room ENOUGH = new Room("", 0, Long.MAX_VALUE, Long.MAX_VALUE);

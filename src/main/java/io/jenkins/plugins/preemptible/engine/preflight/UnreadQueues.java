@@ -9,15 +9,15 @@ import java.util.Optional;
 import java.util.Set;
 
 /**
- * What a frozen tree has not read and CRIU drops without a word: inotify events and UDP datagrams.
+ * Finds what a frozen tree has not read and CRIU drops silently: inotify events and UDP datagrams.
  *
  * <ol>
- *   <li>The preflight finds them while the stage runs; they come and go by the moment, so the frozen tree is asked again.
+ *   <li>The preflight finds them while the stage runs. They change every moment, so the frozen tree is checked again.
  *   <li>A socket's queue is in the kernel's table; an inotify descriptor is asked itself (FIONREAD).
  * </ol>
  *
  * What this process may not read is taken for empty. Source: CRIU 4.2.1, {@code criu/fsnotify.c} and
- * {@code criu/sk-inet.c}: neither has a word for what is queued.
+ * {@code criu/sk-inet.c}: neither saves what is queued.
  */
 public final class UnreadQueues {
 

@@ -1,8 +1,8 @@
 /**
- * Looks for obstacles: what ties a running stage to the outside, so that it cannot be dumped.
+ * Finds obstacles: what ties a running stage to the outside, so that it cannot be dumped.
  *
- * <p>Used by the facade before a freeze. {@code TreeReader} reads /proc into a snapshot; {@code Obstacles} and its parts
- * name what they find in it. It changes nothing. For one thread; the stage runs on meanwhile. Tests: {@code ObstaclesTest}
- * without rights, {@code PreflightTest} of the engine's package with real processes.
+ * <p>Used by the facade before a freeze. {@code TreeReader} reads /proc into a snapshot; {@code Obstacles} and its
+ * parts name what they find in it. It changes nothing. For one thread; the stage runs meanwhile. Tests: {@code
+ * ObstaclesTest} without rights, {@code PreflightTest} of the engine's package with real processes.
  */
 package io.jenkins.plugins.preemptible.engine.preflight;

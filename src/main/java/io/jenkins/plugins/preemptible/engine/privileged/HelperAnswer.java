@@ -19,9 +19,14 @@ public record HelperAnswer(Map<String, String> values) {
     private static final String OTHER_VERSION = ": the privileged part on this host is of another version. Call"
             + " ./preempt install-helper --user NAME there again, as root; stages are kept";
 
+    public HelperAnswer {
+        values = Map.copyOf(values);
+    }
+
     /**
-     * @throws EngineException the refusal; a {@link SuspendFailedException} for {@link Verb#FREEZE} or {@link Verb#DUMP}
-     * @throws IOException when it is none of the two forms
+     * @throws EngineException the refusal; a {@link SuspendFailedException} for {@link Verb#FREEZE} or {@link
+     *     Verb#DUMP}
+     * @throws IOException when it has neither of the two forms
      */
     static HelperAnswer parse(Verb verb, String text) throws IOException {
         List<String> lines = text.lines().toList();
@@ -39,7 +44,7 @@ public record HelperAnswer(Map<String, String> values) {
             }
             values.put(line.substring(0, blank), line.substring(blank + 1));
         }
-        return new HelperAnswer(Map.copyOf(values));
+        return new HelperAnswer(values);
     }
 
     private static EngineException refusal(Verb verb, String text) throws IOException {
@@ -58,6 +63,19 @@ public record HelperAnswer(Map<String, String> values) {
     /** The value of this name; empty when the answer has none. */
     public String text(String name) {
         return values.getOrDefault(name, "");
+    }
+
+    /**
+     * The state of the stage that was asked for.
+     *
+     * @throws IOException when the answer has none that is known here
+     */
+    public HostState state() throws IOException {
+        try {
+            return HostState.of(text("state"));
+        } catch (IllegalArgumentException e) {
+            throw new IOException("the state '" + text("state") + "' is not understood" + OTHER_VERSION, e);
+        }
     }
 
     /**

@@ -9,8 +9,8 @@ import java.util.Map;
 
 /**
  * A command and its environment, as the privileged part takes them: words that end with a NUL byte. The first word is
- * the number of the command's words; those follow, then the environment as {@code NAME=VALUE}. The privileged part counts
- * the words and looks at nothing in them: the kernel gives them to a program that runs as the user.
+ * the number of the command's words; those follow, then the environment as {@code NAME=VALUE}. The privileged part
+ * counts the words and does not interpret them: the kernel gives them to a program that runs as the user.
  */
 public final class HelperRequest {
 

@@ -17,16 +17,19 @@ import java.util.concurrent.FutureTask;
 import java.util.function.BooleanSupplier;
 
 /**
- * The privileged part of this host as its users reach it: one program, called through sudo.
+ * The privileged part of this host, from its users' side: one program, called through sudo.
  *
  * <ol>
- *   <li>It is where the administrator put it, or where PREEMPTIBLE_PRIVILEGED says; sudo decides whether it may be called.
- *   <li>A call gives a {@link Verb}, the id of a stage and a {@link HelperRequest}; the answer is a {@link HelperAnswer}.
+ *   <li>It is where the administrator put it, or where PREEMPTIBLE_PRIVILEGED says; sudo decides whether it may be
+ *       called.
+ *   <li>A call gives a {@link Verb}, the id of a stage and a {@link HelperRequest}; the answer is a {@link
+ *       HelperAnswer}.
  *   <li>Without an answer in time the caller is told so ({@link Unanswered}): a sudo that waits for a dead directory
  *       service must not hold the caller's locks for ever.
  * </ol>
  *
- * Calls block, an interrupt does not end them: what root began has to be known. Any number may run at a time.
+ * Calls block, and an interrupt does not end them: the result of what root began has to be known. Any number may run at
+ * a time.
  */
 public record PrivilegedPart(Path program, Path sudo) {
 
@@ -36,14 +39,14 @@ public record PrivilegedPart(Path program, Path sudo) {
     /** The interface that this class speaks; {@code helper/helper.h} has the same number. */
     public static final int PROTOCOL = 3;
 
-    /** Of a dump or a restore; the privileged part itself ends them sooner. */
+    /** The limit of a dump or a restore; the privileged part itself ends them sooner. */
     private static final Duration CRIU_LIMIT = Duration.ofMinutes(12);
-    /** Until the first word of a reader; it itself ends after a minute. */
+    /** The limit until the first answer of a reader, which ends by itself after a minute. */
     private static final Duration INSPECT_LIMIT = Duration.ofSeconds(30);
     /** Far longer than any other verb takes. */
     private static final Duration LIMIT = Duration.ofMinutes(5);
 
-    /** There was no answer that is understood: whether root has done it is not known. */
+    /** There was no answer that can be read: whether root has done it is unknown. */
     public static final class Unanswered extends EngineException {
         private static final long serialVersionUID = 1L;
 
@@ -52,7 +55,7 @@ public record PrivilegedPart(Path program, Path sudo) {
         }
     }
 
-    /** The one of this host; empty when none is installed or there is no sudo. Whether it may be called shows later. */
+    /** The privileged part of this host, which this user may perhaps not call; empty without it or without sudo. */
     public static Optional<PrivilegedPart> find() {
         String named = System.getenv("PREEMPTIBLE_PRIVILEGED");
         Path program = named == null || !named.startsWith("/") ? USUAL : Path.of(named);
@@ -62,9 +65,9 @@ public record PrivilegedPart(Path program, Path sudo) {
     }
 
     /**
-     * How a command gets into a stage.
+     * How a command enters a stage.
      *
-     * @throws EngineException when the paths of sudo and of this part are such that nobody else would take them
+     * @throws EngineException when the paths of sudo and of this part are such that no other process would take them
      */
     public EnterCommand enter(StageId id) {
         try {
@@ -77,11 +80,10 @@ public record PrivilegedPart(Path program, Path sudo) {
     /**
      * What root knows of a stage.
      *
-     * @param state {@code starting}, {@code running}, {@code frozen}, {@code killed}, {@code lost} or {@code ended}
      * @param init its first process, as the host numbers it
      * @param group the folder of its control group
      */
-    public record Seen(String state, long init, String group) {}
+    public record Seen(HostState state, long init, String group) {}
 
     /** Empty for a stage that root does not know. */
     public Optional<Seen> seen(StageId id) {
@@ -97,7 +99,7 @@ public record PrivilegedPart(Path program, Path sudo) {
 
     private Seen seen(HelperAnswer answer) {
         try {
-            return new Seen(answer.text("state"), answer.number("init"), answer.text("group"));
+            return new Seen(answer.state(), answer.number("init"), answer.text("group"));
         } catch (IOException e) {
             throw new Unanswered(program + ": " + e.getMessage(), e);
         }
@@ -197,7 +199,8 @@ public record PrivilegedPart(Path program, Path sudo) {
     }
 
     /**
-     * @param errors a file for what is written to standard error, by the stage's first process too; null for a passing one
+     * @param errors a file for what is written to standard error, by the stage's first process too; null for a passing
+     *     one
      * @throws Unanswered when it could not be asked, or gave no answer
      * @throws EngineException what the privileged part refused
      */

@@ -22,7 +22,8 @@ import java.util.stream.Stream;
  * started it.
  *
  * <ol>
- *   <li>A request is the letter of a look, a path and a NUL; an answer a length of four bytes and as many bytes, or -1.
+ *   <li>A request is the letter of a question, a path and a NUL; an answer a length of four bytes and as many bytes, or
+ *       -1.
  *   <li>It ends by itself after a minute, and with its standard input.
  * </ol>
  *
@@ -83,7 +84,7 @@ final class StageReader implements InsideReader {
                 : Optional.empty();
         return reason.isPresent()
                 ? new EngineException(reason.get(), told.group(2), List.of(), e)
-                : new PrivilegedPart.Unanswered("the stage's processes cannot be looked at: " + said, e);
+                : new PrivilegedPart.Unanswered("the stage's processes cannot be read: " + said, e);
     }
 
     private String said(IOException e) {

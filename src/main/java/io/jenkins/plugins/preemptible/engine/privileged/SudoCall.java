@@ -38,8 +38,7 @@ record SudoCall(Path program, Path sudo) {
                 .start();
     }
 
-    // Its pipes cannot be read with a limit, nor closed meanwhile; and a sudo that is root's already cannot be ended
-    // from
+    // Pipes cannot be read with a time limit, nor closed meanwhile, and a sudo that runs as root cannot be ended from
     // here: then the thread stays.
     static void onItsOwn(Verb verb, Runnable talk) {
         Thread talking = new Thread(talk, "preemptible " + verb.word());

@@ -5,8 +5,8 @@ import java.util.Locale;
 /**
  * What the privileged part can be asked for; there is nothing else. Its own list stands in {@code helper/main.c}.
  *
- * <p>A verb is the first argument, as {@link #word} has it; the id of a stage is the second and last one. The command of
- * {@link #START} and {@link #ENTER} comes on standard input, see {@link HelperRequest}.
+ * <p>A verb is the first argument, as {@link #word} has it; the id of a stage is the second and last one. The command
+ * of {@link #START} and {@link #ENTER} comes on standard input, see {@link HelperRequest}.
  */
 public enum Verb {
     /** The number of the interface, and what the installed program can do. */

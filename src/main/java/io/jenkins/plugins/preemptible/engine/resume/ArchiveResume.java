@@ -10,7 +10,6 @@ import io.jenkins.plugins.preemptible.engine.api.Tier;
 import io.jenkins.plugins.preemptible.engine.criu.Criu;
 import io.jenkins.plugins.preemptible.engine.home.InterruptedSteps;
 import io.jenkins.plugins.preemptible.engine.home.OldImages;
-import io.jenkins.plugins.preemptible.engine.home.SealedImages;
 import io.jenkins.plugins.preemptible.engine.home.Stages;
 import io.jenkins.plugins.preemptible.engine.host.HostProbe;
 import io.jenkins.plugins.preemptible.engine.image.HostFingerprint;
@@ -19,6 +18,7 @@ import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.image.ImageManifest;
 import io.jenkins.plugins.preemptible.engine.image.ReadRequest;
 import io.jenkins.plugins.preemptible.engine.image.archive.ImageArchive;
+import io.jenkins.plugins.preemptible.engine.stage.FileStamp;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageJson;
 import io.jenkins.plugins.preemptible.engine.suspend.SuspendAttempt;
@@ -30,7 +30,7 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * One resume of a stage from its archive, or from what is left of the same suspension on this host.
+ * A resume of a stage from its archive, or from what this host has of the same suspension.
  *
  * <ol>
  *   <li>When the archive is the very file that the stage was suspended into last, untouched, and its first part is
@@ -89,7 +89,7 @@ public final class ArchiveResume {
                 .filter(r -> r.state() == State.SUSPENDED || r.state() == State.SUSPENDING)
                 .map(StageJson::image)
                 .filter(i -> i.createdAt().equals(manifest.createdAt()))
-                .filter(i -> SealedImages.stamp(archive).equals(i.archiveStamp()))
+                .filter(i -> FileStamp.of(archive).equals(i.archiveStamp()))
                 .isPresent();
         return same ? new LocalResume(stages, id).resume() : Optional.empty();
     }
@@ -112,7 +112,7 @@ public final class ArchiveResume {
         if (folder.exists()) {
             stages.settle(id);
         } else if (!Files.isDirectory(folder.path())) {
-            // One without a record was left by a resume that was cut off.
+            // A folder without a record was left by a resume that was cut off.
             folder.create();
         }
         try (StageFolder.Held lock = lock(stages, id)) {
@@ -136,7 +136,7 @@ public final class ArchiveResume {
             List<String> warnings = new ArrayList<>(compareHosts(criu, manifest));
             InterruptedSteps.finishKill(folder);
             putBack(image, folder.read().map(StageJson::preserved).orElse(null));
-            // The record that is here knows the archive's stamp, unless the stage went on elsewhere meanwhile.
+            // The record that is here knows the archive's stamp, unless the stage was resumed elsewhere meanwhile.
             StageJson here = folder.read().orElse(sealed);
             StageJson.Image last = sealed.suspensions() > here.suspensions() ? sealed.image() : here.image();
             StageJson suspended = here.withImage(last)
@@ -196,7 +196,7 @@ public final class ArchiveResume {
         }
         FailureReason reason =
                 switch (known.get().state()) {
-                    // A resume that was cut off leaves RESUMING behind; the lock says that nobody is at it.
+                    // A resume that was cut off leaves RESUMING behind; the free lock says that no process works on it.
                     case SUSPENDED, RESUMING -> null;
                     case RUNNING -> FailureReason.STAGE_RUNS;
                     case SUSPENDING -> FailureReason.STAGE_BUSY;
@@ -211,9 +211,8 @@ public final class ArchiveResume {
         }
     }
 
-    // Numbers alone are not enough: a suspension that was given up had the same one. A higher one is of another host,
-    // on
-    // which the stage went on.
+    // Numbers alone are not enough: a suspension that was given up had the same one. A higher number comes from another
+    // host, where the stage was resumed.
     private static boolean outdated(StageJson known, StageJson sealed) {
         boolean sameImage = known.image() == null
                 || sealed.image() == null

@@ -20,12 +20,12 @@ import java.util.logging.Level;
 import java.util.logging.Logger;
 
 /**
- * One resume of a stage from what is left of it on this host, without its archive.
+ * A resume from what this host has of a stage, without its archive.
  *
  * <ol>
- *   <li>A tree that is still frozen is thawed; a dump of it that is under way gives up first.
- *   <li>Else CRIU's files in the stage's folder are restored, if they are those of its last suspension and the host was not
- *       booted since: they were not forced to disk.
+ *   <li>A tree that is still frozen is thawed; a dump of it that is under way is cancelled first.
+ *   <li>Else CRIU's files in the stage's folder are restored, if they are those of its last suspension and the host was
+ *       not booted since: they were not forced to disk.
  *   <li>When there is neither, or the files cannot be restored, the answer is empty: the archive is needed.
  * </ol>
  */
@@ -33,7 +33,7 @@ public record LocalResume(Stages stages, StageId id) {
 
     private static final Logger LOG = Logger.getLogger(LocalResume.class.getName());
 
-    /** What no archive would mend. */
+    /** Reasons that hold for the archive too. */
     private static final Set<FailureReason> FINAL = Set.of(
             FailureReason.KILLED, FailureReason.STAGE_BUSY, FailureReason.CRIU_MISSING, FailureReason.CRIU_UNUSABLE);
 
@@ -46,20 +46,15 @@ public record LocalResume(Stages stages, StageId id) {
                 if (e.reason() != FailureReason.NO_CHECKPOINT) {
                     throw new ResumeFailedException(e.reason(), e.detail(), e.criuLines(), e);
                 }
-                // The commit was faster.
+                // A commit came in between.
                 state = stages.settle(id).state();
             }
         }
-        FailureReason refusal =
-                switch (state) {
-                    case SUSPENDED -> null;
-                    case RUNNING -> FailureReason.STAGE_RUNS;
-                    case SUSPENDING, RESUMING -> FailureReason.STAGE_BUSY;
-                    case KILLED -> FailureReason.KILLED;
-                    case ENDED, FAILED -> FailureReason.STAGE_ENDED;
-                };
-        if (refusal != null) {
-            throw new ResumeFailedException(refusal, id.value());
+        // Frozen again by now: another process is at it.
+        Optional<FailureReason> refusal =
+                state == State.SUSPENDING ? Optional.of(FailureReason.STAGE_BUSY) : state.refusalToResume();
+        if (refusal.isPresent()) {
+            throw new ResumeFailedException(refusal.get(), id.value());
         }
         try {
             return fromLocalImage();

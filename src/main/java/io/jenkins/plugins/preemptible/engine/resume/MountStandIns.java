@@ -9,11 +9,11 @@ import java.util.Deque;
 import java.util.List;
 
 /**
- * Empty folders in the place of mount points that the host has no more, for the time of a restore.
+ * Empty folders in place of mount points that the host does not have any more, during a restore.
  *
  * <ol>
  *   <li>A stage's mount namespace has every mount that the host had when the stage began. Of those that are gone since
- *       (somebody's session folder, a medium, a container's), the folder is often gone as well, and CRIU, which binds
+ *       (a user's session folder, a medium, a container's), the folder is often gone as well, and CRIU, which binds
  *       each one again, would refuse the whole restore.
  *   <li>A mount whose folder is there but empty needs nothing: the folder itself is bound.
  *   <li>{@link #close} removes what was made. The kernel then takes the mount out of the stage too, so that both see
@@ -51,14 +51,14 @@ public final class MountStandIns implements AutoCloseable {
         made.push(folder);
     }
 
-    /** The deepest folders first; one that somebody uses by now stays. */
+    /** The deepest folders first; a folder that is in use by now stays. */
     @Override
     public void close() {
         while (!made.isEmpty()) {
             try {
                 Files.deleteIfExists(made.pop());
             } catch (IOException e) {
-                // Not empty: it belongs to somebody else now.
+                // Not empty: others use it now.
             }
         }
     }

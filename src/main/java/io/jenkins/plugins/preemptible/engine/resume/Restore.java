@@ -25,12 +25,12 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * CRIU's files become processes again.
+ * Restores processes from CRIU's files.
  *
  * <ol>
- *   <li>What a commit or a resume that was cut off left behind is killed first.
+ *   <li>Processes of a commit or a resume that was cut off are killed first.
  *   <li>CRIU restores into a new control group; the record says RESUMING until the tree runs.
- *   <li>A failure kills whatever came to be; the record is as before, and so is every image.
+ *   <li>A failure kills what was restored; the record is as before, and so is every image.
  * </ol>
  *
  * The caller holds the stage's lock.
@@ -80,7 +80,7 @@ record Restore(Stages stages, StageId id, Criu criu) {
                 freezer.thaw(init.orElse(null));
             }
             long millis = SuspendAttempt.millis(begun, System.nanoTime());
-            // A stage that ended at once is found by its exit code at the next look.
+            // A stage that ended at once is found by its exit code at the next query.
             HostProcess first = init.orElse(new HostProcess(pid, 0, Proc.bootId()));
             StageJson after = folder.change(r -> r.state() == State.RESUMING
                             ? r.withState(State.RUNNING).withInit(first).withArchive(null, null)
@@ -117,7 +117,7 @@ record Restore(Stages stages, StageId id, Criu criu) {
             Stages.killWhole(freezer, init);
             Optional<StageJson> after = folder.change(r -> r.state() == State.RESUMING ? suspended : r);
             if (after.isPresent() && after.get().state() == State.KILLED) {
-                // Whoever killed it found the lock taken.
+                // The kill found the lock taken, and left this to do.
                 OldImages.deleteQuietly(folder.images());
             }
         } catch (IOException e) {

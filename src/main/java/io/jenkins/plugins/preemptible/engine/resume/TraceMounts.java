@@ -10,8 +10,8 @@ import java.util.stream.Collectors;
 /**
  * The kernel's tracing files (tracefs) in a restored stage.
  *
- * <p>CRIU 4.2.1 leaves such a mount out of the image, whatever it is told. What the host has, and the stage had, is mounted
- * again; the stage runs already, so that it may miss the files for some milliseconds.
+ * <p>CRIU 4.2.1 leaves such a mount out of the image with any option. Such a mount is made again when the host has it
+ * and the stage had it. The stage runs already, so the files may be missing for some milliseconds.
  */
 public final class TraceMounts {
 

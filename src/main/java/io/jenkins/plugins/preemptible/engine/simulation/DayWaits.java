@@ -11,7 +11,8 @@ import java.util.TreeMap;
  * What the jobs that arrived on one day waited in all, without preemption and with it.
  *
  * <ol>
- *   <li>Without preemption is {@link Discipline#PRIORITY_ONLY}: the same queue, in which only idle executors are given out.
+ *   <li>Without preemption is {@link Discipline#PRIORITY_ONLY}: the same queue, in which only idle executors are given
+ *       out.
  *   <li>A wait lasts from the arrival to the first start.
  *   <li>What preemption costs those that give way stands beside it: it is no wait.
  * </ol>

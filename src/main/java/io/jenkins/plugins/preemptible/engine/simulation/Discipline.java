@@ -5,7 +5,7 @@ import io.jenkins.plugins.preemptible.engine.policy.Slices;
 import io.jenkins.plugins.preemptible.engine.simulation.workload.SimJob;
 
 /**
- * A way of giving out executors, to be compared with others.
+ * A way to assign executors, to be compared with others.
  *
  * <ol>
  *   <li>All four ask the same decide(): what differs is what it is told, and how its answer is carried out.

@@ -9,7 +9,7 @@ import java.util.Map;
  * How long a run will take, by what earlier runs of the same name took in the simulation.
  *
  * <ol>
- *   <li>Only runs that ended before count: nobody looks into the future.
+ *   <li>Only runs that ended before count: the future is not known.
  *   <li>The mean of the last three, as Jenkins estimates.
  *   <li>A name that has not been through yet is unknown, as is a job without a name.
  * </ol>

@@ -4,7 +4,7 @@ import com.fasterxml.jackson.annotation.JsonProperty;
 import java.util.List;
 
 /**
- * What one discipline made of a workload.
+ * The figures of one discipline for a workload.
  *
  * <ol>
  *   <li>Waits by class; then what the executors did.

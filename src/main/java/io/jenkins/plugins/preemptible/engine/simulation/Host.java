@@ -17,7 +17,7 @@ import java.util.Set;
 final class Host {
 
     final SimAgent agent;
-    /** Its name: where its suspended stages may go on. */
+    /** Its name: where its suspended stages may be resumed. */
     final Set<String> alone;
     /** Those that hold an executor. */
     final List<JobProgress> holders = new ArrayList<>();

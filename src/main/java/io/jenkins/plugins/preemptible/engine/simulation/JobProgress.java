@@ -7,12 +7,12 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * A job's way through the simulation: where it is, what it has done, what it has lost.
+ * A job in the simulation: its state, the work that it has done, the work that it has lost.
  *
  * <ol>
  *   <li>It waits, runs, yields (still running, while its executor is being taken), may be suspended and restored, ends.
- *   <li>Work is counted when it stops running, for whatever reason.
- *   <li>Each change of what it does next makes the events void that were planned before: {@link #plan}.
+ *   <li>Work is counted when it stops running, for any reason.
+ *   <li>A new plan makes the events that were planned before void: {@link #plan}.
  * </ol>
  */
 final class JobProgress {
@@ -52,7 +52,7 @@ final class JobProgress {
     Host host;
     /** Where an executor is kept for it, or is being freed. */
     Host reserved;
-    /** For whom it yields. */
+    /** The job for which it yields. */
     JobProgress heir;
 
     boolean losesItsWork;
@@ -60,7 +60,7 @@ final class JobProgress {
 
     /** When it began to wait, or was suspended. */
     long sinceMillis;
-    /** Of the attempt that counts. */
+    /** The start of the attempt that counts. */
     long startedMillis;
 
     long runningSinceMillis;

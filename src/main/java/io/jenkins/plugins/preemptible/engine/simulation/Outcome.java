@@ -7,10 +7,10 @@ import java.util.TreeSet;
 import java.util.function.ToLongFunction;
 
 /**
- * What became of all jobs under one discipline.
+ * The course of all jobs under one discipline.
  *
  * <ol>
- *   <li>Holds every job's way to its end.
+ *   <li>Has every job's progress to its end.
  *   <li>{@link #figures} sums it up for people.
  *   <li>Percentiles are the nearest rank: a wait that some job really had.
  * </ol>

@@ -12,7 +12,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What the policy is shown of the simulation, and when it has to be asked again though nothing happens.
+ * Makes the policy's snapshot of a simulation, and says when to ask the policy again although nothing happens.
  *
  * <ol>
  *   <li>A snapshot is made of hosts, running and suspended stages, and the waiting jobs.
@@ -142,7 +142,7 @@ final class PolicyView {
         long next = Long.MAX_VALUE;
         for (Host host : hosts) {
             for (JobProgress progress : host.holders) {
-                // Nobody's victim: nothing that comes to an end for it changes anything.
+                // Never a victim: the end of any of its times changes nothing.
                 boolean spared = progress.priority < best || (progress.priority == best && slice(progress) == 0);
                 if (progress.isRunningStage() && !spared) {
                     next = Math.min(next, after(now, progress));

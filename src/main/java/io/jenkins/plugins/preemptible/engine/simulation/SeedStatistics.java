@@ -4,7 +4,7 @@ import java.util.List;
 import java.util.stream.DoubleStream;
 
 /**
- * What several seeds gave: the median, and how far they lie apart.
+ * The results of several seeds: the median, the least and the most.
  *
  * <ol>
  *   <li>One value a seed.

@@ -1,7 +1,6 @@
 package io.jenkins.plugins.preemptible.engine.simulation;
 
 import io.jenkins.plugins.preemptible.engine.policy.Action;
-import io.jenkins.plugins.preemptible.engine.policy.FairShares;
 import io.jenkins.plugins.preemptible.engine.policy.Limits;
 import io.jenkins.plugins.preemptible.engine.policy.PreemptionPolicy;
 import io.jenkins.plugins.preemptible.engine.policy.Reason;
@@ -15,9 +14,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.PriorityQueue;
 import java.util.Set;
-import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
@@ -26,28 +23,16 @@ import java.util.stream.Collectors;
  * Runs a workload in virtual time, with the policy of the plugin deciding.
  *
  * <ol>
- *   <li>Time jumps from event to event; when all of one moment are through, the policy is asked, if its answer can
- *       matter.
- *   <li>A suspended stage's executor is free at the freeze; its dump runs beside whoever got it. It is thawed for
- *       nothing as long as it has no image, else it holds its executor for the restore.
+ *   <li>Time jumps from event to event; after all events of one moment, the policy is asked, if its answer can matter.
+ *   <li>A suspended stage's executor is free at the freeze; its dump runs beside the job that got it. Thawing costs
+ *       nothing as long as it has no image; after that it holds its executor for the restore.
  *   <li>All of it is a function of workload, limits, rates and discipline: no chance, no clock of the machine.
  * </ol>
  *
- * One run on one thread. Source: discrete event simulation, Law and Kelton, Simulation Modeling and Analysis, chapter 1.
+ * One run on one thread. Longer than other files: the transitions of a job are read together. Source: discrete event
+ * simulation, Law and Kelton, Simulation Modeling and Analysis, chapter 1.
  */
 final class Simulation {
-
-    private enum What {
-        ARRIVES,
-        ENDS,
-        YIELDED,
-        DUMPED,
-        RESTORED,
-        EVALUATE
-    }
-
-    /** @param plan that of the job when it was planned; void when the job has another one by then */
-    private record Event(long atMillis, int number, What what, JobProgress progress, int plan) {}
 
     private final Workload workload;
     private final Rates rates;
@@ -62,15 +47,10 @@ final class Simulation {
     private final WaitingJobs waiting = new WaitingJobs();
     private final Set<JobProgress> suspended =
             new TreeSet<>(Comparator.comparing((JobProgress progress) -> progress.id));
-    private final FairShares shares = new FairShares();
-    private final Map<String, Integer> held = new TreeMap<>();
-    private final PriorityQueue<Event> events =
-            new PriorityQueue<>(Comparator.comparingLong(Event::atMillis).thenComparingInt(Event::number));
-    private final BusyTime busy;
-    private int eventNumber;
-    private int idle;
+    private final Agenda agenda = new Agenda();
+    private final ExecutorUse use;
     private long now;
-    private long nextLook = Long.MAX_VALUE;
+    private long nextEvaluation = Long.MAX_VALUE;
     /** Something happened since the last decision that may lead to another. */
     private boolean changed;
 
@@ -82,20 +62,15 @@ final class Simulation {
         this.view = new PolicyView(limits, rates, discipline, estimates);
         this.hosts = workload.agents().stream().map(Host::new).toList();
         hosts.forEach(host -> hostsByName.put(host.agent.name(), host));
-        this.idle = workload.executors();
         Map<String, Set<String>> fitting = new HashMap<>();
         for (SimJob job : workload.jobs()) {
             JobProgress progress = new JobProgress(
                     progresses.size(), job, discipline, fitting.computeIfAbsent(job.label(), this::fitting));
             progresses.add(progress);
             progressById.put(progress.id, progress);
-            plan(job.arrivalMillis(), What.ARRIVES, progress);
+            agenda.plan(job.arrivalMillis(), Agenda.What.ARRIVES, progress);
         }
-        long last = progresses.isEmpty()
-                ? 0
-                : progresses.get(progresses.size() - 1).job.arrivalMillis();
-        this.busy =
-                new BusyTime(progresses.isEmpty() ? 0 : progresses.get(0).job.arrivalMillis(), last);
+        this.use = new ExecutorUse(workload);
     }
 
     private Set<String> fitting(String label) {
@@ -116,13 +91,10 @@ final class Simulation {
     }
 
     private Outcome run() {
-        while (!events.isEmpty()) {
-            advanceTo(events.peek().atMillis());
-            while (!events.isEmpty() && events.peek().atMillis() == now) {
-                Event event = events.poll();
-                if (event.progress() == null || event.plan() == event.progress().plan) {
-                    happen(event);
-                }
+        while (!agenda.isEmpty()) {
+            advanceTo(agenda.nextMillis());
+            while (!agenda.isEmpty() && agenda.nextMillis() == now) {
+                agenda.take().ifPresent(this::happen);
             }
             if (canMatter()) {
                 decide();
@@ -134,27 +106,23 @@ final class Simulation {
                 .ifPresent(progress -> {
                     throw new IllegalStateException(progress.id + " never ended: it is " + progress.state);
                 });
-        return new Outcome(discipline, workload, progresses, busy.share(workload.executors()));
+        return new Outcome(discipline, workload, progresses, use.utilisation());
     }
 
     private void advanceTo(long millis) {
         if (progresses.isEmpty() || millis == now) {
             return;
         }
-        busy.add(now, millis, workload.executors() - idle);
+        use.advance(now, millis);
         if (discipline.shares()) {
             Set<String> wanting = new TreeSet<>(waiting.owners());
             suspended.forEach(progress -> wanting.add(progress.owner));
-            shares.advance(millis - now, held, wanting);
+            use.share(millis - now, wanting);
         }
         now = millis;
     }
 
-    private void plan(long atMillis, What what, JobProgress progress) {
-        events.add(new Event(atMillis, eventNumber++, what, progress, progress == null ? 0 : progress.plan));
-    }
-
-    private void happen(Event event) {
+    private void happen(Agenda.Event event) {
         JobProgress progress = event.progress();
         switch (event.what()) {
             case ARRIVES -> waits(progress, now);
@@ -163,7 +131,7 @@ final class Simulation {
             case DUMPED -> dumped(progress);
             case RESTORED -> runs(progress);
             case EVALUATE -> {
-                nextLook = Long.MAX_VALUE;
+                nextEvaluation = Long.MAX_VALUE;
                 changed = true;
             }
         }
@@ -179,7 +147,7 @@ final class Simulation {
     private void runs(JobProgress progress) {
         progress.runs(now);
         isCandidate(progress);
-        plan(now + progress.remainingMillis(), What.ENDS, progress);
+        agenda.plan(now + progress.remainingMillis(), Agenda.What.ENDS, progress);
     }
 
     // Under an exempt time it becomes one later, and the clock says so.
@@ -209,7 +177,7 @@ final class Simulation {
             progress.suspensions++;
             progress.host.forget(progress.job.memoryBytes());
             release(progress, heir);
-            // It keeps its place in the queue: kinder to it than most that requeue are.
+            // It keeps its place in the queue, which most schedulers that requeue would not do.
             waits(progress, progress.job.arrivalMillis());
             return;
         }
@@ -219,7 +187,7 @@ final class Simulation {
         boolean room = free < 0 || free >= limits.memoryFloorBytes();
         progress.host.suspended++;
         progress.dumpFromMillis = room ? now + progress.sealAfterMillis : now;
-        plan(progress.dumpFromMillis + progress.cost(rates).dumpMillis(), What.DUMPED, progress);
+        agenda.plan(progress.dumpFromMillis + progress.cost(rates).dumpMillis(), Agenda.What.DUMPED, progress);
         if (room) {
             isSuspended(progress, heir);
         } else {
@@ -248,8 +216,7 @@ final class Simulation {
 
     private void release(JobProgress progress, JobProgress heir) {
         progress.releases(now);
-        idle++;
-        held.computeIfPresent(progress.owner, (owner, count) -> count == 1 ? null : count - 1);
+        use.released(progress.owner);
         if (heir != null && heir.reserved == progress.host) {
             heir.reserved = null;
             if (heir.waits()) {
@@ -265,7 +232,7 @@ final class Simulation {
         takesExecutor(progress, host);
         progress.starts(now);
         isCandidate(progress);
-        plan(now + progress.remainingMillis(), What.ENDS, progress);
+        agenda.plan(now + progress.remainingMillis(), Agenda.What.ENDS, progress);
     }
 
     private void resume(JobProgress progress) {
@@ -284,30 +251,29 @@ final class Simulation {
         long millis = progress.cost(rates).restoreMillis();
         progress.restoreMillis += millis;
         progress.host.remember(progress.job.memoryBytes());
-        plan(now + millis, What.RESTORED, progress);
+        agenda.plan(now + millis, Agenda.What.RESTORED, progress);
     }
 
     private void takesExecutor(JobProgress progress, Host host) {
         progress.holds(host, now);
-        idle--;
-        held.merge(progress.owner, 1, Integer::sum);
+        use.taken(progress.owner);
     }
 
     private boolean canMatter() {
-        boolean somebodyWants = !waiting.isEmpty() || !suspended.isEmpty();
-        return somebodyWants && (idle > 0 || (limits.enabled() && changed));
+        boolean wanted = !waiting.isEmpty() || !suspended.isEmpty();
+        return wanted && (use.idle() > 0 || (limits.enabled() && changed));
     }
 
     private void decide() {
         changed = false;
-        Map<String, Long> used = discipline.shares() ? shares.usedMillis() : Map.of();
+        Map<String, Long> used = discipline.shares() ? use.usedMillis() : Map.of();
         List<JobProgress> shown = waiting.shown(this::couldBeServed, used);
         Snapshot snapshot = view.at(now, hosts, suspended, shown, used);
         List<Action> actions = PreemptionPolicy.decide(snapshot);
         Map<JobProgress, Host> reserved = new LinkedHashMap<>();
         actions.forEach(action -> carryOut(action, reserved));
         reserved.forEach((progress, host) -> progress.reserved = host);
-        // Last: what goes on has its place, a job may have the choice.
+        // Last: a stage is resumed on its own host, a job may have the choice.
         for (Action action : actions) {
             if (action.reason() == Reason.EXECUTOR_FREE_ALREADY) {
                 dispatch(progressById.get(action.claimant()));
@@ -318,7 +284,7 @@ final class Simulation {
 
     /** How many claims of that priority could get an executor at best. */
     private int couldBeServed(int priority) {
-        int most = idle;
+        int most = use.idle();
         if (limits.enabled()) {
             for (Host host : hosts) {
                 for (JobProgress progress : host.holders) {
@@ -353,7 +319,7 @@ final class Simulation {
         victim.heir = heir;
         victim.losesItsWork = discipline.kills() || action instanceof Action.Rerun;
         victim.sealAfterMillis = action.sealAfterMillis();
-        plan(now + rates.takeoverMillis(), What.YIELDED, victim);
+        agenda.plan(now + rates.takeoverMillis(), Agenda.What.YIELDED, victim);
     }
 
     /** As Jenkins does: one after the other, wherever there is room; here first where the fewest others fit. */
@@ -373,9 +339,9 @@ final class Simulation {
         }
         int best = suspended.stream().mapToInt(progress -> progress.priority).reduce(waiting.best(), Math::min);
         long next = view.next(now, best, hosts, suspended);
-        if (next < nextLook && next > now) {
-            nextLook = next;
-            plan(next, What.EVALUATE, null);
+        if (next < nextEvaluation && next > now) {
+            nextEvaluation = next;
+            agenda.plan(next, Agenda.What.EVALUATE, null);
         }
     }
 }

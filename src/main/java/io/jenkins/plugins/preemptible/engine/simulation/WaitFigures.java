@@ -9,8 +9,8 @@ import java.util.stream.IntStream;
  *
  * <ol>
  *   <li>A wait lasts from the arrival to the first start.
- *   <li>A delay is all of a job's time in which it made no progress that counts: its wait, its suspensions, its restores,
- *       and the runs that it lost.
+ *   <li>A delay is all of a job's time in which it made no progress that counts: its wait, its suspensions, its
+ *       restores, and the runs that it lost.
  *   <li>A job that is never suspended nor killed has a delay that is its wait.
  * </ol>
  *

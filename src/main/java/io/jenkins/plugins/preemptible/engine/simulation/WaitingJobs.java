@@ -17,8 +17,8 @@ import java.util.function.IntUnaryOperator;
  * <ol>
  *   <li>Kept by where they fit, priority and owner, each the longest waiting first.
  *   <li>The policy is shown only the first of each such line, one more than can be served. Claims that fit the same
- *       agents and have the same priority are alike to it: each takes one idle executor or one running stage for itself,
- *       or gets the answer that all behind it get. So the decision is the same as if it saw all.
+ *       agents and have the same priority are alike to it: each takes one idle executor or one running stage for
+ *       itself, or gets the answer that all behind it get. So the decision is the same as if it saw all.
  *   <li>A job for which an executor is just being freed is out of its line and always shown.
  * </ol>
  */

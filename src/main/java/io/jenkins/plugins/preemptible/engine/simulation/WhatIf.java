@@ -15,7 +15,7 @@ import java.util.TreeMap;
 import java.util.function.Consumer;
 
 /**
- * Says what limits would have done to jobs that have run.
+ * Simulates limits with jobs that have run.
  *
  * <ol>
  *   <li>The history is replayed under every {@link Discipline}, on the agents that are given.

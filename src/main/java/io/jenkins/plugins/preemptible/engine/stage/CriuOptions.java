@@ -8,8 +8,8 @@ import java.util.List;
  * The options that one stage's dump needs, and its restore as well.
  *
  * <ol>
- *   <li>The preflight chooses them from what it sees in the tree. The user chooses whether connections to the outside may
- *       be cut, and nothing else.
+ *   <li>The preflight chooses them from what it sees in the tree. The user chooses whether connections to the outside
+ *       may be cut, and nothing else.
  *   <li>They are kept in the stage's record, which is sealed with the image: a restore needs the same ones.
  *   <li>What every stage needs ({@code --file-locks} and such) is not here but in {@code Criu}.
  * </ol>
@@ -45,7 +45,7 @@ public record CriuOptions(boolean tcpEstablished, boolean tcpClose, boolean link
         return options;
     }
 
-    /** What a restore, or a trial of it, is given. */
+    /** The options of a restore, and of its trial. */
     public List<String> forRestore() {
         // A dump takes a closed connection without any option, a restore does not.
         return List.of(tcpClose ? "--tcp-close" : "--tcp-established");

@@ -8,12 +8,12 @@ import java.util.Optional;
 import java.util.regex.Pattern;
 
 /**
- * How a command gets into a running stage.
+ * How a command enters a running stage.
  *
  * <ol>
- *   <li>The host that runs the stage tells facts only: a process id, a control group, the paths of tools.
+ *   <li>The host that runs the stage sends facts only: a process id, a control group, the paths of tools.
  *   <li>Each fact is checked against a strict pattern when the record is made, also when it arrives over a wire.
- *   <li>{@link #words} builds the argument vector from the scripts of whoever calls it: no script of the host is run.
+ *   <li>{@link #words} builds the argument vector from the scripts of its caller: no script of the host is run.
  * </ol>
  *
  * Immutable, safe for any thread.

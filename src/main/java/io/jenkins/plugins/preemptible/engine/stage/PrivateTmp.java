@@ -18,10 +18,10 @@ import java.util.regex.Pattern;
  *
  * <ol>
  *   <li>Each is a tmpfs in the stage's mount namespace. CRIU puts its content into the image, so FIFOs, sockets' names,
- *       locks and POSIX shared memory come back wherever the stage is resumed; nobody outside sees or removes them.
+ *       locks and POSIX shared memory come back wherever the stage is resumed; no process outside sees or removes them.
  *   <li>What the stage needs of the host's folder is bound through: its own folder, its working folder, HOME. Of a
- *       sandbox it is the folder above the working folder, since Jenkins keeps scripts and credentials in a neighbour of
- *       the workspace, {@code WORKSPACE@tmp}, which it makes later.
+ *       sandbox it is the folder above the working folder, since Jenkins keeps scripts and credentials in a neighbour
+ *       of the workspace, {@code WORKSPACE@tmp}, which it makes later.
  *   <li>Where that would be the whole of the host's folder, the stage keeps the host's folder.
  * </ol>
  *
@@ -51,7 +51,7 @@ public record PrivateTmp(Path at, String size, List<Path> through) {
     private static final Pattern SIZE = Pattern.compile("[1-9][0-9]{0,11}[kKmMgG]?|[1-9][0-9]?%");
 
     /**
-     * Those that a stage gets.
+     * The folders that a stage gets.
      *
      * @param setting the value of {@link #SETTING}, null for none
      * @param home the HOME that the stage will have, null for none
@@ -126,7 +126,7 @@ public record PrivateTmp(Path at, String size, List<Path> through) {
         return List.copyOf(kept);
     }
 
-    // Else the stage would end at once with 127, and only its output would tell why.
+    // Otherwise the stage would end at once with 127, and only its output would say why.
     private void requireProgram(List<String> command) {
         if (command.isEmpty()) {
             return;

@@ -14,7 +14,6 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
-import java.time.Duration;
 import java.util.Comparator;
 import java.util.Optional;
 import java.util.Set;
@@ -26,18 +25,16 @@ import java.util.function.UnaryOperator;
  *
  * <ol>
  *   <li>The record is replaced by renaming, so a reader sees an old or a new one, never half of one.
- *   <li>{@link #lock} is held by whoever suspends or resumes; it ends with the process that holds it.
+ *   <li>{@link #lock} is held during a suspension or a resume; it ends with the process that holds it.
  *   <li>Only the owner may read any of it.
  * </ol>
  *
  * Changes of the record are serialized by a lock of the record's own, held for a moment only: {@link #change} may be
- * called by whoever does not hold {@link #lock}, in any process.
+ * called without {@link #lock}, in any process.
  */
 public final class StageFolder {
 
     private static final ObjectMapper JSON = new ObjectMapper();
-    private static final Object CHANGES = new Object();
-    private static final Duration CHANGE_LIMIT = Duration.ofSeconds(30);
     /** The lock files that this JVM holds. */
     private static final Set<Path> HELD = ConcurrentHashMap.newKeySet();
 
@@ -56,7 +53,7 @@ public final class StageFolder {
         return path.resolve("images");
     }
 
-    /** Asks whoever dumps the stage, in any process, to give up; or takes that back. */
+    /** Asks a dump of the stage, in any process, to give up; or takes that back. */
     public void askToThaw(boolean asked) {
         try {
             if (asked) {
@@ -65,11 +62,11 @@ public final class StageFolder {
                 Files.deleteIfExists(path.resolve("thaw"));
             }
         } catch (IOException e) {
-            throw new UncheckedIOException("the stage cannot be asked to go on", e);
+            throw new UncheckedIOException("the dump of the stage cannot be asked to give up", e);
         }
     }
 
-    /** Whether somebody waits for the stage to run on. */
+    /** Whether a dump of the stage is asked to give up, so that the stage runs again. */
     public boolean thawAsked() {
         return Files.exists(path.resolve("thaw"));
     }
@@ -99,7 +96,7 @@ public final class StageFolder {
         return path.resolve("root");
     }
 
-    /** What the stage's command writes; a sandbox has none. */
+    /** What the stage's command writes; a sandbox writes none. */
     public Path output() {
         return path.resolve("output.log");
     }
@@ -135,13 +132,13 @@ public final class StageFolder {
         }
     }
 
-    /** Replaces the record, whoever may be changing it: for the first one of a folder. */
+    /** Writes the first record of a folder, without the lock of its changes. */
     public void write(StageJson record) throws IOException {
-        // From the seal on the archive is what counts: a crash must not bring an older record back.
+        // Once the archive is sealed, a crash must not bring an older record back.
         write(record, record.dumped() != null || record.state() == StageStatus.State.SUSPENDED);
     }
 
-    /** The same beside CRIU's files, which are not forced to disk either: after a crash the archive serves. */
+    /** Writes a record beside CRIU's files, without forcing it to disk, as those: after a crash the archive is used. */
     public void writeBesideImages(StageJson record) throws IOException {
         write(record, false);
     }
@@ -163,63 +160,19 @@ public final class StageFolder {
     }
 
     /**
-     * Changes the record unless it is gone; returns the new one. Waits for changes of others, in whatever process, which
-     * take no longer than to write it.
+     * Changes the record and returns the new one; empty when the record is gone. Waits for changes of other
+     * processes, which take no longer than to write it.
      *
      * @throws IOException when it cannot be written; it is as before then
      */
     public Optional<StageJson> change(UnaryOperator<StageJson> change) throws IOException {
-        synchronized (CHANGES) {
-            if (!exists()) {
-                return Optional.empty();
+        return RecordLock.hold(path, () -> {
+            Optional<StageJson> next = read().map(change);
+            if (next.isPresent()) {
+                write(next.get());
             }
-            // One descriptor at a time, see fcntl(2): the monitor takes care of it.
-            try (FileChannel channel = FileChannel.open(
-                    path.resolve("record.lock"), StandardOpenOption.CREATE, StandardOpenOption.WRITE)) {
-                awaitLock(channel);
-                Optional<StageJson> next = read().map(change);
-                if (next.isPresent()) {
-                    write(next.get());
-                }
-                return next;
-            } catch (NoSuchFileException e) {
-                if (!Files.exists(path)) {
-                    return Optional.empty();
-                }
-                throw e;
-            }
-        }
-    }
-
-    // Also for a thread that was interrupted: what it has to write down is what it leaves behind.
-    private void awaitLock(FileChannel channel) throws IOException {
-        long end = System.nanoTime() + CHANGE_LIMIT.toNanos();
-        boolean interrupted = false;
-        try {
-            while (!tryLock(channel)) {
-                if (System.nanoTime() - end > 0) {
-                    throw new IOException("the record in " + path + " is being changed by a process that does not end");
-                }
-                try {
-                    Thread.sleep(1);
-                } catch (InterruptedException e) {
-                    interrupted = true;
-                }
-            }
-        } finally {
-            if (interrupted) {
-                Thread.currentThread().interrupt();
-            }
-        }
-    }
-
-    private static boolean tryLock(FileChannel channel) throws IOException {
-        try {
-            return channel.tryLock() != null;
-        } catch (OverlappingFileLockException e) {
-            // The engine was loaded twice into this JVM, and the other one holds it.
-            return false;
-        }
+            return next;
+        });
     }
 
     /** The exit code that the init left; empty when the command did not end. */
@@ -296,7 +249,7 @@ public final class StageFolder {
             if (!(e.getCause() instanceof NoSuchFileException)) {
                 throw e.getCause();
             }
-            // Somebody else deletes there too.
+            // Another process deletes there too.
             delete(folder);
         }
     }

@@ -7,19 +7,20 @@ import io.jenkins.plugins.preemptible.engine.api.StageSpec;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import java.util.List;
+import java.util.function.Consumer;
 
 /**
  * What is kept on disk about a stage, so that any process on this host finds it again.
  *
  * <ol>
- *   <li>It is written before each effect: it tells what was about to happen, the host tells what did.
+ *   <li>It is written before each effect: it says what was about to happen; the host shows what happened.
  *   <li>{@code init} is the stage's first process on this host, null when there is none.
  *   <li>{@code mounts} are the mount points that the stage was given at its start; they belong to the host.
  * </ol>
  *
  * @param archive where the image is sealed to, null unless a dump began; it is whole when {@code dumped} or the state
  *     says so
- * @param dumped the host's process ids in the image that waits for commit or thaw, null unless one does
+ * @param dumped the host's process ids in the image that waits for commit or thaw, null when none waits
  * @param freezer where its freezer is, null when the stage has none
  * @param startedAt ISO 8601
  * @param sandbox whether it has no command of its own
@@ -53,7 +54,7 @@ public record StageJson(
     /**
      * A suspension under way.
      *
-     * @param preflightMillis the look before the freeze
+     * @param preflightMillis the preflight, before the freeze
      * @param millis the freeze itself
      * @param dumper the criu that dumps it, null unless one was started
      */
@@ -67,15 +68,15 @@ public record StageJson(
      * One image, told apart from every other one of the stage.
      *
      * @param createdAt as its manifest says
-     * @param archiveStamp size and times of its archive when it was sealed, null until then
+     * @param archiveStamp of its archive when it was sealed, null until then
      * @param processes in it
-     * @param bootId of the host when CRIU wrote its files, which are not forced to disk: after a loss of power they may be holes; null
-     *     in records of older versions
+     * @param bootId of the host when CRIU wrote its files, which are not forced to disk: after a loss of power they may
+     *     be holes; null in records of older versions
      */
-    public record Image(String createdAt, String archiveStamp, int processes, String bootId) {
+    public record Image(String createdAt, FileStamp archiveStamp, int processes, String bootId) {
 
-        /** The same once its archive is sealed. */
-        public Image sealed(String stamp) {
+        /** This image, once its archive is sealed. */
+        public Image sealed(FileStamp stamp) {
             return new Image(createdAt, stamp, processes, bootId);
         }
     }
@@ -110,200 +111,96 @@ public record StageJson(
     }
 
     public StageJson withState(StageStatus.State next) {
-        return new StageJson(
-                id,
-                name,
-                workDir,
-                sandbox,
-                next,
-                init,
-                freezer,
-                startedAt,
-                archive,
-                suspensions,
-                dumped,
-                mounts,
-                folder,
-                connections,
-                preserved,
-                options,
-                freezing,
-                image);
+        return with(draft -> draft.state = next);
     }
 
     public StageJson withInit(HostProcess next) {
-        return new StageJson(
-                id,
-                name,
-                workDir,
-                sandbox,
-                state,
-                next,
-                freezer,
-                startedAt,
-                archive,
-                suspensions,
-                dumped,
-                mounts,
-                folder,
-                connections,
-                preserved,
-                options,
-                freezing,
-                image);
+        return with(draft -> draft.init = next);
     }
 
     public StageJson withFreezer(String next) {
-        return new StageJson(
-                id,
-                name,
-                workDir,
-                sandbox,
-                state,
-                init,
-                next,
-                startedAt,
-                archive,
-                suspensions,
-                dumped,
-                mounts,
-                folder,
-                connections,
-                preserved,
-                options,
-                freezing,
-                image);
+        return with(draft -> draft.freezer = next);
     }
 
     public StageJson withArchive(String nextArchive, List<Long> nextDumped) {
-        return new StageJson(
-                id,
-                name,
-                workDir,
-                sandbox,
-                state,
-                init,
-                freezer,
-                startedAt,
-                nextArchive,
-                suspensions,
-                nextDumped,
-                mounts,
-                folder,
-                connections,
-                preserved,
-                options,
-                freezing,
-                image);
+        return with(draft -> {
+            draft.archive = nextArchive;
+            draft.dumped = nextDumped;
+        });
     }
 
     public StageJson withMounts(List<String> next) {
-        return new StageJson(
-                id,
-                name,
-                workDir,
-                sandbox,
-                state,
-                init,
-                freezer,
-                startedAt,
-                archive,
-                suspensions,
-                dumped,
-                next,
-                folder,
-                connections,
-                preserved,
-                options,
-                freezing,
-                image);
+        return with(draft -> draft.mounts = next);
     }
 
     public StageJson withSuspensions(int next) {
-        return new StageJson(
-                id,
-                name,
-                workDir,
-                sandbox,
-                state,
-                init,
-                freezer,
-                startedAt,
-                archive,
-                next,
-                dumped,
-                mounts,
-                folder,
-                connections,
-                preserved,
-                options,
-                freezing,
-                image);
+        return with(draft -> draft.suspensions = next);
     }
 
     public StageJson withOptions(CriuOptions next) {
-        return new StageJson(
-                id,
-                name,
-                workDir,
-                sandbox,
-                state,
-                init,
-                freezer,
-                startedAt,
-                archive,
-                suspensions,
-                dumped,
-                mounts,
-                folder,
-                connections,
-                preserved,
-                next,
-                freezing,
-                image);
+        return with(draft -> draft.options = next);
     }
 
     public StageJson withFreezing(Freezing next) {
-        return new StageJson(
-                id,
-                name,
-                workDir,
-                sandbox,
-                state,
-                init,
-                freezer,
-                startedAt,
-                archive,
-                suspensions,
-                dumped,
-                mounts,
-                folder,
-                connections,
-                preserved,
-                options,
-                next,
-                image);
+        return with(draft -> draft.freezing = next);
     }
 
     public StageJson withImage(Image next) {
-        return new StageJson(
-                id,
-                name,
-                workDir,
-                sandbox,
-                state,
-                init,
-                freezer,
-                startedAt,
-                archive,
-                suspensions,
-                dumped,
-                mounts,
-                folder,
-                connections,
-                preserved,
-                options,
-                freezing,
-                next);
+        return with(draft -> draft.image = next);
+    }
+
+    private StageJson with(Consumer<Draft> change) {
+        Draft draft = new Draft(this);
+        change.accept(draft);
+        return draft.record(this);
+    }
+
+    /** The components that change after the start, while a new record is made. */
+    private static final class Draft {
+        private StageStatus.State state;
+        private HostProcess init;
+        private String freezer;
+        private String archive;
+        private int suspensions;
+        private List<Long> dumped;
+        private List<String> mounts;
+        private CriuOptions options;
+        private Freezing freezing;
+        private Image image;
+
+        Draft(StageJson from) {
+            state = from.state;
+            init = from.init;
+            freezer = from.freezer;
+            archive = from.archive;
+            suspensions = from.suspensions;
+            dumped = from.dumped;
+            mounts = from.mounts;
+            options = from.options;
+            freezing = from.freezing;
+            image = from.image;
+        }
+
+        StageJson record(StageJson from) {
+            return new StageJson(
+                    from.id,
+                    from.name,
+                    from.workDir,
+                    from.sandbox,
+                    state,
+                    init,
+                    freezer,
+                    from.startedAt,
+                    archive,
+                    suspensions,
+                    dumped,
+                    mounts,
+                    from.folder,
+                    from.connections,
+                    from.preserved,
+                    options,
+                    freezing,
+                    image);
+        }
     }
 }

@@ -7,6 +7,7 @@ import io.jenkins.plugins.preemptible.engine.home.InterruptedSteps;
 import io.jenkins.plugins.preemptible.engine.home.OldImages;
 import io.jenkins.plugins.preemptible.engine.home.SealedImages;
 import io.jenkins.plugins.preemptible.engine.home.Stages;
+import io.jenkins.plugins.preemptible.engine.stage.FileStamp;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageJson;
 import java.io.IOException;
@@ -19,14 +20,15 @@ import java.util.logging.Level;
 import java.util.logging.Logger;
 
 /**
- * The end of a suspension: the frozen tree is killed, or it runs on.
+ * The last step of a suspension: the frozen tree is killed, or runs again.
  *
  * <ol>
  *   <li>{@link #commit}: the archive is safe, so the tree is killed; nothing of it ran since the freeze. CRIU's files
- *       stay for the next resume where there is room. It stays frozen where somebody has changed what the image needs.
- *   <li>{@link #thaw}: the image is discarded and the tree runs on. A dump that is still under way, in this process or
- *       another, is asked to end first; nothing is killed for that.
- *   <li>Whoever dumped and died in the middle is no hindrance: the lock is free then, and its criu is waited for.
+ *       stay for the next resume where there is room. The tree stays frozen when a file that the image needs was
+ *       changed.
+ *   <li>{@link #thaw}: the image is discarded and the tree runs again. A dump that is still under way, in this process
+ *       or another, is asked to end first; nothing is killed for that.
+ *   <li>A process that died while it dumped does not block this: its lock is free, and its criu is waited for.
  * </ol>
  */
 public final class CommitOrThaw {
@@ -81,18 +83,14 @@ public final class CommitOrThaw {
         }
         // By its size alone: a copy that was fetched back under its name is as good.
         if (record.image() != null
-                && !sizeOf(SealedImages.stamp(archive))
-                        .equals(sizeOf(record.image().archiveStamp()))) {
+                && (record.image().archiveStamp() == null
+                        || !FileStamp.of(archive).sameSize(record.image().archiveStamp()))) {
             throw new SuspendFailedException(FailureReason.IMAGE_MISSING, "another file has its name, " + archive);
         }
         return record;
     }
 
-    private static String sizeOf(String stamp) {
-        return String.valueOf(stamp).split(" ")[0];
-    }
-
-    /** Returns how many processes run on. */
+    /** Returns how many processes run again. */
     public int thaw() {
         suspension.stages().settle(suspension.id());
         refuseUnfrozen(suspension.record());
@@ -138,7 +136,7 @@ public final class CommitOrThaw {
     }
 
     private void discard(StageJson record, FrozenTree tree) throws IOException {
-        // First: once it has run, nobody may take the image for its last state any more, not after a crash either.
+        // First: once the stage has run, its image must not count as its last state any more, not after a crash either.
         // Removing needs no room on a full disk, the record does.
         try {
             SealedImages.dropImage(folder, record);
@@ -151,7 +149,7 @@ public final class CommitOrThaw {
                     ? r
                     : r.withState(State.RUNNING).withFreezing(null).withArchive(null, null));
         } catch (IOException e) {
-            LOG.log(Level.WARNING, e, () -> suspension.id() + " runs on, which cannot be written down yet");
+            LOG.log(Level.WARNING, e, () -> suspension.id() + " keeps running, which cannot be recorded yet");
         }
         OldImages.deleteQuietly(folder.images());
     }

@@ -7,17 +7,12 @@ import io.jenkins.plugins.preemptible.engine.api.Handover;
 import io.jenkins.plugins.preemptible.engine.api.IfDumpFails;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
 import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
-import io.jenkins.plugins.preemptible.engine.api.TrialResult;
-import io.jenkins.plugins.preemptible.engine.api.TrialVerdict;
 import io.jenkins.plugins.preemptible.engine.criu.Criu;
 import io.jenkins.plugins.preemptible.engine.criu.CriuException;
 import io.jenkins.plugins.preemptible.engine.criu.CriuRun;
 import io.jenkins.plugins.preemptible.engine.criu.TaskTraits;
 import io.jenkins.plugins.preemptible.engine.fixup.ImageFixups;
-import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.home.InterruptedSteps;
-import io.jenkins.plugins.preemptible.engine.home.SealedImages;
-import io.jenkins.plugins.preemptible.engine.host.HostProbe;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
@@ -26,29 +21,28 @@ import io.jenkins.plugins.preemptible.engine.image.WriteRequest;
 import io.jenkins.plugins.preemptible.engine.image.archive.ImageArchive;
 import io.jenkins.plugins.preemptible.engine.preflight.Obstacle;
 import io.jenkins.plugins.preemptible.engine.preflight.UnreadQueues;
+import io.jenkins.plugins.preemptible.engine.stage.FileStamp;
 import io.jenkins.plugins.preemptible.engine.stage.Mounts;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageJson;
 import io.jenkins.plugins.preemptible.engine.trial.ImageTrial;
-import io.jenkins.plugins.preemptible.engine.trial.RunningTrial;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
-import java.time.Instant;
 import java.util.List;
 import java.util.Optional;
 
 /**
- * The second step of a suspension: the frozen tree becomes CRIU's files, and those a sealed archive.
+ * The second step of a suspension: CRIU dumps the frozen tree into files, and these are sealed in an archive.
  *
  * <ol>
- *   <li>Both run at idle priority when the executor was given away at the freeze, else at that of the caller.
- *   <li>CRIU's files stay in the stage's folder until {@link CommitOrThaw} decides about them. While they are packed, they
- *       are tried ({@link ImageTrial}): what cannot be restored is never sealed.
- *   <li>Any failure, and a thaw or a kill that comes meanwhile, leaves no file, and the tree frozen or running as the
- *       caller wants it.
+ *   <li>Both run at idle priority when the executor was released at the freeze, otherwise at the priority of the
+ *       caller.
+ *   <li>CRIU's files stay in the stage's folder until {@link CommitOrThaw} decides about them. While they are packed,
+ *       they are tried ({@link ImageTrial}): what cannot be restored is never sealed.
+ *   <li>After a failure, or a thaw or kill meanwhile, no file is left. The tree is frozen or runs, as the caller asked.
  * </ol>
  */
 public final class Dumping {
@@ -68,10 +62,7 @@ public final class Dumping {
         Path target = archive.toAbsolutePath();
         try (StageFolder.Held lock = suspension.lock()) {
             StageJson record = suspension.record();
-            FailureReason refusal = SuspendAttempt.refusal(record.state());
-            if (refusal != null) {
-                throw new SuspendFailedException(refusal, suspension.id().value());
-            }
+            suspension.requireSuspendable(record);
             if (record.freezing() == null || record.dumped() != null) {
                 throw new SuspendFailedException(
                         record.dumped() == null ? FailureReason.NO_CHECKPOINT : FailureReason.STAGE_BUSY,
@@ -92,8 +83,9 @@ public final class Dumping {
     }
 
     /**
-     * A criu that was killed inside of a process may have taken it along, which nobody else would notice. The tree ran
-     * from then on until it was looked at, so one that is gone may have ended by itself as well.
+     * The failure of a dump whose criu was killed, when processes of the stage are gone. A criu that is killed while it
+     * is inside of a process may end that process too, which would stay unnoticed. The tree ran from then until now, so
+     * a process that is gone may also have ended by itself.
      */
     private Optional<SuspendFailedException> lost(Exception e) {
         if (!(e instanceof CriuException criu && criu.reason() == FailureReason.CRIU_KILLED)) {
@@ -141,7 +133,7 @@ public final class Dumping {
                 folder.images(), PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
         List<String> now = Mounts.ofHost(Proc.mountInfo(record.init().pid()));
         List<String> mounts = record.mounts().stream().filter(now::contains).toList();
-        ImageManifest manifest = manifest(record, criu, tree);
+        ImageManifest manifest = DumpManifest.of(record, criu, tree);
         CriuRun.Watch watch = new CriuRun.Watch() {
             @Override
             public void started(HostProcess process) throws IOException {
@@ -151,7 +143,7 @@ public final class Dumping {
 
             @Override
             public boolean cancelled() {
-                return Dumping.this.cancelled();
+                return suspension.cancelled();
             }
         };
         long dumping = System.nanoTime();
@@ -178,18 +170,10 @@ public final class Dumping {
                         .withMounts(mounts)
                         .withImage(image)
                         .withSuspensions(record.suspensions() + 1));
-        ImageArchive.Written written;
-        TrialResult tried;
-        try (RunningTrial trial = begin(record, criu, mounts)) {
-            written = pack(
-                    archive,
-                    idle,
-                    trial,
-                    givenUp -> ImageArchive.write(
-                            request(record, archive, key, timed, extent).unless(givenUp)));
-            tried = requireRestorable(record, archive, trial, tree);
-        }
-        seal(archive, image.sealed(SealedImages.stamp(archive)), tree);
+        TriedPacking.Result packed = new TriedPacking(suspension, record, criu, mounts, tree)
+                .pack(archive, idle, request(record, archive, key, timed, extent));
+        ImageArchive.Written written = packed.written();
+        seal(archive, image.sealed(FileStamp.of(archive)), tree);
         return new Checkpoint(
                 suspension.id(),
                 record.freezing().millis(),
@@ -201,71 +185,7 @@ public final class Dumping {
                 written.imageId(),
                 written.parentId(),
                 written.skipped(),
-                tried);
-    }
-
-    private RunningTrial begin(StageJson record, Criu criu, List<String> mounts) {
-        return RunningTrial.begin(
-                new ImageTrial.Subject(
-                        suspension.id(),
-                        folder.images(),
-                        folder.trial(),
-                        folder.logs(),
-                        folder.tools(),
-                        criu.program(),
-                        record.options(),
-                        mounts,
-                        suspension.stages().freezers() != FreezerKind.HELPER),
-                this::cancelled);
-    }
-
-    private <T> T pack(Path archive, boolean idle, RunningTrial trial, Packing.Task<T> task) throws IOException {
-        try {
-            // What cannot be restored need not be packed.
-            return new Packing(archive, idle, () -> cancelled() || trial.refuses()).run(task);
-        } catch (SuspendFailedException e) {
-            throw trial.refuses() ? refused(trial) : e;
-        }
-    }
-
-    /**
-     * @throws SuspendFailedException {@link FailureReason#NOT_RESTORABLE}, {@link FailureReason#TRIAL_TIMEOUT}; there is no
-     *     archive then
-     */
-    private TrialResult requireRestorable(StageJson record, Path archive, RunningTrial trial, List<Proc.Stat> tree)
-            throws IOException {
-        SuspendFailedException why;
-        try {
-            TrialResult result = trial.result();
-            if (trial.refuses()) {
-                why = refused(trial);
-            } else {
-                Optional<String> change = suspension.changeSinceDump(
-                        record, tree.stream().map(Proc.Stat::pid).toList());
-                if (change.isEmpty()) {
-                    return result;
-                }
-                why = new SuspendFailedException(FailureReason.NOT_RESTORABLE, change.get());
-            }
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            why = new SuspendFailedException(FailureReason.GOES_ON, null);
-        }
-        Files.deleteIfExists(archive);
-        throw why;
-    }
-
-    private static SuspendFailedException refused(RunningTrial trial) {
-        try {
-            TrialResult result = trial.result();
-            FailureReason reason = result.verdict() == TrialVerdict.OUT_OF_TIME
-                    ? FailureReason.TRIAL_TIMEOUT
-                    : FailureReason.NOT_RESTORABLE;
-            return new SuspendFailedException(reason, result.why(), result.criuLines(), null);
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            return new SuspendFailedException(FailureReason.GOES_ON, null);
-        }
+                packed.trial());
     }
 
     private void seal(Path archive, StageJson.Image sealed, List<Proc.Stat> tree) throws IOException {
@@ -287,10 +207,6 @@ public final class Dumping {
         }
     }
 
-    private boolean cancelled() {
-        return folder.thawAsked() || suspension.record().state() == State.KILLED;
-    }
-
     private WriteRequest request(StageJson record, Path archive, ImageKey key, ImageManifest manifest, Extent extent) {
         WriteRequest request = WriteRequest.of(folder.images(), archive, key, manifest)
                 .preserving(
@@ -302,33 +218,7 @@ public final class Dumping {
                 : request.indexed(folder.imageIndex());
     }
 
-    private ImageManifest manifest(StageJson record, Criu criu, List<Proc.Stat> tree) {
-        List<ImageManifest.ProcessInfo> processes = tree.stream()
-                .map(s -> new ImageManifest.ProcessInfo(
-                        Proc.innerPid(s.pid()),
-                        s.pid() == record.init().pid() ? 0 : Proc.innerPid(s.ppid()),
-                        s.comm(),
-                        Proc.commandLine(s.pid())))
-                .toList();
-        return new ImageManifest(
-                        ImageManifest.FORMAT_VERSION,
-                        suspension.id().value(),
-                        record.name(),
-                        Instant.now().toString(),
-                        criu.version(),
-                        Proc.kernelRelease(),
-                        Proc.machine(),
-                        tree.size(),
-                        0,
-                        processes)
-                .with(
-                        record.suspensions() + 1,
-                        HostProbe.fingerprint(
-                                criu.version(),
-                                tree.stream().map(Proc.Stat::pid).toList()));
-    }
-
-    /** What cannot be cleared away does not hide why. */
+    /** A failure in here does not hide the first one. */
     private void undo(StageJson before, FrozenTree tree, IfDumpFails ifFails) {
         try {
             boolean thaw = ifFails == IfDumpFails.THAW;
@@ -336,11 +226,11 @@ public final class Dumping {
                 if (thaw) {
                     tree.thaw();
                 } else {
-                    // A criu that was killed left it running.
+                    // A killed criu leaves the tree running.
                     tree.freezer().freeze(tree.init(), REFREEZE_LIMIT);
                 }
             } finally {
-                // Plain memory: also where the tree is gone.
+                // They hold plain memory: removed even if the tree is gone.
                 StageFolder.delete(folder.images());
             }
             suspension.change(r -> r.state() != State.SUSPENDING
@@ -350,7 +240,7 @@ public final class Dumping {
                             .withArchive(null, null)
                             .withImage(before.image()));
         } catch (IOException | RuntimeException e) {
-            // The next look finds out whether it is frozen.
+            // The next query finds out whether it is frozen.
         }
     }
 }

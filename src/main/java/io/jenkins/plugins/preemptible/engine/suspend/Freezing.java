@@ -19,15 +19,16 @@ import java.util.function.Function;
 import java.util.logging.Logger;
 
 /**
- * The first step of a suspension: the stage stands still, and its executor can be given away.
+ * The first step of a suspension: the stage is frozen, and its executor can be released.
  *
  * <ol>
- *   <li>The preflight looks while the stage runs: what can never be dumped is refused before anything is stopped.
+ *   <li>The preflight comes first, while the stage runs: what can never be dumped is refused before anything is
+ *       stopped.
  *   <li>The tree is frozen, which takes the same time at any size of its memory; then the guard is asked.
- *   <li>The host's free memory decides when the executor is free; the record says all of it.
+ *   <li>The host's free memory decides when the executor is free. All of this is recorded.
  * </ol>
  *
- * A stage that is frozen already, because whoever suspended it did not come to an end, is taken over as it is.
+ * A stage that is frozen already, because the process that suspended it died, is taken over as it is.
  */
 public final class Freezing {
 
@@ -44,21 +45,19 @@ public final class Freezing {
     public Frozen freeze(FreezeRequest request) {
         try (StageFolder.Held lock = suspension.lock()) {
             StageJson record = suspension.record();
-            FailureReason refusal = SuspendAttempt.refusal(record.state());
+            suspension.requireSuspendable(record);
             boolean dumped = record.dumped() != null && !request.mustNotRun();
-            if (refusal == null && (record.init() == null || record.freezer() == null || dumped)) {
-                refusal = FailureReason.STAGE_BUSY;
+            if (record.init() == null || record.freezer() == null || dumped) {
+                throw new SuspendFailedException(
+                        FailureReason.STAGE_BUSY, suspension.id().value());
             }
-            if (refusal != null) {
-                throw new SuspendFailedException(refusal, suspension.id().value());
-            }
-            // Left by somebody who was killed while he asked.
+            // Left by a process that was killed while it asked.
             suspension.folder().askToThaw(false);
             try {
                 return inspect(record, request);
             } catch (SuspendFailedException e) {
                 if (record.state() == State.SUSPENDING && !request.mustNotRun()) {
-                    // Taken over frozen from somebody who died, and refused: it runs on, as is promised.
+                    // Taken over frozen from a process that died, then refused: the stage runs again, as is promised.
                     undo(suspension.tree(record));
                 }
                 throw e;
@@ -77,7 +76,7 @@ public final class Freezing {
         InterruptedSteps.endDumper(suspension.folder(), record);
         long begun = System.nanoTime();
         PreflightReport seen = preflight.apply(record);
-        // Whoever is just entering is waited for while the tree is being frozen.
+        // A process that is just entering is waited for while the tree is being frozen.
         Optional<Obstacle> obstacle = seen.obstacles().stream()
                 .filter(l -> l.reason() != FailureReason.ENTERING)
                 .findFirst();
@@ -107,7 +106,7 @@ public final class Freezing {
             if (!request.mustNotRun()) {
                 FrozenTree.refuseTraced(processes);
             }
-            // Without images it was looked at before, while nothing stood still.
+            // Without images the memory was checked before the freeze.
             MemoryGuard.Decision decision =
                     MemoryGuard.decide(HostMemory.now(), checkpoints() ? request.memoryFloorBytes() : 0);
             LOG.info(() -> suspension.id() + " is frozen. " + decision.sentence());
@@ -142,7 +141,7 @@ public final class Freezing {
             suspension.change(r ->
                     r.state() == State.SUSPENDING ? r.withState(State.RUNNING).withFreezing(null) : r);
         } catch (IOException | RuntimeException e) {
-            // The record says SUSPENDING: the next look finds out whether it is frozen, a thaw or a freeze finishes
+            // The record says SUSPENDING: the next query finds out whether it is frozen, a thaw or a freeze finishes
             // this.
         }
     }

@@ -15,7 +15,7 @@ import java.util.Optional;
 import java.util.Set;
 
 /**
- * A stage's processes, held at a moment at which CRIU can dump them.
+ * A stage's processes, frozen at a moment at which CRIU can dump them.
  *
  * <ol>
  *   <li>{@link #freeze} freezes until everything is below the init and nothing is half started; it may be called again
@@ -30,7 +30,7 @@ import java.util.Set;
 record FrozenTree(StageId id, Freezer freezer, HostProcess init) {
 
     private static final Duration FREEZE_LIMIT = Duration.ofSeconds(5);
-    /** Sleeping, stopped, traced, zombie. Whoever waits in vfork(2) is in none of these states, but in D. */
+    /** Sleeping, stopped, traced, zombie. A process that waits in vfork(2) is in none of these states, but in D. */
     private static final Set<Character> AT_REST = Set.of('S', 'T', 't', 'Z');
 
     private static final Duration ENTRY_LIMIT = Duration.ofSeconds(3);
@@ -75,7 +75,8 @@ record FrozenTree(StageId id, Freezer freezer, HostProcess init) {
         freezer.thaw(init);
     }
 
-    // The kernel counts a process that is about to sleep in vfork(2) as frozen; where it waits shows only afterwards.
+    // The kernel counts a process that is about to sleep in vfork(2) as frozen; that it waits there shows only
+    // afterwards.
     private List<Proc.Stat> resting() throws IOException {
         List<Proc.Stat> tree = Proc.tree(init.pid());
         for (int i = 0; i < 50 && tree.stream().anyMatch(s -> s.state() == 'R'); i++) {
@@ -94,7 +95,7 @@ record FrozenTree(StageId id, Freezer freezer, HostProcess init) {
         }
     }
 
-    // Never its arguments: this is told to builds and pages.
+    // Never its arguments: this is shown in build logs and pages.
     private static String name(long pid) {
         String comm = Proc.stat(pid).map(Proc.Stat::comm).orElse("");
         return PlainText.of("process " + pid + (comm.isEmpty() ? "" : " " + comm));

@@ -22,28 +22,29 @@ import java.util.function.BooleanSupplier;
  *
  * <ol>
  *   <li>An idle thread has the lowest CPU and I/O priority, and threads that it starts inherit both (sched(7),
- *       ioprio_set(2)): the workers that compress, too. It ends with the packing, since a user without rights may lower a
- *       priority but not raise it again.
+ *       ioprio_set(2)): the workers that compress, too. It ends with the packing, since a user without rights may lower
+ *       a priority but not raise it again.
  *   <li>Cancelling interrupts it: the file channel that it writes to is closed, and the writer clears away.
- *   <li>What waits inside the kernel, such as fsync on a slow disk, hears nothing of that. It is left behind after a while;
- *       whatever it still writes is removed, and nobody packs into the same file before it has ended.
+ *   <li>A thread that waits inside the kernel, such as in fsync on a slow disk, does not notice that. It is abandoned
+ *       after a while; what it still writes is removed, and the same file is not packed into before that thread has
+ *       ended.
  * </ol>
  *
- * @param cancelled asked again and again while it is packed
- * @param patience how long a cancelled one is waited for
+ * @param cancelled asked repeatedly during the packing
+ * @param patience how long a cancelled packing is waited for
  */
 record Packing(Path archive, boolean idle, BooleanSupplier cancelled, Duration patience) {
 
     private static final long LOOK_MILLIS = 20;
     private static final Duration PATIENCE = Duration.ofSeconds(10);
-    /** The archives that threads may still write which were left behind; itself the monitor of all access to it. */
+    /** The archives that abandoned threads may still write; itself the monitor of all access to it. */
     private static final Set<Path> LEFT = new HashSet<>();
 
     Packing(Path archive, boolean idle, BooleanSupplier cancelled) {
         this(archive, idle, cancelled, PATIENCE);
     }
 
-    /** What is run; it asks whether it was given up, and ends without an archive then. */
+    /** The packing; it asks whether it was given up, and then ends without an archive. */
     interface Task<T> {
         T run(BooleanSupplier givenUp) throws Exception;
     }
@@ -51,9 +52,10 @@ record Packing(Path archive, boolean idle, BooleanSupplier cancelled, Duration p
     /**
      * Runs it to its end, or until it was cancelled.
      *
-     * @throws SuspendFailedException {@link FailureReason#GOES_ON} when it was cancelled or this thread interrupted; no
-     *     archive is left then, or will come to be
-     * @throws SuspendFailedException {@link FailureReason#STAGE_BUSY} when an earlier one of the same archive still ends
+     * @throws SuspendFailedException {@link FailureReason#GOES_ON} when it was cancelled or this thread was
+     *     interrupted; no archive is left then, and none appears later
+     * @throws SuspendFailedException {@link FailureReason#STAGE_BUSY} when an abandoned packing into the same archive
+     *     has not ended yet
      */
     <T> T run(Task<T> task) throws IOException {
         refuseLeft();
@@ -115,7 +117,7 @@ record Packing(Path archive, boolean idle, BooleanSupplier cancelled, Duration p
         }
     }
 
-    // Either this removes the archive, or whoever leaves the thread behind finds that it has ended.
+    // Either this removes the archive, or the caller that leaves the thread behind finds that it has ended.
     private void runAndClear(FutureTask<?> future, AtomicBoolean written) {
         future.run();
         synchronized (LEFT) {
@@ -143,7 +145,7 @@ record Packing(Path archive, boolean idle, BooleanSupplier cancelled, Duration p
                 Files.deleteIfExists(archive);
             }
         } catch (IOException e) {
-            // Its stage runs on and its record names no archive: it is of no use to anybody.
+            // The stage keeps running and its record names no archive: the file is useless.
         }
     }
 

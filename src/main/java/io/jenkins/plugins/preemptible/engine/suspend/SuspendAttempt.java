@@ -25,12 +25,12 @@ import java.util.Optional;
 import java.util.function.UnaryOperator;
 
 /**
- * What the steps of one suspension share: the stage, its lock, its record, and the names of failures.
+ * What the steps of one suspension share: the stage, its lock, its record, and how failures are worded.
  *
  * <ol>
  *   <li>{@link Freezing} comes first, {@link Dumping} follows, {@link CommitOrThaw} ends it either way.
  *   <li>The stage's lock is held during each of them, not between them.
- *   <li>What a step finds in the record is what the step before wrote, perhaps in another process.
+ *   <li>The record is all that a step knows of the one before, which may have run in another process.
  * </ol>
  */
 public record SuspendAttempt(Stages stages, StageId id) {
@@ -69,15 +69,18 @@ public record SuspendAttempt(Stages stages, StageId id) {
         return new FrozenTree(id, freezer, record.init());
     }
 
-    /** The refusal of a stage in a state that no step of a suspension starts from; null for the others. */
-    public static FailureReason refusal(State state) {
-        return switch (state) {
-            case RUNNING, SUSPENDING -> null;
-            case RESUMING -> FailureReason.STAGE_BUSY;
-            case SUSPENDED -> FailureReason.STAGE_SUSPENDED;
-            case KILLED -> FailureReason.KILLED;
-            case ENDED, FAILED -> FailureReason.STAGE_ENDED;
-        };
+    /**
+     * @throws SuspendFailedException when no step of a suspension starts from the record's state
+     */
+    void requireSuspendable(StageJson record) {
+        record.state().refusalToSuspend().ifPresent(refusal -> {
+            throw new SuspendFailedException(refusal, id.value());
+        });
+    }
+
+    /** Whether the dump under way has to end: a thaw was asked for, or the stage was killed. */
+    boolean cancelled() {
+        return folder().thawAsked() || record().state() == State.KILLED;
     }
 
     Criu usableCriu() {
@@ -102,13 +105,13 @@ public record SuspendAttempt(Stages stages, StageId id) {
                         record.preserved().stream().map(Path::of).toList());
     }
 
-    /** Any failure of a step in the engine's words. */
+    /** Any failure of a step as the engine's exception. */
     SuspendFailedException failed(Exception e) {
         return failed(e, null);
     }
 
     /**
-     * Any failure of a dump in the engine's words.
+     * Any failure of a dump as the engine's exception.
      *
      * @param archive where the image had to go, null where that was not asked for
      */
@@ -162,7 +165,7 @@ public record SuspendAttempt(Stages stages, StageId id) {
             HostProcess init = record().init();
             return group.pids(init).stream().mapToLong(Proc::residentBytes).sum();
         } catch (IOException e) {
-            // Only for a message, which then has one number less.
+            // Only for a message, which then lacks one number.
             return 0;
         }
     }

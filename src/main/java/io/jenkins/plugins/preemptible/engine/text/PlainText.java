@@ -56,7 +56,7 @@ public final class PlainText {
     /**
      * The clean texts of a list that came from an agent: entries that are no strings are left out.
      *
-     * @param texts null counts as empty; read up to {@code most} entries, whatever its size claims to be
+     * @param texts null counts as empty; read up to {@code most} entries, even when the list claims another size
      * @return unmodifiable, at most {@code most} texts
      */
     public static List<String> lines(Collection<?> texts, int most) {

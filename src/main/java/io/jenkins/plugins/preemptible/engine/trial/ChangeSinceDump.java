@@ -22,21 +22,21 @@ import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 /**
- * What others have changed on the host since an image was made, so that it cannot be restored any more.
+ * Finds changes on the host, since an image was made, with which it cannot be restored any more.
  *
  * <ol>
  *   <li>A file that the stage has open is gone, or has another size: CRIU refuses it then.
- *   <li>A port that the stage has bound and does not listen on yet is listened on by somebody else, which the kernel
+ *   <li>A port that the stage has bound and does not listen on yet is listened on by another process, which the kernel
  *       allows where both set SO_REUSEADDR. All other ports the frozen tree itself keeps from others.
  *   <li>A terminal of the stage has been opened by a process outside: its number would stay taken.
  * </ol>
  *
- * Reads only. Of a tree that somebody has killed meanwhile nothing is told: it has its image alone.
+ * Reads only. Of a tree that was killed meanwhile nothing is told: only its image is left.
  */
 public final class ChangeSinceDump {
 
     private static final String LISTENS = "0A";
-    /** What is there belongs to the kernel. */
+    /** Files there belong to the kernel. */
     private static final Pattern KERNEL = Pattern.compile("(?!/)|/(proc|sys|dev)/");
 
     private ChangeSinceDump() {}
@@ -109,7 +109,7 @@ public final class ChangeSinceDump {
                     return change;
                 }
             } catch (IOException | InvalidPathException e) {
-                // What cannot be told is left to the restore.
+                // What cannot be checked is left to the restore.
             }
         }
         return Optional.empty();
@@ -146,7 +146,7 @@ public final class ChangeSinceDump {
                 }
                 String port = Integer.toString(Integer.parseInt(fields[1].substring(fields[1].indexOf(':') + 1), 16));
                 if (bound.contains(port)) {
-                    return Optional.of("somebody else listens on port " + port);
+                    return Optional.of("another process listens on port " + port);
                 }
             }
         }

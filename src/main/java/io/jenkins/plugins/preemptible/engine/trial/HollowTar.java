@@ -51,9 +51,9 @@ final class HollowTar {
     private HollowTar() {}
 
     /**
-     * Writes the hollow one.
+     * Writes the hollow tar.
      *
-     * @return false when there is none; then nothing is written
+     * @return false when the tar has an unknown format; then nothing is written
      */
     static boolean make(Path tar, Path hollow) throws IOException {
         boolean whole = false;

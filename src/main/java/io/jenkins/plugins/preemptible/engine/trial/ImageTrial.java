@@ -25,13 +25,14 @@ import java.util.logging.Level;
 import java.util.logging.Logger;
 
 /**
- * Tries whether an image comes back.
+ * Tries whether an image can be restored.
  *
  * <ol>
- *   <li>The image is restored without its pages. Passed: it comes back.
+ *   <li>The image is restored without its pages. Passed: it can be restored.
  *   <li>Failed: it is restored once more with its pages, which some need (Valgrind), and only that verdict counts.
- *   <li>What cannot be tried here, and a trial that somebody killed, is no failure: {@link TrialVerdict#NOT_TRIED}. Nor is one
- *       that is not through in time, {@link TrialVerdict#OUT_OF_TIME}; but CRIU may hang there as the real restore would.
+ *   <li>An image that cannot be tried here, or whose trial was killed, is no failure: {@link TrialVerdict#NOT_TRIED}.
+ *       Nor is a trial that takes too long, {@link TrialVerdict#OUT_OF_TIME}; but CRIU may hang there as the real
+ *       restore would.
  * </ol>
  *
  * Changes nothing but its own folder, which is gone afterwards. Memory is not compared: the image's seal covers it.
@@ -49,9 +50,9 @@ public final class ImageTrial {
     private static final long BYTES_PER_SECOND = 100_000_000;
 
     /**
-     * What is tried, with what.
+     * The image that is tried, and the means.
      *
-     * @param images CRIU's files, which nobody changes meanwhile
+     * @param images CRIU's files, which must not change meanwhile
      * @param folder made for the trial, and removed; its parent exists
      * @param logs where CRIU's log goes, as {@code trial.log}
      * @param tools the folder that comes first on CRIU's PATH
@@ -84,9 +85,9 @@ public final class ImageTrial {
     }
 
     /**
-     * Tries it; blocks until nothing of the trial is left.
+     * Runs the trial; blocks until nothing of it is left.
      *
-     * @param cancelled asked again and again; true ends it
+     * @param cancelled asked repeatedly; true ends the trial
      */
     static TrialResult run(Subject subject, BooleanSupplier cancelled) {
         long begun = System.nanoTime();
@@ -118,7 +119,7 @@ public final class ImageTrial {
             try {
                 clear(subject.folder());
             } catch (IOException e) {
-                // The next verb of the stage clears it away.
+                // The next step on the stage removes it.
             }
         }
     }
@@ -159,7 +160,7 @@ public final class ImageTrial {
      */
     public static void clear(Path folder) throws IOException {
         Path noted = folder.resolve(GROUP);
-        // Whoever died may not have come to write it.
+        // The process may have died before it wrote it.
         if (Files.exists(noted) && Files.size(noted) > 0) {
             Freezer group = FreezerKind.at(Files.readString(noted));
             group.kill(null);

@@ -19,7 +19,7 @@ import java.util.logging.Logger;
  *   <li>The log says once for each cause why images are not tried.
  * </ol>
  *
- * For one thread, but for the trial's own.
+ * For one thread, besides the trial's own.
  */
 public final class RunningTrial implements AutoCloseable {
 
@@ -40,7 +40,7 @@ public final class RunningTrial implements AutoCloseable {
         thread.setDaemon(true);
     }
 
-    /** @param cancelled asked again and again; true gives it up */
+    /** @param cancelled asked repeatedly; true gives it up */
     public static RunningTrial begin(ImageTrial.Subject subject, BooleanSupplier cancelled) {
         RunningTrial running = new RunningTrial(subject, cancelled);
         running.thread.start();
@@ -59,7 +59,7 @@ public final class RunningTrial implements AutoCloseable {
         if (result.verdict() == TrialVerdict.NOT_TRIED && !givenUp) {
             LOG.log(
                     TOLD.add(result.why()) ? Level.WARNING : Level.FINE,
-                    "An image was not tried, and its suspension goes on" + " as if it could be restored: {0}",
+                    "An image was not tried, and its suspension continues as if it could be restored: {0}",
                     result.why());
         }
         return result;

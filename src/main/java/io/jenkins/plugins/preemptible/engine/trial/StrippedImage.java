@@ -24,15 +24,16 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * What of an image is other in a trial, so that it is restored in constant time: it has no memory.
+ * The files of an image that differ in a trial: without memory, it is restored in constant time.
  *
  * <ol>
- *   <li>Of the pages only those of the vDSO are left: CRIU reads its symbols. All other memory is mapped and stays empty.
+ *   <li>Of the pages only those of the vDSO are left: CRIU reads its symbols. All other memory is mapped and stays
+ *       empty.
  *   <li>Files that travel in the image, deleted ones and those of a tmpfs, keep size and mode and lose their content
  *       ({@link HollowTar}).
- *   <li>TCP connections have empty queues: what a trial sent would meet an end that is not there yet, and nothing keeps
- *       the scratch network silent.
- *   <li>Everything else is not in it: a trial lays it over the image itself.
+ *   <li>TCP connections have empty queues: packets of the trial would reach an end that does not exist yet, since the
+ *       scratch network is not silenced.
+ *   <li>It has nothing else: a trial lays it over the image itself.
  * </ol>
  *
  * Source: CRIU 4.2.1, {@code criu/pagemap.c}, {@code criu/files-reg.c}.

@@ -25,10 +25,10 @@ import java.util.TreeSet;
  *   <li>The root, and each mount of the host on which the stage has a file, is an overlay: what CRIU writes there goes
  *       into memory that vanishes with the trial. The others CRIU binds as they are; it writes nothing there.
  *   <li>Terminals come from a devpts of the trial's own, since the frozen tree holds theirs.
- *   <li>A mount of the host that is gone by now is an empty folder, as at a real restore; its mount point is made in the
- *       overlay that it lies in.
- *   <li>A large file that CRIU opens for writing would be copied into the overlay: it gets a stand-in, of the same size,
- *       owner and mode and without content.
+ *   <li>A mount of the host that is gone by now is an empty folder, as at a real restore; its mount point is made in
+ *       the overlay that it lies in.
+ *   <li>A large file that CRIU opens for writing would be copied into the overlay: it gets a stand-in, of the same
+ *       size, owner and mode and without content.
  * </ol>
  *
  * Paths in values and stand-ins are as the trial sees them, see {@code trial.sh}.
@@ -47,7 +47,7 @@ record TrialMounts(
         List<StandIn> standIns,
         boolean terminals) {
 
-    /** Kernel interfaces: the stage's files there belong to the kernel, and an overlay of one would not work. */
+    /** Kernel interfaces: the stage's files there belong to the kernel, and an overlay would not work. */
     private static final Set<String> KERNEL = Set.of(
             "proc",
             "sysfs",
@@ -71,7 +71,7 @@ record TrialMounts(
             "selinuxfs");
     /** The overlay of the root, as the trial sees it. */
     static final String ROOT = "/tmp/overlay/root/root";
-    /** What an option of an overlay cannot say. */
+    /** Characters that an option of an overlay cannot have. */
     private static final String UNSAYABLE = ".*[,:\\\\\\n].*";
 
     /** @param path of the file; {@code bytes} is its size */

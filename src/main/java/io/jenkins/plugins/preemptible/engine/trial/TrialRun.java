@@ -21,13 +21,13 @@ import java.util.function.BooleanSupplier;
 import java.util.regex.Pattern;
 
 /**
- * One restore that is ended before the stage would run.
+ * One restore, ended before the stage would run.
  *
  * <ol>
  *   <li>An action script fails at {@code post-restore}: by then CRIU has made all of the tree, and kills it again. A
  *       later point would let the tree run, since CRIU only logs a failure there.
- *   <li>It passed when the log has CRIU's word for that end, whatever the exit code.
- *   <li>At the time limit, or when nobody needs it any more, its control group is killed, then criu itself.
+ *   <li>It has passed when the log has CRIU's line for that end, with any exit code.
+ *   <li>At the time limit, or when it is not needed any more, its control group is killed, then criu itself.
  * </ol>
  *
  * Nothing is lost by a kill at any moment: every process of it is in the group, every mount and socket in namespaces of

@@ -1,6 +1,6 @@
 package io.jenkins.plugins.preemptible.engine.trial;
 
-/** A trial cannot be made here; its message says why, without the final stop. */
+/** Thrown when a trial cannot be made here; the message says why, without the final stop. */
 public final class UntriableException extends Exception {
 
     private static final long serialVersionUID = 1L;

@@ -91,7 +91,7 @@ class PreemptTest {
     void everyCommandHasHelpWithTheExitStatuses(String command) {
         CommandLineCall help = call(command, "--help").exits(0);
         assertTrue(help.out().startsWith("Usage: preempt " + command), help.out());
-        assertTrue(help.out().contains("3   the suspension failed, and the stage runs on"), help.out());
+        assertTrue(help.out().contains("3   the suspension failed, and the stage keeps running"), help.out());
         assertTrue(call("--help").out().contains("\n  " + command), command);
         assertFalse(Files.exists(home));
     }

@@ -331,7 +331,7 @@ class ObstaclesTest {
                 .putInt(0)
                 .flip();
         Map<Long, Unix> read = new HashMap<>();
-        assertTrue(SystemCalls.parse(bytes, read));
+        assertTrue(UnixDiagnosis.parse(bytes, read));
         assertEquals(
                 Map.of(
                         100L, new Unix(100, 1, 0, "ab"),
@@ -340,8 +340,8 @@ class ObstaclesTest {
                 read);
         ByteBuffer refusal = ByteBuffer.allocate(36).order(ByteOrder.nativeOrder());
         refusal.putInt(36).putShort((short) 2).position(36).flip();
-        assertThrows(IOException.class, () -> SystemCalls.parse(refusal, new HashMap<>()));
-        assertFalse(SystemCalls.parse(ByteBuffer.allocate(0), read));
+        assertThrows(IOException.class, () -> UnixDiagnosis.parse(refusal, new HashMap<>()));
+        assertFalse(UnixDiagnosis.parse(ByteBuffer.allocate(0), read));
     }
 
     /** Attributes: the first number is the type, then a name's letters or inodes. */

@@ -144,7 +144,7 @@ class InstallCheckpointsTest {
     void aCriuThatOthersCanChangeIsRefused() throws Exception {
         Path own = Files.copy(criu, host.one.home().resolve("criu"), StandardCopyOption.REPLACE_EXISTING);
         String words = refusal(host.one.name(), own);
-        assertTrue(words.contains("Somebody else than root could change") && words.contains("CRIU"), words);
+        assertTrue(words.contains("Another user than root could change") && words.contains("CRIU"), words);
     }
 
     @Test

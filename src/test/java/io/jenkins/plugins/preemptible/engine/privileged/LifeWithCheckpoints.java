@@ -105,8 +105,8 @@ public final class LifeWithCheckpoints {
         int times = 0;
         while (!Thread.currentThread().isInterrupted()) {
             try {
-                String state = part.seen(id).orElseThrow().state();
-                other = state.equals("frozen") ? other : state;
+                HostState state = part.seen(id).orElseThrow().state();
+                other = state == HostState.FROZEN ? other : state.name();
                 times++;
             } catch (EngineException e) {
                 if (Thread.currentThread().isInterrupted()) {

@@ -7,7 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.jenkins.plugins.preemptible.engine.Engine;
-import io.jenkins.plugins.preemptible.engine.SudoEngine;
+import io.jenkins.plugins.preemptible.engine.EnginesThroughSudo;
 import io.jenkins.plugins.preemptible.engine.api.DumpGuard;
 import io.jenkins.plugins.preemptible.engine.api.EngineException;
 import io.jenkins.plugins.preemptible.engine.api.FailureReason;
@@ -42,7 +42,7 @@ class PrivilegedPartTest {
     @BeforeEach
     void engine() {
         calls = folder.resolve("calls");
-        engine = SudoEngine.open(folder.resolve("home"), part(""));
+        engine = EnginesThroughSudo.open(folder.resolve("home"), part(""));
     }
 
     /** As {@code sudo -n -- PROGRAM VERB ID}: keeps the verb, then does what the script says. */

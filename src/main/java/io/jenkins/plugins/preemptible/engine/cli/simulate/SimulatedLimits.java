@@ -9,7 +9,7 @@ import java.util.concurrent.TimeUnit;
 import picocli.CommandLine.Option;
 
 /**
- * The options that say what an administrator allows, and how fast his agents are.
+ * The options that say what an administrator allows, and how fast the agents are.
  *
  * <ol>
  *   <li>Units, ranges and defaults are those of the configuration page.

@@ -6,7 +6,7 @@ import java.util.Locale;
  * Text for people, made of text that a stage chose.
  *
  * <ol>
- *   <li>Whatever could drive a terminal or turn the direction of writing becomes a question mark.
+ *   <li>Every character that could drive a terminal or turn the direction of writing becomes a question mark.
  *   <li>What is too long is cut, with a mark.
  *   <li>Sizes get the unit in which they have one to three digits before the point.
  * </ol>

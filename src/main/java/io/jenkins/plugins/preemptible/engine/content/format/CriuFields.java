@@ -9,7 +9,8 @@ package io.jenkins.plugins.preemptible.engine.content.format;
  *   <li>Fields that are not here are left alone.
  * </ol>
  *
- * Source: CRIU 4.2.1, {@code images/*.proto}.
+ * One table, longer than other files: it is compared with the .proto files side by side. Source: CRIU 4.2.1,
+ * {@code images/*.proto}.
  */
 public final class CriuFields {
 

@@ -13,7 +13,7 @@ import java.util.List;
  * <ol>
  *   <li>{@link #parse} takes a file apart that holds entries only; {@link #first} reads no further than the first one,
  *       for files in which raw data follows.
- *   <li>Fields that nobody here knows stay in an entry as they are.
+ *   <li>Unknown fields stay in an entry as they are.
  *   <li>{@link #bytes} puts the file together again; without a change in between it is the same, byte for byte.
  * </ol>
  *

@@ -136,15 +136,18 @@ public final class HostCheck {
         try {
             Freezer freezer = FreezerKind.create(probe, null);
             freezer.remove();
-            String where = freezer.location();
-            return item(
-                    "freezer",
-                    true,
-                    where.startsWith("v2") ? "cgroup v2" : where.startsWith("v1") ? "cgroup v1" : "stop signals only",
-                    "");
+            return item("freezer", true, words(freezer.kind()), "");
         } catch (IOException e) {
             return item("freezer", false, String.valueOf(e.getMessage()), "mount -t cgroup2 none /sys/fs/cgroup");
         }
+    }
+
+    private static String words(FreezerKind kind) {
+        return switch (kind) {
+            case CGROUP_V2, HELPER -> "cgroup v2";
+            case CGROUP_V1 -> "cgroup v1";
+            case SIGNALS -> "stop signals only";
+        };
     }
 
     private Item criu() {

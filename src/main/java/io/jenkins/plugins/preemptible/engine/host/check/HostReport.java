@@ -2,14 +2,15 @@ package io.jenkins.plugins.preemptible.engine.host.check;
 
 import java.util.List;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /**
- * Whether this host can suspend stages, thing by thing.
+ * Whether this host can suspend stages, item by item.
  *
  * <ol>
- *   <li>Each item was tried, not only looked up.
+ *   <li>Each item was tried, not only found.
  *   <li>{@code detail} says what was found.
- *   <li>{@code remedy} is the one command that mends a missing thing, empty when nothing is missing.
+ *   <li>{@code remedy} is the one command that provides what is missing; empty when nothing is.
  * </ol>
  */
 public record HostReport(List<Item> items) {
@@ -21,6 +22,14 @@ public record HostReport(List<Item> items) {
         items = List.copyOf(items);
     }
 
+    /** This report with another item in place of those of its name; it comes first, as the item to provide first. */
+    public HostReport with(Item first) {
+        return new HostReport(Stream.concat(
+                        Stream.of(first),
+                        items.stream().filter(item -> !item.name().equals(first.name())))
+                .toList());
+    }
+
     /** What is missing, each with what was found, such as {@code rights: user jenkins; criu: not found}. */
     public String missing() {
         return items.stream()
@@ -29,7 +38,7 @@ public record HostReport(List<Item> items) {
                 .collect(Collectors.joining("; "));
     }
 
-    /** The same, each with the command that mends it. */
+    /** As {@link #missing}, each with its remedy. */
     public String missingWithRemedies() {
         return items.stream()
                 .filter(item -> !item.ok())

@@ -56,7 +56,7 @@ final class ArchiveReader {
         /** @param content what the archive holds of the entry; what is not read is skipped */
         void entry(int number, EntryInfo entry, EntryContent content) throws IOException;
 
-        /** Whether contents are to be hashed: not where whoever receives them checks what becomes of them. */
+        /** Whether contents are to be hashed: not where the receiver checks what becomes of them. */
         default boolean checksDigests() {
             return true;
         }

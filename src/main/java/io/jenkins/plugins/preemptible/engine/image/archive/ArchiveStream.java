@@ -28,9 +28,9 @@ import org.apache.commons.io.input.BoundedInputStream;
  * The chain of streams by which an archive is read.
  *
  * <ol>
- *   <li>Head and tail are looked at first: they tell a foreign, other or cut file without any cryptography.
+ *   <li>Head and tail are read first: they tell a foreign, other or cut file without any cryptography.
  *   <li>The decrypting stream gives out no byte of a segment before it was checked; what follows sees only those.
- *   <li>Whatever fails comes out as an {@link ImageException} with a reason.
+ *   <li>Every failure comes out as an {@link ImageException} with a reason.
  * </ol>
  */
 final class ArchiveStream {

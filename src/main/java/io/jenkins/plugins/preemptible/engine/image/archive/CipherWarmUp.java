@@ -21,7 +21,7 @@ import java.security.GeneralSecurityException;
  *       1.5 s for 64 MiB, and no faster for the first 400 MiB (JDK 17).
  *   <li>So 20,000 segments of 512 bytes are sealed and opened with a key that is thrown away: 0.3 s, and the first
  *       64 MiB of the image then take 35 ms.
- *   <li>It runs once a JVM, on a thread of its own of the least priority; nobody has to wait for it.
+ *   <li>It runs once a JVM, on a thread of its own of the least priority; nothing waits for it.
  * </ol>
  *
  * Safe for any thread.
@@ -37,7 +37,7 @@ public final class CipherWarmUp {
     private static final class Once {
         static final Thread THREAD = begin();
 
-        /** That this class is initialized is all that is wanted. */
+        /** Only initializes this class. */
         static void touch() {}
 
         private static Thread begin() {

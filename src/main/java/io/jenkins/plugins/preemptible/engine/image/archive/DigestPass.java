@@ -17,7 +17,7 @@ import java.util.List;
  *
  * <ol>
  *   <li>Workers read and hash pieces of 1 MiB; the calling thread takes the hashes in order.
- *   <li>Each block's hash is looked for in the last full image's index, and goes into a new index.
+ *   <li>Each block's hash is searched in the last full image's index, and goes into a new index.
  *   <li>Afterwards everything is known that the manifest has to say, before a byte of the archive is written.
  * </ol>
  *
@@ -37,7 +37,7 @@ final class DigestPass {
 
     /**
      * @param parent the last full image's blocks; null when there is none
-     * @param index takes the hashes of this image's; null when nobody wants them
+     * @param index takes the hashes of this image's; null when they are not wanted
      */
     DigestPass(Sources sources, Workers workers, BlockIndex parent, BlockIndex.Writer index) {
         this.sources = sources;

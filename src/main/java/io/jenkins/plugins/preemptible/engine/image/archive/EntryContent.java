@@ -15,7 +15,7 @@ import java.nio.file.Path;
  *
  * <ol>
  *   <li>It is taken from the tar in pieces of 1 MiB, which {@link #nextPiece} gives without copying.
- *   <li>As a stream it gives the same bytes to whoever wants less.
+ *   <li>As a stream it gives the same bytes to a reader that wants less.
  *   <li>{@link #finish} reads what is left and compares the digest with the manifest's.
  * </ol>
  */

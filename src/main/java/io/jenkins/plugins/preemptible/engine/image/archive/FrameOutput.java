@@ -92,7 +92,7 @@ final class FrameOutput extends OutputStream {
         filled = 0;
     }
 
-    /** Does not end the current frame: that would cost compression, and nobody reads along. */
+    /** Does not end the current frame: that would cost compression, and there is no reader yet. */
     @Override
     public void flush() {}
 

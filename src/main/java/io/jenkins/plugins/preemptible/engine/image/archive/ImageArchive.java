@@ -24,8 +24,8 @@ import java.util.Set;
  * </ol>
  *
  * All calls block, and stream: memory stays below 256 MB at any image size, and no second copy of the image is made but
- * the archive. They share nothing, so any number may run at a time on different files; two on the same file must be kept
- * apart by the caller. Sources: Tink's wire format of streaming AEAD; Hoang, Reyhanitabar, Rogaway, Vizár,
+ * the archive. They share nothing, so any number may run at a time on different files; two on the same file must be
+ * kept apart by the caller. Sources: Tink's wire format of streaming AEAD; Hoang, Reyhanitabar, Rogaway, Vizár,
  * "Online Authenticated-Encryption and its Nonce-Reuse Misuse-Resistance" (why a cut stream is noticed); RFC 8878.
  */
 public final class ImageArchive {
@@ -133,7 +133,8 @@ public final class ImageArchive {
     }
 
     /**
-     * The digests of all blocks of some entries, those of a difference with its parent's help, without writing anything.
+     * The digests of all blocks of some entries, those of a difference with its parent's help, without writing
+     * anything.
      *
      * <p>Both archives are authenticated as a whole.
      *

@@ -23,7 +23,7 @@ import java.util.Map;
  * <ol>
  *   <li>All references are put in the order of the parent's blocks, which is the order in which those come by.
  *   <li>Each piece of the parent goes to every place that refers to a part of it.
- *   <li>What the places then hold is checked by whoever asked, so the parent's own digests are not computed.
+ *   <li>What the places then hold is checked by the caller, so the parent's own digests are not computed.
  * </ol>
  *
  * Memory: about 50 bytes a run of references. For one thread.

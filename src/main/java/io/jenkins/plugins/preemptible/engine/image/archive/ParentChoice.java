@@ -38,7 +38,7 @@ record ParentChoice(BlockIndex blocks, Parent named) {
             return NONE;
         }
         try {
-            // A reader looks for it there, and whoever moves a folder moves both.
+            // A reader looks for it there, and moving a folder moves both.
             boolean beside = parent.toAbsolutePath()
                     .getParent()
                     .toRealPath()
@@ -57,7 +57,7 @@ record ParentChoice(BlockIndex blocks, Parent named) {
                             new Parent(manifest.imageId(), parent.getFileName().toString()))
                     : NONE;
         } catch (IOException e) {
-            // Whatever is wrong with it, a full image needs none.
+            // With any defect of the parent: a full image needs none.
             return NONE;
         }
     }

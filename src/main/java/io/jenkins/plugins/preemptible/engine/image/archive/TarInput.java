@@ -17,7 +17,8 @@ import org.apache.commons.compress.archivers.tar.TarArchiveEntry;
  * <ol>
  *   <li>The caller says which entry comes next; its header has to be, byte for byte, the one that a writer makes of
  *       that name and size.
- *   <li>So there are no links, folders, devices, sparse files, pax or GNU headers, and no choice for whoever crafts one.
+ *   <li>So there are no links, folders, devices, sparse files, pax or GNU headers, and no choice for an attacker who
+ *       crafts one.
  *   <li>After the last entry there may be nothing but zeros, and those not longer than tar's padding.
  * </ol>
  *

@@ -17,9 +17,9 @@ import java.util.function.BooleanSupplier;
  *
  * <ol>
  *   <li>{@link #inOrder} makes a line: work goes in at one end, results come out at the other.
- *   <li>A line holds two pieces of work for each thread; whoever gives more takes the oldest result first, so memory
- *       stays the same however much work there is.
- *   <li>The caller's signal to stop is looked at with each piece.
+ *   <li>A line holds two pieces of work for each thread; a caller that gives more takes the oldest result first, so
+ *       memory stays the same however much work there is.
+ *   <li>The caller's signal to stop is checked with each piece.
  * </ol>
  *
  * A line belongs to one thread; the threads behind it may serve several lines.

@@ -22,8 +22,8 @@ import java.util.Optional;
  * The hashes of all blocks of a stage's last full image, by which a later dump finds what did not change.
  *
  * <ol>
- *   <li>It is a private file beside the stage, written along with a full image and sealed with the same key: nobody
- *       without the key can forge it or learn from it what the memory held.
+ *   <li>It is a private file beside the stage, written along with a full image and sealed with the same key: without
+ *       the key it can neither be forged nor show what the memory held.
  *   <li>Of each block it keeps the first 128 bits of its SHA-256, in the order of the image's blocks.
  *   <li>Read back, a table of block numbers finds a block by its hash, the one after the last found first.
  * </ol>
@@ -157,7 +157,7 @@ public final class BlockIndex {
             }
         }
 
-        /** Puts it in place of an older one; an index that nobody could read again is left out. */
+        /** Puts it in place of an older one; an index that could not be read again is left out. */
         public void keep() throws IOException {
             out.close();
             if (fits(blocks)) {

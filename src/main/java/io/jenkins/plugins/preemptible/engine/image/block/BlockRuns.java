@@ -12,7 +12,7 @@ import java.util.Arrays;
  *   <li>Runs follow each other from the entry's first block to its last, each so many blocks long.
  *   <li>A run is either the difference's own or begins at a block of its parent, counted over all the parent's entries
  *       in their order.
- *   <li>Neighbours that go on where the last one ended are one run, so unchanged memory is a handful of numbers.
+ *   <li>Neighbours that continue where the last one ended are one run, so unchanged memory is a handful of numbers.
  * </ol>
  *
  * For one thread.

@@ -8,9 +8,9 @@ import java.nio.channels.FileChannel;
  * Writes to a new file so that long stretches of zeros stay holes.
  *
  * <ol>
- *   <li>Zeros are looked for block by block from the position that is written to.
+ *   <li>Zeros are searched block by block from the position that is written to.
  *   <li>64 KiB of them or more are left out; shorter ones are written, since a file of many small pieces is slow.
- *   <li>The file's last block is written whatever it is, which sets the file's size.
+ *   <li>The file's last block is always written, which sets the file's size.
  * </ol>
  */
 public final class SparseWrite {
@@ -22,7 +22,7 @@ public final class SparseWrite {
     /** @param fileBytes the file's size in the end */
     public static void write(FileChannel channel, byte[] bytes, int offset, int length, long position, long fileBytes)
             throws IOException {
-        // Up to here zeros may be left out; what follows is written whatever it is.
+        // Up to here zeros may be left out; what follows is always written.
         long lastBlock = (fileBytes - 1) / BlockHash.BLOCK * BlockHash.BLOCK;
         int end = (int) Math.min(length, Math.max(0, lastBlock - position));
         int done = 0;

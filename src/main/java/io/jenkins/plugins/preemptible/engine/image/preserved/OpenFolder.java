@@ -10,11 +10,11 @@ import java.nio.file.Path;
 import jnr.ffi.LibraryLoader;
 
 /**
- * A folder that was opened without following any link, and stays the same folder whatever happens to its path.
+ * A folder that was opened without following any link, and stays the same folder when its path changes.
  *
  * <ol>
  *   <li>{@link #of} goes down from the root folder name by name, each opened with {@code O_NOFOLLOW}; so a link that
- *       somebody puts in the way, at any moment, is refused.
+ *       is put in the way, at any moment, is refused.
  *   <li>{@link #at} gives the path of a name in it through {@code /proc/self/fd}, which the kernel resolves from the
  *       open descriptor, as the {@code *at} calls of open(2) do: Java's own file methods so become safe.
  *   <li>Such a path holds one name; what is under the name is not followed as long as the caller says NOFOLLOW.

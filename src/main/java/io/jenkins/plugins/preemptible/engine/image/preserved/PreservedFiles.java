@@ -36,13 +36,13 @@ import java.util.concurrent.TimeUnit;
  *
  * <ol>
  *   <li>What is missing or differs becomes what was sealed: content, kind, mode, time and, for root, owner. A file is
- *       replaced as a whole, by a rename, so nobody sees half of it.
+ *       replaced as a whole, by a rename, so no process sees half of it.
  *   <li>What is there and was not sealed is left alone; a folder that is in the way of a file is not removed.
  *   <li>The way down to each file is opened without following links, so nothing is written elsewhere.
  * </ol>
  *
- * A file whose content is right already keeps its inode. When it fails half way, what was put back stays: it is what the
- * stage had. For one thread.
+ * A file whose content is right already keeps its inode. When it fails half way, what was put back stays: it is what
+ * the stage had. For one thread.
  */
 public final class PreservedFiles {
 

@@ -24,8 +24,8 @@ import java.util.stream.Stream;
  * The files whose contents go into an archive: those of CRIU's image, then those of the preserved paths.
  *
  * <ol>
- *   <li>The image folder is looked through first: what may not be in an image stops it before a byte is written.
- *   <li>Preserved files are opened from open folders, never by a path that somebody could bend meanwhile.
+ *   <li>The image folder is checked first: what may not be in an image stops it before a byte is written.
+ *   <li>Preserved files are opened from open folders, never by a path that another process could redirect meanwhile.
  *   <li>A preserved file that is not what it was when it was listed stops the packing.
  * </ol>
  *

@@ -31,7 +31,7 @@ public record CheckpointUser(String name, long uid, long gid, Path home) {
     static CheckpointUser of(String name) throws RefusedInstall, IOException {
         if (name.startsWith("%")) {
             throw new RefusedInstall(
-                    "Checkpoints are installed for a user, not for a group: the ids of each are looked at");
+                    "Checkpoints are installed for a user, not for a group: the ids of each user are checked");
         }
         requireUserNamespaces(SYSCTL);
         requireKernel();

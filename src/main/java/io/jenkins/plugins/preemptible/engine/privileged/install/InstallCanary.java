@@ -19,13 +19,14 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A tiny stage that the installed program starts, shows, dumps and restores, called through sudo as the user will call it.
+ * A small stage that tests an installation: the program starts, shows, dumps and restores it, called through sudo as
+ * the user will call it.
  *
  * <ol>
- *   <li>It tells what no look at versions does: whether the preloaded library fits this C library, whether the kernel or a
- *       container around it lets CRIU work in a user namespace, and whether sudo reads the rule.
- *   <li>Its folder is the user's, below the store of root's. Root opens nothing in it: what is in there is read, and removed,
- *       by programs that run as the user.
+ *   <li>It shows what versions alone cannot: whether the preloaded library fits this C library, whether the kernel
+ *       or a container around it lets CRIU work in a user namespace, and whether sudo reads the rule.
+ *   <li>Its folder is the user's, below the store of root's. Root opens nothing in it: what is in there is read, and
+ *       removed, by programs that run as the user.
  * </ol>
  */
 final class InstallCanary {
@@ -77,7 +78,7 @@ final class InstallCanary {
             step = "be started";
             start(part, id);
             List<String> words = words();
-            step = "be looked at";
+            step = "be inspected";
             inspect(part, id);
             step = "be dumped";
             part.freeze(id);

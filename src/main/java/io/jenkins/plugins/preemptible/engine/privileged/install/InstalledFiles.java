@@ -9,7 +9,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/** What an installation replaces, as it was before, some megabytes. */
+/** The files that an installation replaces, kept in memory: some megabytes. */
 final class InstalledFiles {
 
     private record Kept(byte[] content, String mode) {}

@@ -22,10 +22,10 @@ public record InstalledLevel(Optional<Path> criu) {
     private static final String MEMORY = "memory";
 
     /**
-     * Asks it; one call.
+     * Asks the privileged part, by one call.
      *
-     * @throws EngineException {@link FailureReason#NO_ANSWER} when it cannot be called, is of another version, or lacks one
-     *     of its files: the stages of one level must not be taken for those of the other
+     * @throws EngineException {@link FailureReason#NO_ANSWER} when it cannot be called, is of another version, or lacks
+     *     one of its files: the stages of one level must not be taken for those of the other
      */
     public static InstalledLevel of(PrivilegedPart part) {
         try {
@@ -61,7 +61,7 @@ public record InstalledLevel(Optional<Path> criu) {
         return new EngineException(FailureReason.NO_ANSWER, part.program() + " " + why);
     }
 
-    /** What an installation left on this host whose program is gone, a clause for people. */
+    /** What is left of an installation whose program is gone, as a clause for people. */
     public static Optional<String> remains(PrivilegedInstall place) {
         boolean left = Files.exists(place.rule(), LinkOption.NOFOLLOW_LINKS) || Files.isDirectory(place.library());
         return left && !Files.exists(place.program())

@@ -13,10 +13,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
-/** Files, folders and programs that nobody but root can change, for an installation. */
+/** Files, folders and programs that only root can change, for an installation. */
 public final class RootsFiles {
 
-    /** For the programs that root runs here: a compiler looks for its parts on PATH and along many other variables. */
+    /** For the programs that root runs here: a compiler searches its parts on PATH and along many other variables. */
     private static final Map<String, String> CLEAN = Map.of("PATH", "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL", "C");
 
     private RootsFiles() {}
@@ -24,7 +24,7 @@ public final class RootsFiles {
     static void require(Path path, String what) throws RefusedInstall {
         if (!RootsOwn.whole(path)) {
             throw new RefusedInstall(
-                    "Somebody else than root could change " + path + ", which " + what
+                    "Another user than root could change " + path + ", which " + what
                             + " comes from; let it and every folder above it be root's, and writable for root alone (chown root:root, chmod go-w)");
         }
     }
@@ -61,7 +61,7 @@ public final class RootsFiles {
         require(folder, what);
     }
 
-    /** Copies a file; whoever has the old one open keeps that. */
+    /** Copies a file; a process that has the old one open keeps the old one. */
     public static void put(Path from, Path to, String mode) throws IOException {
         put(Files.readAllBytes(from), to, mode);
     }

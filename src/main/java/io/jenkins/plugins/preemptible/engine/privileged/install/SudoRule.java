@@ -19,7 +19,7 @@ record SudoRule(Path program, Path file) {
      * Writes it, for this user or group and for those that it named before.
      *
      * @param beginning what stands above the users
-     * @param store a folder of root's, in which visudo looks at it first
+     * @param store a folder of root's, in which visudo checks it first
      */
     void put(String who, String beginning, Path store) throws RefusedInstall, IOException {
         StringBuilder text = new StringBuilder(beginning);

@@ -10,16 +10,16 @@ import java.util.Random;
  * Makes up a workload that has the published figures of GitHub Actions.
  *
  * <ol>
- *   <li>{@value #PIPELINES} pipelines of {@value #OWNERS} owners have the five kinds of stages with their published mean
- *       durations; of all these, a share is long, by a factor, of low priority, and preemptible.
+ *   <li>{@value #PIPELINES} pipelines of {@value #OWNERS} owners have the five kinds of stages with their published
+ *       mean durations; of all these, a share is long, by a factor, of low priority, and preemptible.
  *   <li>Runs arrive at random; each brings 2.85 stages at once in the mean, as published, of one pipeline.
  *   <li>Time is stretched at the end, so that the load is exactly the one that was asked for.
  * </ol>
  *
  * The same seed gives the same workload. Source of the means and of the jobs a run: 1.3 million runs with 3.7 million
  * jobs, ICSE 2024. Not published, hence assumed: equal shares of the five kinds; log-normal durations, 0.6 between
- * pipelines and 0.3 between runs of one (standard deviations of the logarithm); log-normal memory of 1.0; owners as busy
- * as 1, 1/2, 1/3 ….
+ * pipelines and 0.3 between runs of one (standard deviations of the logarithm); log-normal memory of 1.0; owners as
+ * busy as 1, 1/2, 1/3 ….
  *
  * @param load 0.01 to 2: of all executors
  * @param jobs 1 to {@value #MOST_JOBS}
@@ -86,7 +86,7 @@ public record GitHubMix(double load, int jobs, long seed, double longShare, doub
     /** A kind of stage of one pipeline: what is run again and again. */
     private record Recurring(String name, String owner, boolean isLong, double minutes, double bytes) {}
 
-    /** Makes the workload for these agents, whatever their labels. */
+    /** Makes the workload for these agents, with any labels. */
     public Workload on(List<SimAgent> agents) {
         Random random = new Random(seed);
         List<Recurring> stages = stages(random);

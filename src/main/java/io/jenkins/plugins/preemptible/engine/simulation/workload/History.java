@@ -31,8 +31,8 @@ import java.util.Set;
  *   <li>One object a line: {@code queued}, {@code started}, {@code ended} are needed; {@code label}, {@code priority},
  *       {@code owner}, {@code job}, {@code preemptible}, {@code memory_mb} are not. Blank lines are passed over.
  *   <li>A moment is a string of ISO 8601 with its zone, or a number of milliseconds since 1970.
- *   <li>The first line that is not such an object is refused with its number and what is wrong: a name that is not known
- *       is, too, since it is a slip of the keyboard more often than not.
+ *   <li>The first line that is not such an object is refused with its number and what is wrong: a name that is not
+ *       known is, too, since it is a slip of the keyboard more often than not.
  * </ol>
  */
 public final class History {

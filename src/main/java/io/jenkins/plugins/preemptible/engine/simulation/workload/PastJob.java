@@ -15,7 +15,7 @@ import java.util.Objects;
  * @param name of the job, by which earlier runs tell how long a run takes; empty = unknown
  * @param label that its agent had to carry; empty = any agent
  * @param priority a lower number is the higher priority
- * @param owner among whose equals the executor time is shared; empty = nobody's
+ * @param owner among whose equals the executor time is shared; empty = no owner
  * @param preemptible whether it could have been suspended
  * @param memoryBytes -1 = unknown: taken as {@link Cost#DEFAULT_BYTES}
  * @throws IllegalArgumentException when the three moments are not in their order

@@ -7,7 +7,7 @@ import java.util.Set;
  * An agent of the simulated controller.
  *
  * <ol>
- *   <li>It is online from the first job to the last, and nobody drains it.
+ *   <li>It is online from the first job to the last, and is never drained.
  *   <li>A job runs on it that asks for one of its labels, for its name, or for nothing.
  *   <li>Its memory bounds how many stages may stay frozen in it.
  * </ol>

@@ -6,9 +6,9 @@ import java.util.Objects;
  * A job that arrives in the simulation and wants one executor for some time.
  *
  * <ol>
- *   <li>It arrives at its time whatever became of the others before.
+ *   <li>It arrives at its time, independent of the others.
  *   <li>It is through when it has held an executor for its duration and lost nothing of that.
- *   <li>Nobody knows its duration beforehand; what earlier runs of the same name took is known.
+ *   <li>Its duration is not known beforehand; what earlier runs of the same name took is known.
  * </ol>
  *
  * @param name of what is run again and again; empty = nothing is known of earlier runs

@@ -8,19 +8,19 @@ import java.io.IOException;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
 
-class SystemCallsTest {
+class UnixDiagnosisTest {
 
     @Test
     void aKernelThatDoesNotAnswerIsNotWaitedForForEver() {
-        int socket = SystemCalls.diagnosis();
+        int socket = UnixDiagnosis.diagnosis();
         assumeTrue(socket >= 0, "this host has no socket diagnosis");
         try {
-            SystemCalls.limit(socket, Duration.ofMillis(100));
+            UnixDiagnosis.limit(socket, Duration.ofMillis(100));
             // Nothing was asked, so nothing comes.
             assertTimeoutPreemptively(
-                    Duration.ofSeconds(30), () -> assertThrows(IOException.class, () -> SystemCalls.answers(socket)));
+                    Duration.ofSeconds(30), () -> assertThrows(IOException.class, () -> UnixDiagnosis.answers(socket)));
         } finally {
-            SystemCalls.close(socket);
+            UnixDiagnosis.close(socket);
         }
     }
 }

@@ -1,0 +1,167 @@
+package io.jenkins.plugins.preemptible.engine;
+
+import io.jenkins.plugins.preemptible.engine.api.Checkpoint;
+import io.jenkins.plugins.preemptible.engine.api.EngineException;
+import io.jenkins.plugins.preemptible.engine.api.Extent;
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.FreezeRequest;
+import io.jenkins.plugins.preemptible.engine.api.Frozen;
+import io.jenkins.plugins.preemptible.engine.api.IfDumpFails;
+import io.jenkins.plugins.preemptible.engine.api.Leftover;
+import io.jenkins.plugins.preemptible.engine.api.ResumeReport;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.api.StageSpec;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus;
+import io.jenkins.plugins.preemptible.engine.api.SuspendReport;
+import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
+import io.jenkins.plugins.preemptible.engine.home.CleanUp;
+import io.jenkins.plugins.preemptible.engine.home.KillAndForget;
+import io.jenkins.plugins.preemptible.engine.home.StageLaunch;
+import io.jenkins.plugins.preemptible.engine.home.StageStart;
+import io.jenkins.plugins.preemptible.engine.home.Stages;
+import io.jenkins.plugins.preemptible.engine.host.HostProcess;
+import io.jenkins.plugins.preemptible.engine.host.check.HostCheck;
+import io.jenkins.plugins.preemptible.engine.host.check.HostReport;
+import io.jenkins.plugins.preemptible.engine.host.check.PrivilegedCheck;
+import io.jenkins.plugins.preemptible.engine.image.ImageKey;
+import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
+import io.jenkins.plugins.preemptible.engine.privileged.PrivilegedPart;
+import io.jenkins.plugins.preemptible.engine.resume.ArchiveResume;
+import io.jenkins.plugins.preemptible.engine.resume.LocalResume;
+import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
+import io.jenkins.plugins.preemptible.engine.stage.StageJson;
+import io.jenkins.plugins.preemptible.engine.suspend.CommitOrThaw;
+import io.jenkins.plugins.preemptible.engine.suspend.Dumping;
+import io.jenkins.plugins.preemptible.engine.suspend.Freezing;
+import io.jenkins.plugins.preemptible.engine.suspend.MemoryOnly;
+import io.jenkins.plugins.preemptible.engine.suspend.StagePreflight;
+import io.jenkins.plugins.preemptible.engine.suspend.SuspendAttempt;
+import io.jenkins.plugins.preemptible.engine.suspend.WholeSuspension;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * The engine that takes the steps in this process: as root, or through a privileged part that calls CRIU.
+ *
+ * <p>It only hands on. The steps are in {@code suspend} and {@code resume}, start and end in {@code home}.
+ */
+record DirectEngine(Stages stages) implements Engine {
+
+    private static final Duration POLL = Duration.ofMillis(25);
+
+    @Override
+    public boolean checkpoints() {
+        return stages.checkpoints();
+    }
+
+    @Override
+    public HostReport check() {
+        if (stages.freezers() == FreezerKind.HELPER) {
+            return PrivilegedCheck.report(PrivilegedPart.find().orElseThrow(), stages.checkpoints());
+        }
+        HostReport report = new HostCheck(stages.criu(), stages.checkpoints()).report();
+        return HostProcess.isRoot() ? report : PrivilegedCheck.withRemains(report);
+    }
+
+    @Override
+    public StageStatus start(StageSpec spec) {
+        return new StageStart(stages).start(spec);
+    }
+
+    @Override
+    public EnterCommand enterCommand(StageId id) {
+        StageJson record = stages.settle(id);
+        record.state().refusalToEnter().ifPresent(reason -> {
+            throw new EngineException(reason, id.value());
+        });
+        if (record.init() == null) {
+            throw new EngineException(FailureReason.STAGE_BUSY, id.value());
+        }
+        return StageLaunch.enter(id, record.init(), Stages.freezer(record).orElseThrow());
+    }
+
+    @Override
+    public PreflightReport preflight(StageId id) {
+        return new StagePreflight(stages).of(id);
+    }
+
+    @Override
+    public Frozen freeze(StageId id, FreezeRequest request) {
+        return new Freezing(attempt(id), new StagePreflight(stages)::of).freeze(request);
+    }
+
+    @Override
+    public Checkpoint dump(StageId id, Path archive, ImageKey key, IfDumpFails ifFails, Extent extent) {
+        if (!checkpoints()) {
+            throw MemoryOnly.refuseDump(id, ifFails, () -> status(id).state(), () -> thaw(id));
+        }
+        return new Dumping(attempt(id)).dump(archive, key, ifFails, extent);
+    }
+
+    @Override
+    public void commit(StageId id) {
+        new CommitOrThaw(attempt(id)).commit();
+    }
+
+    @Override
+    public void thaw(StageId id) {
+        new CommitOrThaw(attempt(id)).thaw();
+    }
+
+    @Override
+    public SuspendReport suspend(StageId id, Path archive, ImageKey key, Extent extent) {
+        return new WholeSuspension(stages, id).suspend(archive, key, extent);
+    }
+
+    private SuspendAttempt attempt(StageId id) {
+        return new SuspendAttempt(stages, id);
+    }
+
+    @Override
+    public ResumeReport resume(Path archive, ImageKey key) {
+        return new ArchiveResume(stages, archive, key).resume();
+    }
+
+    @Override
+    public Optional<ResumeReport> resumeHere(StageId id) {
+        return new LocalResume(stages, id).resume();
+    }
+
+    @Override
+    public StageStatus status(StageId id) {
+        return stages.status(id);
+    }
+
+    @Override
+    public List<StageStatus> list() {
+        return stages.list();
+    }
+
+    @Override
+    public int await(StageId id) throws InterruptedException {
+        while (true) {
+            StageStatus now = status(id);
+            if (now.over()) {
+                return now.finalExitCode();
+            }
+            Thread.sleep(POLL.toMillis());
+        }
+    }
+
+    @Override
+    public void kill(StageId id) {
+        new KillAndForget(stages, id).kill();
+    }
+
+    @Override
+    public void forget(StageId id) {
+        new KillAndForget(stages, id).forget();
+    }
+
+    @Override
+    public List<Leftover> clean(boolean dryRun, Duration imageAge) {
+        return new CleanUp(this::list, this::forget, Optional.of(stages)).clean(dryRun, imageAge);
+    }
+}
