@@ -36,7 +36,7 @@ import java.util.Objects;
  * Blocking: call it on a thread of {@link io.jenkins.plugins.preemptible.lifecycle.stage.StageThreads} or an executor, never
  * under the queue's lock and never on a Pipeline's own thread.
  */
-public final class AgentStage {
+public final class AgentStage implements StageAgent {
 
     /** The name of a stage's sealed image inside its exchange folder on the agent. */
     public static final String IMAGE_FILE = "image.preempt";
@@ -111,26 +111,13 @@ public final class AgentStage {
         return Limited.required(Limited.act(home, Seen.class, new SuspendVerbs.Look(id.value())));
     }
 
-    /**
-     * Stops the stage where it is; {@link #dump} or {@link #thaw} must follow, or {@link #resumeHere} where no images are
-     * made. Takes the same time at any size.
-     *
-     * @param controlFolders absolute paths of the durable tasks in flight: one that has its result already stops it,
-     *     since its step is about to continue
-     * @param memoryFloorBytes with less free memory than that the executor is not free before the image is sealed, and
-     *     the freeze is refused where no images are made; 0 = free at once
-     */
+    @Override
     public Freeze freeze(List<String> controlFolders, long memoryFloorBytes) throws IOException, InterruptedException {
         return Limited.required(Limited.act(
                 home, Freeze.class, new SuspendVerbs.FreezeStage(id.value(), controlFolders, memoryFloorBytes)));
     }
 
-    /**
-     * Dumps and seals the frozen stage into {@link #exchange}; it is frozen afterwards and waits for {@link #commit} or
-     * {@link #thaw}.
-     *
-     * @param stayFrozen whether it stays frozen when that fails, or runs on
-     */
+    @Override
     public Dump dump(String key, boolean stayFrozen) throws IOException, InterruptedException {
         return Limited.required(
                 Limited.actLong(home, Dump.class, new SuspendVerbs.DumpStage(id.value(), key, stayFrozen)));
@@ -145,22 +132,18 @@ public final class AgentStage {
         return new Growth(bytes[0], bytes[1]);
     }
 
-    /**
-     * Kills the frozen tree, once its image is safe; harmless when that was done.
-     *
-     * @return why it was not killed but runs again, in words; null when it was killed
-     */
     @CheckForNull
+    @Override
     public String commit() throws IOException, InterruptedException {
         return PlainText.of(Limited.act(home, String.class, new SuspendVerbs.Commit(id.value())));
     }
 
-    /** Thaws the frozen tree and drops its image; harmless when it is not frozen. */
+    @Override
     public void thaw() throws IOException, InterruptedException {
         Limited.act(home, Void.class, new SuspendVerbs.Thaw(id.value()));
     }
 
-    /** Sees to it that the stage, which is to be suspended, does not run; tells what there is of it. */
+    @Override
     public Held hold() throws IOException, InterruptedException {
         return Limited.required(Limited.act(home, Held.class, new SuspendVerbs.Hold(id.value())));
     }
@@ -171,13 +154,13 @@ public final class AgentStage {
         return exchange();
     }
 
-    /** Resumes the stage from what is left of it on the agent; null when the sealed image has to be brought. */
     @CheckForNull
+    @Override
     public Restore resumeHere() throws IOException, InterruptedException {
         return own(Limited.actLong(home, Restore.class, new ResumeVerbs.ResumeHere(id.value())));
     }
 
-    /** Restores the image in the exchange folder, and removes that file when the stage runs again. */
+    @Override
     public Restore restore(String key) throws IOException, InterruptedException {
         return own(
                 Limited.required(Limited.actLong(home, Restore.class, new ResumeVerbs.RestoreStage(id.value(), key))));
@@ -195,12 +178,7 @@ public final class AgentStage {
         }
     }
 
-    /**
-     * Reads a piece of the sealed image in the exchange folder.
-     *
-     * @param most bytes, at least 1
-     * @return the bytes asked for; fewer at the end of the image, none behind it
-     */
+    @Override
     public byte[] readImage(long offset, int most) throws IOException, InterruptedException {
         byte[] piece = Limited.required(Limited.act(exchange(), byte[].class, new ReadImage(offset, most)));
         if (piece.length > most) {
@@ -370,7 +348,7 @@ public final class AgentStage {
         FROZEN,
         /** No process; it was dumped. */
         IMAGE,
-        /** It is still being suspended or resumed. */
+        /** Somebody is still at it. */
         BUSY,
         /** Nothing. */
         GONE

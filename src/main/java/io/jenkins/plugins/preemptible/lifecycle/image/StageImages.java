@@ -7,6 +7,7 @@ import hudson.Launcher;
 import hudson.model.Run;
 import hudson.model.TaskListener;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
+import io.jenkins.plugins.preemptible.agent.StageAgent;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.lifecycle.stage.ImagePath;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
@@ -55,7 +56,7 @@ public final class StageImages {
      *     manager does not take it, or the build is gone; nothing of it is archived then
      * @throws ArchiveRoom.ShortageException when the disk gets full meanwhile; nothing of it is archived then
      */
-    public static void store(LiveStage live, AgentStage agent, long announcedBytes)
+    public static void store(LiveStage live, StageAgent agent, long announcedBytes)
             throws IOException, InterruptedException {
         Run<?, ?> run = live.context().get(Run.class);
         TaskListener listener = live.context().get(TaskListener.class);

@@ -39,6 +39,7 @@ public final class LiveStage {
     private final String id;
     private final StepContext context;
     private final ExecutorHold hold;
+    private final StageClock clock;
     private final ReentrantLock operation = new ReentrantLock();
     /** Counts launches into the sandbox: a launch between decision and freeze makes the dump void. */
     private final AtomicInteger launches = new AtomicInteger();
@@ -71,7 +72,8 @@ public final class LiveStage {
     @CheckForNull
     private volatile hudson.model.Queue.Item block;
 
-    private LiveStage(String id, StepContext context, ExecutorHold hold) {
+    private LiveStage(String id, StepContext context, ExecutorHold hold, StageClock clock) {
+        this.clock = clock;
         this.id = id;
         this.context = context;
         this.hold = hold;
@@ -79,7 +81,12 @@ public final class LiveStage {
 
     /** Makes the stage known; replaces nothing that is known already. */
     public static LiveStage register(@NonNull String id, @NonNull StepContext context, @NonNull ExecutorHold hold) {
-        return LIVE.computeIfAbsent(id, key -> new LiveStage(id, context, hold));
+        return LIVE.computeIfAbsent(id, key -> new LiveStage(id, context, hold, StageClock.SYSTEM));
+    }
+
+    /** One of a test, by its own clock and without a Pipeline. */
+    static LiveStage registerForTest(String id, ExecutorHold hold, StageClock clock) {
+        return LIVE.computeIfAbsent(id, key -> new LiveStage(id, null, hold, clock));
     }
 
     @CheckForNull
@@ -182,12 +189,12 @@ public final class LiveStage {
     /** By the system clock as it is now; 0 when nothing has to be waited for. */
     public long retryAfterMillis() {
         Long after = retryAfterNanos;
-        long left = after == null ? 0 : TimeUnit.NANOSECONDS.toMillis(after - System.nanoTime());
-        return left <= 0 ? 0 : System.currentTimeMillis() + left;
+        long left = after == null ? 0 : TimeUnit.NANOSECONDS.toMillis(after - clock.nanoTime());
+        return left <= 0 ? 0 : clock.nowMillis() + left;
     }
 
     public void retryAfter(long millis) {
-        retryAfterNanos = millis == 0 ? null : Long.valueOf(System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis));
+        retryAfterNanos = millis == 0 ? null : Long.valueOf(clock.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis));
     }
 
     /** A user wants it suspended now: the next attempt no longer waits because of an earlier failure. */

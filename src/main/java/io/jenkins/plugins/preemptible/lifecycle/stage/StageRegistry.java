@@ -41,7 +41,7 @@ import org.jenkinsci.plugins.workflow.steps.StepContext;
  * </ol>
  */
 @Extension
-public final class StageRegistry implements Saveable {
+public final class StageRegistry implements Saveable, StageStore {
 
     private static final Logger LOGGER = Logger.getLogger(StageRegistry.class.getName());
 
@@ -117,6 +117,7 @@ public final class StageRegistry implements Saveable {
      * @throws UncheckedIOException when it cannot be saved; then it is as it was
      */
     @CheckForNull
+    @Override
     public synchronized StageRecord update(String id, Consumer<StageRecord> change) {
         StageRecord current = stages.get(id);
         if (current == null) {
@@ -135,6 +136,7 @@ public final class StageRegistry implements Saveable {
      * @return the changed stage, or null when it has ended meanwhile
      */
     @CheckForNull
+    @Override
     public synchronized StageRecord settle(String id, Consumer<StageRecord> change) {
         StageRecord current = stages.get(id);
         if (current == null) {
@@ -158,12 +160,6 @@ public final class StageRegistry implements Saveable {
         change.accept(changed);
         changed.clean();
         return changed;
-    }
-
-    /** Puts a stage whose suspension or restore was cut off by a restart back to where it was before. */
-    @CheckForNull
-    public StageRecord cutOff(String id) {
-        return settle(id, StageChanges.cutOff());
     }
 
     /**
@@ -263,6 +259,7 @@ public final class StageRegistry implements Saveable {
     }
 
     @CheckForNull
+    @Override
     public StageRecord find(@CheckForNull String id) {
         return id == null ? null : stages.get(id);
     }

@@ -1,11 +1,11 @@
 package io.jenkins.plugins.preemptible.lifecycle.suspend;
 
-import io.jenkins.plugins.preemptible.agent.AgentStage;
-import io.jenkins.plugins.preemptible.agent.Nodes;
+import io.jenkins.plugins.preemptible.agent.StageAgent;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageStore;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageThreads;
 import java.io.IOException;
 import java.util.logging.Level;
@@ -23,24 +23,46 @@ import java.util.logging.Logger;
 public final class FrozenStage {
 
     private static final Logger LOGGER = Logger.getLogger(FrozenStage.class.getName());
-    private static final long RETRY_MILLIS = 2000;
+    static final long RETRY_MILLIS = 2000;
 
-    private FrozenStage() {}
+    /** Does something later that waits for an agent. */
+    @FunctionalInterface
+    interface Later {
+        void run(String agent, String what, long delayMillis, StageThreads.Work work);
+    }
+
+    private final StageStore stages;
+    private final StageAgent.Agents agents;
+    private final Later later;
+
+    FrozenStage(StageStore stages, StageAgent.Agents agents, Later later) {
+        this.stages = stages;
+        this.agents = agents;
+        this.later = later;
+    }
+
+    static FrozenStage ofJenkins() {
+        return new FrozenStage(StageRegistry.get(), StageAgent.Agents.OF_JENKINS, StageThreads::scheduleFor);
+    }
 
     /** Thaws the stage now or as soon as that can be done. Blocks for one call to the agent. */
     public static void thaw(String stageId) throws InterruptedException {
-        StageRecord stage = StageRegistry.get().find(stageId);
+        ofJenkins().thawNowOrLater(stageId);
+    }
+
+    void thawNowOrLater(String stageId) throws InterruptedException {
+        StageRecord stage = stages.find(stageId);
         if (stage == null || stage.state() != StageState.SUSPENDING) {
             return;
         }
         try {
-            AgentStage.on(Nodes.named(stage.node()), stageId).thaw();
+            agents.of(stage.node(), stageId).thaw();
         } catch (IOException | RuntimeException x) {
             LOGGER.log(Level.FINE, x, () -> "cannot thaw " + stage + " yet");
-            StageThreads.scheduleFor(stage.node(), "thawing " + stage, RETRY_MILLIS, () -> thaw(stageId));
+            later.run(stage.node(), "thawing " + stage, RETRY_MILLIS, () -> thawNowOrLater(stageId));
             return;
         }
-        StageRegistry.get().cutOff(stageId);
+        stages.cutOff(stageId);
         LiveStage live = LiveStage.find(stageId);
         if (live != null) {
             live.carryOutKill();

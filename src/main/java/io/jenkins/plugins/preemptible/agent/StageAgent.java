@@ -1,0 +1,75 @@
+package io.jenkins.plugins.preemptible.agent;
+
+import edu.umd.cs.findbugs.annotations.CheckForNull;
+import java.io.IOException;
+import java.util.List;
+
+/**
+ * What the controller asks of the agent that a stage is on: the port between the steps of {@code lifecycle} and a host.
+ *
+ * <p>{@link AgentStage} is the real one. Refusals are values in the answers; what throws is a connection that was lost or an
+ * answer that is none. Each verb blocks.
+ */
+public interface StageAgent {
+
+    /** Where agents are found. */
+    @FunctionalInterface
+    interface Agents {
+        /**
+         * @param node the name of an agent, empty for the built-in node
+         * @throws IOException when the agent is offline, or there is none
+         */
+        StageAgent of(String node, String stageId) throws IOException;
+
+        /** Those of this controller. */
+        Agents OF_JENKINS = (node, stageId) -> AgentStage.on(Nodes.named(node), stageId);
+    }
+
+    /**
+     * Stops the stage where it is; {@link #dump} or {@link #thaw} must follow, or {@link #resumeHere} where no images are
+     * made. Takes the same time at any size.
+     *
+     * @param controlFolders absolute paths of the durable tasks in flight: one that has its result already stops it,
+     *     since its step is about to go on
+     * @param memoryFloorBytes with less free memory than that the executor is not free before the image is sealed, and
+     *     the freeze is refused where no images are made; 0 = free at once
+     */
+    AgentStage.Freeze freeze(List<String> controlFolders, long memoryFloorBytes)
+            throws IOException, InterruptedException;
+
+    /**
+     * Dumps and seals the frozen stage; it is frozen afterwards and waits for {@link #commit} or {@link #thaw}.
+     *
+     * @param stayFrozen whether it stays frozen when that fails, or keeps running
+     */
+    AgentStage.Dump dump(String key, boolean stayFrozen) throws IOException, InterruptedException;
+
+    /**
+     * Reads a piece of the sealed image.
+     *
+     * @param most bytes, at least 1
+     * @return the bytes asked for; fewer at the end of the image, none behind it
+     */
+    byte[] readImage(long offset, int most) throws IOException, InterruptedException;
+
+    /**
+     * Kills the frozen tree, once its image is safe; harmless when that was done.
+     *
+     * @return why it was not killed but goes on, in words; null when it was killed
+     */
+    @CheckForNull
+    String commit() throws IOException, InterruptedException;
+
+    /** Thaws the frozen tree and drops its image; harmless when it is not frozen. */
+    void thaw() throws IOException, InterruptedException;
+
+    /** Sees to it that the stage, which is to be suspended, does not run; tells what there is of it. */
+    AgentStage.Held hold() throws IOException, InterruptedException;
+
+    /** Resumes the stage from what is left of it on the agent; null when the sealed image has to be brought. */
+    @CheckForNull
+    AgentStage.Restore resumeHere() throws IOException, InterruptedException;
+
+    /** Restores the image that was brought to the agent, and removes that file when the stage runs again. */
+    AgentStage.Restore restore(String key) throws IOException, InterruptedException;
+}

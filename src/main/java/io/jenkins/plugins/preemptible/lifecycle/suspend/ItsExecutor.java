@@ -1,0 +1,45 @@
+package io.jenkins.plugins.preemptible.lifecycle.suspend;
+
+import edu.umd.cs.findbugs.annotations.CheckForNull;
+import hudson.model.Executor;
+import io.jenkins.plugins.preemptible.agent.AgentStage;
+import io.jenkins.plugins.preemptible.agent.StageAgent;
+import io.jenkins.plugins.preemptible.lifecycle.Resumption;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import java.io.IOException;
+
+/** An executor of Jenkins. */
+record ItsExecutor(LiveStage live, Executor executor) implements StageExecutor {
+
+    @CheckForNull
+    static StageExecutor of(LiveStage live, StageRecord stage) {
+        Executor executor = live.hold().executor(stage);
+        return executor == null ? null : new ItsExecutor(live, executor);
+    }
+
+    @Override
+    public String shown() {
+        return agentName() + " #" + executor.getNumber();
+    }
+
+    @Override
+    public String agentName() {
+        return executor.getOwner().getDisplayName();
+    }
+
+    @Override
+    public StageAgent agent() throws IOException {
+        return AgentStage.on(executor.getOwner().getNode(), live.id());
+    }
+
+    @Override
+    public void release(StageRecord stage) throws IOException {
+        live.hold().release(stage);
+    }
+
+    @Override
+    public void resumeOn(StageRecord stage) throws InterruptedException {
+        Resumption.run(stage.id(), executor);
+    }
+}

@@ -1,0 +1,34 @@
+package io.jenkins.plugins.preemptible.lifecycle.suspend;
+
+import edu.umd.cs.findbugs.annotations.CheckForNull;
+import hudson.util.Secret;
+import io.jenkins.plugins.preemptible.agent.StageAgent;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import java.io.IOException;
+
+/** The sealed image of one stage on the controller. {@link ItsImage} is the real one. */
+interface StageImage {
+
+    /** A new key that nobody else has. */
+    Secret newKey();
+
+    /** Why an image of so many bytes is not stored, a sentence; null when it may be. */
+    @CheckForNull
+    String tooLarge(long bytes);
+
+    /** Why the disk does not take an image of so many bytes, a sentence; null when it does. 0 = the size is not known. */
+    @CheckForNull
+    String shortage(long bytes) throws IOException, InterruptedException;
+
+    /** @throws IOException when it is not stored; nothing of it is kept then */
+    void store(StageAgent agent, long bytes) throws IOException, InterruptedException;
+
+    /** Why {@link #store} failed, for the build log. */
+    String why(Exception failure);
+
+    /** Removes what was stored; whatever fails, nothing depends on it. */
+    void discard() throws InterruptedException;
+
+    /** Makes it later, of a frozen stage whose executor is gone. Returns at once. */
+    void makeLater(StageRecord stage, long delayMillis);
+}

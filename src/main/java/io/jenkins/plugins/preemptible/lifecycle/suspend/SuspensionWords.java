@@ -1,0 +1,98 @@
+package io.jenkins.plugins.preemptible.lifecycle.suspend;
+
+import edu.umd.cs.findbugs.annotations.CheckForNull;
+import io.jenkins.plugins.preemptible.agent.AgentStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
+import io.jenkins.plugins.preemptible.view.LoggedName;
+
+/**
+ * What the build log says of one suspension.
+ *
+ * @param preemptor for whom, as it may stand in this log; null when for nobody in particular
+ */
+record SuspensionWords(@CheckForNull String preemptor) {
+
+    String begins(String reason) {
+        return "Suspending this stage" + (preemptor == null ? "" : " for " + preemptor) + ": " + reason;
+    }
+
+    String handedOver(String executor, long tookMillis, AgentStage.Freeze frozen, long sealAfterMillis) {
+        return "Executor " + executor + goes() + " after " + StageLog.time(tookMillis) + ": " + frozen.processes()
+                + " processes with " + StageLog.size(frozen.residentBytes())
+                + " are frozen in the agent's memory (preflight "
+                + frozen.preflightMillis() + " ms, freeze " + frozen.freezeMillis() + " ms), and "
+                + whatFollows(frozen, sealAfterMillis);
+    }
+
+    private String whatFollows(AgentStage.Freeze frozen, long sealAfterMillis) {
+        if (frozen.memoryOnly()) {
+            return "stay there until the stage goes on: no images are made on this agent.";
+        }
+        return sealAfterMillis == 0
+                ? "the image is being sealed meanwhile."
+                : "stay there: " + preemptor + " is expected to need less than " + StageLog.time(sealAfterMillis)
+                        + ", and no image is made before that.";
+    }
+
+    String sealed(String executor, long tookMillis, AgentStage.Freeze frozen, AgentStage.Dump dump) {
+        return "Suspended in " + StageLog.time(tookMillis) + " (freeze " + frozen.freezeMillis() + " ms, dump "
+                + dump.dumpMillis() + " ms, seal " + dump.archiveMillis() + " ms): " + dump.processes() + " processes, "
+                + StageLog.size(dump.imageBytes()) + " of memory and state, sealed into "
+                + StageLog.size(dump.archiveBytes()) + ". Executor " + executor + goes() + ".";
+    }
+
+    private String goes() {
+        return preemptor == null ? " is free" : " goes to " + preemptor;
+    }
+
+    String notWanted() {
+        return preemptor == null
+                ? "Suspension cancelled; the stage keeps running."
+                : LoggedName.atBeginning(preemptor) + " no longer waits; the stage keeps running.";
+    }
+
+    String refused(String sentence) {
+        return "Not suspended. " + sentence + " The stage keeps running"
+                + (preemptor == null ? "." : ", " + preemptor + " waits.");
+    }
+
+    static String waitsForLastImage() {
+        return "This stage is suspended as soon as the image of its last suspension, which is no longer needed, has been"
+                + " given up. Until then it keeps running.";
+    }
+
+    static String agentNotAsked(String why) {
+        return "Not suspended, since the agent could not be asked: " + why
+                + ". The stage keeps running, and is suspended later if that is still needed.";
+    }
+
+    static String failed(Throwable why) {
+        return "Not suspended: " + why + ". The stage keeps running; the controller's log has more.";
+    }
+
+    static String wentOn() {
+        return "Not suspended: the stage went on to its next step. It keeps running.";
+    }
+
+    static String aborted() {
+        return "Not suspended: the stage is being aborted.";
+    }
+
+    static String tooLarge(String why) {
+        return "Not suspended. " + why + " The stage keeps running.";
+    }
+
+    static String notArchived(String why) {
+        return "Not suspended, the image could not be archived: " + why
+                + ". The stage keeps running; make room for its artifacts, or look at the controller's log.";
+    }
+
+    static String withoutRoom(String shortage) {
+        return "Not suspended, since its image would have to be stored first. " + shortage
+                + " The stage keeps running. Make room on the controller's disk, or ask an administrator to lower the disk floor.";
+    }
+
+    static String runsAfterAll(String refusal) {
+        return "Not suspended. " + refusal + " The stage keeps running.";
+    }
+}

@@ -1,0 +1,425 @@
+package io.jenkins.plugins.preemptible.lifecycle.suspend;
+
+import static org.hamcrest.MatcherAssert.assertThat;
+import static org.hamcrest.Matchers.hasItem;
+import static org.hamcrest.Matchers.startsWith;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.jenkins.plugins.preemptible.agent.AgentStage;
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.List;
+import java.util.OptionalLong;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The rows of the state table in docs/design.md that begin at RUNNING or SUSPENDING, and their failures. Without Jenkins. */
+class SuspensionStepsTest {
+
+    private static final OptionalLong NOT = OptionalLong.empty();
+
+    private final AttemptedSuspension attempt = new AttemptedSuspension();
+
+    @AfterEach
+    void forget() {
+        attempt.close();
+    }
+
+    private static AgentStage.Refusal refusal(String reason, boolean lasting) {
+        return new AgentStage.Refusal("The engine refuses.", reason, lasting, List.of("a line of CRIU"));
+    }
+
+    private static void fail() throws IOException {
+        throw new IOException("the connection was lost");
+    }
+
+    /** Nothing stands against another attempt; the stage runs, and what was frozen was thawed before that was said. */
+    private void runsAfterThaw(long sparedMillis) {
+        assertEquals(StageState.RUNNING, attempt.state());
+        assertEquals(sparedMillis, attempt.sparedMillis());
+        assertThat(attempt.effects, hasItem("SUSPENDING thaw"));
+        assertFalse(attempt.stage().frozen());
+        assertNull(attempt.stage().imageKey());
+        assertEquals(0, attempt.stage().suspensions());
+    }
+
+    private void noImageFits() {
+        attempt.frozen = AttemptedSuspension.freeze(null, false, false);
+    }
+
+    // RUNNING, chosen; SUSPENDING, frozen, memory enough
+
+    @Test
+    void theExecutorGoesWhenTheProcessesAreFrozenAndTheImageFollows() throws Exception {
+        attempt.sealAfterMillis = 60_000;
+        assertEquals(OptionalLong.of(7), attempt.run());
+        assertEquals(
+                List.of(
+                        "SUSPENDING freeze",
+                        "SUSPENDED keep",
+                        "SUSPENDED release",
+                        "SUSPENDED show",
+                        "SUSPENDED told suspended",
+                        "SUSPENDED image after 60000"),
+                attempt.effects);
+        assertTrue(attempt.stage().frozen() && !attempt.stage().memoryOnly());
+        assertNotNull(attempt.stage().imageKey());
+        assertEquals(1, attempt.stage().suspensions());
+        assertEquals(attempt.nowMillis(), attempt.stage().suspendedSinceMillis());
+        assertEquals(0, attempt.sparedMillis());
+    }
+
+    // SUSPENDING, frozen, agent makes no images
+
+    @Test
+    void noImageFollowsWhereTheAgentMakesNone() throws Exception {
+        attempt.frozen = AttemptedSuspension.freeze(null, true, true);
+        assertEquals(OptionalLong.of(7), attempt.run());
+        assertEquals(
+                List.of(
+                        "SUSPENDING freeze",
+                        "SUSPENDED keep",
+                        "SUSPENDED release",
+                        "SUSPENDED show",
+                        "SUSPENDED told suspended",
+                        "SUSPENDED memory only"),
+                attempt.effects);
+        assertTrue(attempt.stage().frozen() && attempt.stage().memoryOnly());
+        assertNull(attempt.stage().imageKey());
+    }
+
+    // SUSPENDING, frozen, agent short of memory; then: that image is safe
+
+    @Test
+    void theImageIsSafeBeforeTheProcessesAreKilledAndTheExecutorGoes() throws Exception {
+        noImageFits();
+        assertEquals(OptionalLong.of(7), attempt.run());
+        assertEquals(
+                List.of(
+                        "SUSPENDING freeze",
+                        "SUSPENDING dump",
+                        "SUSPENDING store",
+                        "SUSPENDED kill",
+                        "SUSPENDED keep",
+                        "SUSPENDED release",
+                        "SUSPENDED measured",
+                        "SUSPENDED show",
+                        "SUSPENDED told suspended",
+                        "SUSPENDED told sealed"),
+                attempt.effects);
+        assertFalse(attempt.stage().frozen());
+        assertEquals(
+                "preemptible/stage-0123abcd/suspended-stage.preempt",
+                attempt.stage().imagePath());
+        assertEquals(1_000_000, attempt.stage().archiveBytes());
+    }
+
+    // Not begun
+
+    @Test
+    void aStageThatIsSuspendedIsNotSuspendedAgain() throws Exception {
+        attempt.run();
+        attempt.effects.clear();
+        assertEquals(NOT, attempt.run());
+        assertEquals(List.of(), attempt.effects);
+    }
+
+    @Test
+    void aStageThatEndsIsNotSuspended() throws Exception {
+        attempt.live.markEnding();
+        assertEquals(NOT, attempt.run());
+        assertEquals(List.of(), attempt.effects);
+    }
+
+    @Test
+    void aStageWithoutAnExecutorIsTriedAgainSoon() throws Exception {
+        attempt.hasExecutor = false;
+        assertEquals(NOT, attempt.run());
+        assertEquals(List.of(), attempt.effects);
+        assertEquals(SuspensionSteps.BUSY_RETRY_MILLIS, attempt.sparedMillis());
+    }
+
+    @Test
+    void aStepInTheAgentsJvmIsTriedAgainSoonAndNotTold() throws Exception {
+        attempt.objection = "the step 'checkout' runs inside the agent's JVM";
+        assertEquals(NOT, attempt.run());
+        assertEquals(List.of(), attempt.effects);
+        assertEquals(List.of(), attempt.log);
+        assertEquals(SuspensionSteps.BUSY_RETRY_MILLIS, attempt.sparedMillis());
+    }
+
+    @Test
+    void theImageOfTheLastSuspensionIsWaitedForAndThatIsToldOnce() throws Exception {
+        assertTrue(attempt.live.beginSealing());
+        assertEquals(NOT, attempt.run());
+        assertEquals(NOT, attempt.run());
+        assertEquals(List.of(), attempt.effects);
+        assertEquals(List.of(SuspensionWords.waitsForLastImage()), attempt.log);
+    }
+
+    @Test
+    void anAgentThatIsOfflineLeavesTheStageAsItIs() {
+        attempt.agentIsThere = false;
+        assertThrows(IOException.class, attempt::run);
+        assertEquals(StageState.RUNNING, attempt.state());
+        assertEquals(List.of(), attempt.effects);
+    }
+
+    @Test
+    void nothingIsFrozenBeforeTheStateIsSaved() {
+        attempt.stages.room = 0;
+        assertThrows(UncheckedIOException.class, attempt::run);
+        assertEquals(StageState.RUNNING, attempt.state());
+        assertEquals(List.of(), attempt.effects);
+    }
+
+    // The freeze fails
+
+    @ParameterizedTest
+    @EnumSource(
+            value = FailureReason.class,
+            names = {"OBJECTION", "STAGE_BUSY", "ENTERING"})
+    void aRefusalOfTheMomentIsTriedAgainSoonAndIsNoEvent(FailureReason reason) throws Exception {
+        attempt.frozen = AttemptedSuspension.freeze(refusal(reason.name(), false), false, false);
+        assertEquals(NOT, attempt.run());
+        assertEquals(List.of("SUSPENDING freeze"), attempt.effects);
+        assertEquals(StageState.RUNNING, attempt.state());
+        assertEquals(SuspensionSteps.BUSY_RETRY_MILLIS, attempt.sparedMillis());
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aRefusedFreezeSparesTheStageForAsLongAsItsCauseStays(boolean lasting) throws Exception {
+        attempt.frozen = AttemptedSuspension.freeze(refusal("TRACED", lasting), false, false);
+        assertEquals(NOT, attempt.run());
+        assertEquals(List.of("SUSPENDING freeze", "RUNNING told refused"), attempt.effects);
+        assertEquals(
+                lasting ? LiveStage.REFUSED_RETRY_MILLIS : SuspensionSteps.PASSING_RETRY_MILLIS,
+                attempt.sparedMillis());
+        assertThat(attempt.log, hasItem("Not suspended. The engine refuses. The stage runs on."));
+        assertThat(attempt.log, hasItem("a line of CRIU"));
+    }
+
+    @Test
+    void aLostConnectionSaysNothingAgainstTheStage() throws Exception {
+        attempt.onFreeze = SuspensionStepsTest::fail;
+        assertEquals(NOT, attempt.run());
+        runsAfterThaw(SuspensionSteps.PASSING_RETRY_MILLIS);
+        assertThat(attempt.log, hasItem(startsWith("Not suspended, since the agent could not be asked")));
+    }
+
+    @Test
+    void anAnswerThatIsNoneSparesTheStage() throws Exception {
+        attempt.onFreeze = () -> {
+            throw new ClassCastException("not an answer");
+        };
+        assertEquals(NOT, attempt.run());
+        runsAfterThaw(LiveStage.REFUSED_RETRY_MILLIS);
+    }
+
+    @Test
+    void aStateThatCannotBeSavedIsThawed() throws Exception {
+        attempt.stages.room = 1;
+        assertEquals(NOT, attempt.run());
+        runsAfterThaw(SuspensionSteps.PASSING_RETRY_MILLIS);
+        assertFalse(attempt.effects.contains("SUSPENDING release"));
+    }
+
+    @Test
+    void theStageIsRunningOnlyWhenItsAgentHasSaidSo() throws Exception {
+        attempt.wanted = false;
+        attempt.onThaw = SuspensionStepsTest::fail;
+        assertEquals(NOT, attempt.run());
+        assertEquals(StageState.SUSPENDING, attempt.state());
+        attempt.later.remove(0).run();
+        assertEquals(StageState.SUSPENDING, attempt.state());
+        attempt.onThaw = () -> {};
+        attempt.later.remove(0).run();
+        runsAfterThaw(0);
+        assertEquals(List.of(), attempt.later);
+    }
+
+    // Frozen, and then not to be suspended
+
+    @Test
+    void aStepThatEndedBeforeTheFreezeIsThawed() throws Exception {
+        attempt.stepsChanged = true;
+        assertEquals(NOT, attempt.run());
+        runsAfterThaw(SuspensionSteps.BUSY_RETRY_MILLIS);
+    }
+
+    @Test
+    void aStepThatBeganBeforeTheFreezeIsThawed() throws Exception {
+        attempt.onFreeze = attempt.live::launching;
+        assertEquals(NOT, attempt.run());
+        runsAfterThaw(SuspensionSteps.BUSY_RETRY_MILLIS);
+    }
+
+    @Test
+    void aStageThatIsAbortedMeanwhileIsThawed() throws Exception {
+        attempt.onFreeze = attempt.live::markAborting;
+        assertEquals(NOT, attempt.run());
+        runsAfterThaw(SuspensionSteps.BUSY_RETRY_MILLIS);
+    }
+
+    @Test
+    void aStageThatNobodyWaitsForIsThawedAndNotSpared() throws Exception {
+        attempt.onFreeze = () -> attempt.wanted = false;
+        assertEquals(NOT, attempt.run());
+        runsAfterThaw(0);
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aStageThatEndedMeanwhileKeepsItsExecutor(boolean imageFirst) throws Exception {
+        if (imageFirst) {
+            noImageFits();
+        }
+        attempt.stages.untilEnd = 1;
+        assertEquals(NOT, attempt.run());
+        assertFalse(attempt.effects.toString().contains("release"), attempt.effects.toString());
+        assertFalse(attempt.effects.toString().contains("kill"), attempt.effects.toString());
+    }
+
+    // The image that has to be made first fails
+
+    @ParameterizedTest
+    @ValueSource(longs = {-1, 0})
+    void anImageWithoutRoomIsNotMadeOrNotStored(long roomBytes) throws Exception {
+        noImageFits();
+        attempt.roomBytes = roomBytes;
+        assertEquals(NOT, attempt.run());
+        runsAfterThaw(LiveStage.REFUSED_RETRY_MILLIS);
+        assertEquals(roomBytes == 0, attempt.effects.contains("SUSPENDING dump"));
+        assertFalse(attempt.effects.contains("SUSPENDING store"));
+    }
+
+    @Test
+    void anImageThatIsTooLargeIsNotStored() throws Exception {
+        noImageFits();
+        attempt.tooLarge = "Its image is too large.";
+        assertEquals(NOT, attempt.run());
+        runsAfterThaw(LiveStage.REFUSED_RETRY_MILLIS);
+        assertFalse(attempt.effects.contains("SUSPENDING store"));
+    }
+
+    @Test
+    void aRefusedDumpHasThawedTheStageItself() throws Exception {
+        noImageFits();
+        attempt.dumped = AttemptedSuspension.dump(refusal("CRIU_FAILED", true));
+        assertEquals(NOT, attempt.run());
+        assertEquals(List.of("SUSPENDING freeze", "SUSPENDING dump", "RUNNING told refused"), attempt.effects);
+        assertEquals(StageState.RUNNING, attempt.state());
+        assertEquals(LiveStage.REFUSED_RETRY_MILLIS, attempt.sparedMillis());
+    }
+
+    @Test
+    void aConnectionThatIsLostInTheDumpIsThawed() throws Exception {
+        noImageFits();
+        attempt.onDump = SuspensionStepsTest::fail;
+        assertEquals(NOT, attempt.run());
+        runsAfterThaw(SuspensionSteps.PASSING_RETRY_MILLIS);
+    }
+
+    @Test
+    void anImageThatIsNotStoredIsRemovedBeforeTheThaw() throws Exception {
+        noImageFits();
+        attempt.onStore = SuspensionStepsTest::fail;
+        assertEquals(NOT, attempt.run());
+        runsAfterThaw(LiveStage.REFUSED_RETRY_MILLIS);
+        assertEquals(
+                List.of(
+                        "SUSPENDING freeze",
+                        "SUSPENDING dump",
+                        "SUSPENDING store",
+                        "SUSPENDING discard",
+                        "SUSPENDING thaw"),
+                attempt.effects);
+    }
+
+    @Test
+    void anImageThatWentWithAGivenUpSuspensionIsNoFailure() throws Exception {
+        noImageFits();
+        attempt.onStore = () -> {
+            attempt.wanted = false;
+            fail();
+        };
+        assertEquals(NOT, attempt.run());
+        runsAfterThaw(0);
+        assertThat(attempt.log, hasItem("That is not wanted any more. The stage runs on."));
+    }
+
+    @Test
+    void anImageOfAStageThatIsAbortedMeanwhileIsRemoved() throws Exception {
+        noImageFits();
+        attempt.onStore = attempt.live::markAborting;
+        assertEquals(NOT, attempt.run());
+        runsAfterThaw(SuspensionSteps.BUSY_RETRY_MILLIS);
+        assertThat(attempt.effects, hasItem("SUSPENDING discard"));
+    }
+
+    @Test
+    void anImageThatNobodyWaitsForIsRemoved() throws Exception {
+        noImageFits();
+        attempt.onStore = () -> attempt.wanted = false;
+        assertEquals(NOT, attempt.run());
+        runsAfterThaw(0);
+        assertThat(attempt.effects, hasItem("SUSPENDING discard"));
+    }
+
+    @Test
+    void nothingIsKilledBeforeItIsSavedThatThereIsAnImage() throws Exception {
+        noImageFits();
+        attempt.stages.room = 1;
+        assertEquals(NOT, attempt.run());
+        runsAfterThaw(SuspensionSteps.PASSING_RETRY_MILLIS);
+        assertFalse(attempt.effects.toString().contains("kill"));
+    }
+
+    // The image is safe, and the rest fails
+
+    @Test
+    void processesThatAreNotKilledStayFrozenAndTheExecutorGoes() throws Exception {
+        noImageFits();
+        attempt.onCommit = SuspensionStepsTest::fail;
+        assertEquals(OptionalLong.of(7), attempt.run());
+        assertEquals(StageState.SUSPENDED, attempt.state());
+        assertThat(attempt.effects, hasItem("SUSPENDED release"));
+    }
+
+    @Test
+    void aProcessThatEnteredAtTheLastMomentKeepsTheStageRunning() throws Exception {
+        noImageFits();
+        attempt.notKilled = "A process entered.";
+        assertEquals(NOT, attempt.run());
+        assertEquals(StageState.RUNNING, attempt.state());
+        assertEquals(0, attempt.stage().suspensions());
+        assertNull(attempt.stage().imageKey());
+        assertEquals(SuspensionSteps.BUSY_RETRY_MILLIS, attempt.sparedMillis());
+        assertEquals("SUSPENDED discard", attempt.effects.get(attempt.effects.size() - 1));
+        assertFalse(attempt.effects.contains("SUSPENDED release"));
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void anExecutorThatJenkinsKeepsIsUsedToResumeAtOnce(boolean imageFirst) throws Exception {
+        if (imageFirst) {
+            noImageFits();
+        }
+        attempt.onRelease = SuspensionStepsTest::fail;
+        assertEquals(NOT, attempt.run());
+        assertEquals("SUSPENDED resume", attempt.effects.get(attempt.effects.size() - 1));
+        assertFalse(attempt.effects.toString().contains("image after"), attempt.effects.toString());
+    }
+}
