@@ -16,6 +16,7 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import io.jenkins.plugins.preemptible.queue.snapshot.Reservations;
 import io.jenkins.plugins.preemptible.queue.snapshot.WaitingItems;
 import io.jenkins.plugins.preemptible.view.LoggedName;
+import io.jenkins.plugins.preemptible.view.Messages;
 import io.jenkins.plugins.preemptible.view.PreemptorAction;
 
 /**

@@ -247,7 +247,7 @@ class InMemoryOnlyTest extends OneAgent {
         start(Rig.own(Rig.endless()));
         CLICommandInvoker.Result drain = new CLICommandInvoker(j, "preemptible-drain").invokeWithArgs("worker");
         assertEquals(0, drain.returnCode(), drain.stderr());
-        assertThat(drain.stdout(), containsString("restarting its host loses them"));
+        assertThat(drain.stdout(), containsString("a restart of its host loses them"));
         Rig.awaitState(StageState.SUSPENDED);
         command("preemptible-drain", "worker", "--undo");
         Rig.awaitLog(victim, FROM_FROZEN);

@@ -480,7 +480,7 @@ class ManualActionsTest {
         assertThat(item.getString("name"), containsString("other #1"));
         assertEquals("Wait", item.getJSONObject("decision").getString("action"));
         assertEquals("AGENT_NOT_ACCEPTING", item.getJSONObject("decision").getString("reason"));
-        assertThat(item.getJSONObject("decision").getString("sentence"), containsString("No agent that fits"));
+        assertThat(item.getJSONObject("decision").getString("sentence"), containsString("No fitting agent"));
         assertTrue(item.getInt("priority") > 0);
 
         JSONObject state = web.state("reader");

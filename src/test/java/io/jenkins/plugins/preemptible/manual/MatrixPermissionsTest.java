@@ -84,7 +84,7 @@ class MatrixPermissionsTest {
             boolean manages = user.equals("boss");
             answers(
                     manages ? 200 : 403,
-                    manages ? "not suspended for others" : "Preemptible/Manage",
+                    manages ? "no longer suspended for others" : "Preemptible/Manage",
                     web.post(user, onBuild + "never"));
         }
         for (String user : List.of("boss", "operator")) {

@@ -239,7 +239,7 @@ class ManyStagesTest {
         suspended(1);
         String row = shown(RUNS.get(0).getUrl());
         assertThat(row, containsString("/suspended-stage.preempt"));
-        assertThat(row, containsString("removed when the stage is resumed"));
+        assertThat(row, containsString("removes it when the stage is resumed"));
     }
 
     /** Prints a table for docs/pages.md, and fails above the goal: one second, where the machine is idle. */

@@ -189,7 +189,7 @@ class RealBuildsTest {
 
         assertTrue(result.contains("suspend (ours)"), result);
         assertTrue(result.contains("first come, first served"), result);
-        assertTrue(result.contains("as it really was"), result);
+        assertTrue(result.contains("as recorded"), result);
         assertTrue(result.contains("Shortest undisturbed run\t0\t30"), result);
         assertEquals(before, PreemptibleConfiguration.get().limits(), "nothing is saved");
 

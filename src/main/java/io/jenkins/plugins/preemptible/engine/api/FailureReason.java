@@ -19,7 +19,7 @@ public enum FailureReason {
             "Nothing is left to suspend or to enter; start it anew if it has to run again"),
     STAGE_RUNS("The stage is running already", "Suspend or kill it first"),
     STAGE_SUSPENDED("The stage is suspended", "Resume it first"),
-    STAGE_BUSY("The stage is already being suspended or resumed", "Try again when that has ended"),
+    STAGE_BUSY("The stage is being suspended or resumed by another process", "Try again when that has ended"),
     KILLED("The stage was killed", "Start it anew if it has to run again"),
     NO_CHECKPOINT("No dump of the stage waits to be committed or thawed", "Dump it first"),
     BAD_FOLDER(
@@ -91,8 +91,8 @@ public enum FailureReason {
             "Resume it with the home folder that it was started with"),
     IMAGE_UNUSABLE("The image cannot be used", "Use the image as it was written, with the key it was sealed with"),
     CRIU_FAILED("CRIU failed", "The lines of CRIU say why; a report with them is welcome"),
-    CRIU_KILLED("CRIU was killed while it worked", "Try again; if the kernel killed it, give the host more memory"),
-    GOES_ON("The stage was resumed while it was being suspended", "Suspend it again if it has to stop"),
+    CRIU_KILLED("CRIU was killed while it worked", "Try again; when the kernel did it, give the host more memory"),
+    GOES_ON("The stage was asked to run again while it was being suspended", "Suspend it again if it has to stop"),
     USERFAULTFD(
             "A process of the stage serves its own page faults (userfaultfd), which CRIU cannot dump",
             "Switch that off in the tool (in QEMU: post-copy migration)",
@@ -261,14 +261,14 @@ public enum FailureReason {
             "Free some memory, or lower the floor"),
     NOT_RESTORABLE(
             "The image of the stage was tried beside its frozen processes and cannot be restored, so they were not killed",
-            "Nothing of the stage is lost: it is resumed from memory. Do not restart its host before that; the line of CRIU"
-                    + " says what to avoid"),
+            "Nothing of the stage is lost: it is resumed from memory. Until then, do not restart its host; the line of CRIU says"
+                    + " what to avoid"),
     TRIAL_TIMEOUT(
-            "The image of the stage was tried beside its frozen processes, and CRIU did not finish in time, so they were not"
+            "The image of the stage was tried beside its frozen processes, and CRIU was not through in time, so they were not"
                     + " killed",
-            "Nothing of the stage is lost: it is resumed from memory, or its image is tried again. Do not restart its host before"
-                    + " that. A host with less load may be in time; where it never is, PREEMPTIBLE_TRIAL=off in the agent's"
-                    + " environment switches trials off");
+            "Nothing of the stage is lost: it is resumed from memory, or its image is made again. Until then, do not restart its host. A host"
+                    + " with less to do may be in time; where it never is, PREEMPTIBLE_TRIAL=off in the agent's environment switches"
+                    + " trials off");
 
     private final String sentence;
     private final String remedy;
