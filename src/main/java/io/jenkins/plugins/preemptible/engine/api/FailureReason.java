@@ -72,7 +72,7 @@ public enum FailureReason {
             "Run as root, or have the administrator set up the privileged part"),
     NO_ANSWER(
             "The privileged part of this host cannot be used",
-            "Let an administrator look at sudo and its rule for this user, or call 'preempt install-helper' again"),
+            "Let an administrator check sudo and its rule for this user, or call 'preempt install-helper' again"),
     CRIU_MISSING(
             "CRIU was not found on this host",
             "Run .ci/setup in a checkout of this project, or install criu 4.2 or newer"),

@@ -35,7 +35,7 @@ public final class CriuRun {
     /** How long the kernel may take for a kill: a process that waits for a dead disk does not end before that answers. */
     private static final Duration KILL_LIMIT = Duration.ofSeconds(10);
 
-    private static final long LOOK_MILLIS = 10;
+    private static final long POLL_MILLIS = 10;
 
     private CriuRun() {}
 
@@ -72,7 +72,7 @@ public final class CriuRun {
             }
             long end = System.nanoTime() + limit.toNanos();
             while (!ended && System.nanoTime() - end < 0 && !watch.cancelled()) {
-                ended = process.waitFor(LOOK_MILLIS, TimeUnit.MILLISECONDS);
+                ended = process.waitFor(POLL_MILLIS, TimeUnit.MILLISECONDS);
             }
         } catch (InterruptedException e) {
             interrupted = true;
@@ -170,7 +170,7 @@ public final class CriuRun {
                     end = System.nanoTime() + killLimit.toNanos();
                 }
                 try {
-                    Thread.sleep(LOOK_MILLIS);
+                    Thread.sleep(POLL_MILLIS);
                 } catch (InterruptedException e) {
                     interrupted = true;
                 }

@@ -35,7 +35,7 @@ import java.util.function.BooleanSupplier;
  */
 record Packing(Path archive, boolean idle, BooleanSupplier cancelled, Duration patience) {
 
-    private static final long LOOK_MILLIS = 20;
+    private static final long POLL_MILLIS = 20;
     private static final Duration PATIENCE = Duration.ofSeconds(10);
     /** The archives that abandoned threads may still write; itself the monitor of all access to it. */
     private static final Set<Path> LEFT = new HashSet<>();
@@ -77,7 +77,7 @@ record Packing(Path archive, boolean idle, BooleanSupplier cancelled, Duration p
         try {
             while (end == 0 || System.nanoTime() - end < 0) {
                 try {
-                    T result = future.get(LOOK_MILLIS, TimeUnit.MILLISECONDS);
+                    T result = future.get(POLL_MILLIS, TimeUnit.MILLISECONDS);
                     thread.join();
                     return result;
                 } catch (TimeoutException e) {

@@ -117,7 +117,7 @@ void make_group(struct stage_group *group)
 	if (mkdir(group->path, 0755) != 0)
 		refuse_errno(NO_FREEZER, "a cgroup for the stage cannot be made");
 	if (stat(group->path, &seen) != 0)
-		refuse_errno(NO_FREEZER, "the stage's cgroup cannot be looked at");
+		refuse_errno(NO_FREEZER, "the stage's cgroup cannot be read");
 	group->inode = seen.st_ino;
 	int folder = open_group(group);
 	bool complete = folder >= 0 && faccessat(folder, "cgroup.freeze", F_OK, 0) == 0 && faccessat(folder, "cgroup.kill", F_OK, 0) == 0;

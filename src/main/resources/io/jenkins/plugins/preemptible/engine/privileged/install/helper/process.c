@@ -105,7 +105,7 @@ void note_namespaces(struct record *record)
 		struct stat seen;
 		int space = open_namespace(record->init, namespace_names[which]);
 		if (space < 0 || fstat(space, &seen) != 0)
-			refuse_errno(LAUNCH_FAILED, "the stage's namespaces cannot be looked at");
+			refuse_errno(LAUNCH_FAILED, "the stage's namespaces cannot be read");
 		record->namespaces[which] = (struct namespace_id){seen.st_dev, seen.st_ino};
 		close(space);
 	}

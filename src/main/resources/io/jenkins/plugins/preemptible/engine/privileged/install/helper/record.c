@@ -31,7 +31,7 @@ static int open_own(int at, const char *name)
 	int folder = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct stat seen;
 	if (folder >= 0 && (fstat(folder, &seen) != 0 || seen.st_uid != 0 || (seen.st_mode & 022) != 0))
-		refuse(NO_RIGHTS, "somebody else than root could change %s; install the privileged part again", STORE);
+		refuse(NO_RIGHTS, "another user than root could change %s; install the privileged part again", STORE);
 	return folder;
 }
 

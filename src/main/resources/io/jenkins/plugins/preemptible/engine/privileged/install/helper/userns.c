@@ -76,7 +76,7 @@ uid_t substitute_of(const struct caller *caller)
 		refuse(NO_RIGHTS, "checkpoints need a user whose id is less than %u", UINT32_MAX / 2 - SUBSTITUTE_BASE);
 	uid_t id = SUBSTITUTE_BASE + caller->uid;
 	if (getpwuid(id) || getgrgid(id))
-		refuse(NO_RIGHTS, "the id %u has a user or a group, and checkpoints need it for nobody", id);
+		refuse(NO_RIGHTS, "the id %u has a user or a group, and checkpoints need an id without one", id);
 	refuse_delegated(id);
 	refuse_delegated(caller->uid);
 	return id;
