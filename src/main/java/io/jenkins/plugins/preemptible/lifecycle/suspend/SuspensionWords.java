@@ -26,12 +26,12 @@ record SuspensionWords(@CheckForNull String preemptor) {
 
     private String whatFollows(AgentStage.Freeze frozen, long sealAfterMillis) {
         if (frozen.memoryOnly()) {
-            return "stay there until the stage goes on: no images are made on this agent.";
+            return "stay there until the stage is resumed: no images are made on this agent.";
         }
         return sealAfterMillis == 0
                 ? "the image is being sealed meanwhile."
-                : "stay there: " + preemptor + " is expected to need less than " + StageLog.time(sealAfterMillis)
-                        + ", and no image is made before that.";
+                : "stay there: " + preemptor + " should finish within " + StageLog.time(sealAfterMillis)
+                        + ", and no image is made until then.";
     }
 
     String sealed(String executor, long tookMillis, AgentStage.Freeze frozen, AgentStage.Dump dump) {
