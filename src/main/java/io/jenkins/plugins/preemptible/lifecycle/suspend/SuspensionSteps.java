@@ -271,7 +271,7 @@ final class SuspensionSteps {
             tookMillis = TimeUnit.NANOSECONDS.toMillis(given.clock().nanoTime() - request.requestedNanos());
             return true;
         } catch (IOException x) {
-            LOGGER.log(Level.WARNING, x, () -> "cannot give the executor of " + stage + " away; it goes on at once");
+            LOGGER.log(Level.WARNING, x, () -> "cannot give the executor of " + stage + " away; it is resumed at once");
             executor.resumeOn(stage);
             return false;
         }

@@ -102,6 +102,11 @@ public final class Pretended {
         stage.withoutExecutorMillis += sinceMillis - stage.suspendedSinceMillis;
     }
 
+    /** When the stage is tried again, by the clock that said so; {@code Long.MAX_VALUE} when people have to decide. */
+    public static long retryAfterMillis(StageRecord stage) {
+        return stage.retryAfterMillis;
+    }
+
     /** Whatever made the stage wait for its next attempt is over. */
     public static void hurry(String id) {
         LiveStage live = LiveStage.find(id);

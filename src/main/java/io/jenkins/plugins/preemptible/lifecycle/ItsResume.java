@@ -1,0 +1,100 @@
+package io.jenkins.plugins.preemptible.lifecycle;
+
+import hudson.model.Executor;
+import hudson.model.Run;
+import io.jenkins.plugins.preemptible.agent.AgentStage;
+import io.jenkins.plugins.preemptible.agent.StageAgent;
+import io.jenkins.plugins.preemptible.event.StageListener;
+import io.jenkins.plugins.preemptible.lifecycle.agents.Measured;
+import io.jenkins.plugins.preemptible.lifecycle.image.ImageGoneException;
+import io.jenkins.plugins.preemptible.lifecycle.image.StageImages;
+import io.jenkins.plugins.preemptible.lifecycle.pipeline.StageMarks;
+import io.jenkins.plugins.preemptible.lifecycle.pipeline.StepsInFlight;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import io.jenkins.plugins.preemptible.view.ResumedStageAction;
+import java.io.IOException;
+import java.util.List;
+import java.util.function.Consumer;
+import org.jenkinsci.plugins.workflow.graph.FlowNode;
+import org.jenkinsci.plugins.workflow.steps.BodyExecution;
+
+/** A Pipeline build, an executor of Jenkins, and an image among the build's artifacts. */
+record ItsResume(LiveStage live, Executor executor) implements ResumeSide {
+
+    @Override
+    public StageAgent agent() throws IOException {
+        return itsAgent();
+    }
+
+    private AgentStage itsAgent() throws IOException {
+        return AgentStage.on(executor.getOwner().getNode(), live.id());
+    }
+
+    @Override
+    public String executorShown() {
+        return executor.getOwner().getDisplayName() + " #" + executor.getNumber();
+    }
+
+    @Override
+    public void fetchImage(StageRecord stage) throws IOException, InterruptedException {
+        Run<?, ?> run = live.context().get(Run.class);
+        if (stage.imageKey() == null || run == null) {
+            throw new ImageGoneException("the image's key is gone");
+        }
+        StageImages.fetch(run, stage, itsAgent().prepareExchange());
+    }
+
+    @Override
+    public boolean deleteImage(StageRecord stage) throws IOException, InterruptedException {
+        Run<?, ?> run = live.context().get(Run.class);
+        return run == null || StageImages.delete(run, stage.id());
+    }
+
+    @Override
+    public void showResumed(ResumedStageAction how) throws IOException, InterruptedException {
+        List<FlowNode> inFlight = StepsInFlight.of(live).external();
+        StageMarks.resumed(live, inFlight);
+        StageMarks.went(live, how, inFlight);
+    }
+
+    @Override
+    public void say(String line) {
+        StageLog.line(live.context(), line);
+    }
+
+    @Override
+    public void say(String line, List<String> criuLines) {
+        StageLog.refusal(live.context(), line, criuLines);
+    }
+
+    @Override
+    public void measured(String node, long bytes, long millis) {
+        Measured.of(node).restored(bytes, millis);
+    }
+
+    @Override
+    public void findOut() {
+        Sealing.takeUp(live.id());
+    }
+
+    @Override
+    public void lost() {
+        Sealing.lost(live);
+    }
+
+    @Override
+    public boolean fail(String why) {
+        BodyExecution body = live.body();
+        if (body != null) {
+            FailedResume.end(live, body, why);
+        }
+        return body != null;
+    }
+
+    @Override
+    public void tell(Consumer<StageListener> event) {
+        StageListener.fire(event);
+    }
+}

@@ -1,0 +1,54 @@
+package io.jenkins.plugins.preemptible.lifecycle;
+
+import io.jenkins.plugins.preemptible.agent.StageAgent;
+import io.jenkins.plugins.preemptible.event.StageListener;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import io.jenkins.plugins.preemptible.view.ResumedStageAction;
+import java.io.IOException;
+import java.util.List;
+import java.util.function.Consumer;
+
+/** What one attempt to resume a stage touches besides its record: executor, build and image. {@link ItsResume} is the real one. */
+interface ResumeSide {
+
+    /** The agent whose executor the stage has now. @throws IOException when it is offline */
+    StageAgent agent() throws IOException;
+
+    /** That executor, for people. */
+    String executorShown();
+
+    /**
+     * Brings the sealed image to {@link #agent}.
+     *
+     * @throws io.jenkins.plugins.preemptible.lifecycle.image.ImageGoneException when there is none any more
+     * @throws IOException when it does not arrive whole
+     */
+    void fetchImage(StageRecord stage) throws IOException, InterruptedException;
+
+    /** Removes the image of a stage that runs; tells whether nothing is left. */
+    boolean deleteImage(StageRecord stage) throws IOException, InterruptedException;
+
+    /** Shows in the Pipeline's views that the stage runs, and from what. */
+    void showResumed(ResumedStageAction how) throws IOException, InterruptedException;
+
+    /** Writes a line into the build log. */
+    void say(String line);
+
+    /** Writes a refusal into the build log, with CRIU's own lines below it. */
+    void say(String line, List<String> criuLines);
+
+    /** Notes how fast a stage was restored from an image on that agent. */
+    void measured(String node, long bytes, long millis);
+
+    /** Finds out later what there is of the stage on its agent, and freezes it if it runs. Returns at once. */
+    void findOut();
+
+    /** Ends the stage, of which nothing is left. */
+    void lost();
+
+    /** Fails the stage. @return false when its body is not known yet; nothing is done then */
+    boolean fail(String why);
+
+    /** Tells the listeners of stages. */
+    void tell(Consumer<StageListener> event);
+}

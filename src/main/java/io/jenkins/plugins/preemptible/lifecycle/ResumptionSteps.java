@@ -1,0 +1,228 @@
+package io.jenkins.plugins.preemptible.lifecycle;
+
+import edu.umd.cs.findbugs.annotations.CheckForNull;
+import io.jenkins.plugins.preemptible.agent.AgentStage;
+import io.jenkins.plugins.preemptible.agent.StageAgent;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.event.StageRefused;
+import io.jenkins.plugins.preemptible.event.StageResumed;
+import io.jenkins.plugins.preemptible.lifecycle.Resumption.Outcome;
+import io.jenkins.plugins.preemptible.lifecycle.image.ImageGoneException;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageClock;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageStore;
+import io.jenkins.plugins.preemptible.view.ResumedStageAction;
+import java.io.IOException;
+import java.nio.channels.ClosedByInterruptException;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import java.util.logging.Level;
+import java.util.logging.Logger;
+
+/**
+ * The steps of one attempt to resume a stage, see {@link Resumption}. Everything is given: the tests need no Jenkins.
+ *
+ * <p>Used once, by one thread, which holds the stage's {@code operation} lock.
+ */
+final class ResumptionSteps {
+
+    static final int MOST_FAILURES = 3;
+    private static final Logger LOGGER = Logger.getLogger(Resumption.class.getName());
+
+    static final long RETRY_MILLIS =
+            Long.getLong(Resumption.class.getName() + ".retryMillis", TimeUnit.SECONDS.toMillis(10));
+
+    /** The first pause after an outage; each one is twice the last. */
+    static final long OUTAGE_MILLIS =
+            Long.getLong(Resumption.class.getName() + ".outageMillis", TimeUnit.SECONDS.toMillis(10));
+
+    /** The longest one: ten minutes by default. */
+    static final int MOST_DOUBLINGS = 6;
+
+    private final LiveStage live;
+    private final StageStore stages;
+    private final ResumeSide side;
+    private final StageClock clock;
+
+    ResumptionSteps(LiveStage live, StageStore stages, ResumeSide side, StageClock clock) {
+        this.live = live;
+        this.stages = stages;
+        this.side = side;
+        this.clock = clock;
+    }
+
+    Outcome run() throws InterruptedException {
+        try {
+            return resume();
+        } catch (RuntimeException x) {
+            StageRecord left = stages.find(live.id());
+            if (left != null && !left.suspended()) {
+                LOGGER.log(Level.WARNING, x, () -> "while resuming stage " + live.id());
+                return Outcome.RUNS;
+            }
+            return outage(x);
+        }
+    }
+
+    private Outcome resume() throws InterruptedException {
+        StageRecord stage = stages.find(live.id());
+        if (stage == null || live.ending() || live.aborting()) {
+            return Outcome.ENDED;
+        }
+        if (!stage.suspended()) {
+            // It has this executor. One that is SUSPENDING is being thawed, by FrozenStage, until that succeeds.
+            return Outcome.RUNS;
+        }
+        if (stage.state() == StageState.SUSPENDED) {
+            stage = stages.update(stage.id(), StageChanges.resuming());
+        }
+        if (stage == null) {
+            return Outcome.ENDED;
+        }
+        long began = clock.nanoTime();
+        AgentStage.Restore restore;
+        try {
+            restore = restore(stage);
+        } catch (InterruptedException x) {
+            // Whatever came of it on the agent is found there.
+            stages.cutOff(live.id());
+            side.findOut();
+            throw x;
+        } catch (ImageGoneException x) {
+            return failed(AgentStage.Refusal.of(x.getMessage()), false);
+        } catch (IOException | RuntimeException x) {
+            if (interrupted(x)) {
+                stages.cutOff(live.id());
+                side.findOut();
+                throw (InterruptedException) new InterruptedException().initCause(x);
+            }
+            return outage(x);
+        }
+        if (restore == null) {
+            stages.cutOff(live.id());
+            side.lost();
+            return Outcome.ENDED;
+        }
+        if (restore.refusal() != null) {
+            return failed(restore.refusal(), true);
+        }
+        went(stage, restore, TimeUnit.NANOSECONDS.toMillis(clock.nanoTime() - began));
+        return Outcome.RUNS;
+    }
+
+    /** Whether somebody has stopped it in the midst of I/O. */
+    private static boolean interrupted(Throwable failure) {
+        for (Throwable x = failure; x != null; x = x.getCause()) {
+            if (x instanceof InterruptedException || x instanceof ClosedByInterruptException) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** @return null when nothing is left of a stage that was frozen and had no image yet */
+    @CheckForNull
+    private AgentStage.Restore restore(StageRecord stage) throws IOException, InterruptedException {
+        StageAgent agent = side.agent();
+        AgentStage.Restore here = agent.resumeHere();
+        if (here != null || stage.frozen()) {
+            return here;
+        }
+        if (stage.imageKey() == null) {
+            throw new ImageGoneException("the image's key is gone");
+        }
+        side.fetchImage(stage);
+        return agent.restore(stage.imageKey().getPlainText());
+    }
+
+    private void went(StageRecord before, AgentStage.Restore restore, long tookMillis) throws InterruptedException {
+        long now = clock.nowMillis();
+        long suspendedMillis = now - before.suspendedSinceMillis();
+        ResumedFrom from = ResumedFrom.of(restore.tier());
+        stages.settle(before.id(), StageChanges.resumed(restore.enterCommand(), from.words(), now));
+        live.outageOver();
+        if (from == ResumedFrom.LOCAL_IMAGE || from == ResumedFrom.ARCHIVE) {
+            side.measured(before.node(), live.memory().residentBytes(), tookMillis);
+        }
+        if (live.takeSealingFailed()) {
+            live.retryAfter(LiveStage.REFUSED_RETRY_MILLIS);
+        }
+        side.say("Resumed on " + side.executorShown() + " in " + StageLog.time(tookMillis) + " from " + from.words()
+                + " ("
+                + from.times(restore) + ") after being suspended for " + hudson.Util.getTimeSpanString(suspendedMillis)
+                + ": " + restore.processes() + " processes run again.");
+        for (String warning : restore.warnings()) {
+            side.say("Not as it was before the suspension: " + warning + ".");
+        }
+        try {
+            if (!before.memoryOnly() && !side.deleteImage(before)) {
+                side.say("The image stays among the artifacts, because this artifact manager cannot remove one file;"
+                        + " its key is gone, so nobody can read it.");
+            }
+            side.showResumed(new ResumedStageAction(
+                    before.name(),
+                    from.name(),
+                    from.words(),
+                    before.suspendedSinceMillis(),
+                    now,
+                    tookMillis,
+                    before.memoryOnly()));
+        } catch (IOException | RuntimeException x) {
+            LOGGER.log(Level.WARNING, x, () -> "cannot tidy up after resuming " + before);
+        }
+        side.tell(listener -> listener.onResumed(
+                new StageResumed(before.ref(), now, tookMillis, Math.max(0, suspendedMillis), from.name())));
+        live.carryOutKill();
+    }
+
+    /** @param imageThere whether there is something that a further attempt could resume from */
+    private Outcome failed(AgentStage.Refusal refusal, boolean imageThere) {
+        long now = clock.nowMillis();
+        Consumer<StageRecord> change = StageChanges.notResumed(RETRY_MILLIS, now);
+        if (imageThere) {
+            change = change.andThen(StageChanges.undecidedAfter(MOST_FAILURES, refusal.sentence(), now));
+        }
+        StageRecord stage = stages.settle(live.id(), change);
+        if (stage == null) {
+            return Outcome.ENDED;
+        }
+        side.tell(listener -> listener.onRefused(
+                new StageRefused(stage.ref(), now, StageRefused.Phase.RESUME, refusal.reason(), refusal.sentence())));
+        boolean last = stage.restoreFailures() >= MOST_FAILURES;
+        side.say("Not resumed. " + refusal.sentence() + whatFollows(stage, last, refusal), refusal.criuLines());
+        return last && !imageThere && side.fail(refusal.sentence()) ? Outcome.ENDED : Outcome.STAYS_SUSPENDED;
+    }
+
+    private static String whatFollows(StageRecord stage, boolean last, AgentStage.Refusal refusal) {
+        if (!last) {
+            return (refusal.killedCriu() ? " T" : " Nothing of it is lost; t") + "ried again in "
+                    + RETRY_MILLIS * stage.restoreFailures() / 1000 + " s.";
+        }
+        return " This was tried " + MOST_FAILURES + " times"
+                + (stage.whyNotResumed() == null
+                        ? "."
+                        : ": the stage stays suspended, and what it can be resumed from is kept. The page of this build lets you try"
+                                + " again, download the image, or give the stage up.");
+    }
+
+    /**
+     * The agent, the archive or the controller's own disk did not do their part, which says nothing of the stage. It may
+     * even run, when only the agent's answer was lost: {@link Sealing} finds that out, and freezes it again.
+     */
+    private Outcome outage(Exception why) {
+        LOGGER.log(Level.WARNING, why, () -> "cannot resume stage " + live.id() + " yet");
+        long pause = OUTAGE_MILLIS << Math.min(live.outage(), MOST_DOUBLINGS);
+        StageRecord stage = stages.settle(live.id(), StageChanges.postponed(clock.nowMillis() + pause));
+        if (stage == null) {
+            return Outcome.ENDED;
+        }
+        side.say("Resume postponed: the agent or the artifact store is unavailable: "
+                + (why.getMessage() == null ? why.toString() : why.getMessage())
+                + ". The stage waits, nothing of it is lost; tried again in " + StageLog.time(pause) + ".");
+        side.findOut();
+        return Outcome.STAYS_SUSPENDED;
+    }
+}

@@ -1,0 +1,230 @@
+package io.jenkins.plugins.preemptible.lifecycle;
+
+import hudson.util.Secret;
+import io.jenkins.plugins.preemptible.agent.AgentStage;
+import io.jenkins.plugins.preemptible.agent.StageAgent;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
+import io.jenkins.plugins.preemptible.event.StageListener;
+import io.jenkins.plugins.preemptible.event.StageRefused;
+import io.jenkins.plugins.preemptible.event.StageResumed;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.Pretended;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageClock;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StagesInMemory;
+import io.jenkins.plugins.preemptible.view.ResumedStageAction;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Consumer;
+
+/**
+ * Attempts to resume a stage with everything given: an agent, an executor, a build and an image that do what a test wants.
+ *
+ * <p>{@link #effects} has each effect with the state that was saved before it.
+ */
+final class AttemptedResume implements StageAgent, ResumeSide, StageListener, StageClock, AutoCloseable {
+
+    private static final String ID = "resumed-0123abcd";
+
+    /** A piece of a fake that may fail, or change something else. */
+    interface Step {
+        void run() throws IOException, InterruptedException;
+    }
+
+    final StagesInMemory stages = new StagesInMemory();
+    final LiveStage live = StagesInMemory.live(ID, this);
+    final List<String> effects = new ArrayList<>();
+    final List<String> log = new ArrayList<>();
+
+    /** What is left on the agent; null for nothing. */
+    AgentStage.Restore here;
+
+    AgentStage.Restore fromImage = restored("ARCHIVE");
+    Step onAgent = () -> {};
+    Step onFetch = () -> {};
+    Step onTidyUp = () -> {};
+    boolean imageIsDeleted = true;
+    boolean hasBody = true;
+    long nowMillis = 1_000_000;
+
+    /** A stage that is suspended, frozen or with an image. */
+    AttemptedResume(boolean frozen) {
+        stages.addRunning(ID);
+        StageChanges.Suspended suspended = new StageChanges.Suspended(null, null, "Because.", nowMillis - 100);
+        Secret key = Secret.fromString("a key");
+        stages.update(ID, StageChanges.chosen());
+        stages.update(
+                ID,
+                frozen ? StageChanges.frozen(suspended, false, key) : StageChanges.dumped(suspended, key, 1_000_000));
+    }
+
+    static AgentStage.Restore restored(String tier) {
+        EnterCommand enter = new EnterCommand.Direct(ID, 3, "", "/usr/bin/nsenter", "/usr/bin/setsid");
+        return new AgentStage.Restore(null, tier, enter, 1, 2, 3, List.of("a clock differs"));
+    }
+
+    Resumption.Outcome run() throws InterruptedException {
+        effects.clear();
+        return new ResumptionSteps(live, stages, this, this).run();
+    }
+
+    StageRecord stage() {
+        return stages.find(ID);
+    }
+
+    StageState state() {
+        return stage().state();
+    }
+
+    /** When it is tried again, in milliseconds from now; {@code Long.MAX_VALUE} when people have to decide. */
+    long pauseMillis() {
+        long after = Pretended.retryAfterMillis(stage());
+        return after == Long.MAX_VALUE ? after : after - nowMillis;
+    }
+
+    private void effect(String what) {
+        effects.add((stage() == null ? "ENDED" : state()) + " " + what);
+    }
+
+    @Override
+    public void close() {
+        live.forget();
+    }
+
+    @Override
+    public long nowMillis() {
+        return nowMillis;
+    }
+
+    @Override
+    public long nanoTime() {
+        return 1_000_000_000;
+    }
+
+    @Override
+    public StageAgent agent() throws IOException {
+        effect("agent");
+        try {
+            onAgent.run();
+        } catch (InterruptedException x) {
+            throw new IOException(x);
+        }
+        return this;
+    }
+
+    @Override
+    public AgentStage.Restore resumeHere() {
+        effect("resume here");
+        return here;
+    }
+
+    @Override
+    public void fetchImage(StageRecord stage) throws IOException, InterruptedException {
+        effect("fetch");
+        onFetch.run();
+    }
+
+    @Override
+    public AgentStage.Restore restore(String key) {
+        effect("restore with " + key);
+        return fromImage;
+    }
+
+    @Override
+    public boolean deleteImage(StageRecord stage) throws IOException, InterruptedException {
+        effect("delete");
+        onTidyUp.run();
+        return imageIsDeleted;
+    }
+
+    @Override
+    public void showResumed(ResumedStageAction how) {
+        effect("show");
+    }
+
+    @Override
+    public String executorShown() {
+        return "agent #1";
+    }
+
+    @Override
+    public void say(String line) {
+        log.add(line);
+    }
+
+    @Override
+    public void say(String line, List<String> criuLines) {
+        log.add(line);
+    }
+
+    @Override
+    public void measured(String node, long bytes, long millis) {
+        effect("measured");
+    }
+
+    @Override
+    public void findOut() {
+        effect("find out");
+    }
+
+    @Override
+    public void lost() {
+        effect("lost");
+    }
+
+    @Override
+    public boolean fail(String why) {
+        if (hasBody) {
+            effect("fail");
+        }
+        return hasBody;
+    }
+
+    @Override
+    public void tell(Consumer<StageListener> event) {
+        event.accept(this);
+    }
+
+    @Override
+    public void onResumed(StageResumed event) {
+        effect("told resumed");
+    }
+
+    @Override
+    public void onRefused(StageRefused event) {
+        effect("told refused");
+    }
+
+    @Override
+    public AgentStage.Freeze freeze(List<String> controlFolders, long memoryFloorBytes) {
+        throw new AssertionError("no step of a resume asks that");
+    }
+
+    @Override
+    public AgentStage.Dump dump(String key, boolean stayFrozen) {
+        throw new AssertionError("no step of a resume asks that");
+    }
+
+    @Override
+    public byte[] readImage(long offset, int most) {
+        throw new AssertionError("no step of a resume asks that");
+    }
+
+    @Override
+    public String commit() {
+        throw new AssertionError("no step of a resume asks that");
+    }
+
+    @Override
+    public void thaw() {
+        throw new AssertionError("no step of a resume asks that");
+    }
+
+    @Override
+    public AgentStage.Held hold() {
+        throw new AssertionError("no step of a resume asks that");
+    }
+}

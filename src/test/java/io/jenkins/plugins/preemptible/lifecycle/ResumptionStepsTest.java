@@ -1,0 +1,240 @@
+package io.jenkins.plugins.preemptible.lifecycle;
+
+import static org.hamcrest.MatcherAssert.assertThat;
+import static org.hamcrest.Matchers.hasItem;
+import static org.hamcrest.Matchers.startsWith;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.jenkins.plugins.preemptible.agent.AgentStage;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.lifecycle.Resumption.Outcome;
+import io.jenkins.plugins.preemptible.lifecycle.image.ImageGoneException;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
+import java.io.IOException;
+import java.nio.channels.ClosedByInterruptException;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The rows of the state table in docs/design.md that begin at SUSPENDED or RESUMING, and their failures. Without Jenkins. */
+class ResumptionStepsTest {
+
+    private AttemptedResume attempt = new AttemptedResume(false);
+
+    @AfterEach
+    void forget() {
+        attempt.close();
+    }
+
+    private void frozen() {
+        attempt.close();
+        attempt = new AttemptedResume(true);
+    }
+
+    private static AgentStage.Restore refused() {
+        return AgentStage.Restore.refused(
+                new AgentStage.Refusal("The engine refuses.", "CRIU_FAILED", true, List.of()));
+    }
+
+    private void runs() {
+        assertEquals(StageState.RUNNING, attempt.state());
+        assertNull(attempt.stage().imageKey());
+        assertFalse(attempt.stage().frozen());
+        assertEquals(attempt.nowMillis, attempt.stage().runningSinceMillis());
+        assertEquals(100, attempt.stage().withoutExecutorMillis());
+    }
+
+    private void staysSuspended() {
+        assertEquals(StageState.SUSPENDED, attempt.state());
+        assertNotNull(attempt.stage().imageKey(), "nothing is lost");
+    }
+
+    // SUSPENDED, an executor arrived; RESUMING, it runs
+
+    @Test
+    void frozenProcessesAreThawed() throws Exception {
+        frozen();
+        attempt.here = AttemptedResume.restored("FROZEN");
+        assertEquals(Outcome.RUNS, attempt.run());
+        assertEquals(
+                List.of(
+                        "RESUMING agent",
+                        "RESUMING resume here",
+                        "RUNNING delete",
+                        "RUNNING show",
+                        "RUNNING told resumed"),
+                attempt.effects);
+        runs();
+        assertThat(attempt.log, hasItem("Not as it was before the suspension: a clock differs."));
+    }
+
+    @Test
+    void whatIsLeftOnTheAgentIsTakenBeforeTheArchive() throws Exception {
+        attempt.here = AttemptedResume.restored("LOCAL_IMAGE");
+        assertEquals(Outcome.RUNS, attempt.run());
+        assertFalse(attempt.effects.contains("RESUMING fetch"));
+        assertThat(attempt.effects, hasItem("RUNNING measured"));
+        runs();
+    }
+
+    @Test
+    void theSealedImageIsBroughtAndRestoredAndThenDropped() throws Exception {
+        assertEquals(Outcome.RUNS, attempt.run());
+        assertEquals(
+                List.of(
+                        "RESUMING agent",
+                        "RESUMING resume here",
+                        "RESUMING fetch",
+                        "RESUMING restore with a key",
+                        "RUNNING measured",
+                        "RUNNING delete",
+                        "RUNNING show",
+                        "RUNNING told resumed"),
+                attempt.effects);
+        runs();
+    }
+
+    @Test
+    void aStageWhoseImageFailedIsSparedAfterItsResume() throws Exception {
+        attempt.live.sealingFailed();
+        attempt.run();
+        assertEquals(LiveStage.REFUSED_RETRY_MILLIS, attempt.live.retryAfterMillis() - attempt.nowMillis);
+    }
+
+    @Test
+    void anImageThatStaysIsTold() throws Exception {
+        attempt.imageIsDeleted = false;
+        assertEquals(Outcome.RUNS, attempt.run());
+        assertThat(attempt.log, hasItem(startsWith("The image stays among the artifacts")));
+    }
+
+    @Test
+    void aFailureToTidyUpChangesNothing() throws Exception {
+        attempt.onTidyUp = () -> {
+            throw new IOException("the build is gone");
+        };
+        assertEquals(Outcome.RUNS, attempt.run());
+        runs();
+        assertThat(attempt.effects, hasItem("RUNNING told resumed"));
+    }
+
+    // Not begun
+
+    @Test
+    void aStageThatRunsHasThisExecutor() throws Exception {
+        attempt.run();
+        assertEquals(Outcome.RUNS, attempt.run());
+        assertEquals(List.of(), attempt.effects);
+    }
+
+    @Test
+    void aStageThatIsAbortedIsNotResumed() throws Exception {
+        attempt.live.markAborting();
+        assertEquals(Outcome.ENDED, attempt.run());
+        assertEquals(List.of(), attempt.effects);
+    }
+
+    @Test
+    void nothingIsAskedBeforeTheStateIsSaved() throws Exception {
+        attempt.stages.room = 0;
+        assertEquals(Outcome.STAYS_SUSPENDED, attempt.run());
+        assertFalse(attempt.effects.contains("RESUMING agent"));
+        staysSuspended();
+        assertEquals(ResumptionSteps.OUTAGE_MILLIS, attempt.pauseMillis());
+    }
+
+    // The engine refuses
+
+    @Test
+    void aRefusedRestoreIsTriedThreeTimesAndThenWaitsForADecision() throws Exception {
+        attempt.fromImage = refused();
+        for (int failures = 1; failures < ResumptionSteps.MOST_FAILURES; failures++) {
+            assertEquals(Outcome.STAYS_SUSPENDED, attempt.run());
+            staysSuspended();
+            assertEquals(failures * ResumptionSteps.RETRY_MILLIS, attempt.pauseMillis());
+            assertNull(attempt.stage().whyNotResumed());
+        }
+        assertEquals(Outcome.STAYS_SUSPENDED, attempt.run());
+        staysSuspended();
+        assertEquals(Long.MAX_VALUE, attempt.pauseMillis());
+        assertEquals("The engine refuses.", attempt.stage().whyNotResumed());
+        assertFalse(attempt.effects.toString().contains("fail"), "people decide");
+
+        attempt.stages.update(attempt.stage().id(), StageChanges.tryAgain());
+        attempt.fromImage = AttemptedResume.restored("ARCHIVE");
+        assertEquals(Outcome.RUNS, attempt.run());
+        runs();
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void anImageThatIsGoneFailsTheStageInTheEnd(boolean hasBody) throws Exception {
+        attempt.hasBody = hasBody;
+        attempt.onFetch = () -> {
+            throw new ImageGoneException("the image is no longer among the artifacts");
+        };
+        for (int failures = 1; failures < ResumptionSteps.MOST_FAILURES; failures++) {
+            assertEquals(Outcome.STAYS_SUSPENDED, attempt.run());
+        }
+        assertEquals(hasBody ? Outcome.ENDED : Outcome.STAYS_SUSPENDED, attempt.run());
+        assertEquals(hasBody, attempt.effects.contains("SUSPENDED fail"));
+        assertNull(attempt.stage().whyNotResumed(), "there is nothing to decide about");
+    }
+
+    @Test
+    void aFrozenStageOfWhichNothingIsLeftIsLost() throws Exception {
+        frozen();
+        assertEquals(Outcome.ENDED, attempt.run());
+        assertEquals(List.of("RESUMING agent", "RESUMING resume here", "SUSPENDED lost"), attempt.effects);
+    }
+
+    // The agent or the archive does not answer
+
+    @Test
+    void anOutageIsWaitedForWithGrowingPausesAndCountsAsNoFailure() throws Exception {
+        attempt.onAgent = () -> {
+            throw new IOException("the agent is offline");
+        };
+        long pause = ResumptionSteps.OUTAGE_MILLIS;
+        for (int outage = 0; outage <= ResumptionSteps.MOST_DOUBLINGS + 2; outage++) {
+            assertEquals(Outcome.STAYS_SUSPENDED, attempt.run());
+            staysSuspended();
+            assertEquals(pause, attempt.pauseMillis());
+            assertEquals(List.of("RESUMING agent", "SUSPENDED find out"), attempt.effects);
+            pause = outage < ResumptionSteps.MOST_DOUBLINGS ? 2 * pause : pause;
+        }
+        assertEquals(0, attempt.stage().restoreFailures());
+        attempt.onAgent = () -> {};
+        assertEquals(Outcome.RUNS, attempt.run());
+        assertEquals(0, attempt.live.outage(), "the next outage begins with the shortest pause");
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aResumeThatIsStoppedIsFoundOutAbout(boolean inTheMidstOfIo) {
+        attempt.onFetch = () -> {
+            if (inTheMidstOfIo) {
+                throw new IOException(new ClosedByInterruptException());
+            }
+            throw new InterruptedException();
+        };
+        assertThrows(InterruptedException.class, attempt::run);
+        staysSuspended();
+        assertTrue(attempt.effects.contains("SUSPENDED find out"));
+    }
+
+    @Test
+    void aStageWhoseEndWasSavedMeanwhileHasEnded() throws Exception {
+        attempt.stages.untilEnd = 0;
+        assertEquals(Outcome.ENDED, attempt.run());
+        assertEquals(List.of(), attempt.effects);
+    }
+}
