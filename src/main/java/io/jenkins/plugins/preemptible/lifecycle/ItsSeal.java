@@ -1,0 +1,98 @@
+package io.jenkins.plugins.preemptible.lifecycle;
+
+import hudson.model.Run;
+import hudson.util.Secret;
+import io.jenkins.plugins.preemptible.agent.Nodes;
+import io.jenkins.plugins.preemptible.agent.StageAgent;
+import io.jenkins.plugins.preemptible.engine.image.ImageKey;
+import io.jenkins.plugins.preemptible.event.StageListener;
+import io.jenkins.plugins.preemptible.lifecycle.agents.Measured;
+import io.jenkins.plugins.preemptible.lifecycle.image.ArchiveRoom;
+import io.jenkins.plugins.preemptible.lifecycle.image.SealingProgress;
+import io.jenkins.plugins.preemptible.lifecycle.image.StageImages;
+import io.jenkins.plugins.preemptible.lifecycle.pipeline.StageMarks;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import java.io.IOException;
+import java.util.List;
+import java.util.function.Consumer;
+
+/** A Pipeline build, and the disk that its artifacts are on. */
+record ItsSeal(LiveStage live) implements SealSide {
+
+    @Override
+    public boolean isThere(String node) {
+        return Nodes.rootOf(node) != null;
+    }
+
+    @Override
+    public Secret newKey() {
+        return Secret.fromString(ImageKey.generate().export());
+    }
+
+    @Override
+    public Progress progress(StageRecord stage) {
+        return SealingProgress.of(live, stage.node())::close;
+    }
+
+    @Override
+    public String tooLarge(long bytes) {
+        return StageImages.tooLarge(bytes);
+    }
+
+    @Override
+    public ArchiveRoom.Shortage shortage(long bytes) throws IOException, InterruptedException {
+        return ArchiveRoom.missing(live.context().get(Run.class), bytes);
+    }
+
+    @Override
+    public void store(StageAgent agent, long bytes) throws IOException, InterruptedException {
+        StageImages.store(live, agent, bytes);
+    }
+
+    @Override
+    public String why(Exception failure) {
+        return StageImages.why(failure);
+    }
+
+    @Override
+    public void discard() throws InterruptedException {
+        StageImages.discard(live);
+    }
+
+    @Override
+    public void say(String line) {
+        StageLog.line(live.context(), line);
+    }
+
+    @Override
+    public void say(String line, List<String> criuLines) {
+        StageLog.refusal(live.context(), line, criuLines);
+    }
+
+    @Override
+    public void sayInMemoryOnly(String agent) throws InterruptedException {
+        ToldInMemoryOnly.once(live, agent);
+    }
+
+    @Override
+    public void showSealed(StageRecord stage) {
+        StageMarks.sealed(live, stage);
+    }
+
+    @Override
+    public void measured(String node, long bytes, long millis) {
+        Measured.of(node).dumped(bytes, millis);
+    }
+
+    @Override
+    public void lost() {
+        Sealing.lost(live);
+    }
+
+    @Override
+    public void tell(Consumer<StageListener> event) {
+        StageListener.fire(event);
+    }
+}

@@ -1,0 +1,71 @@
+package io.jenkins.plugins.preemptible.lifecycle;
+
+import edu.umd.cs.findbugs.annotations.CheckForNull;
+import hudson.util.Secret;
+import io.jenkins.plugins.preemptible.agent.StageAgent;
+import io.jenkins.plugins.preemptible.event.StageListener;
+import io.jenkins.plugins.preemptible.lifecycle.image.ArchiveRoom;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import java.io.IOException;
+import java.util.List;
+import java.util.function.Consumer;
+
+/** What the making of one image touches besides the stage's record: its build and the controller's disk. {@link ItsSeal} is the real one. */
+interface SealSide {
+
+    /** Ends when the image is made. */
+    interface Progress extends AutoCloseable {
+        @Override
+        void close();
+    }
+
+    /** Whether the agent of that name is connected. */
+    boolean isThere(String node);
+
+    /** A new key that nobody else has. */
+    Secret newKey();
+
+    /** Says how far the image has come, until it is closed. */
+    Progress progress(StageRecord stage);
+
+    /** Why an image of so many bytes is not stored, a sentence; null when it may be. */
+    @CheckForNull
+    String tooLarge(long bytes);
+
+    /** What is missing on the disk for an image of so many bytes; null when nothing is. 0 = the size is not known. */
+    @CheckForNull
+    ArchiveRoom.Shortage shortage(long bytes) throws IOException, InterruptedException;
+
+    /**
+     * @throws ArchiveRoom.ShortageException when the disk gets full meanwhile
+     * @throws IOException when it is not stored; nothing of it is kept then
+     */
+    void store(StageAgent agent, long bytes) throws IOException, InterruptedException;
+
+    /** Why {@link #store} failed, for the build log. */
+    String why(Exception failure);
+
+    /** Removes what was stored; whatever fails, nothing depends on it. */
+    void discard() throws InterruptedException;
+
+    /** Writes a line into the build log. */
+    void say(String line);
+
+    /** Writes a refusal into the build log, with CRIU's own lines below it. */
+    void say(String line, List<String> criuLines);
+
+    /** Says once a build what a restart of the agent's host would lose. */
+    void sayInMemoryOnly(String agent) throws InterruptedException;
+
+    /** Shows in the Pipeline's views what is kept of the stage now. */
+    void showSealed(StageRecord stage);
+
+    /** Notes how fast an image was made on that agent. */
+    void measured(String node, long bytes, long millis);
+
+    /** Ends the stage, of which nothing is left. */
+    void lost();
+
+    /** Tells the listeners of stages. */
+    void tell(Consumer<StageListener> event);
+}

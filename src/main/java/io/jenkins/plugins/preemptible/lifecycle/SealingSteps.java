@@ -1,0 +1,402 @@
+package io.jenkins.plugins.preemptible.lifecycle;
+
+import edu.umd.cs.findbugs.annotations.CheckForNull;
+import hudson.remoting.RequestAbortedException;
+import hudson.util.Secret;
+import io.jenkins.plugins.preemptible.agent.AgentStage;
+import io.jenkins.plugins.preemptible.agent.StageAgent;
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.event.StageRefused;
+import io.jenkins.plugins.preemptible.event.StageSealed;
+import io.jenkins.plugins.preemptible.lifecycle.image.ArchiveRoom;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageClock;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageStore;
+import java.io.IOException;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.logging.Level;
+import java.util.logging.Logger;
+
+/**
+ * The steps by which the image of one suspension is made, see {@link Sealing}. Everything is given: the tests need no Jenkins.
+ *
+ * <p>Used by one thread at a time, which holds {@link LiveStage#sealing}.
+ */
+final class SealingSteps {
+
+    private static final Logger LOGGER = Logger.getLogger(Sealing.class.getName());
+
+    static final int MOST_ATTEMPTS = 2;
+    /** A disk may have room again by then. */
+    static final long RETRY_MILLIS =
+            Long.getLong(Sealing.class.getName() + ".retryMillis", TimeUnit.MINUTES.toMillis(1));
+    /** Between two looks whether an agent that was away, or busy, can be asked again. */
+    static final long LOOK_MILLIS = TimeUnit.SECONDS.toMillis(5);
+
+    /** One whose connection has just been lost, or is just being made, fails as well. */
+    private static final int UNTOLD_FAILURES = 3;
+
+    /** The longest pause is five minutes. */
+    private static final int MOST_DOUBLINGS = 6;
+
+    /** The stage is not what this side takes it for, or somebody else is at it. */
+    private static final Set<String> UNEXPECTED = Set.of(
+            FailureReason.UNKNOWN_STAGE.name(),
+            FailureReason.STAGE_ENDED.name(),
+            FailureReason.STAGE_RUNS.name(),
+            FailureReason.STAGE_SUSPENDED.name(),
+            FailureReason.STAGE_BUSY.name(),
+            FailureReason.KILLED.name(),
+            FailureReason.GOES_ON.name(),
+            FailureReason.NO_CHECKPOINT.name());
+
+    private final LiveStage live;
+    /** Which suspension of the stage this is the image of. */
+    private final int suspension;
+
+    private final StageStore stages;
+    private final StageAgent.Agents agents;
+    private final SealSide side;
+    private final StageClock clock;
+    private final long began;
+    private int attempts;
+    /** How many attempts came to nothing for a reason that nobody expects. */
+    private int faults;
+    /** How many came to nothing since a call failed, with the agent there. */
+    private int failures;
+    /** Set when the agent or the controller was away: what there is of the stage has to be found out first. */
+    private boolean uncertain;
+    /** The build log says that an attempt came to nothing for such a reason. */
+    private boolean faultTold;
+    /** The build log says that the controller's disk is too full. */
+    private boolean fullTold;
+    /** What the agent has sealed; null before. */
+    private AgentStage.Dump dump;
+
+    /** @param uncertain whether it has to be found out first what there is of the stage */
+    SealingSteps(
+            LiveStage live,
+            int suspension,
+            boolean uncertain,
+            StageStore stages,
+            StageAgent.Agents agents,
+            SealSide side,
+            StageClock clock) {
+        this.live = live;
+        this.suspension = suspension;
+        this.uncertain = uncertain;
+        this.stages = stages;
+        this.agents = agents;
+        this.side = side;
+        this.clock = clock;
+        this.began = clock.nanoTime();
+    }
+
+    /** @return after how many milliseconds it is to be tried again; 0 = it has come to its end */
+    long attempt() throws InterruptedException {
+        StageRecord stage = wanted();
+        if (stage == null) {
+            return 0;
+        }
+        try {
+            StageAgent agent = agents.of(stage.node(), stage.id());
+            if (uncertain) {
+                long retryMillis = findOut(agent);
+                if (retryMillis > 0 || wanted() == null) {
+                    return retryMillis;
+                }
+                stage = wanted();
+            }
+            return stage == null || stage.memoryOnly() ? 0 : seal(stage, agent);
+        } catch (IOException x) {
+            // Most likely the agent is away, and that shows elsewhere.
+            LOGGER.log(Level.FINE, x, () -> "cannot seal the image of stage " + live.id() + " yet");
+            if (side.isThere(stage.node()) && ++failures >= UNTOLD_FAILURES) {
+                fault(x);
+            }
+            return fromTheStart(LOOK_MILLIS);
+        } catch (RequestAbortedException x) {
+            LOGGER.log(Level.FINE, x, () -> "the connection was lost while the image of " + live.id() + " was sealed");
+            return fromTheStart(LOOK_MILLIS);
+        } catch (RuntimeException | LinkageError x) {
+            long pause = LOOK_MILLIS << Math.min(faults++, MOST_DOUBLINGS);
+            LOGGER.log(
+                    Level.WARNING,
+                    x,
+                    () -> "cannot seal the image of stage " + live.id() + " yet; tried again in "
+                            + StageLog.time(pause));
+            fault(x);
+            return fromTheStart(pause);
+        }
+    }
+
+    /** Once: it may go on for as long as the stage is suspended. */
+    private void fault(Throwable why) {
+        if (!faultTold && wanted() != null) {
+            faultTold = true;
+            side.say("The image could not be sealed yet: " + why.getMessage()
+                    + ". The stage stays frozen in the agent's memory"
+                    + " and is resumed from there when it gets an executor; until then, do not restart the agent's"
+                    + " host. Sealing is tried again at growing intervals; the controller's log has more.");
+        }
+    }
+
+    private long fromTheStart(long pause) {
+        uncertain = true;
+        dump = null;
+        return pause;
+    }
+
+    /** The stage, as long as this is what it needs; null when it is resumed, has ended, or has its image. */
+    @CheckForNull
+    StageRecord wanted() {
+        StageRecord stage = stages.find(live.id());
+        boolean sameSuspension =
+                stage != null && stage.state() == StageState.SUSPENDED && stage.suspensions() == suspension;
+        return sameSuspension && (stage.frozen() || uncertain) && !live.ending() && !live.aborting() ? stage : null;
+    }
+
+    /** @return after how many milliseconds to ask again; 0 = it is known */
+    private long findOut(StageAgent agent) throws IOException, InterruptedException {
+        // A stage that is just being resumed must not be held.
+        if (!live.operation().tryLock()) {
+            return LOOK_MILLIS;
+        }
+        try {
+            StageRecord stage = wanted();
+            return stage == null ? 0 : findOut(stage, agent);
+        } finally {
+            live.operation().unlock();
+        }
+    }
+
+    private long findOut(StageRecord stage, StageAgent agent) throws IOException, InterruptedException {
+        if (!stage.frozen()) {
+            try {
+                agent.commit();
+            } catch (IOException | RuntimeException x) {
+                LOGGER.log(Level.FINE, x, () -> "no kill of " + stage + " was due");
+            }
+        }
+        AgentStage.Held held = agent.hold();
+        LOGGER.log(Level.FINE, "{0} is held as {1}", new Object[] {stage, held});
+        switch (held) {
+            case BUSY:
+                return LOOK_MILLIS;
+            case GONE:
+                if (stage.frozen()) {
+                    side.lost();
+                }
+                uncertain = false;
+                return 0;
+            case IMAGE:
+                uncertain = false;
+                return 0;
+            default:
+                Secret key = stage.memoryOnly() ? null : side.newKey();
+                stages.update(stage.id(), StageChanges.heldFrozen(key));
+                uncertain = false;
+                return 0;
+        }
+    }
+
+    private long seal(StageRecord stage, StageAgent agent) throws IOException, InterruptedException {
+        if (dump == null) {
+            ArchiveRoom.Shortage full = missingRoom();
+            if (full != null) {
+                return waitForRoom(full);
+            }
+            Secret key = stage.imageKey();
+            if (key == null) {
+                // Found out anew, it gets one.
+                uncertain = true;
+                return LOOK_MILLIS;
+            }
+            AgentStage.Dump made;
+            try (SealSide.Progress progress = side.progress(stage)) {
+                made = agent.dump(key.getPlainText(), true);
+            }
+            if (made.refusal() != null && wanted() == null) {
+                // It is resumed, which is why the dump was given up: the next one must not wait for another look.
+                return 0;
+            }
+            if (made.refusal() != null && UNEXPECTED.contains(made.refusal().reason())) {
+                uncertain = true;
+                return LOOK_MILLIS;
+            }
+            if (made.refusal() != null && made.refusal().reason().equals(FailureReason.MEMORY_ONLY.name())) {
+                return inMemoryOnly(stage);
+            }
+            if (made.refusal() != null && made.refusal().reason().equals(FailureReason.NOT_RESTORABLE.name())) {
+                return notRestorable(stage, made.refusal());
+            }
+            if (made.refusal() != null) {
+                return failed("The image could not be sealed. " + made.refusal().sentence(), made.refusal());
+            }
+            dump = made;
+        }
+        // Before the disk's room, which no image of such a size will ever have.
+        String tooLarge = side.tooLarge(dump.archiveBytes());
+        if (tooLarge != null) {
+            return failed("No image is stored. " + tooLarge, null);
+        }
+        ArchiveRoom.Shortage full = missingRoom();
+        if (full != null) {
+            return waitForRoom(full);
+        }
+        if (wanted() == null) {
+            return 0;
+        }
+        try {
+            side.store(agent, dump.archiveBytes());
+        } catch (ArchiveRoom.ShortageException x) {
+            discard();
+            return waitForRoom(x.shortage());
+        } catch (IOException | RuntimeException x) {
+            LOGGER.log(Level.WARNING, x, () -> "cannot archive the image of " + stage);
+            // First: a disk that the image has filled needs the room before anything can be saved again.
+            discard();
+            return failed(
+                    "The image could not be archived: " + side.why(x)
+                            + ". Make room for its artifacts, or look at the controller's log.",
+                    null);
+        }
+        return commit(agent);
+    }
+
+    private long commit(StageAgent agent) throws IOException, InterruptedException {
+        live.operation().lockInterruptibly();
+        try {
+            if (wanted() == null) {
+                discard();
+                return 0;
+            }
+            StageRecord sealed = stages.update(live.id(), StageChanges.sealed(dump.archiveBytes()));
+            if (sealed == null) {
+                discard();
+                return 0;
+            }
+            String refusal;
+            try {
+                refusal = agent.commit();
+            } catch (IOException | RuntimeException x) {
+                // The image is safe, and the tree is frozen: it is found out later what there is of it.
+                LOGGER.log(Level.FINE, x, () -> "the frozen processes of " + sealed + " could not be killed yet");
+                uncertain = true;
+                return LOOK_MILLIS;
+            }
+            if (refusal != null) {
+                LOGGER.log(Level.WARNING, "{0} is frozen and sealed again: {1}", new Object[] {sealed, refusal});
+                uncertain = true;
+                dump = null;
+                return LOOK_MILLIS;
+            }
+            side.say("Image sealed " + StageLog.time(TimeUnit.NANOSECONDS.toMillis(clock.nanoTime() - began))
+                    + " after that (dump " + dump.dumpMillis() + " ms, seal " + dump.archiveMillis() + " ms): "
+                    + dump.processes() + " processes, " + StageLog.size(dump.imageBytes())
+                    + " of memory and state, sealed into " + StageLog.size(dump.archiveBytes())
+                    + ". The frozen processes are gone from the agent's memory.");
+            // What a former attempt has met is no reason any more to spare the stage.
+            live.takeSealingFailed();
+            side.measured(sealed.node(), dump.imageBytes(), dump.dumpMillis() + dump.archiveMillis());
+            side.showSealed(sealed);
+            side.tell(listener -> listener.onSealed(new StageSealed(
+                    sealed.ref(),
+                    clock.nowMillis(),
+                    dump.dumpMillis(),
+                    dump.archiveMillis(),
+                    dump.imageBytes(),
+                    dump.archiveBytes())));
+            return 0;
+        } finally {
+            live.operation().unlock();
+        }
+    }
+
+    /** Its agent came back as one that makes no images. */
+    private long inMemoryOnly(StageRecord stage) throws InterruptedException {
+        StageRecord kept = stages.update(stage.id(), StageChanges.inMemoryOnly());
+        if (kept != null) {
+            side.sayInMemoryOnly(stage.node());
+            side.showSealed(kept);
+        }
+        return 0;
+    }
+
+    /** Its image was tried and would not come back: the frozen processes are all there is of it. */
+    private long notRestorable(StageRecord stage, AgentStage.Refusal why) {
+        StageRecord kept = stages.update(stage.id(), StageChanges.notRestorable());
+        if (kept != null) {
+            live.sealingFailed();
+            side.say("No image is sealed. " + why.sentence(), why.criuLines());
+            side.showSealed(kept);
+            tellRefused(kept, why);
+        }
+        return 0;
+    }
+
+    private ArchiveRoom.Shortage missingRoom() throws IOException, InterruptedException {
+        return side.shortage(dump == null ? 0 : dump.archiveBytes());
+    }
+
+    /** That is no failed attempt: nothing of it has to be done again. */
+    private long waitForRoom(ArchiveRoom.Shortage full) {
+        if (!fullTold && wanted() != null) {
+            fullTold = true;
+            side.say("No image is stored yet. " + full.sentence()
+                    + " The stage stays frozen in the agent's memory and is"
+                    + " resumed from there when it gets an executor; until then, do not restart the agent's host."
+                    + " Make room on the controller's disk, or ask an administrator to lower the disk floor.");
+        }
+        return wanted() == null ? 0 : RETRY_MILLIS;
+    }
+
+    private long failed(String why, AgentStage.Refusal refusal) {
+        if (wanted() == null) {
+            // It is resumed, or ends: the image is no longer needed.
+            return 0;
+        }
+        attempts++;
+        live.sealingFailed();
+        StageRecord stage = wanted();
+        if (stage != null) {
+            tellRefused(stage, refusal);
+        }
+        boolean last = attempts >= MOST_ATTEMPTS;
+        if (last) {
+            StageRecord unsealed = stages.settle(live.id(), StageChanges.unsealed());
+            if (unsealed != null) {
+                side.showSealed(unsealed);
+            }
+        }
+        side.say(
+                why + " The stage stays frozen in the agent's memory and is resumed from there when it gets an executor"
+                        + (refusal != null && refusal.killedCriu() ? "." : "; nothing of it is lost.")
+                        + (last
+                                ? " No image is made: a restart of the agent's host loses the stage."
+                                : " Sealing is tried again in " + StageLog.time(RETRY_MILLIS) + "."),
+                refusal == null ? List.of() : refusal.criuLines());
+        return last ? 0 : RETRY_MILLIS;
+    }
+
+    /** @param refusal of the agent; null when the image could not be stored */
+    private void tellRefused(StageRecord stage, @CheckForNull AgentStage.Refusal refusal) {
+        side.tell(listener -> listener.onRefused(new StageRefused(
+                stage.ref(),
+                clock.nowMillis(),
+                StageRefused.Phase.SEAL,
+                refusal == null ? "" : refusal.reason(),
+                refusal == null ? "The image could not be archived." : refusal.sentence())));
+    }
+
+    /** Removes what this has put among the artifacts and nobody knows of. */
+    private void discard() throws InterruptedException {
+        side.discard();
+    }
+}

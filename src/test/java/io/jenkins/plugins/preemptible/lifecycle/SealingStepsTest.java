@@ -1,0 +1,229 @@
+package io.jenkins.plugins.preemptible.lifecycle;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.jenkins.plugins.preemptible.agent.AgentStage;
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.lifecycle.image.ArchiveRoom;
+import java.io.IOException;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** The image of a frozen stage, see docs/design.md, "The image comes later". Without Jenkins. */
+class SealingStepsTest {
+
+    private static final long DONE = 0;
+
+    private AttemptedSealing attempt = new AttemptedSealing(false);
+
+    @AfterEach
+    void forget() {
+        attempt.close();
+    }
+
+    private void afterARestart(AgentStage.Held held) {
+        attempt.close();
+        attempt = new AttemptedSealing(true);
+        attempt.held = held;
+    }
+
+    private static AgentStage.Dump refused(FailureReason reason) {
+        return AttemptedSealing.dump(new AgentStage.Refusal("The engine refuses.", reason.name(), true, List.of()));
+    }
+
+    private static void fail() throws IOException {
+        throw new IOException("the connection was lost");
+    }
+
+    private void staysFrozen() {
+        assertEquals(StageState.SUSPENDED, attempt.stage().state());
+        assertTrue(attempt.stage().frozen());
+        assertFalse(attempt.effects.toString().contains("kill"), attempt.effects.toString());
+    }
+
+    @Test
+    void nothingIsKilledBeforeTheImageIsStoredAndThatIsSaved() throws Exception {
+        assertEquals(DONE, attempt.attempt());
+        assertEquals(
+                List.of(
+                        "FROZEN dump with a key",
+                        "FROZEN store",
+                        "IMAGE kill",
+                        "IMAGE measured",
+                        "IMAGE show",
+                        "IMAGE told sealed"),
+                attempt.effects);
+        assertEquals(
+                "preemptible/sealed-0123abcd/suspended-stage.preempt",
+                attempt.stage().imagePath());
+        assertEquals(DONE, attempt.attempt(), "and that was all");
+        assertEquals(List.of(), attempt.effects);
+    }
+
+    @Test
+    void aStageThatGoesOnBeforeNeedsNoImage() throws Exception {
+        attempt.goesOn();
+        assertEquals(DONE, attempt.attempt());
+        assertEquals(List.of(), attempt.effects);
+    }
+
+    @Test
+    void anImageOfAStageThatWentOnMeanwhileIsRemoved() throws Exception {
+        attempt.onStore = attempt::goesOn;
+        assertEquals(DONE, attempt.attempt());
+        assertEquals(List.of("FROZEN dump with a key", "FROZEN store", "RUNNING discard"), attempt.effects);
+        assertEquals(StageState.RUNNING, attempt.stage().state());
+    }
+
+    @Test
+    void anImageOfAStageThatIsAbortedMeanwhileIsRemoved() throws Exception {
+        attempt.onStore = attempt.live::markAborting;
+        assertEquals(DONE, attempt.attempt());
+        assertEquals("FROZEN discard", attempt.effects.get(attempt.effects.size() - 1));
+    }
+
+    @Test
+    void aDumpThatWasGivenUpSinceTheStageGoesOnIsNoFailure() throws Exception {
+        attempt.dumped = refused(FailureReason.CRIU_FAILED);
+        attempt.onDump = attempt::goesOn;
+        assertEquals(DONE, attempt.attempt());
+        assertEquals(List.of(), attempt.log);
+        assertFalse(attempt.live.takeSealingFailed());
+    }
+
+    @Test
+    void aRefusedDumpIsTriedOnceMore() throws Exception {
+        attempt.dumped = refused(FailureReason.CRIU_FAILED);
+        assertEquals(SealingSteps.RETRY_MILLIS, attempt.attempt());
+        staysFrozen();
+        assertFalse(attempt.stage().unsealed());
+        assertEquals(DONE, attempt.attempt());
+        staysFrozen();
+        assertTrue(attempt.stage().unsealed(), "no image is made");
+        assertTrue(attempt.live.takeSealingFailed());
+    }
+
+    @Test
+    void anImageThatIsNotStoredIsRemovedAndTriedOnceMore() throws Exception {
+        attempt.onStore = SealingStepsTest::fail;
+        assertEquals(SealingSteps.RETRY_MILLIS, attempt.attempt());
+        assertEquals(
+                List.of("FROZEN dump with a key", "FROZEN store", "FROZEN discard", "FROZEN told refused"),
+                attempt.effects);
+        attempt.onStore = () -> {};
+        assertEquals(DONE, attempt.attempt());
+        assertEquals("FROZEN store", attempt.effects.get(0), "it is not dumped again");
+        assertFalse(attempt.stage().frozen());
+    }
+
+    @Test
+    void anImageThatIsTooLargeIsAFailure() throws Exception {
+        attempt.tooLarge = "Its image is too large.";
+        assertEquals(SealingSteps.RETRY_MILLIS, attempt.attempt());
+        staysFrozen();
+        assertEquals(DONE, attempt.attempt());
+        assertTrue(attempt.stage().unsealed());
+    }
+
+    @Test
+    void aFullDiskIsWaitedForAndToldOnce() throws Exception {
+        attempt.shortage = new ArchiveRoom.Shortage(1, 2);
+        for (int look = 0; look < 5; look++) {
+            assertEquals(SealingSteps.RETRY_MILLIS, attempt.attempt());
+            staysFrozen();
+        }
+        assertEquals(1, attempt.log.size());
+        assertFalse(attempt.stage().unsealed());
+        attempt.shortage = null;
+        assertEquals(DONE, attempt.attempt());
+        assertFalse(attempt.stage().frozen());
+    }
+
+    @Test
+    void anAgentThatMakesNoImagesAnyMoreKeepsTheStageInMemory() throws Exception {
+        attempt.dumped = refused(FailureReason.MEMORY_ONLY);
+        assertEquals(DONE, attempt.attempt());
+        staysFrozen();
+        assertTrue(attempt.stage().memoryOnly() && !attempt.stage().notRestorable());
+        assertNull(attempt.stage().imageKey());
+    }
+
+    @Test
+    void anImageThatFailedItsTrialIsNotStored() throws Exception {
+        attempt.dumped = refused(FailureReason.NOT_RESTORABLE);
+        assertEquals(DONE, attempt.attempt());
+        staysFrozen();
+        assertTrue(attempt.stage().memoryOnly() && attempt.stage().notRestorable());
+        assertFalse(attempt.effects.contains("FROZEN store"));
+    }
+
+    @Test
+    void afterAnOutageItIsFoundOutFirstWhatThereIsOfTheStage() throws Exception {
+        attempt.isThere = false;
+        attempt.onDump = SealingStepsTest::fail;
+        for (int look = 0; look < 5; look++) {
+            assertEquals(SealingSteps.LOOK_MILLIS, attempt.attempt());
+        }
+        assertEquals(List.of(), attempt.log, "that shows elsewhere");
+        attempt.onDump = () -> {};
+        assertEquals(DONE, attempt.attempt());
+        assertEquals(
+                List.of("FROZEN hold", "FROZEN dump with a new key", "FROZEN store", "IMAGE kill"),
+                attempt.effects.subList(0, 4));
+    }
+
+    @Test
+    void anAgentThatIsThereAndDoesNotAnswerIsToldOnce() throws Exception {
+        attempt.onAgent = SealingStepsTest::fail;
+        for (int look = 0; look < 5; look++) {
+            assertEquals(SealingSteps.LOOK_MILLIS, attempt.attempt());
+        }
+        assertEquals(1, attempt.log.size());
+        staysFrozen();
+    }
+
+    @ParameterizedTest
+    @EnumSource(AgentStage.Held.class)
+    void afterARestartTheAgentSaysWhatThereIs(AgentStage.Held held) throws Exception {
+        afterARestart(held);
+        long again = attempt.attempt();
+        assertEquals("FROZEN hold", attempt.effects.get(0));
+        assertEquals(held == AgentStage.Held.BUSY ? SealingSteps.LOOK_MILLIS : DONE, again);
+        assertEquals(held == AgentStage.Held.GONE, attempt.effects.contains("FROZEN lost"));
+        if (held == AgentStage.Held.FROZEN) {
+            assertFalse(attempt.stage().frozen(), "it is sealed now");
+            assertNotNull(attempt.stage().imagePath());
+        }
+    }
+
+    @Test
+    void processesThatWereNotKilledYetAreKilledAtTheNextLook() throws Exception {
+        attempt.onCommit = SealingStepsTest::fail;
+        assertEquals(SealingSteps.LOOK_MILLIS, attempt.attempt());
+        assertFalse(attempt.stage().frozen(), "the image is safe");
+        attempt.onCommit = () -> {};
+        attempt.held = AgentStage.Held.IMAGE;
+        assertEquals(DONE, attempt.attempt());
+        assertEquals(List.of("IMAGE kill", "IMAGE hold"), attempt.effects.subList(0, 2));
+        assertFalse(attempt.stage().frozen());
+    }
+
+    @Test
+    void aStageThatRunsAlthoughItIsSuspendedIsFrozenAndSealedAnew() throws Exception {
+        attempt.notKilled = "A process entered.";
+        assertEquals(SealingSteps.LOOK_MILLIS, attempt.attempt());
+        attempt.notKilled = null;
+        assertEquals(DONE, attempt.attempt());
+        assertEquals(
+                List.of("IMAGE kill", "IMAGE hold", "FROZEN dump with a new key", "FROZEN store", "IMAGE kill"),
+                attempt.effects.subList(0, 5));
+    }
+}
