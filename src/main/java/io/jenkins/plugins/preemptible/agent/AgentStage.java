@@ -113,8 +113,16 @@ public final class AgentStage implements StageAgent {
 
     @Override
     public Freeze freeze(List<String> controlFolders, long memoryFloorBytes) throws IOException, InterruptedException {
+        return freeze(controlFolders, memoryFloorBytes, 0);
+    }
+
+    @Override
+    public Freeze freeze(List<String> controlFolders, long memoryFloorBytes, long frozenOnlyBytes)
+            throws IOException, InterruptedException {
         return Limited.required(Limited.act(
-                home, Freeze.class, new SuspendVerbs.FreezeStage(id.value(), controlFolders, memoryFloorBytes)));
+                home,
+                Freeze.class,
+                new SuspendVerbs.FreezeStage(id.value(), controlFolders, memoryFloorBytes, frozenOnlyBytes)));
     }
 
     @Override
@@ -198,13 +206,27 @@ public final class AgentStage implements StageAgent {
      * @param leak why the stage can never be suspended as it is, in words; null when it can, or can try again later
      * @param residentBytes memory of its processes, shared pages counted for each; -1 when it does not run
      * @param freeBytes memory that its host can still give away
+     * @param tie what keeps it from being dumped but not from being frozen, in words; null when nothing does
+     * @param totalBytes all memory of its host; -1 = unknown
      */
-    public record Seen(@CheckForNull String leak, long residentBytes, long freeBytes) implements Serializable {
+    public record Seen(
+            @CheckForNull String leak,
+            long residentBytes,
+            long freeBytes,
+            @CheckForNull String tie,
+            long totalBytes) implements Serializable {
 
         public Seen {
             leak = PlainText.of(leak);
+            tie = PlainText.of(tie);
+            totalBytes = Answers.bytesOrUnknown(totalBytes);
             residentBytes = Answers.bytesOrUnknown(residentBytes);
             freeBytes = Answers.bytesOrUnknown(freeBytes);
+        }
+
+        /** Of one that can be dumped, on a host of whose memory no more is known. */
+        public Seen(@CheckForNull String leak, long residentBytes, long freeBytes) {
+            this(leak, residentBytes, freeBytes, null, -1);
         }
     }
 
@@ -293,6 +315,7 @@ public final class AgentStage implements StageAgent {
      * @param handOver whether the executor may be given away now, {@code handOverWhy} in words
      * @param memoryOnly whether the stage stays in the agent's memory for as long as it is suspended: the executor may be
      *     given away now, and no {@link #dump} follows
+     * @param ties what keeps it from being dumped, sentences without a final stop; empty when nothing was found
      */
     public record Freeze(
             Refusal refusal,
@@ -302,8 +325,33 @@ public final class AgentStage implements StageAgent {
             long residentBytes,
             boolean handOver,
             String handOverWhy,
-            boolean memoryOnly)
+            boolean memoryOnly,
+            List<String> ties)
             implements Serializable {
+
+        private static final int MOST_TIES = 20;
+
+        /** Of one that nothing keeps from being dumped. */
+        public Freeze(
+                Refusal refusal,
+                long preflightMillis,
+                long freezeMillis,
+                int processes,
+                long residentBytes,
+                boolean handOver,
+                String handOverWhy,
+                boolean memoryOnly) {
+            this(
+                    refusal,
+                    preflightMillis,
+                    freezeMillis,
+                    processes,
+                    residentBytes,
+                    handOver,
+                    handOverWhy,
+                    memoryOnly,
+                    List.of());
+        }
 
         public Freeze {
             preflightMillis = Answers.millis(preflightMillis);
@@ -311,6 +359,7 @@ public final class AgentStage implements StageAgent {
             processes = Answers.processes(processes);
             residentBytes = Answers.bytes(residentBytes);
             handOverWhy = PlainText.of(Objects.requireNonNullElse(handOverWhy, ""));
+            ties = PlainText.lines(ties, MOST_TIES);
         }
     }
 

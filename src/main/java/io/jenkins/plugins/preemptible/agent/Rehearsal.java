@@ -110,7 +110,7 @@ final class Rehearsal extends MasterToSlaveFileCallable<AgentStage.Rehearsed> {
         EnterCommand enter = engine.enterCommand(id);
         new SuspendVerbs.Look(id.value()).act(engine, id, exchange);
         AgentStage.Freeze frozen = new SuspendVerbs.FreezeStage(
-                        id.value(), List.of(own.resolve("durable-0000").toString()), 0)
+                        id.value(), List.of(own.resolve("durable-0000").toString()), 0, 0)
                 .act(engine, id, exchange);
         if (frozen.refusal() != null) {
             return failed(frozen.refusal().sentence(), frozen.refusal().criuLines());

@@ -38,6 +38,16 @@ public interface StageAgent {
             throws IOException, InterruptedException;
 
     /**
+     * The same.
+     *
+     * @param frozenOnlyBytes with how much memory at most a stage is frozen that cannot be dumped; 0 = it is refused
+     */
+    default AgentStage.Freeze freeze(List<String> controlFolders, long memoryFloorBytes, long frozenOnlyBytes)
+            throws IOException, InterruptedException {
+        return freeze(controlFolders, memoryFloorBytes);
+    }
+
+    /**
      * Dumps and seals the frozen stage; it is frozen afterwards and waits for {@link #commit} or {@link #thaw}.
      *
      * @param stayFrozen whether it stays frozen when that fails, or keeps running

@@ -17,7 +17,7 @@ import io.jenkins.plugins.preemptible.engine.host.HostMemory;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.preflight.Obstacle;
-import io.jenkins.plugins.preemptible.engine.text.PlainText;
+import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
@@ -47,8 +47,9 @@ final class SuspendVerbs {
         AgentStage.Seen act(Engine engine, StageId stage, Path exchange) {
             long free = HostMemory.now().availableBytes();
             try {
-                String leak = engine.preflight(stage).obstacles().stream()
-                        .filter(found -> !found.reason().passing())
+                PreflightReport found = engine.preflight(stage);
+                String leak = found.obstacles().stream()
+                        .filter(obstacle -> !obstacle.reason().passing())
                         .findFirst()
                         .map(Look::sentence)
                         .orElse(null);
@@ -58,7 +59,9 @@ final class SuspendVerbs {
                         : Proc.tree(init).stream()
                                 .mapToLong(process -> Proc.residentBytes(process.pid()))
                                 .sum();
-                return new AgentStage.Seen(leak, resident, free);
+                String tie =
+                        found.ties().stream().findFirst().map(Look::sentence).orElse(null);
+                return new AgentStage.Seen(leak, resident, free, tie, HostMemory.totalBytes());
             } catch (EngineException x) {
                 // It is being suspended, or has ended: there is nothing to look at.
                 return new AgentStage.Seen(null, -1, free);
@@ -66,10 +69,7 @@ final class SuspendVerbs {
         }
 
         private static String sentence(Obstacle leak) {
-            String whose = leak.pid() == 0 ? "" : ", process " + leak.pid() + ": " + leak.command();
-            // Short enough for the remedy to arrive, too.
-            return leak.reason().sentence() + " (" + PlainText.of(leak.what(), 200) + whose + "). "
-                    + leak.reason().remedy() + ".";
+            return leak.sentence() + ". " + leak.reason().remedy() + ".";
         }
     }
 
@@ -78,11 +78,13 @@ final class SuspendVerbs {
         private static final long serialVersionUID = 1L;
         private final List<String> controlFolders;
         private final long memoryFloorBytes;
+        private final long frozenOnlyBytes;
 
-        FreezeStage(String id, List<String> controlFolders, long memoryFloorBytes) {
+        FreezeStage(String id, List<String> controlFolders, long memoryFloorBytes, long frozenOnlyBytes) {
             super(id);
             this.controlFolders = List.copyOf(controlFolders);
             this.memoryFloorBytes = memoryFloorBytes;
+            this.frozenOnlyBytes = frozenOnlyBytes;
         }
 
         @Override
@@ -90,7 +92,8 @@ final class SuspendVerbs {
             DumpGuard guard = frozen -> DurableTasks.finishedOne(controlFolders)
                     .map(folder -> "a step of it has just ended, " + folder + " has its result");
             try {
-                Frozen frozen = engine.freeze(stage, new FreezeRequest(guard, memoryFloorBytes));
+                Frozen frozen =
+                        engine.freeze(stage, new FreezeRequest(guard, memoryFloorBytes).orFrozenOnly(frozenOnlyBytes));
                 return new Freeze(
                         null,
                         frozen.preflightMillis(),
@@ -99,7 +102,8 @@ final class SuspendVerbs {
                         frozen.residentBytes(),
                         frozen.handover() == Handover.AT_FREEZE,
                         frozen.handover().sentence(),
-                        frozen.memoryOnly());
+                        frozen.memoryOnly(),
+                        frozen.ties());
             } catch (EngineException x) {
                 return new Freeze(AgentStage.Refusal.of(x), 0, 0, 0, 0, false, null, false);
             }

@@ -102,7 +102,22 @@ public abstract class CheckedOnPage extends GlobalConfiguration {
             case WAIT -> Messages.PreemptibleConfiguration_Undumpable_Wait();
             case RERUN -> Messages.PreemptibleConfiguration_Undumpable_Rerun();
             case NEVER_PREEMPT -> Messages.PreemptibleConfiguration_Undumpable_NeverPreempt();
+            case FREEZE_ONLY -> Messages.PreemptibleConfiguration_Undumpable_FreezeOnly();
         });
+    }
+
+    @POST
+    public FormValidation doCheckFrozenOnlySeconds(@QueryParameter String value) {
+        return Range.FROZEN_ONLY_SECONDS.check(value);
+    }
+
+    @POST
+    public FormValidation doCheckFrozenOnlyPercent(@QueryParameter String value, @QueryParameter String undumpable) {
+        FormValidation own = Range.FROZEN_ONLY_PERCENT.check(value);
+        boolean none = own.kind == FormValidation.Kind.OK && Range.FROZEN_ONLY_PERCENT.parsed(value) == 0;
+        return none && undumpable.equals(Choice.word(UndumpableStages.FREEZE_ONLY))
+                ? FormValidation.warning(Messages.PreemptibleConfiguration_FrozenOnlyNone())
+                : own;
     }
 
     @POST

@@ -6,6 +6,7 @@ import hudson.Extension;
 import hudson.ExtensionList;
 import hudson.model.PersistentDescriptor;
 import io.jenkins.plugins.preemptible.engine.api.FreezeRequest;
+import io.jenkins.plugins.preemptible.engine.policy.FreezeOnly;
 import io.jenkins.plugins.preemptible.engine.policy.Limits;
 import io.jenkins.plugins.preemptible.engine.policy.Slices;
 import io.jenkins.plugins.preemptible.engine.policy.UndumpableStages;
@@ -49,6 +50,11 @@ public final class PreemptibleConfiguration extends CheckedOnPage implements Per
     static final int DEFAULT_IMAGE_LIMIT_MEGABYTES = 16 << 10;
     static final int DEFAULT_DISK_FLOOR_MEGABYTES = 5 << 10;
     static final int DEFAULT_DISK_FLOOR_PERCENT = 5;
+    /** As the policy's own. */
+    static final int DEFAULT_FROZEN_ONLY_SECONDS =
+            (int) TimeUnit.MILLISECONDS.toSeconds(FreezeOnly.DEFAULT.longestMillis());
+
+    static final int DEFAULT_FROZEN_ONLY_PERCENT = FreezeOnly.DEFAULT.memoryPercent();
 
     private volatile boolean enabled = true;
     /** 0 = that of ordinary items. */
@@ -66,6 +72,8 @@ public final class PreemptibleConfiguration extends CheckedOnPage implements Per
     private volatile int diskFloorMegabytes = DEFAULT_DISK_FLOOR_MEGABYTES;
     private volatile int diskFloorPercent = DEFAULT_DISK_FLOOR_PERCENT;
     private volatile UndumpableStages undumpable = UndumpableStages.WAIT;
+    private volatile int frozenOnlySeconds = DEFAULT_FROZEN_ONLY_SECONDS;
+    private volatile int frozenOnlyPercent = DEFAULT_FROZEN_ONLY_PERCENT;
     private volatile OwnerBy ownerBy = OwnerBy.USER;
 
     @CheckForNull
@@ -270,7 +278,8 @@ public final class PreemptibleConfiguration extends CheckedOnPage implements Per
         return Math.max((long) diskFloorMegabytes << 20, sizeBytes / 100 * diskFloorPercent);
     }
 
-    /** What becomes of stages that cannot be dumped: {@code wait}, {@code rerun} or {@code never-preempt}. */
+    /** What becomes of stages that cannot be dumped: {@code wait}, {@code rerun}, {@code never-preempt} or
+     * {@code freeze-only}. */
     public String getUndumpable() {
         return Choice.word(undumpable);
     }
@@ -280,6 +289,28 @@ public final class PreemptibleConfiguration extends CheckedOnPage implements Per
     public void setUndumpable(String undumpable) {
         change(target -> target.undumpable =
                 Choice.of(UndumpableStages.class, Messages.PreemptibleConfiguration_Undumpable(), undumpable));
+    }
+
+    /** For how many seconds a stage that cannot be dumped is frozen at most, where that is chosen. */
+    public int getFrozenOnlySeconds() {
+        return frozenOnlySeconds;
+    }
+
+    /** @throws IllegalArgumentException when it is not in 30..7200 */
+    @DataBoundSetter
+    public void setFrozenOnlySeconds(int frozenOnlySeconds) {
+        change(target -> target.frozenOnlySeconds = Range.FROZEN_ONLY_SECONDS.checked(frozenOnlySeconds));
+    }
+
+    /** What share of an agent's memory such stages may hold together while they are frozen, in percent; 0 = none. */
+    public int getFrozenOnlyPercent() {
+        return frozenOnlyPercent;
+    }
+
+    /** @throws IllegalArgumentException when it is not in 0..100 */
+    @DataBoundSetter
+    public void setFrozenOnlyPercent(int frozenOnlyPercent) {
+        change(target -> target.frozenOnlyPercent = Range.FROZEN_ONLY_PERCENT.checked(frozenOnlyPercent));
     }
 
     /** By what executor time is shared among equals: {@code user}, {@code folder} or {@code job}. */
@@ -342,7 +373,8 @@ public final class PreemptibleConfiguration extends CheckedOnPage implements Per
                 imageLimitBytes(),
                 memoryFloorBytes(),
                 undumpable,
-                hours == null ? null : hours.undisturbed());
+                hours == null ? null : hours.undisturbed(),
+                new FreezeOnly(TimeUnit.SECONDS.toMillis(frozenOnlySeconds), frozenOnlyPercent));
     }
 
     /** Reads the saved settings; a value in the file that is out of its range is ignored. */
@@ -361,6 +393,8 @@ public final class PreemptibleConfiguration extends CheckedOnPage implements Per
         imageLimitMegabytes = Range.IMAGE_LIMIT.savedOr(DEFAULT_IMAGE_LIMIT_MEGABYTES, imageLimitMegabytes);
         diskFloorMegabytes = Range.DISK_FLOOR.savedOr(DEFAULT_DISK_FLOOR_MEGABYTES, diskFloorMegabytes);
         diskFloorPercent = Range.DISK_FLOOR_PERCENT.savedOr(DEFAULT_DISK_FLOOR_PERCENT, diskFloorPercent);
+        frozenOnlySeconds = Range.FROZEN_ONLY_SECONDS.savedOr(DEFAULT_FROZEN_ONLY_SECONDS, frozenOnlySeconds);
+        frozenOnlyPercent = Range.FROZEN_ONLY_PERCENT.savedOr(DEFAULT_FROZEN_ONLY_PERCENT, frozenOnlyPercent);
     }
 
     /** Takes over the page's values, all of them or, when one is out of its range, none. */
@@ -444,6 +478,8 @@ public final class PreemptibleConfiguration extends CheckedOnPage implements Per
         diskFloorMegabytes = other.diskFloorMegabytes;
         diskFloorPercent = other.diskFloorPercent;
         undumpable = other.undumpable;
+        frozenOnlySeconds = other.frozenOnlySeconds;
+        frozenOnlyPercent = other.frozenOnlyPercent;
         ownerBy = other.ownerBy;
         undisturbedHours = other.undisturbedHours;
         stageDefaults = other.stageDefaults;

@@ -31,6 +31,8 @@ public enum Range {
     IMAGE_LIMIT(Messages::PreemptibleConfiguration_ImageLimit, 0, Range.TERABYTE_IN_MEGABYTES),
     DISK_FLOOR(Messages::PreemptibleConfiguration_DiskFloor, 0, Range.TERABYTE_IN_MEGABYTES),
     DISK_FLOOR_PERCENT(Messages::PreemptibleConfiguration_DiskFloorPercent, 0, 99),
+    FROZEN_ONLY_SECONDS(Messages::PreemptibleConfiguration_FrozenOnlySeconds, 30, 7_200),
+    FROZEN_ONLY_PERCENT(Messages::PreemptibleConfiguration_FrozenOnlyPercent, 0, 100),
     RULE_SLICE(Messages::SliceRule_Minutes, 0, Range.WEEK_IN_MINUTES),
     /** Priority Sorter lets administrators have as many priorities as they like; nobody needs more than these. */
     HIGHEST_PRIORITY(Messages::SliceRule_HighestPriority, 1, Range.LOWEST_PRIORITY_OF_ALL),

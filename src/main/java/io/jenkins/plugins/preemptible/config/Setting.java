@@ -22,6 +22,14 @@ public enum Setting {
     TIME_SLICE(
             Messages::PreemptibleConfiguration_TimeSlice, Group.BASICS, PreemptibleConfiguration::getTimeSliceMinutes),
     UNDUMPABLE(Messages::PreemptibleConfiguration_Undumpable, Group.BASICS, PreemptibleConfiguration::getUndumpable),
+    FROZEN_ONLY_SECONDS(
+            Messages::PreemptibleConfiguration_FrozenOnlySeconds,
+            Group.BASICS,
+            PreemptibleConfiguration::getFrozenOnlySeconds),
+    FROZEN_ONLY_PERCENT(
+            Messages::PreemptibleConfiguration_FrozenOnlyPercent,
+            Group.BASICS,
+            PreemptibleConfiguration::getFrozenOnlyPercent),
     STAGE_DEFAULTS(Messages::StageDefaults_DisplayName, Group.BASICS, of -> text(of.getStageDefaults())),
     EXEMPT(Messages::PreemptibleConfiguration_Exempt, Group.LIMITS, PreemptibleConfiguration::getExemptSeconds),
     MOST_SUSPENSIONS(

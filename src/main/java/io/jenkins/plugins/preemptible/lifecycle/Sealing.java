@@ -125,7 +125,7 @@ public final class Sealing {
             return;
         }
         live.markAborting();
-        NotSealed cause = new NotSealed(stage.node(), stage.memoryOnly() && !stage.notRestorable());
+        NotSealed cause = new NotSealed(stage.node(), stage.onMemoryOnlyAgent(), stage.thawByMillis() > 0);
         StageLog.line(live.context(), cause.getShortDescription() + ".");
         AbortedStage.endSteps(live.id());
         body.cancel(new FlowInterruptedException(Result.FAILURE, false, cause));
@@ -138,13 +138,20 @@ public final class Sealing {
         /** False in what versions that knew no such thing have saved. */
         private final boolean memoryOnly;
 
-        NotSealed(String node, boolean memoryOnly) {
+        /** False in what versions that knew no such thing have saved. */
+        private final boolean frozenOnly;
+
+        NotSealed(String node, boolean memoryOnly, boolean frozenOnly) {
             this.node = node;
             this.memoryOnly = memoryOnly;
+            this.frozenOnly = frozenOnly;
         }
 
         @Override
         public String getShortDescription() {
+            if (frozenOnly) {
+                return Messages.Sealing_LostFrozenOnly(node);
+            }
             return memoryOnly ? Messages.Sealing_LostInMemoryOnly(node) : Messages.Sealing_LostBeforeSealed(node);
         }
     }

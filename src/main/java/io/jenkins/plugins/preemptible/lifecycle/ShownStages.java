@@ -3,6 +3,7 @@ package io.jenkins.plugins.preemptible.lifecycle;
 import hudson.Extension;
 import hudson.model.Run;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import io.jenkins.plugins.preemptible.view.SuspendedStages;
 import java.util.List;
@@ -34,7 +35,8 @@ public final class ShownStages implements SuspendedStages {
                         stage.byHandUser(),
                         stage.unsealed(),
                         RemovedAgent.isGone(stage) ? stage.node() : null,
-                        RemovedAgent.waitsUntilMillis(stage)))
+                        RemovedAgent.waitsUntilMillis(stage),
+                        stage.thawByMillis()))
                 .collect(Collectors.toList());
     }
 
@@ -43,8 +45,12 @@ public final class ShownStages implements SuspendedStages {
         String id = run.getExternalizableId();
         return StageRegistry.get().all().stream()
                 .filter(stage -> stage.runId().equals(id) && stage.state() == StageState.RUNNING)
-                .filter(stage -> stage.leak() != null || stage.resumedFrom() != null)
-                .map(stage -> new Running(stage.name(), stage.leak(), stage.resumedFrom(), stage.runningSinceMillis()))
+                .filter(stage -> leak(stage) != null || stage.resumedFrom() != null)
+                .map(stage -> new Running(stage.name(), leak(stage), stage.resumedFrom(), stage.runningSinceMillis()))
                 .collect(Collectors.toList());
+    }
+
+    private static String leak(StageRecord stage) {
+        return stage.canOnlyBeFrozen() ? null : stage.leak();
     }
 }

@@ -40,7 +40,9 @@ public final class AgentVerbs {
         Preemption.soon(0);
         long staying = stagesOn(name).stream()
                 .filter(stage -> !stage.suspended())
-                .filter(stage -> stage.whyNotSuspendable() != null || NeverPreemptAction.holds(stage.runId()))
+                .filter(stage -> stage.whyNotSuspendable() != null
+                        || stage.canOnlyBeFrozen()
+                        || NeverPreemptAction.holds(stage.runId()))
                 .count();
         String drained = staying == 0
                 ? Messages.AgentVerbs_Drain(shown(name))

@@ -11,6 +11,7 @@ import io.jenkins.plugins.preemptible.hand.NeverPreemptAction;
 import io.jenkins.plugins.preemptible.hand.PreemptiblePermissions;
 import io.jenkins.plugins.preemptible.lifecycle.FailedResume;
 import io.jenkins.plugins.preemptible.lifecycle.RemovedAgent;
+import io.jenkins.plugins.preemptible.lifecycle.agents.FrozenOnly;
 import io.jenkins.plugins.preemptible.lifecycle.pipeline.StageMarks;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
@@ -18,6 +19,7 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import io.jenkins.plugins.preemptible.manual.Answer.OfStage;
 import io.jenkins.plugins.preemptible.queue.Preemption;
+import io.jenkins.plugins.preemptible.view.ClockTime;
 import io.jenkins.plugins.preemptible.view.ShownSentence;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
@@ -151,13 +153,26 @@ public final class StageVerbs {
         if (!suspended && stage.whyNotSuspendable() != null) {
             return refused(stage, Messages.StageVerbs_NotSuspendable(stage.name(), stage.whyNotSuspendable()));
         }
+        boolean frozenOnly = suspended ? stage.thawByMillis() > 0 : stage.canOnlyBeFrozen();
         if (!stage.byHand()) {
             if (StageRegistry.get().update(stage.id(), s -> s.byHand(user())) == null) {
                 return refused(stage, Messages.StageVerbs_Ending(stage.name()));
             }
             live.tryAtOnce();
-            StageLog.line(live.context(), Messages.StageVerbs_LogSuspend(user()));
+            StageLog.line(
+                    live.context(),
+                    frozenOnly
+                            ? Messages.StageVerbs_LogFreeze(user(), StageLog.time(FrozenOnly.longestMillis()))
+                            : Messages.StageVerbs_LogSuspend(user()));
             StageMarks.byHandChanged(live);
+        }
+        if (frozenOnly) {
+            return done(
+                    stage,
+                    suspended
+                            ? Messages.StageVerbs_StaysFrozen(stage.name(), ClockTime.of(stage.thawByMillis()))
+                            : Messages.StageVerbs_Freezes(
+                                    stage.name(), StageLog.time(FrozenOnly.longestMillis()), stage.tie()));
         }
         return done(
                 stage,

@@ -111,7 +111,8 @@ final class SchedulerState {
             @Exported int suspensions,
             @Exported String whyNotPreemptible,
             @Exported boolean neverPreempt,
-            @Exported boolean byHand) {}
+            @Exported boolean byHand,
+            @Exported String canOnlyBeFrozen) {}
 
     /**
      * A stage that has none.
@@ -125,6 +126,7 @@ final class SchedulerState {
      * @param byHandUser id of that user; null when there is none or they are not known
      * @param whyNotResumed why its resume failed as often as it is tried; null unless it waits for a decision about that
      * @param endsMillis when it ends, since its agent was removed, unless that is added again; 0 = its agent is known
+     * @param thawByMillis by when it is to run again, since it cannot be dumped and is frozen only; 0 = it may stay suspended
      * @param decision why it is not resumed; null when nothing was decided about it yet
      */
     @ExportedBean(defaultVisibility = 2)
@@ -151,6 +153,7 @@ final class SchedulerState {
             @Exported String byHandUser,
             @Exported String whyNotResumed,
             @Exported long endsMillis,
+            @Exported long thawByMillis,
             @Exported(inline = true) DecisionState decision) {}
 
     /**
@@ -268,7 +271,8 @@ final class SchedulerState {
                         stage.suspensions(),
                         stage.whyNotSuspendable(),
                         NeverPreemptAction.holds(stage.runId()),
-                        stage.byHand()))
+                        stage.byHand(),
+                        stage.canOnlyBeFrozen() ? stage.tie() : null))
                 .toList();
     }
 
@@ -297,6 +301,7 @@ final class SchedulerState {
                         stage.byHandUser(),
                         stage.whyNotResumed(),
                         RemovedAgent.waitsUntilMillis(stage),
+                        stage.thawByMillis(),
                         DecisionState.of(stage.id())))
                 .toList();
     }

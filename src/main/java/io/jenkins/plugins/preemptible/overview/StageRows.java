@@ -13,6 +13,7 @@ import io.jenkins.plugins.preemptible.overview.parts.Cell;
 import io.jenkins.plugins.preemptible.overview.parts.Column;
 import io.jenkins.plugins.preemptible.overview.parts.Listing;
 import io.jenkins.plugins.preemptible.queue.LastDecision;
+import io.jenkins.plugins.preemptible.view.ClockTime;
 import io.jenkins.plugins.preemptible.view.ReadableJobs;
 import io.jenkins.plugins.preemptible.view.ShownName;
 import io.jenkins.plugins.preemptible.view.ShownSentence;
@@ -124,6 +125,9 @@ final class StageRows {
     private static String kept(StageRecord stage) {
         long bytes = bytes(stage);
         String size = bytes <= 0 ? "" : Functions.humanReadableByteSize(bytes);
+        if (stage.thawByMillis() > 0) {
+            return Messages.StageRows_FrozenOnly(size, ClockTime.of(stage.thawByMillis()));
+        }
         if (stage.memoryOnly() || stage.unsealed()) {
             return Messages.StageRows_MemoryOnly(size);
         }
@@ -139,6 +143,9 @@ final class StageRows {
     private static String preemptible(StageRecord stage) {
         if (NeverPreemptAction.holds(stage.runId())) {
             return Messages.StageRows_Exempt();
+        }
+        if (stage.canOnlyBeFrozen()) {
+            return Messages.StageRows_CanOnlyBeFrozen(stage.tie());
         }
         return stage.whyNotSuspendable() == null
                 ? Messages.StageRows_Yes()

@@ -109,6 +109,7 @@ public final class Preemption {
             withdrawLateRequests(jenkins);
             takeUpForgotten();
             ManualSuspensions.carryOut();
+            LateThaws.tell();
             CheckedDecision decision =
                     CheckedDecision.of(new SnapshotReader(OWNER_TIMES, WAITING).read(), WAITING::check, MOST_ROUNDS);
             Snapshot snapshot = decision.snapshot();
@@ -211,7 +212,7 @@ public final class Preemption {
      */
     private static void withdrawLateRequests(Jenkins jenkins) {
         for (StageRecord stage : StageRegistry.get().all()) {
-            if (stage.byHand()) {
+            if (stage.heldByHand(System.currentTimeMillis())) {
                 Reservations.get().drop(stage.id());
             }
             LiveStage live = LiveStage.find(stage.id());
@@ -227,8 +228,9 @@ public final class Preemption {
     }
 
     private static boolean held(StageRecord stage) {
-        return stage.byHand() && PreemptibleConfiguration.get().isEnabled()
-                || DrainedAgents.get().contains(stage.node());
+        return stage.heldByHand(System.currentTimeMillis())
+                        && PreemptibleConfiguration.get().isEnabled()
+                || stage.thawByMillis() == 0 && DrainedAgents.get().contains(stage.node());
     }
 
     /** A suspended stage that has its executor, since an earlier attempt failed half-way, is resumed: nothing else can use it. */

@@ -97,7 +97,7 @@ final class Preemptor {
             return live != null
                     && stage != null
                     && stage.state() == StageState.SUSPENDED
-                    && !stage.byHand()
+                    && !stage.heldByHand(System.currentTimeMillis())
                     && !live.ending()
                     && !live.aborting();
         }

@@ -53,7 +53,7 @@ public final class SuspendedBadgeAction extends InvisibleAction implements Build
                 ? Messages.SuspendedBadgeAction_Suspended(stage.stage(), span)
                 : Messages.SuspendedBadgeAction_SuspendedFor(stage.stage(), span, stage.preemptor());
         StringBuilder sentence = new StringBuilder(since);
-        if (stage.byHand()) {
+        if (stage.byHand() && stage.thawByMillis() == 0) {
             sentence.append(' ')
                     .append(
                             stage.byHandUser() == null
@@ -63,7 +63,9 @@ public final class SuspendedBadgeAction extends InvisibleAction implements Build
         if (stage.agentGone() != null) {
             return sentence.append(' ').append(gone(stage, now)).toString();
         }
-        if (stage.memoryOnly()) {
+        if (stage.thawByMillis() > 0) {
+            sentence.append(' ').append(Messages.SuspendedBadgeAction_FrozenOnly(ClockTime.of(stage.thawByMillis())));
+        } else if (stage.memoryOnly()) {
             sentence.append(' ').append(Messages.SuspendedBadgeAction_MemoryOnly());
         } else if (stage.unsealed()) {
             sentence.append(' ').append(Messages.SuspendedBadgeAction_Unsealed());

@@ -53,6 +53,7 @@ public interface SuspendedStages extends ExtensionPoint {
      * @param unsealed whether no image could be made of one that is frozen, nor will be
      * @param agentGone its agent's name when that was removed from Jenkins; null while it is known
      * @param endsMillis when it ends unless that agent is added again, in milliseconds since 1970; 0 when that is not known
+     * @param thawByMillis by when it is to run again, since it cannot be dumped, in milliseconds since 1970; 0 for all others
      */
     record View(
             @NonNull String stage,
@@ -65,7 +66,36 @@ public interface SuspendedStages extends ExtensionPoint {
             @CheckForNull String byHandUser,
             boolean unsealed,
             @CheckForNull String agentGone,
-            long endsMillis) {
+            long endsMillis,
+            long thawByMillis) {
+
+        /** One that may stay suspended. */
+        public View(
+                @NonNull String stage,
+                @CheckForNull String preemptor,
+                long sinceMillis,
+                boolean frozen,
+                boolean memoryOnly,
+                long imageBytes,
+                boolean byHand,
+                @CheckForNull String byHandUser,
+                boolean unsealed,
+                @CheckForNull String agentGone,
+                long endsMillis) {
+            this(
+                    stage,
+                    preemptor,
+                    sinceMillis,
+                    frozen,
+                    memoryOnly,
+                    imageBytes,
+                    byHand,
+                    byHandUser,
+                    unsealed,
+                    agentGone,
+                    endsMillis,
+                    0);
+        }
 
         /** One of an agent that makes images. */
         public View(

@@ -14,6 +14,7 @@ import io.jenkins.plugins.casc.misc.ConfiguredWithCode;
 import io.jenkins.plugins.casc.misc.JenkinsConfiguredWithCodeRule;
 import io.jenkins.plugins.casc.misc.Util;
 import io.jenkins.plugins.casc.misc.junit.jupiter.WithJenkinsConfiguredWithCode;
+import io.jenkins.plugins.preemptible.engine.policy.FreezeOnly;
 import io.jenkins.plugins.preemptible.engine.policy.Limits;
 import io.jenkins.plugins.preemptible.engine.policy.Slices;
 import io.jenkins.plugins.preemptible.engine.policy.Undisturbed;
@@ -54,7 +55,8 @@ class ConfigurationAsCodeTest {
             8192L << 20,
             2048L << 20,
             UndumpableStages.NEVER_PREEMPT,
-            new Undisturbed(LocalTime.of(22, 0), LocalTime.of(6, 30), ZoneId.of("Europe/Berlin"), 7_200_000));
+            new Undisturbed(LocalTime.of(22, 0), LocalTime.of(6, 30), ZoneId.of("Europe/Berlin"), 7_200_000),
+            new FreezeOnly(300_000, 10));
 
     /** One for all tests: most of their time is its start. */
     @ConfiguredWithCode("configuration-as-code.yaml")
@@ -120,7 +122,9 @@ class ConfigurationAsCodeTest {
                 bestPriority: 1
                 diskFloorMegabytes: 0
                 diskFloorPercent: 0
-                undumpable: rerun
+                undumpable: freeze-only
+                frozenOnlySeconds: 30
+                frozenOnlyPercent: 0
                 undisturbedHours:
                   from: "1:00"
                   to: "2:00"
@@ -151,7 +155,8 @@ class ConfigurationAsCodeTest {
                         "the wrong way round: the highest is 4, the lowest 2.",
                 "sliceRules: [{minutes: 5, label: 'a && b'}]", "must be one label, not an expression",
                 "ownerBy: colour", "\u201ccolour\u201d, but must be one of these words: user, folder, job.",
-                "undumpable: WAIT", "\u201cWAIT\u201d, but must be one of these words: wait, rerun, never-preempt.",
+                "undumpable: WAIT",
+                        "\u201cWAIT\u201d, but must be one of these words: wait, rerun, never-preempt, freeze-only.",
                 "undisturbedHours: {from: '24:00', to: '6:00'}",
                         "Begin of the quiet hours is \u201c24:00\u201d, but must be a time of day",
                 "undisturbedHours: {from: '22:00', to: '6:00', zone: Mars}",

@@ -8,6 +8,7 @@ import hudson.BulkChange;
 import hudson.security.AuthorizationStrategy;
 import hudson.security.SecurityRealm;
 import hudson.util.FormValidation;
+import io.jenkins.plugins.preemptible.engine.policy.FreezeOnly;
 import io.jenkins.plugins.preemptible.engine.policy.Limits;
 import io.jenkins.plugins.preemptible.engine.policy.Slices;
 import io.jenkins.plugins.preemptible.engine.policy.Undisturbed;
@@ -53,7 +54,9 @@ class PreemptibleConfigurationTest {
             "memoryFloorMegabytes",
             "imageLimitMegabytes",
             "diskFloorMegabytes",
-            "diskFloorPercent");
+            "diskFloorPercent",
+            "frozenOnlySeconds",
+            "frozenOnlyPercent");
 
     /** With what counts where nobody has set anything else. */
     private static Limits defaults(Limits limits) {
@@ -106,7 +109,9 @@ class PreemptibleConfigurationTest {
         configuration.setBestPriority(2);
         configuration.setDiskFloorMegabytes(1234);
         configuration.setDiskFloorPercent(7);
-        configuration.setUndumpable("rerun");
+        configuration.setUndumpable("freeze-only");
+        configuration.setFrozenOnlySeconds(90);
+        configuration.setFrozenOnlyPercent(40);
         configuration.setOwnerBy("job");
         UndisturbedHours hours = new UndisturbedHours("22:00", "6:30");
         hours.setZone("Europe/Berlin");
@@ -136,9 +141,10 @@ class PreemptibleConfigurationTest {
                         900_000,
                         8192L << 20,
                         0,
-                        UndumpableStages.RERUN,
+                        UndumpableStages.FREEZE_ONLY,
                         new Undisturbed(
-                                LocalTime.of(22, 0), LocalTime.of(6, 30), ZoneId.of("Europe/Berlin"), 7_200_000)),
+                                LocalTime.of(22, 0), LocalTime.of(6, 30), ZoneId.of("Europe/Berlin"), 7_200_000),
+                        new FreezeOnly(90_000, 40)),
                 set);
     }
 
@@ -295,6 +301,10 @@ class PreemptibleConfigurationTest {
         assertEquals(FormValidation.Kind.ERROR, configuration.doCheckDiskFloorMegabytes("1048577").kind);
         assertEquals(FormValidation.Kind.OK, configuration.doCheckDiskFloorPercent("99").kind);
         assertEquals(FormValidation.Kind.ERROR, configuration.doCheckDiskFloorPercent("100").kind);
+        assertEquals(FormValidation.Kind.OK, configuration.doCheckFrozenOnlySeconds("7200").kind);
+        assertEquals(FormValidation.Kind.ERROR, configuration.doCheckFrozenOnlySeconds("29").kind);
+        assertEquals(FormValidation.Kind.OK, configuration.doCheckFrozenOnlyPercent("100", "wait").kind);
+        assertEquals(FormValidation.Kind.ERROR, configuration.doCheckFrozenOnlyPercent("101", "wait").kind);
     }
 
     @Test
@@ -307,6 +317,8 @@ class PreemptibleConfigurationTest {
         assertEquals(FormValidation.Kind.OK, configuration.doCheckMostSuspendedPerAgent("6", "0").kind, "no limit");
         assertEquals(FormValidation.Kind.OK, configuration.doCheckMostSuspendedPerAgent("6", "x").kind);
         assertEquals(FormValidation.Kind.ERROR, configuration.doCheckMostSuspendedPerAgent("x", "5").kind);
+        assertEquals(FormValidation.Kind.WARNING, configuration.doCheckFrozenOnlyPercent("0", "freeze-only").kind);
+        assertEquals(FormValidation.Kind.OK, configuration.doCheckFrozenOnlyPercent("0", "wait").kind);
     }
 
     /** As the page's script sends what is typed. */

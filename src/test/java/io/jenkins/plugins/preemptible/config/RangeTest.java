@@ -50,6 +50,12 @@ class RangeTest {
             assertThrows(IllegalArgumentException.class, () -> configuration.setMostSuspensions(suspensions));
             assertThrows(IllegalArgumentException.class, () -> configuration.setMostSuspendedPerAgent(suspensions));
         }
+        for (int seconds : new int[] {0, 29, 7_201}) {
+            assertThrows(IllegalArgumentException.class, () -> configuration.setFrozenOnlySeconds(seconds));
+        }
+        for (int percent : new int[] {-1, 101}) {
+            assertThrows(IllegalArgumentException.class, () -> configuration.setFrozenOnlyPercent(percent));
+        }
         for (int stages : new int[] {-1, 100_001}) {
             assertThrows(IllegalArgumentException.class, () -> configuration.setMostSuspended(stages));
         }

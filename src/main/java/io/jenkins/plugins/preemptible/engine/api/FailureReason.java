@@ -90,6 +90,9 @@ public enum FailureReason {
             "The stage has a command of its own whose output and exit code belong to another home folder",
             "Resume it with the home folder that it was started with"),
     IMAGE_UNUSABLE("The image cannot be used", "Use the image as it was written, with the key it was sealed with"),
+    FROZEN_SHARE(
+            "The stage cannot be dumped, and frozen it would hold more of the host's memory than such stages may",
+            "Try again when another such stage has resumed, or raise their share"),
     CRIU_FAILED("CRIU failed", "The lines of CRIU say why; a report with them is welcome"),
     CRIU_KILLED("CRIU was killed while it worked", "Try again; when the kernel did it, give the host more memory"),
     GOES_ON("The stage was asked to run again while it was being suspended", "Suspend it again if it has to stop"),

@@ -77,6 +77,12 @@ final class SimulateCommand implements Callable<Integer> {
     private Double longFactor;
 
     @Option(
+            names = "--undumpable-share",
+            paramLabel = "SHARE",
+            description = "Of the preemptible stages, those that cannot be dumped; default 0.")
+    private Double undumpableShare;
+
+    @Option(
             names = "--memory",
             paramLabel = "MB",
             description = "Median of a short job, half of a long one's;" + " default 512.")
@@ -134,7 +140,8 @@ final class SimulateCommand implements Callable<Integer> {
                                         longShare(),
                                         longFactor(),
                                         memoryBytes())
-                                .on(agents.made()),
+                                .on(agents.made())
+                                .withUndumpable(orElse(undumpableShare, 0.0)),
                         limits.limits(),
                         limits.rates());
                 show(comparison);
@@ -176,13 +183,14 @@ final class SimulateCommand implements Callable<Integer> {
                 && longShare == null
                 && longFactor == null
                 && memoryMegabytes == null
+                && undumpableShare == null
                 && !sweep
                 && seeds == null
                 && page == null;
         refuseUnless(
                 alone,
                 "--history replays what it is given; leave out --load, --seed, --jobs, --long-share, --long-factor,"
-                        + " --memory, --sweep, --seeds and --write-docs");
+                        + " --memory, --undumpable-share, --sweep, --seeds and --write-docs");
         Path file = context.resolve(history);
         List<PastJob> past;
         try {

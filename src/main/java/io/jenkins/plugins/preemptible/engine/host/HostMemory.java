@@ -32,9 +32,23 @@ public record HostMemory(long availableBytes, double pressurePercent) {
                 available, pressure(pressure.isEmpty() ? lines(Path.of("/proc/pressure/memory")) : pressure));
     }
 
+    /** All of it: MemTotal, or the limit of a control group that this JVM is in, whichever is less; -1 = not told. */
+    public static long totalBytes() {
+        long total = bytes(lines(Path.of("/proc/meminfo")), "MemTotal:");
+        for (Path g = ownGroup(); g != null && Files.exists(g.resolve("memory.max")); g = g.getParent()) {
+            String most = String.join("", lines(g.resolve("memory.max"))).trim();
+            total = most.matches("\\d{1,18}") ? Math.min(total, Long.parseLong(most)) : total;
+        }
+        return total == Long.MAX_VALUE ? -1 : total;
+    }
+
     static long available(List<String> meminfo) {
+        return bytes(meminfo, "MemAvailable:");
+    }
+
+    private static long bytes(List<String> meminfo, String what) {
         return meminfo.stream()
-                .filter(l -> l.startsWith("MemAvailable:"))
+                .filter(l -> l.startsWith(what))
                 .map(l -> l.replaceAll("\\D", ""))
                 .filter(n -> !n.isEmpty())
                 .mapToLong(n -> Long.parseLong(n) << 10)

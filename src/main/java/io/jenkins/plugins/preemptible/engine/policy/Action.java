@@ -30,6 +30,11 @@ public sealed interface Action {
             return 0;
         }
 
+        /** Whether the stage cannot be dumped and is only frozen. */
+        default boolean frozenOnly() {
+            return false;
+        }
+
         @Override
         default String claimant() {
             return forItem();
@@ -42,9 +47,16 @@ public sealed interface Action {
      * @param forItem null when the agent is drained: the executor is for nobody
      * @param sealAfterMillis how long it stays frozen in its agent's memory before it is dumped: what the preemptor is
      *     expected to need, where memory and limits allow; 0 = dumped at once
+     * @param frozenOnly it cannot be dumped: it is frozen, for a bounded time
      */
-    record Suspend(String stageId, String forItem, String agent, long sealAfterMillis, Reason reason)
+    record Suspend(
+            String stageId, String forItem, String agent, long sealAfterMillis, Reason reason, boolean frozenOnly)
             implements Freeing {
+
+        /** One that can be dumped. */
+        public Suspend(String stageId, String forItem, String agent, long sealAfterMillis, Reason reason) {
+            this(stageId, forItem, agent, sealAfterMillis, reason, false);
+        }
 
         /** Dumped at once. */
         public Suspend(String stageId, String forItem, String agent, Reason reason) {

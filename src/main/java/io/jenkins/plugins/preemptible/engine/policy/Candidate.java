@@ -31,6 +31,8 @@ final class Candidate {
     final Reason protection;
     /** Why it would be run again rather than suspended; null when it would be suspended. */
     final Reason rerun;
+    /** It cannot be dumped, but may be frozen for a time. */
+    final boolean frozenOnly;
     /** Its slice is used up. */
     final boolean hadItsSlice;
     /** It never gives way to its equals. */
@@ -43,7 +45,10 @@ final class Candidate {
     Candidate(RunningStage stage, int number, Agent agent, Snapshot snapshot) {
         this.stage = stage;
         this.agent = number;
-        this.cost = Cost.of(stage, agent);
+        this.frozenOnly = stage.whyNotPreemptible() != null
+                && stage.freezable()
+                && snapshot.limits().undumpable() == UndumpableStages.FREEZE_ONLY;
+        this.cost = frozenOnly ? Cost.IN_MEMORY : Cost.of(stage, agent);
         this.costPerMillisWon = cost.perMillisWon(stage, snapshot.nowMillis());
         this.usedMillis = snapshot.usedMillis().getOrDefault(stage.owner(), 0L);
         long slice = snapshot.limits().slices().of(agent.labels(), stage.priority(), stage.timeSliceMillis());
@@ -72,13 +77,16 @@ final class Candidate {
         if (stage.neverPreempt()) {
             return Reason.NEVER_PREEMPT;
         }
-        if (stage.whyNotPreemptible() != null && rerun == null) {
+        if (stage.whyNotPreemptible() != null && rerun == null && !frozenOnly) {
             return Reason.NOT_CHECKPOINTABLE;
         }
-        if (rerun == null && agent.shortOfMemory(limits)) {
+        if (rerun == null && (frozenOnly ? shortOfMemory(agent, limits) : agent.shortOfMemory(limits))) {
             return Reason.MEMORY_SHORT;
         }
-        boolean image = rerun == null && !agent.memoryOnly();
+        if (frozenOnly && now - stage.runningSinceMillis() < stage.lastFrozenMillis()) {
+            return Reason.FROZEN_LATELY;
+        }
+        boolean image = rerun == null && !frozenOnly && !agent.memoryOnly();
         if (image && limits.imageBytes() > 0 && stage.residentBytes() > limits.imageBytes()) {
             return Reason.IMAGE_TOO_LARGE;
         }

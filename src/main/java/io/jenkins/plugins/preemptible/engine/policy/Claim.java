@@ -15,6 +15,7 @@ import java.util.Comparator;
  * </ol>
  *
  * @param rank its priority with its age
+ * @param urgent of a stage that cannot be dumped and has been frozen for almost as long as it may
  * @param reserved number of the agent where an executor is kept for it, -1 when nowhere
  */
 record Claim(
@@ -28,7 +29,11 @@ record Claim(
         Fit fit,
         int reserved,
         boolean requested,
-        long expectedMillis) {
+        long expectedMillis,
+        boolean urgent) {
+
+    /** Before every priority; of several the one first that has to run again first. */
+    private static final long BEST_OF_ALL = Long.MIN_VALUE / 2;
 
     static final Comparator<Claim> BEST_FIRST = Comparator.comparingLong(Claim::rank)
             .thenComparingLong(Claim::usedMillis)
@@ -49,25 +54,28 @@ record Claim(
                 fit,
                 reserved(item.reservedAgent(), fit, fits),
                 false,
-                item.expectedMillis());
+                item.expectedMillis(),
+                false);
     }
 
     static Claim of(SuspendedStage stage, Snapshot snapshot, Fit.Table fits) {
-        Fit fit = fits.of(stage.agents());
+        boolean urgent = stage.urgent(snapshot.limits(), snapshot.nowMillis());
+        Fit fit = stage.thawByMillis() > 0 ? fits.alsoDrained(stage.agents()) : fits.of(stage.agents());
         long ageing = snapshot.limits().ageingMillis();
         long age = Math.max(0, snapshot.nowMillis() - stage.sinceMillis());
         return new Claim(
                 stage.id(),
                 true,
                 stage.priority(),
-                stage.priority() - (ageing == 0 ? 0 : age / ageing),
+                urgent ? BEST_OF_ALL + stage.thawByMillis() : stage.priority() - (ageing == 0 ? 0 : age / ageing),
                 stage.owner(),
                 snapshot.usedMillis().getOrDefault(stage.owner(), 0L),
                 stage.sinceMillis(),
                 fit,
                 reserved(stage.reservedAgent(), fit, fits),
                 stage.requested(),
-                0);
+                0,
+                urgent);
     }
 
     // A reservation on an agent that went away is void: else its item would wait for ever.

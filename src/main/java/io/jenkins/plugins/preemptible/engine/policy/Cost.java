@@ -29,6 +29,9 @@ public record Cost(long dumpMillis, long restoreMillis) {
     /** What each of both takes at any size. */
     static final long FIXED_MILLIS = 150;
 
+    /** Frozen and thawed, it has all its memory in place. */
+    static final Cost IN_MEMORY = new Cost(FIXED_MILLIS, FIXED_MILLIS);
+
     /** A stage of which nobody knows when it ends is taken to run that much longer. */
     static final long DEFAULT_REMAINING_MILLIS = 3_600_000;
 
@@ -39,8 +42,7 @@ public record Cost(long dumpMillis, long restoreMillis) {
      */
     public static Cost of(RunningStage stage, Agent agent) {
         if (agent.memoryOnly()) {
-            // Frozen and thawed, it has all its memory in place.
-            return new Cost(FIXED_MILLIS, FIXED_MILLIS);
+            return IN_MEMORY;
         }
         double rate = agent.dumpBytesPerSecond() > 0 ? agent.dumpBytesPerSecond() : DEFAULT_DUMP_RATE;
         double back = agent.restoreBytesPerSecond() > 0 ? agent.restoreBytesPerSecond() : DEFAULT_RESTORE_RATE;

@@ -14,7 +14,7 @@ import java.util.Set;
  * <ol>
  *   <li>Thousands of items fit few different sets of agents: what is found out for one holds for all of the same set.
  *   <li>Agents are numbers here, those that are there before those on their way, each by name.
- *   <li>Only agents that accept builds and are not drained have one.
+ *   <li>Only agents that accept builds have one; those that are drained fit only what has to leave their memory.
  * </ol>
  */
 final class Fit {
@@ -41,11 +41,12 @@ final class Fit {
         final List<Snapshot.Agent> agents;
         private final Map<String, Integer> numbers = new HashMap<>();
         private final Map<Set<String>, Fit> seen = new IdentityHashMap<>();
+        private final Map<Set<String>, Fit> seenWithDrained = new IdentityHashMap<>();
         private final Map<List<Integer>, Fit> distinct = new HashMap<>();
 
         Table(List<Snapshot.Agent> all) {
             agents = all.stream()
-                    .filter(agent -> agent.accepting() && agent.state() != Snapshot.AgentState.DRAINED)
+                    .filter(Snapshot.Agent::accepting)
                     .sorted(Comparator.comparing((Snapshot.Agent agent) -> agent.state())
                             .thenComparing(Snapshot.Agent::name))
                     .toList();
@@ -55,15 +56,26 @@ final class Fit {
         }
 
         Fit of(Set<String> names) {
-            return seen.computeIfAbsent(names, key -> {
-                int[] fitting = key.stream()
-                        .map(numbers::get)
-                        .filter(number -> number != null)
-                        .mapToInt(Integer::intValue)
-                        .sorted()
-                        .toArray();
-                return distinct.computeIfAbsent(Arrays.stream(fitting).boxed().toList(), numbers -> new Fit(fitting));
-            });
+            return seen.computeIfAbsent(names, key -> fit(key, false));
+        }
+
+        /** For a stage that must not stay frozen in an agent's memory, be that drained or not. */
+        Fit alsoDrained(Set<String> names) {
+            return seenWithDrained.computeIfAbsent(names, key -> fit(key, true));
+        }
+
+        private Fit fit(Set<String> names, boolean withDrained) {
+            int[] fitting = names.stream()
+                    .map(numbers::get)
+                    .filter(number -> number != null && (withDrained || !isDrained(number)))
+                    .mapToInt(Integer::intValue)
+                    .sorted()
+                    .toArray();
+            return distinct.computeIfAbsent(Arrays.stream(fitting).boxed().toList(), numbers -> new Fit(fitting));
+        }
+
+        boolean isDrained(int agent) {
+            return agents.get(agent).state() == Snapshot.AgentState.DRAINED;
         }
 
         /** Whether it can be used now, not only when it has started. */

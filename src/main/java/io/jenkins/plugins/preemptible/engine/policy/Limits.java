@@ -23,6 +23,7 @@ import java.util.Objects;
  * @param memoryFloorBytes free memory that an agent keeps beside a stage that stays frozen in it
  * @param undumpable what becomes of stages that cannot be dumped
  * @param undisturbed hours in which long stages are left alone; null = none
+ * @param freezeOnly heeded where {@code undumpable} says so
  * @throws IllegalArgumentException when a number is negative
  */
 public record Limits(
@@ -36,11 +37,13 @@ public record Limits(
         long imageBytes,
         long memoryFloorBytes,
         UndumpableStages undumpable,
-        Undisturbed undisturbed) {
+        Undisturbed undisturbed,
+        FreezeOnly freezeOnly) {
 
     public Limits {
         Objects.requireNonNull(slices);
         Objects.requireNonNull(undumpable);
+        Objects.requireNonNull(freezeOnly);
         Snapshot.notNegative("shortest undisturbed run", exemptMillis);
         Snapshot.notNegative("most suspensions", mostSuspensions);
         Snapshot.notNegative("most suspended stages of an agent", mostSuspendedPerAgent);
@@ -48,6 +51,34 @@ public record Limits(
         Snapshot.notNegative("ageing time", ageingMillis);
         Snapshot.notNegative("largest image", imageBytes);
         Snapshot.notNegative("memory floor", memoryFloorBytes);
+    }
+
+    /** With the defaults for what is only frozen. */
+    public Limits(
+            boolean enabled,
+            Slices slices,
+            long exemptMillis,
+            int mostSuspensions,
+            int mostSuspendedPerAgent,
+            int mostSuspended,
+            long ageingMillis,
+            long imageBytes,
+            long memoryFloorBytes,
+            UndumpableStages undumpable,
+            Undisturbed undisturbed) {
+        this(
+                enabled,
+                slices,
+                exemptMillis,
+                mostSuspensions,
+                mostSuspendedPerAgent,
+                mostSuspended,
+                ageingMillis,
+                imageBytes,
+                memoryFloorBytes,
+                undumpable,
+                undisturbed,
+                FreezeOnly.DEFAULT);
     }
 
     /** Nothing is limited but by these. */
@@ -78,7 +109,8 @@ public record Limits(
                 imageBytes,
                 memoryFloorBytes,
                 undumpable,
-                undisturbed);
+                undisturbed,
+                freezeOnly);
     }
 
     public Limits withMostSuspended(int perAgent, int inAll) {
@@ -93,7 +125,8 @@ public record Limits(
                 imageBytes,
                 memoryFloorBytes,
                 undumpable,
-                undisturbed);
+                undisturbed,
+                freezeOnly);
     }
 
     public Limits withAgeing(long millis) {
@@ -108,7 +141,8 @@ public record Limits(
                 imageBytes,
                 memoryFloorBytes,
                 undumpable,
-                undisturbed);
+                undisturbed,
+                freezeOnly);
     }
 
     public Limits withMemory(long largestImageBytes, long floorBytes) {
@@ -123,7 +157,8 @@ public record Limits(
                 largestImageBytes,
                 floorBytes,
                 undumpable,
-                undisturbed);
+                undisturbed,
+                freezeOnly);
     }
 
     public Limits withUndumpable(UndumpableStages choice) {
@@ -138,6 +173,23 @@ public record Limits(
                 imageBytes,
                 memoryFloorBytes,
                 choice,
-                undisturbed);
+                undisturbed,
+                freezeOnly);
+    }
+
+    public Limits withFreezeOnly(FreezeOnly other) {
+        return new Limits(
+                enabled,
+                slices,
+                exemptMillis,
+                mostSuspensions,
+                mostSuspendedPerAgent,
+                mostSuspended,
+                ageingMillis,
+                imageBytes,
+                memoryFloorBytes,
+                undumpable,
+                undisturbed,
+                other);
     }
 }

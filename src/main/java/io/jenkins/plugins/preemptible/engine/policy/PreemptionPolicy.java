@@ -23,6 +23,7 @@ import java.util.stream.Collectors;
  *       stead.
  *   <li>Whoever got none may have one running stage give way, see {@link Victims}; a suspended stage that has waited so
  *       long that nobody's claim on its agent is better has the next executor kept for it.
+ *   <li>A stage that cannot be dumped has the best of all claims shortly before it has been frozen as long as it may.
  * </ol>
  *
  * A suspended stage has the same claim as an item: else of two stages of equal priority the second would never give
@@ -75,7 +76,7 @@ public final class PreemptionPolicy {
                 actions.add(action);
             }
             snapshot.suspended().stream()
-                    .filter(SuspendedStage::byHand)
+                    .filter(this::isHeld)
                     .map(SuspendedStage::id)
                     .sorted()
                     .forEach(id -> actions.add(new Action.Wait(id, Reason.SUSPENDED_BY_HAND)));
@@ -105,12 +106,17 @@ public final class PreemptionPolicy {
                 claims.add(Claim.of(item, snapshot, fits));
             }
             for (SuspendedStage stage : snapshot.suspended()) {
-                if (!stage.byHand()) {
+                if (!isHeld(stage)) {
                     claims.add(Claim.of(stage, snapshot, fits));
                 }
             }
             claims.sort(Claim.BEST_FIRST);
             return claims;
+        }
+
+        // Not even somebody who wants it suspended may keep it frozen for longer.
+        private boolean isHeld(SuspendedStage stage) {
+            return stage.byHand() && !stage.urgent(snapshot.limits(), snapshot.nowMillis());
         }
 
         private void promiseIdle(List<Claim> claims) {
@@ -156,7 +162,10 @@ public final class PreemptionPolicy {
                 return action;
             }
             if (first >= 0) {
-                return new Action.Reserve(stage.id(), fits.agents.get(first).name(), Reason.WAITED_LONG);
+                return new Action.Reserve(
+                        stage.id(),
+                        fits.agents.get(first).name(),
+                        stage.urgent() ? Reason.FROZEN_TIME_ENDS : Reason.WAITED_LONG);
             }
             return new Action.Wait(stage.id(), whyNotResumed(stage, wait.reason()));
         }

@@ -16,6 +16,9 @@ public enum Reason {
     TIME_SLICE_USED_UP("The stage used up its time slice, and an item of equal priority waits."),
     /** Suspend. */
     AGENT_IS_DRAINED("The agent is being drained: everything preemptible there is suspended."),
+    /** Suspend, or reserve. */
+    FROZEN_TIME_ENDS(
+            "A stage that cannot be dumped has been frozen for almost as long as it may, and gets its executor back."),
     /** Not decided by the policy: a user suspends or resumes a stage. */
     ASKED_BY_HAND("A user asked for it."),
     /** Rerun. */
@@ -70,6 +73,17 @@ public enum Reason {
     /** Keep. */
     NO_ROOM_FOR_IMAGE(
             "The disk of the controller has no room for an image, and the agent has too little memory to do without."),
+    /** Keep. */
+    FROZEN_SHARE_REACHED(
+            "The stages that could give way cannot be dumped, and stages that are frozen only may hold no more of"
+                    + " their agents' memory."),
+    /** Keep. */
+    FROZEN_LATELY(
+            "The stages that could give way cannot be dumped, were frozen recently, and have not run as long since."),
+    /** Keep a waiting item. */
+    FROZEN_TIME_TOO_SHORT(
+            "The stages that could give way cannot be dumped, and the item is expected to need longer than they"
+                    + " may stay frozen."),
     /** Keep. */
     NOT_CHECKPOINTABLE("The stages that could give way cannot be suspended."),
     /** Keep. */

@@ -93,6 +93,8 @@ public record Snapshot(
      * @param restoreBytesPerSecond how fast it restored them; 0 = unknown
      * @param suspended stages whose memory or image it holds
      * @param memoryOnly it makes no images: a suspended stage stays in its memory
+     * @param totalBytes all its memory; -1 = unknown
+     * @param frozenOnlyBytes of that, what stages hold that are frozen since they cannot be dumped
      */
     public record Agent(
             String name,
@@ -104,13 +106,43 @@ public record Snapshot(
             long dumpBytesPerSecond,
             long restoreBytesPerSecond,
             int suspended,
-            boolean memoryOnly) {
+            boolean memoryOnly,
+            long totalBytes,
+            long frozenOnlyBytes) {
         public Agent {
             labels = Set.copyOf(labels);
+            notNegative("memory of frozen stages", frozenOnlyBytes);
             notNegative("number of idle executors", idleExecutors);
             notNegative("rate of dumps", dumpBytesPerSecond);
             notNegative("rate of restores", restoreBytesPerSecond);
             notNegative("number of suspended stages", suspended);
+        }
+
+        /** An agent whose memory nobody knows, and where nothing is only frozen. */
+        public Agent(
+                String name,
+                Set<String> labels,
+                int idleExecutors,
+                boolean accepting,
+                AgentState state,
+                long freeBytes,
+                long dumpBytesPerSecond,
+                long restoreBytesPerSecond,
+                int suspended,
+                boolean memoryOnly) {
+            this(
+                    name,
+                    labels,
+                    idleExecutors,
+                    accepting,
+                    state,
+                    freeBytes,
+                    dumpBytesPerSecond,
+                    restoreBytesPerSecond,
+                    suspended,
+                    memoryOnly,
+                    -1,
+                    0);
         }
 
         /** An agent that makes images. */
@@ -175,6 +207,8 @@ public record Snapshot(
      * @param expectedEndMillis when it will end, by what its earlier runs took; 0 = unknown
      * @param rerun it may be ended and run again from its beginning
      * @param neverPreempt somebody said so of its build, or the limits do for stages like it
+     * @param freezable what keeps it from being dumped lets it be frozen
+     * @param lastFrozenMillis how long it stood still before it runs now, frozen since it could not be dumped; else 0
      */
     public record RunningStage(
             String id,
@@ -191,11 +225,50 @@ public record Snapshot(
             long growthBytesPerSecond,
             long expectedEndMillis,
             boolean rerun,
-            boolean neverPreempt) {
+            boolean neverPreempt,
+            boolean freezable,
+            long lastFrozenMillis) {
         public RunningStage {
             notNegative("number of suspensions", suspensions);
             notNegative("time slice", timeSliceMillis);
             notNegative("growth", growthBytesPerSecond);
+        }
+
+        /** A stage that is not frozen where it cannot be dumped. */
+        public RunningStage(
+                String id,
+                String agent,
+                int priority,
+                String owner,
+                long startedMillis,
+                long runningSinceMillis,
+                int suspensions,
+                long timeSliceMillis,
+                String whyNotPreemptible,
+                long retryAfterMillis,
+                long residentBytes,
+                long growthBytesPerSecond,
+                long expectedEndMillis,
+                boolean rerun,
+                boolean neverPreempt) {
+            this(
+                    id,
+                    agent,
+                    priority,
+                    owner,
+                    startedMillis,
+                    runningSinceMillis,
+                    suspensions,
+                    timeSliceMillis,
+                    whyNotPreemptible,
+                    retryAfterMillis,
+                    residentBytes,
+                    growthBytesPerSecond,
+                    expectedEndMillis,
+                    rerun,
+                    neverPreempt,
+                    false,
+                    0);
         }
 
         /** A stage of which no more is known. */
@@ -238,6 +311,7 @@ public record Snapshot(
      * @param requested it is in the queue already, to be resumed
      * @param reservedAgent where an executor is kept, or just being freed, for it; null when nowhere
      * @param byHand somebody suspended it, and it goes on only when somebody says so
+     * @param thawByMillis it cannot be dumped, and is to run again by then; 0 = it may stay suspended
      */
     public record SuspendedStage(
             String id,
@@ -248,9 +322,30 @@ public record Snapshot(
             String preemptorItem,
             boolean requested,
             String reservedAgent,
-            boolean byHand) {
+            boolean byHand,
+            long thawByMillis) {
         public SuspendedStage {
             agents = Set.copyOf(agents);
+        }
+
+        /** A suspended stage that may stay so. */
+        public SuspendedStage(
+                String id,
+                Set<String> agents,
+                int priority,
+                String owner,
+                long sinceMillis,
+                String preemptorItem,
+                boolean requested,
+                String reservedAgent,
+                boolean byHand) {
+            this(id, agents, priority, owner, sinceMillis, preemptorItem, requested, reservedAgent, byHand, 0);
+        }
+
+        /** Whether it has to run again soon, whoever wants it suspended. */
+        boolean urgent(Limits limits, long nowMillis) {
+            return thawByMillis > 0
+                    && nowMillis >= thawByMillis - limits.freezeOnly().leadMillis();
         }
 
         /** A suspended stage of nobody's. */

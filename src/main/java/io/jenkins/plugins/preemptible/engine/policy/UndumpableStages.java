@@ -15,5 +15,7 @@ public enum UndumpableStages {
     /** A stage that allows it ({@code rerun: true}) is ended and run again from its beginning. */
     RERUN,
     /** A stage that was found to be such a one is left alone for good, also once the obstacle is gone. */
-    NEVER_PREEMPT
+    NEVER_PREEMPT,
+    /** A stage that can be frozen is kept in its agent's memory, for a bounded time: {@link FreezeOnly}. */
+    FREEZE_ONLY
 }

@@ -17,6 +17,7 @@ import java.util.function.Predicate;
  *       started last.
  *   <li>Of equal priority: only those whose slice is used up, first those of the owner that had most executor time.
  *       They are suspended, never run again: two equals would throw each other's work away for ever.
+ *   <li>What cannot be dumped comes last, of worse priority only, and for nobody that is expected to outlast it.
  *   <li>When none is left, the most hopeful of the obstacles is the answer: first those that time removes.
  * </ol>
  *
@@ -26,23 +27,6 @@ final class Victims {
 
     /** A preemptor that is expected to need no longer than this lets its victim stay frozen in memory. */
     static final long FREEZE_ONLY_MILLIS = 120_000;
-
-    private static final List<Reason> MOST_HOPEFUL_FIRST = List.of(
-            Reason.VICTIM_TAKEN,
-            Reason.EXEMPT_TIME,
-            Reason.SUSPEND_FAILED_LATELY,
-            Reason.TIME_SLICE_NOT_USED_UP,
-            Reason.TOO_MANY_SUSPENDED,
-            Reason.MEMORY_SHORT,
-            Reason.NO_ROOM_FOR_IMAGE,
-            Reason.UNDISTURBED_HOURS,
-            Reason.QUIETING_DOWN,
-            Reason.MOST_SUSPENSIONS_REACHED,
-            Reason.IMAGE_TOO_LARGE,
-            Reason.NOT_CHECKPOINTABLE,
-            Reason.NEVER_PREEMPT,
-            Reason.NO_LOWER_PRIORITY,
-            Reason.NO_FITTING_STAGE);
 
     private static final Comparator<Candidate> MOST_SERVED_FIRST = Comparator.comparing(
                     (Candidate candidate) -> candidate.usedMillis, Comparator.reverseOrder())
@@ -69,25 +53,39 @@ final class Victims {
 
     private record FitAndPriority(Fit fit, int priority) {}
 
+    /** @param brief a stage that is only frozen may give way to it */
+    private record Asked(Fit fit, int priority, boolean brief) {}
+
     private final Snapshot snapshot;
     private final List<Agent> agents;
     private final List<List<Candidate>> byAgent = new ArrayList<>();
     private final int[] suspendedOn;
+    /** How many bytes more may be frozen on an agent of stages that cannot be dumped. */
+    private final long[] frozenRoom;
+
     private int suspended;
     private final Map<Fit, Walk> worse = new HashMap<>();
+    private final Map<Fit, Walk> dumpedForUrgent = new HashMap<>();
+    private final Map<Fit, Walk> frozenForUrgent = new HashMap<>();
+    private final Map<Fit, Walk> frozenOnly = new HashMap<>();
     private final Map<Fit, Walk> ending = new HashMap<>();
     private final Map<FitAndPriority, Walk> equals = new HashMap<>();
-    private final Map<FitAndPriority, Reason> obstacles = new HashMap<>();
+    private final Map<Asked, Reason> obstacles = new HashMap<>();
 
     Victims(Snapshot snapshot, Fit.Table fits) {
         this.snapshot = snapshot;
         this.agents = fits.agents;
         this.suspendedOn = agents.stream().mapToInt(Agent::suspended).toArray();
+        this.frozenRoom = agents.stream()
+                .mapToLong(
+                        agent -> snapshot.limits().freezeOnly().roomBytes(agent.totalBytes(), agent.frozenOnlyBytes()))
+                .toArray();
         this.suspended = snapshot.agents().stream().mapToInt(Agent::suspended).sum();
         agents.forEach(agent -> byAgent.add(new ArrayList<>()));
         for (RunningStage stage : snapshot.running()) {
             int agent = fits.number(stage.agent());
-            if (agent >= 0) {
+            // On a drained agent they are suspended for nobody.
+            if (agent >= 0 && !fits.isDrained(agent)) {
                 byAgent.get(agent).add(new Candidate(stage, agent, agents.get(agent), snapshot));
             }
         }
@@ -100,37 +98,81 @@ final class Victims {
 
     /** Frees an executor for the claim, or says why none can be freed. */
     Action takeFor(Claim claim) {
+        if (claim.urgent()) {
+            return takeForUrgent(claim);
+        }
         Candidate victim = worse.computeIfAbsent(claim.fit(), this::worstFirst).first(this::available);
         boolean ofEqual = false;
+        boolean hadMore = false;
         if (victim == null || victim.stage.priority() <= claim.priority()) {
             victim = equals.computeIfAbsent(new FitAndPriority(claim.fit(), claim.priority()), this::mostServedFirst)
                     .first(this::available);
-            ofEqual = victim != null;
             // An owner's own stages take turns whatever it had.
-            if (ofEqual && claim.usedMillis() > victim.usedMillis) {
-                return new Action.Wait(claim.id(), Reason.OWNER_HAD_MORE);
-            }
+            hadMore = victim != null && claim.usedMillis() > victim.usedMillis;
+            ofEqual = victim != null && !hadMore;
+            victim = ofEqual ? victim : frozenOnlyFor(claim);
         }
         if (victim == null) {
-            return new Action.Wait(claim.id(), obstacle(claim));
+            return new Action.Wait(claim.id(), hadMore ? Reason.OWNER_HAD_MORE : obstacle(claim));
         }
         return endsSoon(claim, victim.cost.totalMillis())
                 ? new Action.Wait(claim.id(), Reason.ENDS_SOON)
-                : take(claim, victim, ofEqual);
+                : take(claim, victim, ofEqual ? Reason.TIME_SLICE_USED_UP : Reason.HIGHER_PRIORITY_WAITS);
     }
 
-    private Action take(Claim claim, Candidate victim, boolean ofEqual) {
+    private Candidate frozenOnlyFor(Claim claim) {
+        if (!brief(claim)) {
+            return null;
+        }
+        Candidate last = frozenOnly
+                .computeIfAbsent(claim.fit(), this::frozenOnlyWorstFirst)
+                .first(this::available);
+        return last == null || last.stage.priority() <= claim.priority() ? null : last;
+    }
+
+    private boolean brief(Claim claim) {
+        return snapshot.limits().freezeOnly().outlasts(claim.expectedMillis());
+    }
+
+    /**
+     * Whatever may give way there does, of any priority: what it gave way to has been served meanwhile. Room for suspended
+     * ones is not asked for, since the claimant makes as much.
+     */
+    private Action takeForUrgent(Claim claim) {
+        Candidate victim = dumpedForUrgent
+                .computeIfAbsent(claim.fit(), this::worstFirst)
+                .first(candidate -> isLeft(candidate) && candidate.rerun == null);
+        if (victim == null) {
+            victim = frozenForUrgent
+                    .computeIfAbsent(claim.fit(), this::frozenOnlyWorstFirst)
+                    .first(candidate -> isLeft(candidate) && !overShare(candidate));
+        }
+        return victim == null
+                ? new Action.Wait(claim.id(), obstacle(claim))
+                : take(claim, victim, Reason.FROZEN_TIME_ENDS);
+    }
+
+    private boolean isLeft(Candidate candidate) {
+        return !candidate.taken && !candidate.awaited;
+    }
+
+    private Action take(Claim claim, Candidate victim, Reason reason) {
         victim.taken = true;
         String stage = victim.stage.id();
+        String agent = victim.stage.agent();
         if (victim.rerun != null) {
-            return new Action.Rerun(stage, claim.id(), victim.stage.agent(), victim.rerun);
+            return new Action.Rerun(stage, claim.id(), agent, victim.rerun);
         }
         suspended++;
         suspendedOn[victim.agent]++;
+        if (victim.frozenOnly) {
+            frozenRoom[victim.agent] -= victim.stage.residentBytes();
+            return new Action.Suspend(stage, claim.id(), agent, 0, reason, true);
+        }
         long sealAfter = sealAfterMillis(claim, agents.get(victim.agent));
-        return ofEqual
-                ? new Action.EndSlice(stage, claim.id(), victim.stage.agent(), sealAfter, Reason.TIME_SLICE_USED_UP)
-                : new Action.Suspend(stage, claim.id(), victim.stage.agent(), sealAfter, Reason.HIGHER_PRIORITY_WAITS);
+        return reason == Reason.TIME_SLICE_USED_UP
+                ? new Action.EndSlice(stage, claim.id(), agent, sealAfter, reason)
+                : new Action.Suspend(stage, claim.id(), agent, sealAfter, reason);
     }
 
     // Twice what it is expected to need: so most are through before the dump begins.
@@ -152,7 +194,13 @@ final class Victims {
     }
 
     private boolean available(Candidate candidate) {
-        return !candidate.taken && !candidate.awaited && (candidate.rerun != null || roomFor(candidate));
+        return isLeft(candidate) && (candidate.rerun != null || roomFor(candidate)) && !overShare(candidate);
+    }
+
+    // What nobody has measured might be anything.
+    private boolean overShare(Candidate candidate) {
+        long bytes = candidate.stage.residentBytes();
+        return candidate.frozenOnly && (bytes < 0 || bytes > frozenRoom[candidate.agent]);
     }
 
     private boolean roomFor(Candidate candidate) {
@@ -176,7 +224,13 @@ final class Victims {
     }
 
     private Walk worstFirst(Fit fit) {
-        return new Walk(on(fit, candidate -> candidate.protection == null, Candidate.WORST_FIRST));
+        return new Walk(
+                on(fit, candidate -> candidate.protection == null && !candidate.frozenOnly, Candidate.WORST_FIRST));
+    }
+
+    private Walk frozenOnlyWorstFirst(Fit fit) {
+        return new Walk(
+                on(fit, candidate -> candidate.protection == null && candidate.frozenOnly, Candidate.WORST_FIRST));
     }
 
     private Walk mostServedFirst(FitAndPriority key) {
@@ -184,6 +238,7 @@ final class Victims {
                 key.fit,
                 candidate -> candidate.protection == null
                         && candidate.hadItsSlice
+                        && !candidate.frozenOnly
                         && candidate.rerun == null
                         && candidate.stage.priority() == key.priority,
                 MOST_SERVED_FIRST));
@@ -199,28 +254,19 @@ final class Victims {
     }
 
     private Reason obstacle(Claim claim) {
-        return obstacles.computeIfAbsent(new FitAndPriority(claim.fit(), claim.priority()), key -> {
+        return obstacles.computeIfAbsent(new Asked(claim.fit(), claim.priority(), brief(claim)), key -> {
             Reason best = Reason.NO_FITTING_STAGE;
             for (int agent : key.fit.agents) {
                 for (Candidate candidate : byAgent.get(agent)) {
-                    best = moreHopeful(best, obstacleBetween(key.priority, candidate));
+                    best = ObstacleOrder.moreHopeful(best, obstacleBetween(key, candidate));
                 }
             }
             return best;
         });
     }
 
-    /** The one that is more likely to pass; a constant without a place in the order says more than no stage at all. */
-    static Reason moreHopeful(Reason one, Reason other) {
-        return place(other) < place(one) ? other : one;
-    }
-
-    private static int place(Reason reason) {
-        int place = MOST_HOPEFUL_FIRST.indexOf(reason);
-        return place >= 0 ? place : MOST_HOPEFUL_FIRST.indexOf(Reason.NO_FITTING_STAGE) - 1;
-    }
-
-    private Reason obstacleBetween(int priority, Candidate candidate) {
+    private Reason obstacleBetween(Asked asked, Candidate candidate) {
+        int priority = asked.priority;
         int other = candidate.stage.priority();
         if (other < priority || (other == priority && candidate.withoutSlice)) {
             return Reason.NO_LOWER_PRIORITY;
@@ -230,7 +276,7 @@ final class Victims {
                 && candidate.protection != Reason.SUSPEND_FAILED_LATELY) {
             return candidate.protection;
         }
-        if (other == priority && candidate.rerun == Reason.CANNOT_BE_DUMPED) {
+        if (other == priority && (candidate.frozenOnly || candidate.rerun == Reason.CANNOT_BE_DUMPED)) {
             return Reason.NOT_CHECKPOINTABLE;
         }
         // One that would rather be run again than suspended is not yet worth the end of its slice.
@@ -239,6 +285,12 @@ final class Victims {
         }
         if (candidate.protection != null) {
             return candidate.protection;
+        }
+        if (candidate.frozenOnly && !asked.brief) {
+            return Reason.FROZEN_TIME_TOO_SHORT;
+        }
+        if (!candidate.taken && overShare(candidate)) {
+            return Reason.FROZEN_SHARE_REACHED;
         }
         return candidate.taken || candidate.awaited ? Reason.VICTIM_TAKEN : Reason.TOO_MANY_SUSPENDED;
     }

@@ -17,6 +17,9 @@ import io.jenkins.plugins.preemptible.engine.text.PlainText;
  */
 public record Obstacle(FailureReason reason, long pid, String command, String what) {
 
+    private static final int LONGEST_WHAT = 200;
+    private static final int SHORT_WHAT = 80;
+
     public Obstacle {
         command = PlainText.of(command);
         what = PlainText.of(what);
@@ -25,5 +28,20 @@ public record Obstacle(FailureReason reason, long pid, String command, String wh
     /** The process and the thing, to follow the reason's sentence. */
     public String words() {
         return pid == 0 ? what : "process " + pid + " " + command + ", " + what;
+    }
+
+    /** The reason with whose it is and what it is, without a final stop. */
+    public String sentence() {
+        // Short enough for all of it to arrive.
+        return reason.sentence() + " (" + words(LONGEST_WHAT) + ")";
+    }
+
+    /** Whose it is and what it is, where several stand in one line. */
+    String shortWords() {
+        return words(SHORT_WHAT);
+    }
+
+    private String words(int longest) {
+        return PlainText.of(what, longest) + (pid == 0 ? "" : ", process " + pid + ": " + command);
     }
 }

@@ -23,6 +23,9 @@ final class Host {
     final List<JobProgress> holders = new ArrayList<>();
 
     private long usedBytes;
+    /** Of that, by stages that cannot be dumped and are frozen. */
+    long frozenOnlyBytes;
+
     int suspended;
 
     Host(SimAgent agent) {
@@ -53,6 +56,11 @@ final class Host {
 
     void forget(long bytes) {
         usedBytes -= bytes;
+    }
+
+    /** What nobody knows is taken as enough. */
+    long totalBytes() {
+        return agent.memoryBytes() == 0 ? Long.MAX_VALUE : agent.memoryBytes();
     }
 
     /** -1 = unknown. */

@@ -56,6 +56,9 @@ final class JobProgress {
     JobProgress heir;
 
     boolean losesItsWork;
+    /** Whether it yields since it can be frozen only. */
+    boolean yieldsFrozen;
+
     long sealAfterMillis;
 
     /** When it began to wait, or was suspended. */
@@ -68,6 +71,11 @@ final class JobProgress {
     long doneMillis;
     /** It has no image yet: its memory is held, and it can be thawed. */
     boolean frozen;
+
+    /** It cannot be dumped, is frozen, and is to run again by then; else 0. */
+    long thawByMillis;
+    /** How long it stood still in that way before it runs now; else 0. */
+    long lastFrozenMillis;
 
     long dumpFromMillis;
 
@@ -147,6 +155,6 @@ final class JobProgress {
 
     Cost cost(Rates rates) {
         // By the policy's own formula, so that what it expects is what happens.
-        return Cost.of(PolicyView.stage(this, job.memoryBytes(), 0), PolicyView.agent(host, rates));
+        return Cost.of(PolicyView.stage(this, job.memoryBytes(), 0, false), PolicyView.agent(host, rates));
     }
 }

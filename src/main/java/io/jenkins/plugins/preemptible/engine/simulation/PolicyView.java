@@ -26,6 +26,8 @@ final class PolicyView {
     /** As the plugin's own clock. */
     static final long CLOCK_MILLIS = 5_000;
 
+    private static final String NOT_DUMPABLE = "it cannot be dumped";
+
     private final Limits limits;
     private final Rates rates;
     private final Discipline discipline;
@@ -67,7 +69,8 @@ final class PolicyView {
                     null,
                     false,
                     name(progress.reserved),
-                    false));
+                    false,
+                    progress.thawByMillis));
         }
         List<Snapshot.WaitingItem> items = new ArrayList<>(waiting.size());
         for (JobProgress progress : waiting) {
@@ -97,16 +100,20 @@ final class PolicyView {
                 host.freeBytes(),
                 rates.dumpBytesPerSecond(),
                 rates.restoreBytesPerSecond(),
-                host.suspended);
+                host.suspended,
+                false,
+                host.totalBytes(),
+                host.frozenOnlyBytes);
     }
 
     private Snapshot.RunningStage stage(JobProgress progress) {
         return discipline.kills()
-                ? stage(progress, 0, 0)
-                : stage(progress, progress.job.memoryBytes(), expectedEnd(progress));
+                ? stage(progress, 0, 0, true)
+                : stage(progress, progress.job.memoryBytes(), expectedEnd(progress), false);
     }
 
-    static Snapshot.RunningStage stage(JobProgress progress, long residentBytes, long expectedEndMillis) {
+    static Snapshot.RunningStage stage(
+            JobProgress progress, long residentBytes, long expectedEndMillis, boolean kills) {
         return new Snapshot.RunningStage(
                 progress.id,
                 progress.host.agent.name(),
@@ -116,13 +123,16 @@ final class PolicyView {
                 progress.runningSinceMillis,
                 progress.suspensions,
                 0,
-                null,
+                // A kill asks for no dump.
+                progress.job.dumpable() || kills ? null : NOT_DUMPABLE,
                 0,
                 residentBytes,
                 0,
                 expectedEndMillis,
                 progress.job.rerun(),
-                false);
+                false,
+                true,
+                progress.lastFrozenMillis);
     }
 
     private long expectedEnd(JobProgress progress) {
@@ -158,6 +168,13 @@ final class PolicyView {
                 next = Math.min(next, progress.sinceMillis + (steps + 1) * limits.ageingMillis());
             }
         }
+        for (JobProgress progress : suspended) {
+            if (progress.thawByMillis > 0 && progress.reserved == null) {
+                next = Math.min(
+                        next,
+                        later(now, progress.thawByMillis - limits.freezeOnly().leadMillis()));
+            }
+        }
         if (limits.undisturbed() != null) {
             next = Math.min(next, boundary(now, limits.undisturbed()));
         }
@@ -166,6 +183,7 @@ final class PolicyView {
 
     private long after(long now, JobProgress progress) {
         long next = later(now, progress.runningSinceMillis + limits.exemptMillis());
+        next = Math.min(next, later(now, progress.runningSinceMillis + progress.lastFrozenMillis));
         long slice = slice(progress);
         if (slice > 0) {
             next = Math.min(next, later(now, progress.runningSinceMillis + slice));

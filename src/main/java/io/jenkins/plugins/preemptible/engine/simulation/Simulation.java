@@ -183,6 +183,14 @@ final class Simulation {
         }
         progress.suspensions++;
         progress.frozen = true;
+        if (progress.yieldsFrozen) {
+            // No dump follows: all its memory stays.
+            progress.thawByMillis = now + limits.freezeOnly().longestMillis();
+            progress.host.suspended++;
+            progress.host.frozenOnlyBytes += progress.job.memoryBytes();
+            isSuspended(progress, heir);
+            return;
+        }
         long free = progress.host.freeBytes();
         boolean room = free < 0 || free >= limits.memoryFloorBytes();
         progress.host.suspended++;
@@ -240,6 +248,15 @@ final class Simulation {
         progress.reserved = null;
         progress.host.suspended--;
         takesExecutor(progress, progress.host);
+        progress.lastFrozenMillis = 0;
+        if (progress.thawByMillis > 0) {
+            progress.frozen = false;
+            progress.thawByMillis = 0;
+            progress.lastFrozenMillis = now - progress.sinceMillis;
+            progress.host.frozenOnlyBytes -= progress.job.memoryBytes();
+            runs(progress);
+            return;
+        }
         if (progress.frozen) {
             progress.frozen = false;
             progress.dumpMillis += Math.max(0, now - progress.dumpFromMillis);
@@ -317,6 +334,7 @@ final class Simulation {
         }
         victim.state = JobProgress.State.YIELDING;
         victim.heir = heir;
+        victim.yieldsFrozen = action.frozenOnly();
         victim.losesItsWork = discipline.kills() || action instanceof Action.Rerun;
         victim.sealAfterMillis = action.sealAfterMillis();
         agenda.plan(now + rates.takeoverMillis(), Agenda.What.YIELDED, victim);

@@ -130,7 +130,8 @@ public record Sweep(
                 limits.imageBytes(),
                 limits.memoryFloorBytes(),
                 limits.undumpable(),
-                limits.undisturbed());
+                limits.undisturbed(),
+                limits.freezeOnly());
         return row("at most " + FEW, figures(GOAL_LOAD, few, rates, discipline));
     }
 

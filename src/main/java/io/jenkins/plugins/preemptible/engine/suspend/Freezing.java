@@ -25,6 +25,7 @@ import java.util.logging.Logger;
  *   <li>The preflight comes first, while the stage runs: what can never be dumped is refused before anything is
  *       stopped.
  *   <li>The tree is frozen, which takes the same time at any size of its memory; then the guard is asked.
+ *   <li>Where the request allows it, what cannot be dumped is frozen all the same, and stays in memory.
  *   <li>The host's free memory decides when the executor is free. All of this is recorded.
  * </ol>
  *
@@ -77,6 +78,12 @@ public final class Freezing {
         long begun = System.nanoTime();
         PreflightReport seen = preflight.apply(record);
         // A process that is just entering is waited for while the tree is being frozen.
+        List<String> ties = request.frozenOnlyBytes() > 0 && !request.mustNotRun() ? seen.tieSentences() : List.of();
+        if (!ties.isEmpty()) {
+            MemoryGuard.require(HostMemory.now(), request.memoryFloorBytes());
+            return freeze(
+                    record.withOptions(seen.options()), request, SuspendAttempt.millis(begun, System.nanoTime()), ties);
+        }
         Optional<Obstacle> obstacle = seen.obstacles().stream()
                 .filter(l -> l.reason() != FailureReason.ENTERING)
                 .findFirst();
@@ -85,10 +92,16 @@ public final class Freezing {
             throw new SuspendFailedException(
                     obstacle.get().reason(), obstacle.get().words());
         }
-        return freeze(record.withOptions(seen.options()), request, SuspendAttempt.millis(begun, System.nanoTime()));
+        return freeze(
+                record.withOptions(seen.options()),
+                request,
+                SuspendAttempt.millis(begun, System.nanoTime()),
+                List.of());
     }
 
-    private Frozen freeze(StageJson record, FreezeRequest request, long preflightMillis) {
+    /** @param ties what keeps it from being dumped; where there are any, no dump follows */
+    private Frozen freeze(StageJson record, FreezeRequest request, long preflightMillis, List<String> ties) {
+        boolean image = checkpoints() && ties.isEmpty();
         FrozenTree tree = suspension.tree(record);
         try {
             suspension.change(r -> r.state() == State.KILLED
@@ -103,18 +116,24 @@ public final class Freezing {
             if (objection.isPresent()) {
                 throw new SuspendFailedException(FailureReason.OBJECTION, objection.get());
             }
-            if (!request.mustNotRun()) {
+            if (!request.mustNotRun() && ties.isEmpty()) {
                 FrozenTree.refuseTraced(processes);
             }
             // Without images the memory was checked before the freeze.
             MemoryGuard.Decision decision =
-                    MemoryGuard.decide(HostMemory.now(), checkpoints() ? request.memoryFloorBytes() : 0);
+                    MemoryGuard.decide(HostMemory.now(), image ? request.memoryFloorBytes() : 0);
             LOG.info(() -> suspension.id() + " is frozen. " + decision.sentence());
             suspension.change(
                     r -> r.withFreezing(new StageJson.Freezing(preflightMillis, millis, decision.handover(), null)));
             long resident = processes.parallelStream()
                     .mapToLong(s -> Proc.residentBytes(s.pid()))
                     .sum();
+            if (!ties.isEmpty() && resident > request.frozenOnlyBytes()) {
+                throw new SuspendFailedException(
+                        FailureReason.FROZEN_SHARE,
+                        MemoryGuard.mib(resident) + " MiB, left are " + MemoryGuard.mib(request.frozenOnlyBytes())
+                                + " MiB; " + ties.get(0));
+            }
             return new Frozen(
                     suspension.id(),
                     preflightMillis,
@@ -122,7 +141,8 @@ public final class Freezing {
                     processes.size(),
                     resident,
                     decision.handover(),
-                    !checkpoints());
+                    !image,
+                    ties);
         } catch (IOException | RuntimeException e) {
             if (!request.mustNotRun()) {
                 undo(tree);

@@ -67,7 +67,7 @@ public final class MemoryGuard {
                 : Optional.empty();
     }
 
-    private static long mib(long bytes) {
+    static long mib(long bytes) {
         return bytes >> 20;
     }
 }

@@ -64,9 +64,13 @@ public record PrivilegedFreezing(PrivilegedStages stages, StageId id) {
         }
         long begun = System.nanoTime();
         long inspected = begun;
+        List<String> ties = List.of();
         if (!request.mustNotRun()) {
-            preflight().obstacles().stream()
-                    .filter(l -> l.reason() != FailureReason.ENTERING)
+            PreflightReport seen = preflight();
+            ties = request.frozenOnlyBytes() > 0 ? seen.tieSentences() : List.of();
+            boolean frozenOnly = !ties.isEmpty();
+            seen.obstacles().stream()
+                    .filter(l -> l.reason() != FailureReason.ENTERING && !frozenOnly)
                     .findFirst()
                     .ifPresent(l -> {
                         throw new SuspendFailedException(l.reason(), l.words());
@@ -93,14 +97,20 @@ public record PrivilegedFreezing(PrivilegedStages stages, StageId id) {
                 stages.own().stage(id).countSuspension();
             }
             List<Long> pids = stages.pids(id);
+            long resident = pids.stream().mapToLong(Proc::residentBytes).sum();
+            if (!ties.isEmpty() && resident > request.frozenOnlyBytes()) {
+                thaw();
+                throw new SuspendFailedException(FailureReason.FROZEN_SHARE, ties.get(0));
+            }
             return new Frozen(
                     id,
                     SuspendAttempt.millis(begun, inspected),
                     SuspendAttempt.millis(inspected, frozen),
                     pids.size(),
-                    pids.stream().mapToLong(Proc::residentBytes).sum(),
+                    resident,
                     Handover.AT_FREEZE,
-                    true);
+                    true,
+                    ties);
         } catch (IOException e) {
             thawQuietly(null);
             throw new UncheckedIOException("the frozen stage " + id + " cannot be read", e);

@@ -52,7 +52,7 @@ public record HowSuspended(Way way, @CheckForNull String whyNot, boolean through
         return StageRegistry.get().all().stream()
                 .filter(stage -> stage.node().equals(node) && stage.hasSandbox())
                 .findFirst()
-                .map(stage -> of(stage.memoryOnly() && !stage.notRestorable(), stage.enterCommand()))
+                .map(stage -> of(stage.onMemoryOnlyAgent(), stage.enterCommand()))
                 .orElse(UNKNOWN);
     }
 

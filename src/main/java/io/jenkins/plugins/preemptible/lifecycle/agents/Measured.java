@@ -32,6 +32,7 @@ public final class Measured {
     private long dumpRate;
     private long restoreRate;
     private long freeBytes = -1;
+    private long totalBytes = -1;
     private HowSuspended how = HowSuspended.UNKNOWN;
 
     private Measured() {}
@@ -84,6 +85,16 @@ public final class Measured {
     /** Free memory when a stage there was last looked at; -1 = unknown. */
     public synchronized long freeBytes() {
         return freeBytes;
+    }
+
+    /** All its memory; negative = unknown. */
+    public synchronized void totalBytes(long bytes) {
+        totalBytes = Math.max(-1, bytes);
+    }
+
+    /** All its memory; -1 = unknown. */
+    public synchronized long totalBytes() {
+        return totalBytes;
     }
 
     synchronized void how(HowSuspended now) {

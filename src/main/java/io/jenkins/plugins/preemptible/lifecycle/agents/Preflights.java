@@ -111,15 +111,37 @@ public final class Preflights extends PeriodicWork {
         }
         live.memory().seen(System.currentTimeMillis(), seen.residentBytes());
         Measured.of(stage.node()).freeBytes(seen.freeBytes());
-        String leak = seen.leak() == null ? heldLock(live) : seen.leak();
+        Measured.of(stage.node()).totalBytes(seen.totalBytes());
+        String lock = seen.leak() == null || seen.tie() != null ? heldLock(live) : null;
+        String leak = seen.leak() == null ? lock : seen.leak();
+        // A lock would be kept from others.
+        String tie = lock == null ? seen.tie() : null;
         StageRecord now = StageRegistry.get().find(stageId);
-        if (!looksAt(now) || Objects.equals(now.leak(), leak)) {
+        if (!looksAt(now) || (Objects.equals(now.leak(), leak) && Objects.equals(now.tie(), tie))) {
             return;
         }
+        StageRecord noted;
         try {
-            StageRegistry.get().update(stageId, StageChanges.seen(leak, seen.leak() != null));
+            noted = StageRegistry.get().update(stageId, StageChanges.seen(leak, seen.leak() != null, tie));
         } catch (UncheckedIOException x) {
             LOGGER.log(Level.WARNING, x, () -> "what a look has found of " + now + " is not noted");
+            return;
+        }
+        if (noted != null && noted.canOnlyBeFrozen()) {
+            if (now.tie() == null) {
+                // Refused as one that can be dumped, it may give way as what it is.
+                live.tryAtOnce();
+            }
+            if (leak != null && now.leak() == null) {
+                StageLog.line(
+                        live.context(),
+                        "This stage cannot be dumped as it is. " + leak
+                                + " If it has to give way before that is gone, it is frozen in memory only, for at most "
+                                + StageLog.time(FrozenOnly.longestMillis()) + ".");
+            }
+            return;
+        }
+        if (Objects.equals(now.leak(), leak)) {
             return;
         }
         if (leak == null) {

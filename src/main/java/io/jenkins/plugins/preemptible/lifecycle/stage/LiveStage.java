@@ -60,6 +60,8 @@ public final class LiveStage {
     private final AtomicBoolean sealing = new AtomicBoolean();
 
     private volatile boolean sealingFailed;
+    /** Of which suspension its log says that it takes too long; 0 = of none. */
+    private final AtomicInteger lateTold = new AtomicInteger();
     /** The build log says that a suspension waits for the end of {@link #sealing}. */
     private final AtomicBoolean waitingTold = new AtomicBoolean();
 
@@ -215,6 +217,11 @@ public final class LiveStage {
     /** @return whether it has not been told yet that a suspension waits for the end of {@link #sealing} */
     public boolean tellWaiting() {
         return waitingTold.compareAndSet(false, true);
+    }
+
+    /** @return whether it has not been told yet that this suspension of the stage takes too long */
+    public boolean tellLate(int suspension) {
+        return lateTold.getAndSet(suspension) != suspension;
     }
 
     /** Whether an image of the stage is being made, or the attempt to make one has not come to its end yet. */

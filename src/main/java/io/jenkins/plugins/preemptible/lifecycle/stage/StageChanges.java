@@ -65,6 +65,24 @@ public final class StageChanges {
     }
 
     /**
+     * It cannot be dumped: its processes are frozen for a time, and its executor may go. SUSPENDING becomes SUSPENDED, frozen.
+     *
+     * @param thawByMillis by when it is to run again, in milliseconds since 1970
+     */
+    public static Consumer<StageRecord> frozenOnly(Suspended suspended, long thawByMillis) {
+        return stage -> {
+            // That was for the sake of an image which there will not be.
+            stage.memoryOnly &= !stage.notRestorable;
+            suspended.in(stage, Event.FROZEN);
+            stage.frozen = true;
+            stage.thawByMillis = thawByMillis;
+            stage.tieTold = true;
+            stage.imageKey = null;
+            stage.archiveBytes = 0;
+        };
+    }
+
+    /**
      * Its image was made first and is safe: SUSPENDING becomes SUSPENDED.
      *
      * @param archiveBytes size of the sealed image
@@ -172,6 +190,12 @@ public final class StageChanges {
             stage.restoreFailures = 0;
             stage.whyNotResumed = null;
             stage.resumedFrom = from;
+            stage.lastFrozenMillis = stage.thawByMillis == 0 ? 0 : Math.max(0, nowMillis - stage.suspendedSinceMillis);
+            if (stage.thawByMillis > 0) {
+                // Who wanted it suspended has had that; else it would be frozen again at once, for ever.
+                stage.notByHand();
+                stage.thawByMillis = 0;
+            }
         };
     }
 
@@ -235,10 +259,13 @@ public final class StageChanges {
      *
      * @param obstacle why it cannot be suspended as it is, in words; null when it can
      * @param undumpable whether something of it cannot be dumped
+     * @param tie what keeps it from being dumped but not from being frozen, in words; null when nothing does
      */
-    public static Consumer<StageRecord> seen(@CheckForNull String obstacle, boolean undumpable) {
+    public static Consumer<StageRecord> seen(
+            @CheckForNull String obstacle, boolean undumpable, @CheckForNull String tie) {
         return stage -> {
             stage.leak = obstacle;
+            stage.tie = tie;
             stage.everUndumpable |= undumpable;
         };
     }

@@ -5,8 +5,10 @@ import hudson.model.Node;
 import hudson.slaves.AbstractCloudSlave;
 import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.config.Owners;
+import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.engine.policy.UndumpableStages;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import io.jenkins.plugins.preemptible.engine.text.PlainText;
 import io.jenkins.plugins.preemptible.event.StageRef;
@@ -135,6 +137,21 @@ public final class StageRecord implements Cloneable {
     String leak;
     /** Something of it could not be dumped at some time. */
     boolean everUndumpable;
+    /**
+     * What keeps it from being dumped but not from being frozen, in words; null when nothing does, and in the records of
+     * versions that knew no such thing.
+     */
+    @CheckForNull
+    String tie;
+    /**
+     * Of a stage that is suspended, cannot be dumped, and is therefore frozen only: by when it is to run again, in
+     * milliseconds since 1970. 0 for all others, and in the records of versions that knew no such thing.
+     */
+    long thawByMillis;
+    /** For how long it stood still in that way before it runs now; else 0. */
+    long lastFrozenMillis;
+    /** Its build's log has said what may not survive that. */
+    boolean tieTold;
     /** From what it was last resumed, in words; null before. */
     @CheckForNull
     String resumedFrom;
@@ -271,6 +288,7 @@ public final class StageRecord implements Cloneable {
         name = PlainText.of(name);
         hostRefusal = PlainText.of(hostRefusal);
         leak = PlainText.of(leak);
+        tie = PlainText.of(tie);
         reason = PlainText.of(reason);
         resumedFrom = PlainText.of(resumedFrom);
         whyNotResumed = PlainText.of(whyNotResumed);
@@ -466,7 +484,59 @@ public final class StageRecord implements Cloneable {
 
     /** Whether its agent makes no images: suspended, it stays in the agent's memory and does not outlive the host's. */
     public boolean memoryOnly() {
-        return memoryOnly;
+        return memoryOnly || thawByMillis > 0;
+    }
+
+    /** The same, and not for its own sake. */
+    public boolean onMemoryOnlyAgent() {
+        return memoryOnly && !notRestorable;
+    }
+
+    /** What keeps it from being dumped but not from being frozen, in words; null when nothing does. */
+    @CheckForNull
+    public String tie() {
+        return tie;
+    }
+
+    /** Whether it cannot be dumped, and may be frozen for a time, as the configuration has it now. */
+    public boolean canOnlyBeFrozen() {
+        return tie != null
+                && enterCommand != null
+                && PreemptibleConfiguration.get().limits().undumpable() == UndumpableStages.FREEZE_ONLY;
+    }
+
+    /**
+     * Of a stage that is suspended and frozen only: by when it is to run again, in milliseconds since 1970; 0 for all
+     * others.
+     */
+    public long thawByMillis() {
+        return thawByMillis;
+    }
+
+    /** For how long it was frozen only before it runs now, in milliseconds; else 0. */
+    public long lastFrozenMillis() {
+        return lastFrozenMillis;
+    }
+
+    /** Whether its build's log has said what may not survive that. */
+    public boolean tieTold() {
+        return tieTold;
+    }
+
+    /** Whether somebody wants it suspended, and it need not run again soon all the same. */
+    public boolean heldByHand(long nowMillis) {
+        return byHand && !urgent(nowMillis);
+    }
+
+    /** Whether it has been frozen only for almost as long as it may. */
+    public boolean urgent(long nowMillis) {
+        return thawByMillis > 0
+                && nowMillis
+                        >= thawByMillis
+                                - PreemptibleConfiguration.get()
+                                        .limits()
+                                        .freezeOnly()
+                                        .leadMillis();
     }
 
     /** Whether a user wants it suspended until someone resumes it; it may still run, or run again for a moment. */
@@ -581,7 +651,10 @@ public final class StageRecord implements Cloneable {
     /** Why it cannot be suspended at this moment, and not by waiting either, in words; null when it can. */
     @CheckForNull
     public String whyNotSuspendable() {
-        return enterCommand == null ? String.valueOf(hostRefusal) : leak;
+        if (enterCommand == null) {
+            return String.valueOf(hostRefusal);
+        }
+        return canOnlyBeFrozen() ? null : leak;
     }
 
     /** Whether its executor has other work, or is about to. */

@@ -3,6 +3,7 @@ package io.jenkins.plugins.preemptible.lifecycle.suspend;
 import io.jenkins.plugins.preemptible.event.StageListener;
 import io.jenkins.plugins.preemptible.lifecycle.ToldInMemoryOnly;
 import io.jenkins.plugins.preemptible.lifecycle.agents.Measured;
+import io.jenkins.plugins.preemptible.lifecycle.agents.Preflights;
 import io.jenkins.plugins.preemptible.lifecycle.image.SealingProgress;
 import io.jenkins.plugins.preemptible.lifecycle.pipeline.EnclosingTimeouts;
 import io.jenkins.plugins.preemptible.lifecycle.pipeline.StageMarks;
@@ -10,6 +11,7 @@ import io.jenkins.plugins.preemptible.lifecycle.pipeline.StepsInFlight;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageThreads;
 import java.io.IOException;
 import java.util.List;
 import java.util.function.Consumer;
@@ -54,6 +56,15 @@ final class ItsBuild implements StageBuild {
     @Override
     public void sayInMemoryOnly(String agent) throws InterruptedException {
         ToldInMemoryOnly.once(live, agent);
+    }
+
+    @Override
+    public void lookAgain(StageRecord stage) {
+        StageThreads.askFor(
+                stage.node(),
+                "looking at stage " + stage.id(),
+                SuspensionSteps.BUSY_RETRY_MILLIS,
+                () -> Preflights.look(stage.id()));
     }
 
     @Override

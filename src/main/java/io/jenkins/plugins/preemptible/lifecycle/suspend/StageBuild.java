@@ -38,6 +38,9 @@ interface StageBuild {
     /** Says once a build what a restart of the agent's host would lose. */
     void sayInMemoryOnly(String agent) throws InterruptedException;
 
+    /** Has the agent asked soon what keeps the stage from being dumped, since nothing is known of that. */
+    default void lookAgain(StageRecord stage) {}
+
     /** Says how far the image has come, until it is closed. */
     Progress progress(StageRecord stage);
 

@@ -6,6 +6,7 @@ import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.policy.Reason;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.Sealing;
+import io.jenkins.plugins.preemptible.lifecycle.agents.FrozenOnly;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageClock;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
@@ -129,6 +130,7 @@ public final class Suspension {
                 stage -> ItsExecutor.of(live, stage),
                 FrozenStage.ofJenkins(),
                 StageClock.SYSTEM,
-                PreemptibleConfiguration.get().memoryFloorBytes());
+                PreemptibleConfiguration.get().memoryFloorBytes(),
+                new SuspensionSteps.FrozenOnlyRoom(FrozenOnly::roomBytes, FrozenOnly.longestMillis()));
     }
 }

@@ -17,6 +17,7 @@ import java.io.UncheckedIOException;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.function.ToLongFunction;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 
@@ -47,7 +48,29 @@ final class SuspensionSteps {
             StageExecutor.Finder executors,
             FrozenStage frozen,
             StageClock clock,
-            long memoryFloorBytes) {}
+            long memoryFloorBytes,
+            FrozenOnlyRoom frozenOnly) {
+
+        /** Where what cannot be dumped is refused. */
+        Given(
+                StageStore stages,
+                StageBuild build,
+                StageImage image,
+                StageExecutor.Finder executors,
+                FrozenStage frozen,
+                StageClock clock,
+                long memoryFloorBytes) {
+            this(stages, build, image, executors, frozen, clock, memoryFloorBytes, new FrozenOnlyRoom(stage -> 0, 0));
+        }
+    }
+
+    /**
+     * What may be frozen that cannot be dumped.
+     *
+     * @param bytes with how much memory at most a stage may be
+     * @param longestMillis for how long
+     */
+    record FrozenOnlyRoom(ToLongFunction<StageRecord> bytes, long longestMillis) {}
 
     private final LiveStage live;
     private final Suspension.Request request;
@@ -126,8 +149,15 @@ final class SuspensionSteps {
     }
 
     private boolean freeze(StageRecord stage) throws IOException, InterruptedException {
-        frozen = agent.freeze(stage.controlFolders(), given.memoryFloorBytes());
+        frozen = agent.freeze(
+                stage.controlFolders(),
+                given.memoryFloorBytes(),
+                given.frozenOnly().bytes().applyAsLong(stage));
         if (frozen.refusal() != null) {
+            if (stage.tie() == null) {
+                // It may be one that can be frozen only, which nobody has noticed yet.
+                build.lookAgain(stage);
+            }
             return refused(frozen.refusal());
         }
         live.memory().seen(given.clock().nowMillis(), frozen.residentBytes());
@@ -159,14 +189,25 @@ final class SuspensionSteps {
      * @return whether that was done
      */
     private boolean handOver(StageRecord before, @CheckForNull Secret key) throws InterruptedException {
-        StageRecord stage = stages.update(before.id(), StageChanges.frozen(suspended(), frozen.memoryOnly(), key));
+        boolean frozenOnly = !frozen.ties().isEmpty();
+        long longestMillis = given.frozenOnly().longestMillis();
+        StageRecord stage = stages.update(
+                before.id(),
+                frozenOnly
+                        ? StageChanges.frozenOnly(suspended(), given.clock().nowMillis() + longestMillis)
+                        : StageChanges.frozen(suspended(), frozen.memoryOnly(), key));
         if (stage == null || !release(stage)) {
             return false;
         }
-        build.say(words.handedOver(executor.shown(), tookMillis, frozen, request.sealAfterMillis()));
+        build.say(words.handedOver(
+                executor.shown(), tookMillis, frozen, request.sealAfterMillis(), stage.thawByMillis()));
         build.showSuspended(stage);
         tell(stage);
-        if (frozen.memoryOnly()) {
+        if (frozenOnly) {
+            if (!before.tieTold()) {
+                build.say(SuspensionWords.frozenOnly(executor.agentName(), frozen.ties(), longestMillis));
+            }
+        } else if (frozen.memoryOnly()) {
             build.sayInMemoryOnly(executor.agentName());
         } else {
             image.makeLater(stage, request.sealAfterMillis());

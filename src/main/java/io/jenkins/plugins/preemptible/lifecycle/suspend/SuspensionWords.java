@@ -3,7 +3,9 @@ package io.jenkins.plugins.preemptible.lifecycle.suspend;
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
+import io.jenkins.plugins.preemptible.view.ClockTime;
 import io.jenkins.plugins.preemptible.view.LoggedName;
+import java.util.List;
 
 /**
  * What the build log says of one suspension.
@@ -16,15 +18,20 @@ record SuspensionWords(@CheckForNull String preemptor) {
         return "Suspending this stage" + (preemptor == null ? "" : " for " + preemptor) + ": " + reason;
     }
 
-    String handedOver(String executor, long tookMillis, AgentStage.Freeze frozen, long sealAfterMillis) {
+    String handedOver(
+            String executor, long tookMillis, AgentStage.Freeze frozen, long sealAfterMillis, long thawByMillis) {
         return "Executor " + executor + goes() + " after " + StageLog.time(tookMillis) + ": " + frozen.processes()
                 + " processes with " + StageLog.size(frozen.residentBytes())
                 + " are frozen in the agent's memory (preflight "
                 + frozen.preflightMillis() + " ms, freeze " + frozen.freezeMillis() + " ms), and "
-                + whatFollows(frozen, sealAfterMillis);
+                + whatFollows(frozen, sealAfterMillis, thawByMillis);
     }
 
-    private String whatFollows(AgentStage.Freeze frozen, long sealAfterMillis) {
+    private String whatFollows(AgentStage.Freeze frozen, long sealAfterMillis, long thawByMillis) {
+        if (thawByMillis > 0) {
+            return "stay there, at most until " + ClockTime.of(thawByMillis)
+                    + " if an executor of this agent can be had: the stage cannot be dumped.";
+        }
         if (frozen.memoryOnly()) {
             return "stay there until the stage is resumed: no images are made on this agent.";
         }
@@ -54,6 +61,13 @@ record SuspensionWords(@CheckForNull String preemptor) {
     String refused(String sentence) {
         return "Not suspended. " + sentence + " The stage keeps running"
                 + (preemptor == null ? "." : ", " + preemptor + " waits.");
+    }
+
+    static String frozenOnly(String agent, List<String> ties, long longestMillis) {
+        return "This stage cannot be dumped and is frozen in memory only, for at most " + StageLog.time(longestMillis)
+                + ". What may not survive that: " + String.join("; ", ties)
+                + ". A connection is lost if its other end gives up before; a restart of the host of " + agent
+                + " loses the stage.";
     }
 
     static String waitsForLastImage() {

@@ -11,6 +11,7 @@ import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.engine.policy.UndumpableStages;
 import io.jenkins.plugins.preemptible.hand.DrainedAgents;
 import io.jenkins.plugins.preemptible.hand.NeverPreemptAction;
+import io.jenkins.plugins.preemptible.lifecycle.agents.FrozenOnly;
 import io.jenkins.plugins.preemptible.lifecycle.agents.HowSuspended;
 import io.jenkins.plugins.preemptible.lifecycle.agents.Measured;
 import io.jenkins.plugins.preemptible.lifecycle.image.ArchiveRoom;
@@ -142,7 +143,9 @@ public final class SnapshotReader {
                 measured.dumpBytesPerSecond(),
                 measured.restoreBytesPerSecond(),
                 suspended,
-                memoryOnly);
+                memoryOnly,
+                measured.totalBytes(),
+                FrozenOnly.heldBytes(node.getNodeName()));
     }
 
     private Snapshot.RunningStage running(StageRecord stage, LiveStage live) {
@@ -155,13 +158,15 @@ public final class SnapshotReader {
                 stage.runningSinceMillis(),
                 stage.suspensions(),
                 stage.timeSliceMillis(),
-                stage.whyNotSuspendable(),
+                stage.canOnlyBeFrozen() ? stage.tie() : stage.whyNotSuspendable(),
                 live.retryAfterMillis(),
                 live.memory().residentBytes(),
                 live.memory().growthBytesPerSecond(),
                 StageTimes.get().expectedEndMillis(stage),
                 stage.rerun() && live.hold().canRunAgain(),
-                (neverAgain && stage.everUndumpable()) || NeverPreemptAction.holds(stage.runId()));
+                (neverAgain && stage.everUndumpable()) || NeverPreemptAction.holds(stage.runId()),
+                stage.canOnlyBeFrozen(),
+                stage.lastFrozenMillis());
     }
 
     private Snapshot.SuspendedStage suspended(StageRecord stage, LiveStage live, boolean heldBack) {
@@ -174,7 +179,8 @@ public final class SnapshotReader {
                 stage.preemptor(),
                 live.hold().requested(stage),
                 reservations.freedOn(stage.id()),
-                stage.byHand() && PreemptibleConfiguration.get().isEnabled());
+                stage.byHand() && PreemptibleConfiguration.get().isEnabled(),
+                stage.thawByMillis());
     }
 
     private List<Snapshot.WaitingItem> waiting() {

@@ -37,7 +37,7 @@ public final class StageDispatcher extends QueueTaskDispatcher {
         StageRegistry stages = StageRegistry.get();
         String name = node.getNodeName();
         StageRecord nested = stages.ofPlaceholder(PlaceholderAccess.context(item.task));
-        if (DrainedAgents.get().contains(name) && !runs(item, nested)) {
+        if (DrainedAgents.get().contains(name) && !runs(item, nested) && !isFrozenOnly(item)) {
             return CauseOfBlockage.fromMessage(Messages._StageDispatcher_drained());
         }
         if (stages.firstTurnsOn(name) && (nested == null || !stages.awaitsFirstTurn(nested.id()))) {
@@ -53,6 +53,12 @@ public final class StageDispatcher extends QueueTaskDispatcher {
             return CauseOfBlockage.fromMessage(Messages._StageDispatcher_reserved());
         }
         return null;
+    }
+
+    /** Whether the item is of a stage that must not stay in the agent's memory, be that drained or not. */
+    private static boolean isFrozenOnly(Queue.BuildableItem item) {
+        StageRecord stage = StageRegistry.get().find(Reservations.holder(item));
+        return stage != null && stage.thawByMillis() > 0;
     }
 
     /** Whether the item is of something that ran before the controller's restart, and only takes its executor again. */

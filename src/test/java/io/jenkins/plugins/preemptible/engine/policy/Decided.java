@@ -27,6 +27,8 @@ final class Decided {
     private final Map<String, RunningStage> running;
     private final Map<String, Claimant> claimants;
     private final Map<String, Action> byClaimant;
+    /** Suspended stages that must not stay frozen. */
+    private final Set<String> thawed;
 
     private Decided(Snapshot snapshot) {
         this.snapshot = snapshot;
@@ -34,6 +36,10 @@ final class Decided {
         agents = snapshot.agents().stream().collect(Collectors.toMap(Agent::name, agent -> agent));
         running = snapshot.running().stream().collect(Collectors.toMap(RunningStage::id, stage -> stage));
         claimants = claimantsOf(snapshot);
+        thawed = snapshot.suspended().stream()
+                .filter(stage -> stage.thawByMillis() > 0)
+                .map(SuspendedStage::id)
+                .collect(Collectors.toSet());
         byClaimant = actions.stream()
                 .filter(action -> action.claimant() != null)
                 .collect(Collectors.toMap(Action::claimant, action -> action));
@@ -65,7 +71,8 @@ final class Decided {
             long sinceMillis,
             Set<String> agents,
             String reservedAgent,
-            long expectedMillis) {}
+            long expectedMillis,
+            boolean urgent) {}
 
     /** The samples are others at each run, and so is how often they lead there. */
     private static final double CHANCE = 5;
@@ -148,32 +155,53 @@ final class Decided {
                             item.priority(),
                             item.owner(),
                             item.sinceMillis(),
-                            item.agents(),
+                            usable(item.agents(), false),
                             reserved(item.reservedAgent()),
-                            item.expectedMillis()));
+                            item.expectedMillis(),
+                            false));
         }
         long ageing = snapshot.limits().ageingMillis();
         for (SuspendedStage stage : snapshot.suspended()) {
             long aged = ageing == 0 ? 0 : (snapshot.nowMillis() - stage.sinceMillis()) / ageing;
+            boolean urgent = urgent(stage);
+            boolean drained = stage.thawByMillis() > 0;
             all.put(
                     stage.id(),
                     new Claimant(
                             stage.id(),
                             true,
                             stage.priority(),
-                            stage.priority() - aged,
+                            urgent ? Long.MIN_VALUE / 2 + stage.thawByMillis() : stage.priority() - aged,
                             stage.owner(),
                             stage.sinceMillis(),
-                            stage.agents(),
-                            stage.byHand() ? null : reserved(stage.reservedAgent()),
-                            0));
+                            usable(stage.agents(), drained),
+                            stage.byHand() && !urgent ? null : reserved(stage.reservedAgent(), drained),
+                            0,
+                            urgent));
         }
         return all;
     }
 
     // A reservation on an agent that takes nothing is void.
     private String reserved(String agent) {
-        return agent != null && takes(agent) ? agent : null;
+        return reserved(agent, false);
+    }
+
+    // What must not stay frozen runs again on a drained agent too.
+    private Set<String> usable(Set<String> names, boolean alsoDrained) {
+        return names.stream()
+                .filter(name -> takes(name) || alsoDrained && agent(name).accepting())
+                .collect(Collectors.toSet());
+    }
+
+    /** Whether a stage may have an executor of that agent, for as far as the agent is asked. */
+    boolean mayRunOn(Action action, String agent) {
+        boolean drained = agent(agent).accepting() && agent(agent).state() == AgentState.DRAINED;
+        return there(agent) || drained && thawed.contains(action.claimant());
+    }
+
+    private String reserved(String agent, boolean alsoDrained) {
+        return agent != null && (takes(agent) || alsoDrained && agent(agent).accepting()) ? agent : null;
     }
 
     Agent agent(String name) {
@@ -201,8 +229,32 @@ final class Decided {
         return slice(stage) > 0 && snapshot.nowMillis() - stage.runningSinceMillis() >= slice(stage);
     }
 
+    /** Whether it cannot be dumped, and may be frozen for a time. */
+    boolean frozenOnly(RunningStage stage) {
+        return stage.whyNotPreemptible() != null
+                && stage.freezable()
+                && snapshot.limits().undumpable() == UndumpableStages.FREEZE_ONLY;
+    }
+
+    /** Whether it would hold more of its agent's memory than frozen ones may, were it the only new one. */
+    boolean overShare(RunningStage stage) {
+        Agent agent = agent(stage.agent());
+        long room = snapshot.limits().freezeOnly().roomBytes(agent.totalBytes(), agent.frozenOnlyBytes());
+        return stage.residentBytes() < 0 || stage.residentBytes() > room;
+    }
+
+    boolean frozenLately(RunningStage stage) {
+        return snapshot.nowMillis() - stage.runningSinceMillis() < stage.lastFrozenMillis();
+    }
+
+    /** Whether it must not stay frozen for much longer. */
+    boolean urgent(SuspendedStage stage) {
+        long lead = snapshot.limits().freezeOnly().leadMillis();
+        return stage.thawByMillis() > 0 && snapshot.nowMillis() >= stage.thawByMillis() - lead;
+    }
+
     Cost cost(RunningStage stage) {
-        return Cost.of(stage, agent(stage.agent()));
+        return frozenOnly(stage) ? Cost.IN_MEMORY : Cost.of(stage, agent(stage.agent()));
     }
 
     boolean inExemptTime(RunningStage stage) {
@@ -222,13 +274,13 @@ final class Decided {
 
     boolean tooLarge(RunningStage stage) {
         long most = snapshot.limits().imageBytes();
-        return most > 0 && stage.residentBytes() > most && !agent(stage.agent()).memoryOnly();
+        return most > 0 && stage.residentBytes() > most && !agent(stage.agent()).memoryOnly() && !frozenOnly(stage);
     }
 
     /** Whether it would have to stay in memory that is not free. */
     boolean lacksMemory(RunningStage stage) {
         Agent agent = agent(stage.agent());
-        return agent.memoryOnly()
+        return (agent.memoryOnly() || frozenOnly(stage))
                 && agent.freeBytes() != -1
                 && agent.freeBytes() < snapshot.limits().memoryFloorBytes();
     }
@@ -251,11 +303,25 @@ final class Decided {
                 && used(claimant.owner()) <= used(stage.owner())
                 && !rerunnable(stage);
         boolean rerun = rerunnable(stage);
+        boolean frozenOnly = frozenOnly(stage);
+        if (frozenOnly) {
+            endedTurn = false;
+        }
+        boolean freezable = frozenOnly
+                && !overShare(stage)
+                && !frozenLately(stage)
+                && snapshot.limits().freezeOnly().outlasts(claimant.expectedMillis())
+                && !lacksMemory(stage);
+        if (claimant.urgent()) {
+            worse = !rerun;
+        }
         return (worse || endedTurn)
                 && claimant.agents().contains(stage.agent())
                 && takes(stage.agent())
                 && !stage.neverPreempt()
-                && (rerun || (stage.whyNotPreemptible() == null && !tooLarge(stage) && !lacksMemory(stage)))
+                && (rerun
+                        || freezable
+                        || (stage.whyNotPreemptible() == null && !tooLarge(stage) && !lacksMemory(stage)))
                 && !suspendedOften(stage)
                 && !undisturbed(stage)
                 && !inExemptTime(stage)
@@ -292,7 +358,7 @@ final class Decided {
     /** Idle and arriving executors by agent, without what is kept for holders of a reservation. */
     Map<String, Integer> idle() {
         Map<String, Integer> idle = snapshot.agents().stream()
-                .filter(agent -> takes(agent.name()))
+                .filter(Agent::accepting)
                 .collect(Collectors.toMap(Agent::name, Agent::idleExecutors));
         claimants.values().stream()
                 .filter(claimant -> claimant.reservedAgent() != null)

@@ -29,6 +29,10 @@ import java.util.TreeMap;
 final class DecisionHistory {
 
     static final long TICK_MILLIS = 1000;
+    /** What each stage holds that is only frozen, and what each agent has. */
+    static final long FROZEN_BYTES = 30;
+
+    static final long MEMORY_BYTES = 100;
 
     /** A decision may lead to another one at once; hardly ever to more than these. */
     private static final int ROUNDS = 4;
@@ -53,6 +57,10 @@ final class DecisionHistory {
         int cancelledAt = -1;
         /** False: an ordinary build, of which the policy knows only that its executor is not idle. */
         boolean stage = true;
+        /** False: a stage that can only be frozen. */
+        boolean dumpable = true;
+
+        int lastFrozen;
 
         State state = State.TO_COME;
         String agent;
@@ -241,6 +249,7 @@ final class DecisionHistory {
 
     private void start(Job job, String agent) {
         if (job.state == State.SUSPENDED) {
+            job.lastFrozen = job.dumpable ? 0 : now - job.since;
             watcher.wentOn(job, now - job.since);
         } else {
             job.began = now;
@@ -289,6 +298,7 @@ final class DecisionHistory {
         List<SuspendedStage> suspended = new ArrayList<>();
         List<WaitingItem> waiting = new ArrayList<>();
         Map<String, Integer> suspendedOn = new HashMap<>();
+        Map<String, Long> frozenOn = new HashMap<>();
         for (Job job : present) {
             String freedOn = freed.containsKey(job.id) ? freed.get(job.id).agent() : null;
             if (job.state == State.RUNNING && job.stage) {
@@ -301,18 +311,21 @@ final class DecisionHistory {
                         millis(job.since),
                         job.suspensions,
                         0,
-                        null,
+                        job.dumpable ? null : "traced",
                         0,
-                        0,
+                        job.dumpable ? 0 : FROZEN_BYTES,
                         0,
                         millis(now + job.work - job.done),
                         false,
-                        false));
+                        false,
+                        true,
+                        millis(job.lastFrozen)));
             } else if (job.state == State.WAITING) {
                 waiting.add(new WaitingItem(
                         job.id, job.priority, job.owner, millis(job.since), job.agents, freedOn, millis(job.work)));
             } else if (job.state == State.SUSPENDED) {
                 suspendedOn.merge(job.agent, 1, Integer::sum);
+                frozenOn.merge(job.agent, job.dumpable ? 0 : FROZEN_BYTES, Long::sum);
                 suspended.add(new SuspendedStage(
                         job.id,
                         Set.of(job.agent),
@@ -322,7 +335,10 @@ final class DecisionHistory {
                         null,
                         false,
                         freedOn,
-                        false));
+                        false,
+                        job.dumpable
+                                ? 0
+                                : millis(job.since) + limits.freezeOnly().longestMillis()));
             }
         }
         List<Agent> agents = executors.keySet().stream()
@@ -335,7 +351,10 @@ final class DecisionHistory {
                         -1,
                         0,
                         0,
-                        suspendedOn.getOrDefault(name, 0)))
+                        suspendedOn.getOrDefault(name, 0),
+                        false,
+                        MEMORY_BYTES,
+                        frozenOn.getOrDefault(name, 0L)))
                 .toList();
         return new Snapshot(millis(now), limits, agents, stages, suspended, waiting, shares.usedMillis());
     }

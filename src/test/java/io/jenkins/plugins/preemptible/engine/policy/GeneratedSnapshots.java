@@ -98,8 +98,9 @@ public final class GeneratedSnapshots implements ArbitrarySupplier<Snapshot> {
                     sometimes(40_000),
                     sometimes(8 * GIGABYTE),
                     sometimes(4 * GIGABYTE),
-                    UndumpableStages.values()[random.nextInt(3)],
-                    oneIn(5) ? undisturbed() : null);
+                    UndumpableStages.values()[random.nextInt(UndumpableStages.values().length)],
+                    oneIn(5) ? undisturbed() : null,
+                    new FreezeOnly(1 + random.nextInt(300_000), random.nextInt(101)));
         }
 
         private Undisturbed undisturbed() {
@@ -124,7 +125,9 @@ public final class GeneratedSnapshots implements ArbitrarySupplier<Snapshot> {
                     sometimes(GIGABYTE),
                     sometimes(GIGABYTE),
                     random.nextInt(3),
-                    oneIn(4));
+                    oneIn(4),
+                    oneIn(6) ? -1 : 8 * GIGABYTE,
+                    sometimes(2 * GIGABYTE));
         }
 
         private RunningStage running(String id, String agent) {
@@ -145,7 +148,9 @@ public final class GeneratedSnapshots implements ArbitrarySupplier<Snapshot> {
                     sometimes(GIGABYTE / 4),
                     oneIn(3) ? now + random.nextInt(60_000) - 20_000 : 0,
                     oneIn(2),
-                    oneIn(10));
+                    oneIn(10),
+                    oneIn(2),
+                    sometimes(30_000));
         }
 
         private SuspendedStage suspended(String id) {
@@ -159,7 +164,8 @@ public final class GeneratedSnapshots implements ArbitrarySupplier<Snapshot> {
                     oneIn(2) ? "item1" : null,
                     oneIn(4),
                     reserved(fitting),
-                    oneIn(6));
+                    oneIn(6),
+                    oneIn(4) ? now + random.nextInt(60_000) - 20_000 : 0);
         }
 
         private WaitingItem waiting(String id) {

@@ -129,7 +129,11 @@ class IdleExecutorsPropertyTest {
         resumes.stream()
                 .collect(Collectors.groupingBy(Action.Resume::agent, Collectors.counting()))
                 .forEach((name, count) -> assertTrue(
-                        decided.there(name) && count <= decided.agent(name).idleExecutors(), name));
+                        resumes.stream()
+                                        .filter(resume -> resume.agent().equals(name))
+                                        .allMatch(resume -> decided.mayRunOn(resume, name))
+                                && count <= decided.agent(name).idleExecutors(),
+                        name));
         for (Action.Resume resume : resumes) {
             assertTrue(decided.claimant(resume).agents().contains(resume.agent()));
         }
@@ -191,7 +195,7 @@ class IdleExecutorsPropertyTest {
         Set<String> agents = new HashSet<>();
         for (Action.Reserve reserve : reserves) {
             Claimant stage = decided.claimant(reserve);
-            assertEquals(Reason.WAITED_LONG, reserve.reason());
+            assertEquals(stage.urgent() ? Reason.FROZEN_TIME_ENDS : Reason.WAITED_LONG, reserve.reason());
             assertTrue(stage.isStage() && stage.rank() < stage.priority(), stage::toString);
             assertTrue(stage.agents().contains(reserve.agent()));
             assertTrue(agents.add(reserve.agent()), "two of one agent");
@@ -216,7 +220,8 @@ class IdleExecutorsPropertyTest {
             boolean first = decided.claimants().values().stream()
                     .filter(other -> !other.id().equals(claimant.id()))
                     .allMatch(other -> isBetter(decided, claimant, other));
-            boolean somewhere = claimant.agents().stream().anyMatch(decided::there);
+            boolean somewhere =
+                    claimant.agents().stream().anyMatch(agent -> decided.mayRunOn(decided.action(claimant), agent));
             if (first && somewhere && !stage.requested() && !stage.byHand() && claimant.rank() < claimant.priority()) {
                 some = true;
                 assertFalse(decided.getsNothing(claimant), () -> "" + decided.action(claimant));

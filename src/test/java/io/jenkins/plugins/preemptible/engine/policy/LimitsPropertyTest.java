@@ -78,7 +78,9 @@ class LimitsPropertyTest {
                 s.growthBytesPerSecond(),
                 s.expectedEndMillis(),
                 s.rerun(),
-                neverPreempt);
+                neverPreempt,
+                s.freezable(),
+                s.lastFrozenMillis());
     }
 
     private static Limits with(Limits l, long exemptMillis, int mostSuspensions, long imageBytes, Undisturbed hours) {
@@ -93,7 +95,8 @@ class LimitsPropertyTest {
                 imageBytes,
                 l.memoryFloorBytes(),
                 l.undumpable(),
-                hours);
+                hours,
+                l.freezeOnly());
     }
 
     @Property(tries = 10_000, edgeCases = EdgeCasesMode.NONE)
@@ -159,10 +162,12 @@ class LimitsPropertyTest {
         Decided decided = Decided.on(snapshot);
         isRespected(
                 snapshot,
-                stage -> stage.whyNotPreemptible() != null && !decided.rerunnable(stage),
+                stage -> stage.whyNotPreemptible() != null && !decided.rerunnable(stage) && !decided.frozenOnly(stage),
                 stage -> with(stage, null, stage.retryAfterMillis(), stage.neverPreempt()));
         decided.suspended()
-                .forEach(freeing -> assertTrue(decided.victim(freeing).whyNotPreemptible() == null, freeing::toString));
+                .forEach(freeing -> assertTrue(
+                        decided.victim(freeing).whyNotPreemptible() == null || freeing.frozenOnly(),
+                        freeing::toString));
     }
 
     @Property(tries = 10_000, edgeCases = EdgeCasesMode.NONE)
@@ -181,9 +186,16 @@ class LimitsPropertyTest {
         isOften("matters", SELDOM_PERCENT, isOverfull(Decided.on(snapshot, lifted), most));
     }
 
+    // In the others' stead a stage runs again.
+    private static List<Freeing> addedTo(Decided decided) {
+        return decided.suspended().stream()
+                .filter(freeing -> freeing.reason() != Reason.FROZEN_TIME_ENDS)
+                .toList();
+    }
+
     private static boolean isOverfull(Decided decided, int mostPerAgent) {
         Map<String, Long> more =
-                decided.suspended().stream().collect(Collectors.groupingBy(Freeing::agent, Collectors.counting()));
+                addedTo(decided).stream().collect(Collectors.groupingBy(Freeing::agent, Collectors.counting()));
         return mostPerAgent > 0
                 && more.entrySet().stream()
                         .anyMatch(entry -> decided.agent(entry.getKey()).suspended() + entry.getValue() > mostPerAgent);
@@ -201,7 +213,7 @@ class LimitsPropertyTest {
     private static boolean isOverfull(Snapshot snapshot, Decided decided, int mostInAll) {
         int before =
                 snapshot.agents().stream().mapToInt(Snapshot.Agent::suspended).sum();
-        int more = decided.suspended().size();
+        int more = addedTo(decided).size();
         return mostInAll > 0 && more > 0 && before + more + decided.drained().size() > mostInAll;
     }
 
@@ -219,7 +231,8 @@ class LimitsPropertyTest {
                 l.imageBytes(),
                 l.memoryFloorBytes(),
                 l.undumpable(),
-                l.undisturbed());
+                l.undisturbed(),
+                l.freezeOnly());
         assertTrue(Decided.on(snapshot, off).freed().isEmpty());
         isOften("matters", !Decided.on(snapshot).freed().isEmpty());
     }
@@ -228,9 +241,10 @@ class LimitsPropertyTest {
     void nothingHappensWhereNoBuildIsAccepted(@ForAll(supplier = GeneratedSnapshots.class) Snapshot snapshot) {
         Decided decided = Decided.on(snapshot);
         decided.freed().forEach(freeing -> assertTrue(decided.there(freeing.agent()), freeing::toString));
-        decided.all(Action.Resume.class).forEach(resume -> assertTrue(decided.there(resume.agent()), resume::toString));
+        decided.all(Action.Resume.class)
+                .forEach(resume -> assertTrue(decided.mayRunOn(resume, resume.agent()), resume::toString));
         decided.all(Action.Reserve.class)
-                .forEach(reserve -> assertTrue(decided.there(reserve.agent()), reserve::toString));
+                .forEach(reserve -> assertTrue(decided.mayRunOn(reserve, reserve.agent()), reserve::toString));
         boolean offline = snapshot.running().stream()
                 .anyMatch(stage -> !decided.agent(stage.agent()).accepting());
         isOften("some do not", offline && !decided.claimants().isEmpty());

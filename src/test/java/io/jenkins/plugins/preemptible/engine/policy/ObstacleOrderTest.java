@@ -12,13 +12,13 @@ class ObstacleOrderTest {
     @ParameterizedTest
     @EnumSource(Reason.class)
     void everyReasonSaysMoreThanNoStageAtAll(Reason reason) {
-        assertEquals(reason, Victims.moreHopeful(Reason.NO_FITTING_STAGE, reason));
-        assertEquals(reason, Victims.moreHopeful(reason, Reason.NO_FITTING_STAGE));
+        assertEquals(reason, ObstacleOrder.moreHopeful(Reason.NO_FITTING_STAGE, reason));
+        assertEquals(reason, ObstacleOrder.moreHopeful(reason, Reason.NO_FITTING_STAGE));
     }
 
     @Test
     void whatTimeRemovesIsToldFirst() {
-        assertEquals(Reason.EXEMPT_TIME, Victims.moreHopeful(Reason.NEVER_PREEMPT, Reason.EXEMPT_TIME));
-        assertEquals(Reason.EXEMPT_TIME, Victims.moreHopeful(Reason.EXEMPT_TIME, Reason.NEVER_PREEMPT));
+        assertEquals(Reason.EXEMPT_TIME, ObstacleOrder.moreHopeful(Reason.NEVER_PREEMPT, Reason.EXEMPT_TIME));
+        assertEquals(Reason.EXEMPT_TIME, ObstacleOrder.moreHopeful(Reason.EXEMPT_TIME, Reason.NEVER_PREEMPT));
     }
 }

@@ -39,6 +39,8 @@ class PreemptionPolicyPropertyTest {
                 assertEquals(Reason.TIME_SLICE_USED_UP, freeing.reason());
                 assertEquals(priority, victim.priority());
                 assertTrue(decided.hadItsSlice(victim));
+            } else if (freeing.reason() == Reason.FROZEN_TIME_ENDS) {
+                assertTrue(decided.claimant(freeing).urgent());
             } else {
                 assertTrue(victim.priority() > priority, () -> freeing + " of " + victim);
             }
@@ -105,6 +107,12 @@ class PreemptionPolicyPropertyTest {
             for (RunningStage other : snapshot.running()) {
                 if (!taken.contains(other.id()) && available(decided, freeing, other)) {
                     choice = true;
+                    assertTrue(
+                            decided.frozenOnly(other) || !decided.frozenOnly(victim),
+                            () -> other + " rather than " + victim + ", which cannot be dumped");
+                    if (decided.frozenOnly(other) != decided.frozenOnly(victim)) {
+                        continue;
+                    }
                     assertTrue(other.priority() <= victim.priority(), () -> other + " rather than " + victim);
                     if (other.priority() == victim.priority() && !(freeing instanceof Action.EndSlice)) {
                         assertTrue(costPerMillisWon(decided, victim) <= costPerMillisWon(decided, other));
@@ -223,8 +231,12 @@ class PreemptionPolicyPropertyTest {
                 expected,
                 decided.drained().stream().map(Freeing::stageId).sorted().toList());
         decided.freed().forEach(freeing -> assertTrue(decided.takes(freeing.agent()), freeing::toString));
-        decided.all(Action.Resume.class).forEach(resume -> assertTrue(decided.takes(resume.agent())));
-        decided.all(Action.Reserve.class).forEach(reserve -> assertTrue(decided.takes(reserve.agent())));
+        decided.all(Action.Resume.class)
+                .forEach(resume ->
+                        assertTrue(decided.takes(resume.agent()) || decided.mayRunOn(resume, resume.agent())));
+        decided.all(Action.Reserve.class)
+                .forEach(reserve ->
+                        assertTrue(decided.takes(reserve.agent()) || decided.mayRunOn(reserve, reserve.agent())));
         isOften("drains", !expected.isEmpty());
     }
 
@@ -257,7 +269,9 @@ class PreemptionPolicyPropertyTest {
                 agent.dumpBytesPerSecond(),
                 agent.restoreBytesPerSecond(),
                 agent.suspended(),
-                agent.memoryOnly());
+                agent.memoryOnly(),
+                agent.totalBytes(),
+                agent.frozenOnlyBytes());
     }
 
     @Property(tries = 10_000, edgeCases = EdgeCasesMode.NONE)
@@ -282,7 +296,7 @@ class PreemptionPolicyPropertyTest {
         decided.actions().forEach(action -> assertNotNull(action.reason()));
         for (SuspendedStage stage : snapshot.suspended()) {
             Reason answer = decided.action(decided.claimants().get(stage.id())).reason();
-            assertEquals(stage.byHand(), answer == Reason.SUSPENDED_BY_HAND);
+            assertEquals(stage.byHand() && !decided.urgent(stage), answer == Reason.SUSPENDED_BY_HAND);
             assertFalse(answer == Reason.EXECUTOR_FREE_ALREADY);
         }
         isOften("has claims", !ids.isEmpty());

@@ -367,4 +367,96 @@ class PreemptionPolicyTest {
                 .getMessage();
         assertTrue(message.contains("time slice") && message.contains("-1"), message);
     }
+
+    private void freezeOnly(int percent) {
+        limits = NO_SLICE.withUndumpable(UndumpableStages.FREEZE_ONLY).withFreezeOnly(new FreezeOnly(600_000, percent));
+        agents.add(new Agent("a", Set.of(), 0, true, AgentState.THERE, -1, 0, 0, 0, false, 1000, 100));
+    }
+
+    private void traced(String id, int priority, long bytes, boolean freezable, long lastFrozenMillis) {
+        running.add(new RunningStage(
+                id,
+                "a",
+                priority,
+                "",
+                0,
+                NOW - 50,
+                0,
+                0,
+                "traced",
+                0,
+                bytes,
+                0,
+                0,
+                false,
+                false,
+                freezable,
+                lastFrozenMillis));
+    }
+
+    @Test
+    void whatCannotBeDumpedIsFrozenLastAndForNoLongerThanItMay() {
+        freezeOnly(50);
+        traced("traced", 9, 400, true, 0);
+        runs("other", "a", 8, 500);
+        waits("item", 1, 10, "a");
+        decides(suspend("other", "item", "a", Reason.HIGHER_PRIORITY_WAITS));
+        running.remove(1);
+        decides(new Action.Suspend("traced", "item", "a", 0, Reason.HIGHER_PRIORITY_WAITS, true));
+        waiting.set(0, new WaitingItem("item", 1, "", NOW, Set.of("a"), null, 480_001));
+        decides(keep("item", Reason.FROZEN_TIME_TOO_SHORT));
+        waiting.set(0, new WaitingItem("item", 9, "", NOW, Set.of("a"), null, 0));
+        limits = limits.withSlices(new Slices(1, List.of()));
+        decides(keep("item", Reason.NOT_CHECKPOINTABLE));
+    }
+
+    @Test
+    void whatCannotBeDumpedIsLeftAloneWhereItMayNotBeFrozen() {
+        waits("item", 1, 10, "a");
+        freezeOnly(50);
+        traced("traced", 9, 401, true, 0);
+        decides(keep("item", Reason.FROZEN_SHARE_REACHED));
+        running.clear();
+        traced("traced", 9, -1, true, 0);
+        decides(keep("item", Reason.FROZEN_SHARE_REACHED));
+        running.clear();
+        traced("traced", 9, 400, false, 0);
+        decides(keep("item", Reason.NOT_CHECKPOINTABLE));
+        running.clear();
+        traced("traced", 9, 400, true, 51);
+        decides(keep("item", Reason.FROZEN_LATELY));
+        running.clear();
+        traced("traced", 9, 400, true, 50);
+        decides(new Action.Suspend("traced", "item", "a", 0, Reason.HIGHER_PRIORITY_WAITS, true));
+    }
+
+    private void isFrozen(int priority, boolean byHand, long leftMillis) {
+        suspended.clear();
+        suspended.add(new SuspendedStage(
+                "frozen", Set.of("a"), priority, "", NOW - 10, null, false, null, byHand, NOW + leftMillis));
+    }
+
+    @Test
+    void aFrozenStageGetsItsExecutorBackBeforeItsTimeIsUp() {
+        freezeOnly(50);
+        runs("preemptor", "a", 1, 500);
+        isFrozen(9, false, 120_001);
+        decides(keep("frozen", Reason.NO_IDLE_EXECUTOR));
+        isFrozen(9, false, 120_000);
+        decides(suspend("preemptor", "frozen", "a", Reason.FROZEN_TIME_ENDS));
+        running.clear();
+        waits("item", 1, 10, "a");
+        decides(new Action.Reserve("frozen", "a", Reason.FROZEN_TIME_ENDS), keep("item", Reason.NO_FITTING_STAGE));
+    }
+
+    @Test
+    void notEvenOnRequestDoesOneStayFrozenForLonger() {
+        freezeOnly(50);
+        isFrozen(9, true, 120_001);
+        decides(keep("frozen", Reason.SUSPENDED_BY_HAND));
+        isFrozen(9, true, 120_000);
+        decides(new Action.Reserve("frozen", "a", Reason.FROZEN_TIME_ENDS));
+        agents.set(0, new Agent("a", Set.of(), 1, true, AgentState.DRAINED, -1, 0, 0, 0));
+        decides(resume("frozen", "a"));
+    }
 }

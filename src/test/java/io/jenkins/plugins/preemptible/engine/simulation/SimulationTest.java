@@ -4,8 +4,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.jenkins.plugins.preemptible.engine.policy.FreezeOnly;
 import io.jenkins.plugins.preemptible.engine.policy.Limits;
 import io.jenkins.plugins.preemptible.engine.policy.Slices;
+import io.jenkins.plugins.preemptible.engine.policy.UndumpableStages;
 import io.jenkins.plugins.preemptible.engine.simulation.workload.GitHubMix;
 import io.jenkins.plugins.preemptible.engine.simulation.workload.SimAgent;
 import io.jenkins.plugins.preemptible.engine.simulation.workload.SimJob;
@@ -160,6 +162,43 @@ class SimulationTest {
         assertEquals(1, outcome.figures().reruns());
         assertEquals(11_000, outcome.progresses().get(0).lostMillis);
         assertEquals(31 + 100, end(outcome, 0));
+    }
+
+    private static SimJob traced(double seconds) {
+        return new SimJob(
+                "traced", "all", "", "", 5, 0, Math.round(seconds * 1000), 200 * MEGABYTE, true, false, false);
+    }
+
+    private static Limits freezeOnly(int percent) {
+        return NONE.withUndumpable(UndumpableStages.FREEZE_ONLY).withFreezeOnly(new FreezeOnly(60_000, percent));
+    }
+
+    @Test
+    void whatCannotBeDumpedIsLeftAloneUnlessItMayBeFrozen() {
+        List<SimAgent> narrow = List.of(new SimAgent("narrow", Set.of(), 1, 1_000 * MEGABYTE));
+        for (Limits limits : List.of(NONE, freezeOnly(19))) {
+            Outcome outcome = run(Discipline.SUSPEND, limits, narrow, traced(100), job("short", 1, 10, 20, false));
+            assertEquals(100, start(outcome, 1));
+        }
+        Outcome outcome = run(Discipline.SUSPEND, freezeOnly(20), narrow, traced(100), job("short", 1, 10, 20, false));
+        assertEquals(11, start(outcome, 1));
+        assertEquals(31 + 89, end(outcome, 0));
+        assertEquals(0, outcome.progresses().get(0).dumpMillis);
+    }
+
+    /** After 60 s less a lead of 12 s, and a second for the takeover; asked on the grid of five seconds. */
+    @Test
+    void whatIsFrozenRunsAgainBeforeItsTimeIsUp() {
+        Outcome outcome = run(Discipline.SUSPEND, freezeOnly(50), ONE, traced(100), job("long", 1, 10, 200, true));
+        assertEquals(11, start(outcome, 1));
+        assertTrue(outcome.progresses().get(1).suspensions > 0, "the preemptor gave way");
+        assertTrue(outcome.progresses().get(0).suspensions > 0, "and came back");
+        JobProgress frozen = outcome.progresses().get(0);
+        for (int i = 1; i < frozen.holds.size(); i++) {
+            long stood =
+                    frozen.holds.get(i).fromMillis() - frozen.holds.get(i - 1).toMillis();
+            assertTrue(stood <= 60_000, () -> "it was frozen for " + stood);
+        }
     }
 
     @Test

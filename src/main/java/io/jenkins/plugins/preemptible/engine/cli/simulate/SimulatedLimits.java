@@ -3,7 +3,9 @@ package io.jenkins.plugins.preemptible.engine.cli.simulate;
 import io.jenkins.plugins.preemptible.engine.api.FreezeRequest;
 import io.jenkins.plugins.preemptible.engine.cli.text.RefusedException;
 import io.jenkins.plugins.preemptible.engine.policy.Cost;
+import io.jenkins.plugins.preemptible.engine.policy.FreezeOnly;
 import io.jenkins.plugins.preemptible.engine.policy.Limits;
+import io.jenkins.plugins.preemptible.engine.policy.UndumpableStages;
 import io.jenkins.plugins.preemptible.engine.simulation.Rates;
 import java.util.concurrent.TimeUnit;
 import picocli.CommandLine.Option;
@@ -25,6 +27,9 @@ public final class SimulatedLimits {
     private static final int MOST_MEGABYTES = 1_048_576;
     private static final int MOST_TAKEOVER_MILLIS = 600_000;
     private static final int MEGABYTE = 1_000_000;
+    private static final int LEAST_FROZEN = 30;
+    private static final int MOST_FROZEN = 7_200;
+    private static final int WHOLE = 100;
 
     @Option(names = "--slice", paramLabel = "MIN", description = "Time slice; default 0 = none.")
     private int sliceMinutes;
@@ -58,6 +63,20 @@ public final class SimulatedLimits {
     private int floorMegabytes = (int) (FreezeRequest.DEFAULT_MEMORY_FLOOR >> 20);
 
     @Option(
+            names = "--freeze-only",
+            description = "Stages that cannot be dumped are frozen for a time; otherwise they are left alone.")
+    private boolean freezeOnly;
+
+    @Option(names = "--longest-frozen", paramLabel = "SEC", description = "Of such a stage; default 600.")
+    private int frozenSeconds = (int) TimeUnit.MILLISECONDS.toSeconds(FreezeOnly.DEFAULT.longestMillis());
+
+    @Option(
+            names = "--frozen-share",
+            paramLabel = "PERCENT",
+            description = "Of an agent's memory, for all such stages together; default 25.")
+    private int frozenPercent = FreezeOnly.DEFAULT.memoryPercent();
+
+    @Option(
             names = "--dump-rate",
             paramLabel = "MB/S",
             description = "Dump, archive and seal, in 10^6 bytes a second;" + " default 200.")
@@ -84,7 +103,12 @@ public final class SimulatedLimits {
                 .withAgeing(TimeUnit.MINUTES.toMillis(inRange("--ageing", ageingMinutes, 0, MOST_MINUTES)))
                 .withMemory(
                         (long) inRange("--image-limit", imageMegabytes, 0, MOST_MEGABYTES) << 20,
-                        (long) inRange("--memory-floor", floorMegabytes, 0, MOST_MEGABYTES) << 20);
+                        (long) inRange("--memory-floor", floorMegabytes, 0, MOST_MEGABYTES) << 20)
+                .withUndumpable(freezeOnly ? UndumpableStages.FREEZE_ONLY : UndumpableStages.WAIT)
+                .withFreezeOnly(new FreezeOnly(
+                        TimeUnit.SECONDS.toMillis(
+                                inRange("--longest-frozen", frozenSeconds, LEAST_FROZEN, MOST_FROZEN)),
+                        inRange("--frozen-share", frozenPercent, 0, WHOLE)));
     }
 
     public Rates rates() {

@@ -187,7 +187,8 @@ public record GitHubMix(double load, int jobs, long seed, double longShare, doub
                         job.durationMillis(),
                         job.memoryBytes(),
                         job.preemptible(),
-                        job.rerun()))
+                        job.rerun(),
+                        job.dumpable()))
                 .toList();
     }
 }

@@ -47,8 +47,8 @@ public final class History {
             Instant.parse("2200-01-01T00:00:00Z").toEpochMilli();
     private static final long MOST_MEGABYTES = 1L << 30;
 
-    private static final Set<String> FIELDS =
-            Set.of("queued", "started", "ended", "label", "priority", "owner", "job", "preemptible", "memory_mb");
+    private static final Set<String> FIELDS = Set.of(
+            "queued", "started", "ended", "label", "priority", "owner", "job", "preemptible", "memory_mb", "dumpable");
 
     private static final ObjectMapper JSON = JsonMapper.builder()
             .enable(JsonParser.Feature.STRICT_DUPLICATE_DETECTION)
@@ -140,7 +140,8 @@ public final class History {
                     (int) number(object, "priority", DEFAULT_PRIORITY, -1_000_000, 1_000_000),
                     text(object, "owner"),
                     bool(object, "preemptible"),
-                    megabytes < 0 ? -1 : megabytes << 20);
+                    megabytes < 0 ? -1 : megabytes << 20,
+                    bool(object, "dumpable"));
         } catch (JsonProcessingException e) {
             throw new HistoryException(number, "it is no JSON: " + e.getOriginalMessage());
         } catch (IllegalArgumentException e) {
@@ -209,7 +210,7 @@ public final class History {
         return value.longValue();
     }
 
-    // Preemptible unless it says otherwise: few histories know, and the question is what it would bring.
+    // Preemptible, and dumpable, unless it says otherwise: few histories know, and the question is what it would bring.
     private static boolean bool(JsonNode object, String name) {
         JsonNode value = object.get(name);
         if (value == null || value.isNull()) {

@@ -17,6 +17,7 @@ import java.util.Objects;
  * @param priority a lower number is the higher priority
  * @param owner among whose equals the executor time is shared; empty = no owner
  * @param preemptible whether it could have been suspended
+ * @param dumpable false: it could only have been frozen
  * @param memoryBytes -1 = unknown: taken as {@link Cost#DEFAULT_BYTES}
  * @throws IllegalArgumentException when the three moments are not in their order
  */
@@ -29,7 +30,22 @@ public record PastJob(
         int priority,
         String owner,
         boolean preemptible,
-        long memoryBytes) {
+        long memoryBytes,
+        boolean dumpable) {
+
+    /** One that could have been dumped. */
+    public PastJob(
+            String name,
+            long queuedMillis,
+            long startedMillis,
+            long endedMillis,
+            String label,
+            int priority,
+            String owner,
+            boolean preemptible,
+            long memoryBytes) {
+        this(name, queuedMillis, startedMillis, endedMillis, label, priority, owner, preemptible, memoryBytes, true);
+    }
 
     public PastJob {
         Objects.requireNonNull(name);
@@ -59,6 +75,7 @@ public record PastJob(
                 Math.max(1, endedMillis - startedMillis),
                 memoryBytes < 0 ? Cost.DEFAULT_BYTES : memoryBytes,
                 preemptible,
-                false);
+                false,
+                dumpable);
     }
 }

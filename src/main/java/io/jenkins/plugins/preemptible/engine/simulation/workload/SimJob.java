@@ -20,6 +20,7 @@ import java.util.Objects;
  * @param memoryBytes resident while it runs
  * @param preemptible it may be suspended
  * @param rerun it may be ended and run again from its beginning
+ * @param dumpable false: it can only be frozen
  * @throws IllegalArgumentException when the duration or the memory is out of its range
  */
 public record SimJob(
@@ -32,7 +33,23 @@ public record SimJob(
         long durationMillis,
         long memoryBytes,
         boolean preemptible,
-        boolean rerun) {
+        boolean rerun,
+        boolean dumpable) {
+
+    /** One that can be dumped. */
+    public SimJob(
+            String name,
+            String kind,
+            String owner,
+            String label,
+            int priority,
+            long arrivalMillis,
+            long durationMillis,
+            long memoryBytes,
+            boolean preemptible,
+            boolean rerun) {
+        this(name, kind, owner, label, priority, arrivalMillis, durationMillis, memoryBytes, preemptible, rerun, true);
+    }
 
     public SimJob {
         Objects.requireNonNull(name);
@@ -45,5 +62,21 @@ public record SimJob(
         if (memoryBytes < 0) {
             throw new IllegalArgumentException("A job's memory must not be negative, but is " + memoryBytes);
         }
+    }
+
+    /** The same, but it cannot be dumped. */
+    SimJob onlyFrozen() {
+        return new SimJob(
+                name,
+                kind,
+                owner,
+                label,
+                priority,
+                arrivalMillis,
+                durationMillis,
+                memoryBytes,
+                preemptible,
+                rerun,
+                false);
     }
 }

@@ -3,6 +3,7 @@ package io.jenkins.plugins.preemptible.engine.simulation.workload;
 import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Random;
 import java.util.Set;
 
 /**
@@ -40,6 +41,28 @@ public record Workload(List<SimJob> jobs, List<SimAgent> agents) {
                         "No agent carries the label '" + job.label() + "', which a job wants");
             }
         }
+    }
+
+    /**
+     * The same, where part of the preemptible jobs can only be frozen: all runs of one name alike.
+     *
+     * @param share 0 to 1
+     * @throws IllegalArgumentException when it is out of its range
+     */
+    public Workload withUndumpable(double share) {
+        if (!(share >= 0 && share <= 1)) {
+            throw new IllegalArgumentException("The share of stages that cannot be dumped must be from 0 to 1");
+        }
+        return new Workload(
+                jobs.stream()
+                        .map(job -> job.preemptible() && spread(job.name()) < share ? job.onlyFrozen() : job)
+                        .toList(),
+                agents);
+    }
+
+    /** 0 to 1, evenly spread over the names. */
+    private static double spread(String name) {
+        return new Random(name.hashCode()).nextDouble();
     }
 
     public int executors() {

@@ -1,0 +1,48 @@
+package io.jenkins.plugins.preemptible.lifecycle.agents;
+
+import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
+import io.jenkins.plugins.preemptible.engine.policy.FreezeOnly;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
+
+/**
+ * How much of an agent's memory the stages hold that cannot be dumped and are frozen there, and how much they may.
+ *
+ * <p>Safe for any thread, takes no lock.
+ */
+public final class FrozenOnly {
+
+    private FrozenOnly() {}
+
+    private static FreezeOnly limits() {
+        return PreemptibleConfiguration.get().limits().freezeOnly();
+    }
+
+    /** For how many milliseconds such a stage is frozen at most. */
+    public static long longestMillis() {
+        return limits().longestMillis();
+    }
+
+    /**
+     * What such stages hold of an agent's memory.
+     *
+     * @param node the name of an agent, empty for the built-in node
+     * @return bytes, as measured last
+     */
+    public static long heldBytes(String node) {
+        long held = 0;
+        for (StageRecord stage : StageRegistry.get().all()) {
+            LiveStage live = stage.thawByMillis() > 0 && stage.node().equals(node) ? LiveStage.find(stage.id()) : null;
+            held += live == null ? 0 : Math.max(0, live.memory().residentBytes());
+        }
+        return held;
+    }
+
+    /** With how much memory at most this stage may be frozen in that way; 0 = not at all. */
+    public static long roomBytes(StageRecord stage) {
+        return stage.canOnlyBeFrozen()
+                ? limits().roomBytes(Measured.of(stage.node()).totalBytes(), heldBytes(stage.node()))
+                : 0;
+    }
+}
