@@ -328,7 +328,10 @@ class ManualActionsTest {
 
     @Test
     void whatIsNotThereIsToldAsSuch() throws Exception {
-        answers(404, "no preemptible stage \u201cother\u201d", web.post("admin", onBuild("suspend?stage=other")));
+        answers(
+                404,
+                "no running or suspended preemptible stage \u201cother\u201d",
+                web.post("admin", onBuild("suspend?stage=other")));
         answers(400, "is empty", web.post("admin", onBuild("suspend?stage=")));
         answers(409, "is not suspended", web.post("admin", onBuild("resume")));
         answers(
@@ -379,7 +382,7 @@ class ManualActionsTest {
                     only(JSONObject.fromObject(refused.getContentAsString()).getJSONArray("stages"), "stage", "tests");
             assertFalse(one.getBoolean("ok"));
             assertFalse(stage().byHand());
-            answers(200, "but 1 that cannot", web.post("manager", onAgent("drain")));
+            answers(200, "run to their end: 1.", web.post("manager", onAgent("drain")));
         } finally {
             StageRegistry.get().update(stage().id(), s -> s.opened(Pretended.enter(s.id()), null));
         }

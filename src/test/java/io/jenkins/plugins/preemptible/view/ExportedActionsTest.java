@@ -131,7 +131,7 @@ class ExportedActionsTest {
                 action.getSentence());
         action.started(12_000);
         String whole = "Preempted stage \u201cfuzz\u201d of fuzzing #3 on agent-1, which was suspended in 1.5 sec;"
-                + " started 2 sec after it was asked for. " + REASON;
+                + " started 2 sec after the request. " + REASON;
         assertTrue(action.getSentence().startsWith("Preempted stage"), action.getSentence());
 
         FreeStyleBuild build = jenkins.buildAndAssertSuccess(jenkins.createFreeStyleProject("deploy"));
