@@ -90,7 +90,14 @@ final class AttemptedSuspension
                         live,
                         request,
                         new SuspensionSteps.Given(
-                                stages, this, this, stage -> hasExecutor ? this : null, frozenStage, this, 5))
+                                stages,
+                                this,
+                                this,
+                                stage -> hasExecutor ? this : null,
+                                frozenStage,
+                                this,
+                                5,
+                                new SuspensionSteps.FrozenOnlyRoom(stage -> 0, 600_000)))
                 .run();
     }
 

@@ -14,6 +14,7 @@ import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.List;
@@ -97,6 +98,48 @@ class SuspensionStepsTest {
                 attempt.effects);
         assertTrue(attempt.stage().frozen() && attempt.stage().memoryOnly());
         assertNull(attempt.stage().imageKey());
+    }
+
+    // SUSPENDING, frozen, cannot be dumped; then RESUMING, it runs
+
+    @Test
+    void whatCannotBeDumpedIsFrozenForATimeAndNotSuspendedByHandAfterwards() throws Exception {
+        attempt.frozen =
+                new AgentStage.Freeze(null, 1, 2, 3, 4_000_000, true, "", true, List.of("It is traced (by strace)"));
+        String id = attempt.stage().id();
+        for (int i = 1; i <= 2; i++) {
+            attempt.effects.clear();
+            attempt.stages.update(id, stage -> stage.byHand("ada"));
+            assertEquals(OptionalLong.of(7), attempt.run());
+            assertEquals(
+                    List.of(
+                            "SUSPENDING freeze",
+                            "SUSPENDED keep",
+                            "SUSPENDED release",
+                            "SUSPENDED show",
+                            "SUSPENDED told suspended"),
+                    attempt.effects);
+            assertEquals(attempt.nowMillis() + 600_000, attempt.stage().thawByMillis());
+            assertTrue(attempt.stage().frozen() && attempt.stage().memoryOnly());
+            assertFalse(attempt.stage().onMemoryOnlyAgent(), "the agent makes images");
+            assertNull(attempt.stage().imageKey());
+            attempt.stages.update(id, StageChanges.resuming());
+            attempt.stages.update(
+                    id,
+                    StageChanges.resumed(
+                            attempt.stage().enterCommand(), "its frozen processes", attempt.nowMillis() + 500));
+            assertEquals(StageState.RUNNING, attempt.state());
+            assertFalse(attempt.stage().byHand(), "else it would be frozen again at once");
+            assertEquals(0, attempt.stage().thawByMillis());
+            assertEquals(500, attempt.stage().lastFrozenMillis());
+            assertFalse(attempt.stage().memoryOnly());
+        }
+        assertEquals(
+                1,
+                attempt.log.stream()
+                        .filter(line -> line.contains("What may not survive that: It is traced (by strace)."))
+                        .count(),
+                "warned of once");
     }
 
     // SUSPENDING, frozen, agent short of memory; then: that image is safe
