@@ -115,7 +115,7 @@ public abstract class CheckedOnPage extends GlobalConfiguration {
     public FormValidation doCheckFrozenOnlyPercent(@QueryParameter String value, @QueryParameter String undumpable) {
         FormValidation own = Range.FROZEN_ONLY_PERCENT.check(value);
         boolean none = own.kind == FormValidation.Kind.OK && Range.FROZEN_ONLY_PERCENT.parsed(value) == 0;
-        return none && undumpable.equals(Choice.word(UndumpableStages.FREEZE_ONLY))
+        return none && Choice.word(UndumpableStages.FREEZE_ONLY).equals(undumpable)
                 ? FormValidation.warning(Messages.PreemptibleConfiguration_FrozenOnlyNone())
                 : own;
     }

@@ -73,9 +73,12 @@ public enum Setting {
         AGENTS
     }
 
-    /** What is asked by nobody in a simulation: no step asks for a priority there, and no disk becomes full. */
-    private static final Set<Setting> WITHOUT_EFFECT_ON_SIMULATIONS =
-            EnumSet.of(STAGE_DEFAULTS, DISK_FLOOR, DISK_FLOOR_PERCENT, BEST_PRIORITY);
+    /**
+     * What is asked by nobody in a simulation: no step asks for a priority there, no disk becomes full, and of a past build
+     * nobody knows whether it could have been dumped.
+     */
+    private static final Set<Setting> WITHOUT_EFFECT_ON_SIMULATIONS = EnumSet.of(
+            STAGE_DEFAULTS, FROZEN_ONLY_SECONDS, FROZEN_ONLY_PERCENT, DISK_FLOOR, DISK_FLOOR_PERCENT, BEST_PRIORITY);
 
     private final Supplier<String> title;
     private final Group group;

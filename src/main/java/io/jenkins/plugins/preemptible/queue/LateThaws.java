@@ -7,16 +7,22 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 
-/** Sees to the time of frozen stages: says in its build's log that a stage is frozen for longer than it should be, since no executor could be had. */
+/**
+ * Sees to the time of stages that are frozen only: has the queue evaluated when it ends, and says in a build's log that no
+ * executor could be had in time.
+ */
 final class LateThaws {
+
+    /** Twice the period of that clock. */
+    private static final long SOON_MILLIS = 10_000;
 
     private LateThaws() {}
 
-    /** When the next stage has to have its executor back, so that nothing is left to the clock of evaluations. */
+    // Between two ticks of the clock that evaluates anyway.
     private static void evaluateInTime(StageRecord stage, long now) {
         long lead = PreemptibleConfiguration.get().limits().freezeOnly().leadMillis();
         long delay = stage.thawByMillis() - lead - now;
-        if (stage.thawByMillis() > 0 && stage.state() == StageState.SUSPENDED && delay > 0) {
+        if (stage.thawByMillis() > 0 && stage.state() == StageState.SUSPENDED && delay > 0 && delay < SOON_MILLIS) {
             Preemption.soon(delay + 1);
         }
     }
@@ -25,6 +31,7 @@ final class LateThaws {
     static void tell() {
         long now = System.currentTimeMillis();
         for (StageRecord stage : StageRegistry.get().all()) {
+            evaluateInTime(stage, now);
             LiveStage live =
                     stage.state() == StageState.SUSPENDED && stage.thawByMillis() > 0 && now > stage.thawByMillis()
                             ? LiveStage.find(stage.id())
