@@ -142,7 +142,7 @@ class AflTest extends OneAgent {
     /** Waits until both instances live and have gone further than that. */
     private static void awaitProgress(WorkflowRun run, long[] beyond) {
         await("both instances beyond " + beyond[0] + " and " + beyond[1])
-                .atMost(Duration.ofSeconds(90))
+                .atMost(Duration.ofMinutes(3))
                 .pollInterval(Duration.ofMillis(200))
                 .until(() -> progress(run).stream().anyMatch(p -> p[0] > beyond[0] && p[1] > beyond[1] && p[2] == 2));
     }

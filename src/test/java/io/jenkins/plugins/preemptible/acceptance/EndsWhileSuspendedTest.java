@@ -221,7 +221,7 @@ class EndsWhileSuspendedTest extends OneAgent {
     }
 
     private WorkflowRun completed(WorkflowRun run) {
-        await(run + " to end").atMost(Duration.ofSeconds(60)).until(() -> !run.isBuilding());
+        await(run + " to end").atMost(Duration.ofMinutes(3)).until(() -> !run.isBuilding());
         return run;
     }
 

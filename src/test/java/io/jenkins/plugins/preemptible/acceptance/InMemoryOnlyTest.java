@@ -131,6 +131,8 @@ class InMemoryOnlyTest extends OneAgent {
             ends(preemptor);
             Rig.awaitLog(victim, FROM_FROZEN, i);
             Rig.awaitCounting(victim);
+            // It is set a moment after the line in the log.
+            await().atMost(Rig.PATIENCE).until(() -> node().getPersistentAction(ResumedStageAction.class) != null);
             ResumedStageAction how = node().getPersistentAction(ResumedStageAction.class);
             assertEquals("FROZEN", how.getTier());
             assertTrue(how.isMemoryOnly());

@@ -65,7 +65,7 @@ import org.jvnet.hudson.test.junit.jupiter.JenkinsSessionExtension;
 final class Rig {
 
     static final String LABEL = "linux";
-    static final Duration PATIENCE = Duration.ofSeconds(60);
+    static final Duration PATIENCE = Duration.ofSeconds(150);
 
     private static HostReport checked;
 

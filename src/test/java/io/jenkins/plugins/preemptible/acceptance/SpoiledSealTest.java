@@ -52,7 +52,7 @@ class SpoiledSealTest extends OneAgent {
                         .invokeWithArgs("low", "1")
                         .returnCode());
         await("suspended manually")
-                .atMost(Duration.ofSeconds(30))
+                .atMost(Duration.ofMinutes(3))
                 .until(() -> Rig.log(victim).split("Suspending this stage", -1).length - 1 == 2);
         Rig.awaitState(StageState.SUSPENDED);
         Rig.awaitSealed(victim, 1);

@@ -114,14 +114,14 @@ class ManualActionsTest {
     static void end() throws Exception {
         run.doStop();
         j.waitForCompletion(run);
-        await().atMost(Duration.ofMinutes(1))
+        await().atMost(Duration.ofMinutes(3))
                 .until(() -> StageRegistry.get().all().isEmpty());
         j.after();
     }
 
     private static StageRecord stage() {
         return await("the stage")
-                .atMost(Duration.ofMinutes(1))
+                .atMost(Duration.ofMinutes(3))
                 .until(() -> StageRegistry.get().all().stream().findFirst().orElse(null), found -> found != null);
     }
 
@@ -471,7 +471,7 @@ class ManualActionsTest {
         WorkflowRun waiting = other.scheduleBuild2(0).waitForStart();
         // What was decided is there after the next look.
         JSONObject item = await("a decision about the item")
-                .atMost(Duration.ofMinutes(1))
+                .atMost(Duration.ofMinutes(3))
                 .until(
                         () -> web.state("reader").getJSONArray("waiting").stream()
                                 .map(JSONObject.class::cast)

@@ -93,7 +93,7 @@ class MatrixPermissionsTest {
         }
         run.doStop();
         j.waitForCompletion(run);
-        await().atMost(Duration.ofMinutes(1))
+        await().atMost(Duration.ofMinutes(3))
                 .until(() -> StageRegistry.get().all().isEmpty());
     }
 

@@ -25,7 +25,7 @@ class StateOfItemsTest {
     void permissionsAreCheckedOnceForTheItemsAndTheirTotal(JenkinsRule j) throws Exception {
         Checked task = new Checked();
         Queue.getInstance().schedule2(task, 0);
-        await().atMost(Duration.ofMinutes(1))
+        await().atMost(Duration.ofMinutes(3))
                 .until(() -> !Queue.getInstance().getBuildableItems().isEmpty());
 
         assertEquals(1, state(j, "?tree=waitingTotal").getInt("waitingTotal"));

@@ -15,6 +15,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.htmlunit.html.HtmlPage;
+import org.jenkinsci.plugins.workflow.cps.CpsFlowDefinition;
+import org.jenkinsci.plugins.workflow.job.WorkflowJob;
+import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -62,13 +65,19 @@ class MonitorsTest {
     @Test
     void stagesThatNeedADecisionAreToldOf() throws Exception {
         assertFalse(shown(UndecidedStagesMonitor.class));
-        StageRecord stage = Pretended.suspendedFor("no-such-job#1", null, null, "Because.");
+        // Of a build that runs: LostStages drops the others.
+        WorkflowJob job = j.createProject(WorkflowJob.class, "long");
+        job.setDefinition(new CpsFlowDefinition("sleep 3600", true));
+        WorkflowRun run = job.scheduleBuild2(0).waitForStart();
+        StageRecord stage = Pretended.suspendedFor(run.getExternalizableId(), null, null, "Because.");
         StageRegistry.get().add(Pretended.notResumed(stage, NAME));
         assertTrue(shown(UndecidedStagesMonitor.class));
         assertThat(managePage(), containsString("could not be resumed three times. " + NAME));
         StageRegistry.get().ended(stage.id());
         StageRegistry.get().cleaned(stage.id());
         assertFalse(shown(UndecidedStagesMonitor.class));
+        run.doStop();
+        j.waitForCompletion(run);
     }
 
     /** The script of the lists has nothing to do on the page, and finds nothing on others. */

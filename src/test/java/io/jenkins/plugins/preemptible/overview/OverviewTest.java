@@ -87,7 +87,7 @@ class OverviewTest {
     static void theStageEnds() throws Exception {
         run.doStop();
         j.waitForCompletion(run);
-        await().atMost(Duration.ofMinutes(1))
+        await().atMost(Duration.ofMinutes(3))
                 .until(() -> StageRegistry.get().all().isEmpty());
         j.after();
     }

@@ -61,7 +61,7 @@ class EvaluationBesideMaintenanceTest {
             evaluateBesideTheLock(j);
             release();
             await("the item of the stage that is resumed")
-                    .atMost(Duration.ofMinutes(1))
+                    .atMost(Duration.ofMinutes(3))
                     .until(() -> Arrays.stream(Queue.getInstance().getItems())
                             .anyMatch(item -> item.task instanceof StageTask stage && stage.resumes()));
         } finally {

@@ -33,7 +33,7 @@ public final class ManyStages {
     /** Waits until the only step there is has put itself into the queue. */
     public static ManyStages ofWaitingStep() throws IOException, InterruptedException {
         await("a step that waits")
-                .atMost(Duration.ofMinutes(1))
+                .atMost(Duration.ofMinutes(3))
                 .until(() -> LiveStage.all().size() == 1);
         return new ManyStages(LiveStage.all().iterator().next());
     }

@@ -65,7 +65,7 @@ class DispatcherCostTest {
         job.setAssignedLabel(Label.get("nowhere"));
         job.scheduleBuild2(0);
         Queue.BuildableItem item = await("an item that waits")
-                .atMost(Duration.ofMinutes(1))
+                .atMost(Duration.ofMinutes(3))
                 .until(
                         () -> Queue.getInstance().getBuildableItems().stream()
                                 .findFirst()
