@@ -74,6 +74,9 @@ public final class PreemptibleConfiguration extends CheckedOnPage implements Per
     private volatile UndumpableStages undumpable = UndumpableStages.WAIT;
     private volatile int frozenOnlySeconds = DEFAULT_FROZEN_ONLY_SECONDS;
     private volatile int frozenOnlyPercent = DEFAULT_FROZEN_ONLY_PERCENT;
+    /** Also in the files of versions that knew no such thing. */
+    private volatile boolean moveStages;
+
     private volatile OwnerBy ownerBy = OwnerBy.USER;
 
     @CheckForNull
@@ -313,6 +316,16 @@ public final class PreemptibleConfiguration extends CheckedOnPage implements Per
         change(target -> target.frozenOnlyPercent = Range.FROZEN_ONLY_PERCENT.checked(frozenOnlyPercent));
     }
 
+    /** Whether a suspended stage with an executor of its own may go on on another agent. */
+    public boolean isMoveStages() {
+        return moveStages;
+    }
+
+    @DataBoundSetter
+    public void setMoveStages(boolean moveStages) {
+        change(target -> target.moveStages = moveStages);
+    }
+
     /** By what executor time is shared among equals: {@code user}, {@code folder} or {@code job}. */
     public String getOwnerBy() {
         return Choice.word(ownerBy);
@@ -480,6 +493,7 @@ public final class PreemptibleConfiguration extends CheckedOnPage implements Per
         undumpable = other.undumpable;
         frozenOnlySeconds = other.frozenOnlySeconds;
         frozenOnlyPercent = other.frozenOnlyPercent;
+        moveStages = other.moveStages;
         ownerBy = other.ownerBy;
         undisturbedHours = other.undisturbedHours;
         stageDefaults = other.stageDefaults;

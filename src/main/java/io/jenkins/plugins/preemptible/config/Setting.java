@@ -63,7 +63,8 @@ public enum Setting {
     MEMORY_FLOOR(
             Messages::PreemptibleConfiguration_MemoryFloor,
             Group.AGENTS,
-            PreemptibleConfiguration::getMemoryFloorMegabytes);
+            PreemptibleConfiguration::getMemoryFloorMegabytes),
+    MOVE_STAGES(Messages::PreemptibleConfiguration_MoveStages, Group.AGENTS, PreemptibleConfiguration::isMoveStages);
 
     /** A part of the page that is folded as a whole. */
     enum Group {
@@ -78,7 +79,13 @@ public enum Setting {
      * nobody knows whether it could have been dumped.
      */
     private static final Set<Setting> WITHOUT_EFFECT_ON_SIMULATIONS = EnumSet.of(
-            STAGE_DEFAULTS, FROZEN_ONLY_SECONDS, FROZEN_ONLY_PERCENT, DISK_FLOOR, DISK_FLOOR_PERCENT, BEST_PRIORITY);
+            STAGE_DEFAULTS,
+            FROZEN_ONLY_SECONDS,
+            FROZEN_ONLY_PERCENT,
+            DISK_FLOOR,
+            DISK_FLOOR_PERCENT,
+            BEST_PRIORITY,
+            MOVE_STAGES);
 
     private final Supplier<String> title;
     private final Group group;

@@ -115,6 +115,9 @@ public final class Ending {
         }
         try {
             AgentStage.on(node, stage.id()).remove();
+            if (stage.restoringOn() != null) {
+                AgentStage.on(Nodes.named(stage.restoringOn()), stage.id()).remove();
+            }
             if (stage.cookie() != null) {
                 // What left the sandbox's reach, or never was in one, as the node step does at its end.
                 node.createLauncher(TaskListener.NULL).kill(Map.of(StageRecord.COOKIE, stage.cookie()));

@@ -1,6 +1,8 @@
 package io.jenkins.plugins.preemptible.lifecycle;
 
+import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.model.Executor;
+import hudson.model.Node;
 import hudson.model.Run;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.agent.StageAgent;
@@ -11,17 +13,20 @@ import io.jenkins.plugins.preemptible.lifecycle.image.StageImages;
 import io.jenkins.plugins.preemptible.lifecycle.pipeline.StageMarks;
 import io.jenkins.plugins.preemptible.lifecycle.pipeline.StepsInFlight;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.view.ResumedStageAction;
 import java.io.IOException;
 import java.util.List;
+import java.util.Optional;
 import java.util.function.Consumer;
 import org.jenkinsci.plugins.workflow.graph.FlowNode;
 import org.jenkinsci.plugins.workflow.steps.BodyExecution;
 
 /** A Pipeline build, an executor of Jenkins, and an image among the build's artifacts. */
-record ItsResume(LiveStage live, Executor executor) implements ResumeSide {
+record ItsResume(
+        LiveStage live, Executor executor, @CheckForNull Restorer restorer) implements ResumeSide {
 
     @Override
     public StageAgent agent() throws IOException {
@@ -30,6 +35,24 @@ record ItsResume(LiveStage live, Executor executor) implements ResumeSide {
 
     private AgentStage itsAgent() throws IOException {
         return AgentStage.on(executor.getOwner().getNode(), live.id());
+    }
+
+    @Override
+    public Optional<AgentStage.Restore> restoreElsewhere(StageRecord stage) throws IOException, InterruptedException {
+        return restorer == null ? Optional.empty() : Optional.of(restorer.restore(live, stage, executor));
+    }
+
+    @Override
+    public Consumer<StageRecord> runsHere() {
+        Node node = executor.getOwner().getNode();
+        return restorer == null || node == null ? stage -> {} : StageChanges.runsOn(node);
+    }
+
+    @Override
+    public void ran(StageRecord before) throws InterruptedException {
+        if (restorer != null) {
+            restorer.ran(live, before, executor);
+        }
     }
 
     @Override
@@ -71,7 +94,7 @@ record ItsResume(LiveStage live, Executor executor) implements ResumeSide {
 
     @Override
     public void measured(String node, long bytes, long millis) {
-        Measured.of(node).restored(bytes, millis);
+        Measured.of(restorer == null ? node : executor.getOwner().getName()).restored(bytes, millis);
     }
 
     @Override

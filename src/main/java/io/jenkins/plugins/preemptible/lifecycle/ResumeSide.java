@@ -1,11 +1,13 @@
 package io.jenkins.plugins.preemptible.lifecycle;
 
+import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.agent.StageAgent;
 import io.jenkins.plugins.preemptible.event.StageListener;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.view.ResumedStageAction;
 import java.io.IOException;
 import java.util.List;
+import java.util.Optional;
 import java.util.function.Consumer;
 
 /** What one attempt to resume a stage touches besides its record: executor, build and image. {@link ItsResume} is the real one. */
@@ -13,6 +15,24 @@ interface ResumeSide {
 
     /** The agent whose executor the stage has now. @throws IOException when it is offline */
     StageAgent agent() throws IOException;
+
+    /**
+     * Restores a stage that is not on its own agent.
+     *
+     * @return empty where it is, which is the ordinary way
+     * @throws Restorer.NotMovedException when it stays suspended and may be tried on another agent at once
+     */
+    default Optional<AgentStage.Restore> restoreElsewhere(StageRecord stage) throws IOException, InterruptedException {
+        return Optional.empty();
+    }
+
+    /** What its record says from now on of the agent that it is on. */
+    default Consumer<StageRecord> runsHere() {
+        return stage -> {};
+    }
+
+    /** Its record says that it runs: what else knows its agent follows. */
+    default void ran(StageRecord before) throws InterruptedException {}
 
     /** That executor, for people. */
     String executorShown();

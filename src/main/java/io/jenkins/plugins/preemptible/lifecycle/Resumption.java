@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.lifecycle;
 
+import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.model.Executor;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageClock;
@@ -41,6 +42,12 @@ public final class Resumption {
 
     /** Restores the stage on the executor that it has now. */
     public static Outcome run(String stageId, Executor executor) throws InterruptedException {
+        return run(stageId, executor, null);
+    }
+
+    /** The same; with a restorer on another agent than its own. */
+    public static Outcome run(String stageId, Executor executor, @CheckForNull Restorer restorer)
+            throws InterruptedException {
         LiveStage live = LiveStage.find(stageId);
         if (live == null) {
             return Outcome.ENDED;
@@ -48,7 +55,8 @@ public final class Resumption {
         live.operation().lockInterruptibly();
         try {
             live.granted(false);
-            return new ResumptionSteps(live, StageRegistry.get(), new ItsResume(live, executor), StageClock.SYSTEM)
+            return new ResumptionSteps(
+                            live, StageRegistry.get(), new ItsResume(live, executor, restorer), StageClock.SYSTEM)
                     .run();
         } finally {
             live.operation().unlock();

@@ -17,6 +17,7 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StageStore;
 import io.jenkins.plugins.preemptible.view.ResumedStageAction;
 import java.io.IOException;
 import java.nio.channels.ClosedByInterruptException;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.logging.Level;
@@ -91,6 +92,10 @@ final class ResumptionSteps {
             stages.cutOff(live.id());
             side.findOut();
             throw x;
+        } catch (Restorer.NotMovedException x) {
+            stages.cutOff(live.id());
+            side.say("Not moved. " + x.getMessage() + " The stage stays suspended.");
+            return Outcome.STAYS_SUSPENDED;
         } catch (ImageGoneException x) {
             return failed(AgentStage.Refusal.of(x.getMessage()), false);
         } catch (IOException | RuntimeException x) {
@@ -126,6 +131,10 @@ final class ResumptionSteps {
     /** @return null when nothing is left of a stage that was frozen and had no image yet */
     @CheckForNull
     private AgentStage.Restore restore(StageRecord stage) throws IOException, InterruptedException {
+        Optional<AgentStage.Restore> elsewhere = side.restoreElsewhere(stage);
+        if (elsewhere.isPresent()) {
+            return elsewhere.get();
+        }
         StageAgent agent = side.agent();
         AgentStage.Restore here = agent.resumeHere();
         if (here != null || stage.frozen()) {
@@ -142,8 +151,10 @@ final class ResumptionSteps {
         long now = clock.nowMillis();
         long suspendedMillis = now - before.suspendedSinceMillis();
         ResumedFrom from = ResumedFrom.of(restore.tier());
-        stages.settle(before.id(), StageChanges.resumed(restore.enterCommand(), from.words(), now));
+        Consumer<StageRecord> runs = StageChanges.resumed(restore.enterCommand(), from.words(), now);
+        stages.settle(before.id(), runs.andThen(side.runsHere()));
         live.outageOver();
+        side.ran(before);
         if (from == ResumedFrom.LOCAL_IMAGE || from == ResumedFrom.ARCHIVE) {
             side.measured(before.node(), live.memory().residentBytes(), tookMillis);
         }

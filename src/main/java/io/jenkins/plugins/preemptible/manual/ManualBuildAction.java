@@ -51,7 +51,7 @@ import org.kohsuke.stapler.verb.POST;
 public final class ManualBuildAction implements Action {
 
     private static final List<String> VERBS =
-            List.of("suspend", "resume", "again", "give-up", "never", "preempt-again");
+            List.of("suspend", "resume", "move", "again", "give-up", "never", "preempt-again");
 
     private final Run<?, ?> run;
 
@@ -276,6 +276,15 @@ public final class ManualBuildAction implements Action {
     @POST
     public HttpResponse doResume(@CheckForNull @QueryParameter String stage) {
         return Answer.toRequest(run.getUrl(), () -> StageVerbs.resume(run, stage));
+    }
+
+    /**
+     * @param stage as above
+     * @param to name of the agent
+     */
+    @POST
+    public HttpResponse doMove(@CheckForNull @QueryParameter String stage, @CheckForNull @QueryParameter String to) {
+        return Answer.toRequest(run.getUrl(), () -> StageVerbs.move(run, stage, to));
     }
 
     /** @param stage as above */

@@ -3,8 +3,10 @@ package io.jenkins.plugins.preemptible.manual;
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.Util;
 import hudson.model.Item;
+import hudson.model.Node;
 import hudson.model.Run;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
+import io.jenkins.plugins.preemptible.engine.move.Misfit;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.hand.DrainedAgents;
 import io.jenkins.plugins.preemptible.hand.NeverPreemptAction;
@@ -14,10 +16,12 @@ import io.jenkins.plugins.preemptible.lifecycle.RemovedAgent;
 import io.jenkins.plugins.preemptible.lifecycle.agents.FrozenOnly;
 import io.jenkins.plugins.preemptible.lifecycle.pipeline.StageMarks;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import io.jenkins.plugins.preemptible.manual.Answer.OfStage;
+import io.jenkins.plugins.preemptible.move.MoveTargets;
 import io.jenkins.plugins.preemptible.queue.Preemption;
 import io.jenkins.plugins.preemptible.view.ClockTime;
 import io.jenkins.plugins.preemptible.view.ShownSentence;
@@ -65,6 +69,24 @@ public final class StageVerbs {
     public static Answer again(Run<?, ?> run, @CheckForNull String stage) {
         PreemptiblePermissions.checkSuspend(run);
         return each(run, stage, StageVerbs::again);
+    }
+
+    /**
+     * Lets suspended stages go on on another agent as soon as it has an idle executor; what was suspended manually, too.
+     *
+     * @param agent its name, {@code (built-in)} for the built-in node
+     */
+    public static Answer move(Run<?, ?> run, @CheckForNull String stage, @CheckForNull String agent) {
+        PreemptiblePermissions.checkSuspend(run);
+        Jenkins jenkins = Jenkins.get();
+        Node to = agent == null || agent.isBlank()
+                ? null
+                : agent.equals(jenkins.getSelfLabel().getName()) ? jenkins : jenkins.getNode(agent);
+        if (to == null) {
+            return Answer.refused(
+                    HttpServletResponse.SC_NOT_FOUND, Messages.StageVerbs_NoSuchAgent(agent == null ? "" : agent));
+        }
+        return each(run, stage, one -> move(one, to));
     }
 
     /** Fails such stages; their images are kept. */
@@ -188,6 +210,23 @@ public final class StageVerbs {
         return done(stage, Messages.StageVerbs_Again(stage.name()));
     }
 
+    private static OfStage move(StageRecord stage, Node to) {
+        LiveStage live = LiveStage.find(stage.id());
+        if (live == null || live.ending() || live.aborting()) {
+            return refused(stage, Messages.StageVerbs_Ending(stage.name()));
+        }
+        Misfit obstacle = MoveTargets.obstacle(stage, live, to);
+        if (obstacle != null) {
+            return refused(stage, Messages.StageVerbs_NotMoved(stage.name(), to.getDisplayName(), obstacle.sentence()));
+        }
+        MoveTargets.tryAgain(stage, to);
+        if (StageRegistry.get().update(stage.id(), StageChanges.moveTo(to.getNodeName())) == null) {
+            return refused(stage, Messages.StageVerbs_Ending(stage.name()));
+        }
+        StageLog.line(live.context(), Messages.StageVerbs_LogMove(user(), to.getDisplayName()));
+        return done(stage, Messages.StageVerbs_Moves(stage.name(), to.getDisplayName()));
+    }
+
     private static OfStage giveUp(StageRecord stage) {
         LiveStage live = LiveStage.find(stage.id());
         if (live == null || stage.whyNotResumed() == null) {
@@ -203,7 +242,7 @@ public final class StageVerbs {
         if (stage.whyNotResumed() != null) {
             return refused(stage, Messages.StageVerbs_Failed(stage.name(), ShownSentence.of(stage.whyNotResumed())));
         }
-        if (!stage.byHand()) {
+        if (!stage.byHand() && stage.moveTo() == null) {
             if (stage.state() == StageState.SUSPENDED && RemovedAgent.isGone(stage)) {
                 return refused(stage, waitsForRemoved(stage));
             }

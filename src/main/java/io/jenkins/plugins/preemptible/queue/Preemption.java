@@ -216,7 +216,8 @@ public final class Preemption {
                 Reservations.get().drop(stage.id());
             }
             LiveStage live = LiveStage.find(stage.id());
-            Computer computer = jenkins.getComputer(stage.node());
+            Computer computer =
+                    live == null ? null : jenkins.getComputer(live.hold().requestedOn(stage));
             if (live != null
                     && stage.state() == StageState.SUSPENDED
                     && live.hold().requested(stage)
@@ -228,9 +229,16 @@ public final class Preemption {
     }
 
     private static boolean held(StageRecord stage) {
+        LiveStage live = LiveStage.find(stage.id());
+        String agent = live == null ? stage.node() : live.hold().requestedOn(stage);
+        return held(stage, agent);
+    }
+
+    private static boolean held(StageRecord stage, String agent) {
         return stage.heldByHand(System.currentTimeMillis())
+                        && stage.moveTo() == null
                         && PreemptibleConfiguration.get().isEnabled()
-                || stage.thawByMillis() == 0 && DrainedAgents.get().contains(stage.node());
+                || stage.thawByMillis() == 0 && DrainedAgents.get().contains(agent);
     }
 
     /** A suspended stage that has its executor, since an earlier attempt failed half-way, is resumed: nothing else can use it. */
@@ -306,8 +314,8 @@ public final class Preemption {
         }
         StageThreads.enqueue("queueing " + stage + " again", () -> {
             StageRecord now = StageRegistry.get().find(action.stageId());
-            if (now != null && now.state() == StageState.SUSPENDED && !held(now)) {
-                live.hold().request(now);
+            if (now != null && now.state() == StageState.SUSPENDED && !held(now, action.agent())) {
+                live.hold().request(now, action.agent());
             }
         });
     }

@@ -14,6 +14,7 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageThreads;
 import io.jenkins.plugins.preemptible.lifecycle.suspend.FrozenStage;
+import io.jenkins.plugins.preemptible.move.StepsOnAgent;
 import java.io.IOException;
 import java.util.concurrent.TimeUnit;
 import java.util.logging.Level;
@@ -81,6 +82,10 @@ final class AfterRestart {
                 return;
             }
             lease(stage, workspace);
+            if (stage.moves() > 0) {
+                // The controller may have stopped between the two.
+                StepsOnAgent.follow(live);
+            }
             StageRecord settled = Interrupted.settle(stage);
             StageRegistry.get().firstTurnDone(stage.id());
             Sealing.takeUp(stage.id());

@@ -30,13 +30,13 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageThreads;
 import java.io.IOException;
 import java.util.UUID;
-import java.util.stream.Collectors;
 import jenkins.model.CauseOfInterruption;
 import jenkins.model.Jenkins;
 import org.jenkinsci.plugins.workflow.actions.QueueItemAction;
 import org.jenkinsci.plugins.workflow.graph.FlowNode;
 import org.jenkinsci.plugins.workflow.steps.BodyExecution;
 import org.jenkinsci.plugins.workflow.steps.BodyInvoker;
+import org.jenkinsci.plugins.workflow.steps.EnvironmentExpander;
 import org.jenkinsci.plugins.workflow.steps.FlowInterruptedException;
 import org.jenkinsci.plugins.workflow.steps.StepContext;
 import org.jenkinsci.plugins.workflow.steps.StepExecution;
@@ -168,6 +168,11 @@ final class OwnExecutorExecution extends StepExecution {
 
     /** The task that brings a stage with a node back to an executor there. */
     StageTask task(StageRecord stage, boolean continued) {
+        return task(stage, stage.node(), continued);
+    }
+
+    /** The same on an agent of that name. */
+    StageTask task(StageRecord stage, String node, boolean continued) {
         return new StageTask(
                 getContext(),
                 stageId,
@@ -176,8 +181,14 @@ final class OwnExecutorExecution extends StepExecution {
                 stage.priority(),
                 settings.auth(),
                 settings.label(),
-                stage.node(),
+                node,
                 continued);
+    }
+
+    /** Whether the stage might have begun on that agent. */
+    boolean mayRunOn(Node agent) {
+        Label label = settings.label() == null ? null : Label.get(settings.label());
+        return label == null ? agent.getMode() == Node.Mode.NORMAL : label.contains(agent);
     }
 
     void withdrawing(boolean now) {
@@ -232,6 +243,9 @@ final class OwnExecutorExecution extends StepExecution {
             body = context.newBodyInvoker()
                     .withContexts(
                             environment(executor, node, lease.path, listener, cookie),
+                            EnvironmentExpander.merge(
+                                    new MovedEnvironment(stageId, node.getNodeName()),
+                                    context.get(EnvironmentExpander.class)),
                             new StageContext(stageId, block.getId(), node.getNodeName(), lease.path.getRemote()),
                             BodyInvoker.mergeLauncherDecorators(
                                     context.get(LauncherDecorator.class), new SandboxDecorator(stageId)))
@@ -252,15 +266,9 @@ final class OwnExecutorExecution extends StepExecution {
     private static EnvVars environment(
             Executor executor, Node node, FilePath workspace, TaskListener listener, String cookie)
             throws IOException, InterruptedException {
-        Computer computer = executor.getOwner();
-        EnvVars env = computer.getEnvironment();
-        env.overrideExpandingAll(computer.buildEnvironment(listener));
+        EnvVars env = MovedEnvironment.of(executor.getOwner(), node, listener);
         env.put(StageRecord.COOKIE, cookie);
-        env.put("NODE_NAME", node.getNodeName().isEmpty() ? node.getSelfLabel().getName() : node.getNodeName());
         env.put("EXECUTOR_NUMBER", String.valueOf(executor.getNumber()));
-        env.put(
-                "NODE_LABELS",
-                node.getAssignedLabels().stream().map(Object::toString).collect(Collectors.joining(" ")));
         env.put("WORKSPACE", workspace.getRemote());
         FilePath temporary = WorkspaceList.tempDir(workspace);
         if (temporary != null) {

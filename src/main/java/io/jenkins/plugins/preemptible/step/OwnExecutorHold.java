@@ -3,6 +3,7 @@ package io.jenkins.plugins.preemptible.step;
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.model.Computer;
 import hudson.model.Executor;
+import hudson.model.Node;
 import hudson.model.Queue;
 import hudson.model.Result;
 import hudson.security.ACL;
@@ -11,6 +12,8 @@ import io.jenkins.plugins.preemptible.lifecycle.Resumption;
 import io.jenkins.plugins.preemptible.lifecycle.stage.ExecutorHold;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
+import io.jenkins.plugins.preemptible.move.MovingRestorer;
 import java.io.IOException;
 import java.util.concurrent.atomic.AtomicLong;
 import jenkins.model.CauseOfInterruption;
@@ -46,6 +49,9 @@ final class OwnExecutorHold implements ExecutorHold {
     private final AtomicLong requests = new AtomicLong();
     /** The queue was seen without the stage after so many requests: it need not be walked through again. */
     private volatile long withoutItem = -1;
+    /** Name of the agent whose executor was asked for last by this process of the controller; null before. */
+    @CheckForNull
+    private volatile String requestedOn;
 
     OwnExecutorHold(OwnExecutorExecution execution, String stageId) {
         this.execution = execution;
@@ -118,7 +124,16 @@ final class OwnExecutorHold implements ExecutorHold {
         if (!task.resumes()) {
             return execution.begin(executor) ? Resumption.Outcome.RUNS : Resumption.Outcome.ENDED;
         }
-        return Resumption.run(stageId, executor);
+        StageRecord stage = StageRegistry.get().find(stageId);
+        boolean elsewhere = stage != null
+                && (stage.restoringOn() != null
+                        || !executor.getOwner().getName().equals(stage.node()));
+        return elsewhere ? Resumption.run(stageId, executor, new MovingRestorer()) : Resumption.run(stageId, executor);
+    }
+
+    @Override
+    public boolean mayMoveTo(Node agent) {
+        return execution.mayRunOn(agent);
     }
 
     @Override
@@ -168,14 +183,26 @@ final class OwnExecutorHold implements ExecutorHold {
     }
 
     @Override
+    public String requestedOn(StageRecord stage) {
+        String agent = requestedOn;
+        return agent == null ? stage.node() : agent;
+    }
+
+    @Override
     public void request(StageRecord stage) throws IOException {
+        request(stage, stage.node());
+    }
+
+    @Override
+    public void request(StageRecord stage, String agent) throws IOException {
+        requestedOn = agent;
         LiveStage live = LiveStage.find(stageId);
         try (ACLContext system = ACL.as2(ACL.SYSTEM2)) {
             // Under the queue's lock, as cancels of the item are: the decision may be older than an abort.
             boolean taken = Queue.callWithLock(() -> live == null
                     || live.aborting()
                     || Queue.getInstance()
-                                    .schedule2(execution.task(stage, false), 0)
+                                    .schedule2(execution.task(stage, agent, false), 0)
                                     .getItem()
                             != null);
             if (!taken) {

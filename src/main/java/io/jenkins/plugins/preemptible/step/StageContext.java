@@ -44,6 +44,12 @@ final class StageContext implements Serializable {
     private final String node;
     private final String workspace;
 
+    /** Of the agent that the stage is on now; it may have moved since it began. */
+    private String node() {
+        StageRecord stage = StageRegistry.get().find(stageId);
+        return stage == null ? node : stage.node();
+    }
+
     StageContext(String stageId, String blockNodeId, String node, String workspace) {
         this.stageId = stageId;
         this.blockNodeId = blockNodeId;
@@ -59,10 +65,16 @@ final class StageContext implements Serializable {
         @Override
         protected T get(DelegatedContext context) throws IOException, InterruptedException {
             StageContext stage = context.get(StageContext.class);
-            if (stage == null || !innermost(stage, context.get(FlowNode.class))) {
-                return null;
+            FlowNode current = context.get(FlowNode.class);
+            if (stage == null || !innermost(stage, current)) {
+                return stage == null ? null : inside(stage, current);
             }
             return live(stage);
+        }
+
+        /** Where another block inside of ours provides the type; null leaves it to that. */
+        T inside(StageContext stage, FlowNode current) throws IOException, InterruptedException {
+            return null;
         }
 
         abstract T live(StageContext stage) throws IOException, InterruptedException;
@@ -97,11 +109,18 @@ final class StageContext implements Serializable {
 
         @Override
         FilePath live(StageContext stage) throws IOException {
-            FilePath found = FilePathUtils.find(stage.node, stage.workspace);
+            FilePath found = FilePathUtils.find(stage.node(), stage.workspace);
             if (found == null) {
-                throw new IOException("The agent '" + stage.node + "' of this preemptible stage is offline or removed");
+                throw new IOException(
+                        "The agent '" + stage.node() + "' of this preemptible stage is offline or removed");
             }
             return found;
+        }
+
+        @Override
+        FilePath inside(StageContext stage, FlowNode current) throws IOException {
+            StageRecord record = StageRegistry.get().find(stage.stageId);
+            return record == null || record.moves() == 0 ? null : MovedDirs.of(live(stage), stage.blockNodeId, current);
         }
     }
 
@@ -114,7 +133,7 @@ final class StageContext implements Serializable {
 
         @Override
         Node live(StageContext stage) {
-            return Nodes.named(stage.node);
+            return Nodes.named(stage.node());
         }
     }
 
@@ -127,7 +146,7 @@ final class StageContext implements Serializable {
 
         @Override
         Computer live(StageContext stage) {
-            return Jenkins.get().getComputer(stage.node);
+            return Jenkins.get().getComputer(stage.node());
         }
     }
 

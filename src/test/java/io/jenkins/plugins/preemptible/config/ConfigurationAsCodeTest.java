@@ -103,6 +103,7 @@ class ConfigurationAsCodeTest {
         assertEquals("close", defaults.getTcp());
         assertEquals(true, defaults.getRerun());
         assertEquals(OwnerBy.FOLDER, configuration.ownerBy());
+        assertTrue(configuration.isMoveStages());
     }
 
     private static final String OTHER = """

@@ -113,6 +113,7 @@ class PreemptibleConfigurationTest {
         configuration.setFrozenOnlySeconds(90);
         configuration.setFrozenOnlyPercent(40);
         configuration.setOwnerBy("job");
+        configuration.setMoveStages(true);
         UndisturbedHours hours = new UndisturbedHours("22:00", "6:30");
         hours.setZone("Europe/Berlin");
         hours.setLongMinutes(120);
@@ -123,6 +124,7 @@ class PreemptibleConfigurationTest {
 
         assertEquals(set, configuration.limits());
         assertEquals(OwnerBy.JOB, configuration.ownerBy());
+        assertTrue(configuration.isMoveStages());
         assertEquals(2, configuration.getBestPriority());
         assertEquals(1234, configuration.getDiskFloorMegabytes());
         assertEquals(7, configuration.getDiskFloorPercent());

@@ -336,7 +336,7 @@ class ManualActionsTest {
         answers(409, "is not suspended", web.post("admin", onBuild("resume")));
         answers(
                 404,
-                "no \u201cexplode\u201d here: nothing was done. There are these: suspend, resume, again, give-up, never",
+                "no \u201cexplode\u201d here: nothing was done. There are these: suspend, resume, move, again, give-up, never",
                 web.post("admin", onBuild("explode")));
         answers(404, "There are these: drain, undrain.", web.get("reader", onAgent("drain/twice")));
         answers(

@@ -54,6 +54,10 @@ public final class PreemptionPolicy {
         private final IdleExecutors idle;
         private final Victims victims;
         private final Map<Claim, Integer> promised = new HashMap<>();
+        /** Where stages could be moved to, by their ids; only those that could be anywhere. */
+        private final Map<String, Fit> elsewhere = new HashMap<>();
+        /** Idle executors that nobody else wants, for stages that have none on their own agents. */
+        private final Map<Claim, Integer> movedTo = new HashMap<>();
         /** Agents whose next executor is not to be kept: a better claim wants it, or has one there already. */
         private final boolean[] wanted;
 
@@ -108,6 +112,9 @@ public final class PreemptionPolicy {
             for (SuspendedStage stage : snapshot.suspended()) {
                 if (!isHeld(stage)) {
                     claims.add(Claim.of(stage, snapshot, fits));
+                    if (!stage.elsewhere().isEmpty()) {
+                        elsewhere.put(stage.id(), fits.of(stage.elsewhere()));
+                    }
                 }
             }
             claims.sort(Claim.BEST_FIRST);
@@ -124,8 +131,15 @@ public final class PreemptionPolicy {
             List<Claim> served = claims.stream()
                     .filter(claim -> !claim.isReserved() && idle.claim(claim.fit()))
                     .toList();
+            List<Claim> moved = claims.stream()
+                    .filter(claim -> claim.isStage() && !claim.isReserved() && !claim.requested())
+                    .filter(claim -> !served.contains(claim) && elsewhere.containsKey(claim.id()))
+                    .filter(claim -> idle.claim(elsewhere.get(claim.id())))
+                    .toList();
             Map<Fit, ArrayDeque<Integer>> agents = idle.promised();
             served.forEach(claim -> promised.put(claim, agents.get(claim.fit()).poll()));
+            moved.forEach(claim ->
+                    movedTo.put(claim, agents.get(elsewhere.get(claim.id())).poll()));
         }
 
         private Action forItem(Claim item) {
@@ -156,6 +170,10 @@ public final class PreemptionPolicy {
             if (stage.isReserved()) {
                 return new Action.Wait(stage.id(), Reason.EXECUTOR_RESERVED);
             }
+            Integer other = movedTo.get(stage);
+            if (other != null && fits.isThere(other)) {
+                return new Action.Resume(stage.id(), fits.agents.get(other).name(), Reason.IDLE_ELSEWHERE);
+            }
             int first = stage.aged() && !stage.requested() ? unwanted(stage.fit()) : -1;
             Action action = freeFor(stage);
             if (!(action instanceof Action.Wait wait) || wait.reason() == Reason.AGENT_NOT_ACCEPTING) {
@@ -176,6 +194,8 @@ public final class PreemptionPolicy {
                 wanted[fits.number(reserve.agent())] = true;
             } else if (claim.isReserved()) {
                 wanted[claim.reserved()] = true;
+            } else if (movedTo.containsKey(claim)) {
+                wanted[movedTo.get(claim)] = true;
             } else if (promised.containsKey(claim)) {
                 wanted[promised.get(claim)] = true;
             } else if (action instanceof Action.Wait && !claim.fit().wanted) {

@@ -27,6 +27,8 @@ public enum Reason {
     CANNOT_BE_DUMPED("The stage cannot be dumped, and may be rerun."),
     /** Resume. */
     EXECUTOR_IDLE("A fitting executor is idle, and no item with a better claim waits for it."),
+    /** Resume on another agent. */
+    IDLE_ELSEWHERE("No executor of the stage's own agent is idle, and another agent that fits has one."),
     /** Reserve. */
     WAITED_LONG("The stage has waited so long that it now has the best claim to this agent."),
     /** Keep a suspended stage. */

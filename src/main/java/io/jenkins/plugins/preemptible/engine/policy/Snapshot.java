@@ -312,6 +312,7 @@ public record Snapshot(
      * @param reservedAgent where an executor is kept, or just being freed, for it; null when nowhere
      * @param byHand somebody suspended it, and it goes on only when somebody says so
      * @param thawByMillis it cannot be dumped, and is to run again by then; 0 = it may stay suspended
+     * @param elsewhere agents that it could be moved to, and that an idle executor is worth it; nobody gives way there
      */
     public record SuspendedStage(
             String id,
@@ -323,12 +324,14 @@ public record Snapshot(
             boolean requested,
             String reservedAgent,
             boolean byHand,
-            long thawByMillis) {
+            long thawByMillis,
+            Set<String> elsewhere) {
         public SuspendedStage {
             agents = Set.copyOf(agents);
+            elsewhere = Set.copyOf(elsewhere);
         }
 
-        /** A suspended stage that may stay so. */
+        /** A suspended stage that may stay so, and is resumed on its own agent only. */
         public SuspendedStage(
                 String id,
                 Set<String> agents,
@@ -339,7 +342,18 @@ public record Snapshot(
                 boolean requested,
                 String reservedAgent,
                 boolean byHand) {
-            this(id, agents, priority, owner, sinceMillis, preemptorItem, requested, reservedAgent, byHand, 0);
+            this(
+                    id,
+                    agents,
+                    priority,
+                    owner,
+                    sinceMillis,
+                    preemptorItem,
+                    requested,
+                    reservedAgent,
+                    byHand,
+                    0,
+                    Set.of());
         }
 
         /** Whether it has to run again soon, whoever wants it suspended. */

@@ -10,6 +10,7 @@ import java.time.ZonedDateTime;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 /**
  * Makes the policy's snapshot of a simulation, and says when to ask the policy again although nothing happens.
@@ -70,7 +71,8 @@ final class PolicyView {
                     false,
                     name(progress.reserved),
                     false,
-                    progress.thawByMillis));
+                    progress.thawByMillis,
+                    Set.of()));
         }
         List<Snapshot.WaitingItem> items = new ArrayList<>(waiting.size());
         for (JobProgress progress : waiting) {

@@ -71,7 +71,7 @@ public record StepsInFlight(List<FlowNode> external, List<String> others, boolea
     }
 
     /** The steps themselves. */
-    static List<StepExecution> executions(LiveStage live) throws IOException, InterruptedException {
+    public static List<StepExecution> executions(LiveStage live) throws IOException, InterruptedException {
         FlowNode block = live.context().get(FlowNode.class);
         List<StepExecution> inside = new ArrayList<>();
         for (StepExecution step : innermost(live.context().get(FlowExecution.class))) {
@@ -112,7 +112,7 @@ public record StepsInFlight(List<FlowNode> external, List<String> others, boolea
 
     /** Of the step that a node is of; null when it is of none. */
     @CheckForNull
-    static StepDescriptor kind(FlowNode node) {
+    public static StepDescriptor kind(FlowNode node) {
         return node instanceof StepNode ? ((StepNode) node).getDescriptor() : null;
     }
 

@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.lifecycle.stage;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.model.Executor;
+import hudson.model.Node;
 import java.io.IOException;
 
 /**
@@ -33,6 +34,21 @@ public interface ExecutorHold {
 
     /** Asks the queue for an executor on the stage's agent; harmless when asked before. */
     void request(StageRecord stage) throws IOException;
+
+    /** Whether the stage may go on on another agent, as far as its step and its label say. */
+    default boolean mayMoveTo(Node agent) {
+        return false;
+    }
+
+    /** As {@link #request(StageRecord)}, on the agent of that name. */
+    default void request(StageRecord stage, String agent) throws IOException {
+        request(stage);
+    }
+
+    /** Name of the agent whose executor was asked for last. */
+    default String requestedOn(StageRecord stage) {
+        return stage.node();
+    }
 
     /** Takes a request back that was not served yet; harmless when there is none. */
     void withdraw(StageRecord stage);

@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.lifecycle.stage;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
+import hudson.model.Node;
 import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.Event;
@@ -196,7 +197,31 @@ public final class StageChanges {
                 stage.notByHand();
                 stage.thawByMillis = 0;
             }
+            stage.moveTo = null;
+            stage.restoringOn = null;
         };
+    }
+
+    /** With {@link #resumed}: it runs on this agent now, which may be another one than before. */
+    public static Consumer<StageRecord> runsOn(Node agent) {
+        return stage -> {
+            if (!stage.node.equals(agent.getNodeName())) {
+                stage.node = agent.getNodeName();
+                stage.moves++;
+                stage.notByHand();
+                stage.withNode(agent);
+            }
+        };
+    }
+
+    /** Of a suspended stage: another agent is asked to restore it, or with null that none is. */
+    public static Consumer<StageRecord> restoringOn(@CheckForNull String agent) {
+        return stage -> stage.restoringOn = agent;
+    }
+
+    /** Of a suspended stage: somebody wants it to go on on that agent, or with null that nobody does. */
+    public static Consumer<StageRecord> moveTo(@CheckForNull String agent) {
+        return stage -> stage.moveTo = agent;
     }
 
     /**

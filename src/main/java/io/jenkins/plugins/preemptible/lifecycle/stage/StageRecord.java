@@ -177,6 +177,17 @@ public final class StageRecord implements Cloneable {
     String whyNotResumed;
     /** When that was, in milliseconds since 1970. */
     long notResumedSinceMillis;
+    /**
+     * The other agent that was asked to restore it and has not answered: it may run there, so that no other one may have
+     * it. Null when none is awaited, and in the records of versions that knew no such thing.
+     */
+    @CheckForNull
+    String restoringOn;
+    /** How often it went on on another agent. 0 in the records of versions that knew no such thing. */
+    int moves;
+    /** Of a suspended stage: the agent that somebody wants it to go on on. Null otherwise, and in such records. */
+    @CheckForNull
+    String moveTo;
     /** Its agent is a cloud's, which never comes back when it was removed. */
     boolean onCloud;
     /** Of a frozen stage: no image of it could be made, and no further attempt is made. */
@@ -270,6 +281,7 @@ public final class StageRecord implements Cloneable {
     public void notByHand() {
         byHand = false;
         byHandUser = null;
+        moveTo = null;
     }
 
     /** A copy, its build's job having that full name now; an owner that is the job or its folder follows. */
@@ -371,6 +383,23 @@ public final class StageRecord implements Cloneable {
 
     public String workspace() {
         return workspace;
+    }
+
+    /** The other agent that was asked to restore it and has not answered; null when none is awaited. */
+    @CheckForNull
+    public String restoringOn() {
+        return restoringOn;
+    }
+
+    /** How often it went on on another agent. */
+    public int moves() {
+        return moves;
+    }
+
+    /** The agent that somebody wants it to go on on; null when nobody does. */
+    @CheckForNull
+    public String moveTo() {
+        return moveTo;
     }
 
     @CheckForNull

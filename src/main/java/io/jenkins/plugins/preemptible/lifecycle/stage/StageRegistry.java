@@ -152,6 +152,9 @@ public final class StageRegistry implements Saveable, StageStore {
     private static void toldOf(StageRecord before, StageRecord now) {
         if (before.state != now.state) {
             StageStateListener.tell(now.node);
+            if (!before.node.equals(now.node)) {
+                StageStateListener.tell(before.node);
+            }
         }
     }
 

@@ -19,6 +19,7 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageTimes;
+import io.jenkins.plugins.preemptible.move.MoveTargets;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -170,17 +171,33 @@ public final class SnapshotReader {
     }
 
     private Snapshot.SuspendedStage suspended(StageRecord stage, LiveStage live, boolean heldBack) {
+        boolean held = stage.byHand() && PreemptibleConfiguration.get().isEnabled();
+        boolean requested = live.hold().requested(stage);
+        Set<String> own = Set.of(stage.node());
+        Set<String> elsewhere = Set.of();
+        if (stage.restoringOn() != null) {
+            own = Set.of(stage.restoringOn());
+        } else if (requested) {
+            own = Set.of(live.hold().requestedOn(stage));
+        } else if (stage.moveTo() != null && PreemptibleConfiguration.get().isMoveStages()) {
+            own = Set.of();
+            elsewhere = MoveTargets.of(stage, live);
+            elsewhere = elsewhere.contains(stage.moveTo()) ? Set.of(stage.moveTo()) : Set.of();
+        } else if (!held) {
+            elsewhere = MoveTargets.of(stage, live);
+        }
         return new Snapshot.SuspendedStage(
                 stage.id(),
-                heldBack ? Set.of() : Set.of(stage.node()),
+                heldBack ? Set.of() : own,
                 stage.priority(),
                 stage.owner(),
                 stage.suspendedSinceMillis(),
                 stage.preemptor(),
-                live.hold().requested(stage),
+                requested,
                 reservations.freedOn(stage.id()),
-                stage.byHand() && PreemptibleConfiguration.get().isEnabled(),
-                stage.thawByMillis());
+                held && stage.moveTo() == null,
+                stage.thawByMillis(),
+                elsewhere);
     }
 
     private List<Snapshot.WaitingItem> waiting() {

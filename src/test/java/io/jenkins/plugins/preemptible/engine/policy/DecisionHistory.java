@@ -338,7 +338,8 @@ final class DecisionHistory {
                         false,
                         job.dumpable
                                 ? 0
-                                : millis(job.since) + limits.freezeOnly().longestMillis()));
+                                : millis(job.since) + limits.freezeOnly().longestMillis(),
+                        Set.of()));
             }
         }
         List<Agent> agents = executors.keySet().stream()

@@ -165,7 +165,8 @@ public final class GeneratedSnapshots implements ArbitrarySupplier<Snapshot> {
                     oneIn(4),
                     reserved(fitting),
                     oneIn(6),
-                    oneIn(4) ? now + random.nextInt(60_000) - 20_000 : 0);
+                    oneIn(4) ? now + random.nextInt(60_000) - 20_000 : 0,
+                    Set.of());
         }
 
         private WaitingItem waiting(String id) {

@@ -75,6 +75,65 @@ class PreemptionPolicyTest {
         decides(suspend("worst", "item", "a", Reason.HIGHER_PRIORITY_WAITS));
     }
 
+    private void isSuspendedAndMayMove(String id, int priority, String own, String... elsewhere) {
+        suspended.add(new SuspendedStage(
+                id, Set.of(own), priority, "", NOW - 10, null, false, null, false, 0, Set.of(elsewhere)));
+    }
+
+    private static Action move(String stage, String agent) {
+        return new Action.Resume(stage, agent, Reason.IDLE_ELSEWHERE);
+    }
+
+    @Test
+    void aStageWhoseAgentIsBusyGoesToAnotherOne() {
+        agent("a", 0);
+        agent("b", 1);
+        isSuspendedAndMayMove("stage", 5, "a", "b");
+        decides(move("stage", "b"));
+    }
+
+    @Test
+    void itsOwnAgentIsPreferred() {
+        agent("a", 1);
+        agent("b", 1);
+        isSuspendedAndMayMove("stage", 5, "a", "b");
+        decides(resume("stage", "a"));
+    }
+
+    @Test
+    void anItemThatCanRunNowhereElseGetsTheExecutorFirst() {
+        agent("a", 0);
+        agent("b", 1);
+        isSuspendedAndMayMove("stage", 5, "a", "b");
+        waits("worse", 9, 5, "b");
+        decides(keep("stage", Reason.NO_IDLE_EXECUTOR), keep("worse", Reason.EXECUTOR_FREE_ALREADY));
+    }
+
+    @Test
+    void nobodyGivesWayOnAnotherAgent() {
+        agent("a", 0);
+        agent("b", 0);
+        runs("low", "b", 9, 1000);
+        isSuspendedAndMayMove("stage", 1, "a", "b");
+        decides(keep("stage", Reason.NO_IDLE_EXECUTOR));
+    }
+
+    @Test
+    void ofTwoStagesTheBetterOneMoves() {
+        agent("a", 0);
+        agent("b", 1);
+        isSuspendedAndMayMove("worse", 6, "a", "b");
+        isSuspendedAndMayMove("better", 5, "a", "b");
+        decides(move("better", "b"), keep("worse", Reason.NO_IDLE_EXECUTOR));
+    }
+
+    @Test
+    void aStageThatIsNowhereAtHomeMayStillMove() {
+        agent("b", 1);
+        suspended.add(new SuspendedStage("stage", Set.of(), 5, "", NOW, null, false, null, false, 0, Set.of("b")));
+        decides(move("stage", "b"));
+    }
+
     @Test
     void amongTheWorstTheOneThatStartedLastIsTaken() {
         agent("a", 0);
@@ -433,7 +492,7 @@ class PreemptionPolicyTest {
     private void isFrozen(int priority, boolean byHand, long leftMillis) {
         suspended.clear();
         suspended.add(new SuspendedStage(
-                "frozen", Set.of("a"), priority, "", NOW - 10, null, false, null, byHand, NOW + leftMillis));
+                "frozen", Set.of("a"), priority, "", NOW - 10, null, false, null, byHand, NOW + leftMillis, Set.of()));
     }
 
     @Test

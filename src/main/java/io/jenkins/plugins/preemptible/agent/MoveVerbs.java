@@ -1,0 +1,196 @@
+package io.jenkins.plugins.preemptible.agent;
+
+import hudson.remoting.VirtualChannel;
+import io.jenkins.plugins.preemptible.engine.Engine;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
+import io.jenkins.plugins.preemptible.engine.image.ImageKey;
+import io.jenkins.plugins.preemptible.engine.image.ImageManifest;
+import io.jenkins.plugins.preemptible.engine.image.archive.ImageArchive;
+import io.jenkins.plugins.preemptible.engine.move.HostFit;
+import io.jenkins.plugins.preemptible.engine.move.HostTraits;
+import io.jenkins.plugins.preemptible.engine.move.Luggage;
+import io.jenkins.plugins.preemptible.engine.move.Misfit;
+import io.jenkins.plugins.preemptible.engine.move.MoveRefusedException;
+import io.jenkins.plugins.preemptible.engine.move.StageNeeds;
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import jenkins.MasterToSlaveFileCallable;
+
+/** The verbs of {@link MovingStage}, carried out on the agent. */
+final class MoveVerbs {
+
+    /** Below the stage's exchange folder: another archive of the same file name. */
+    static final String LUGGAGE = "luggage";
+
+    /** One for all verbs of an agent's process: {@code criu check} takes its time. */
+    private static final CriuSearch INSTALLED = new CriuSearch();
+
+    private MoveVerbs() {}
+
+    private static HostTraits traits(Path home, Engine engine, Collection<String> files) throws IOException {
+        return HostTraits.read(home, engine.checkpoints() ? INSTALLED : null, files);
+    }
+
+    private static List<Path> paths(List<String> folders) {
+        return folders.stream().map(Path::of).toList();
+    }
+
+    static final class Describe extends MasterToSlaveFileCallable<HostTraits> {
+        private static final long serialVersionUID = 1L;
+
+        @Override
+        public HostTraits invoke(File home, VirtualChannel channel) throws IOException {
+            return traits(home.toPath(), Engine.open(home.toPath()), List.of());
+        }
+    }
+
+    static final class Pack extends InEngine<MovingStage.Packed> {
+        private static final long serialVersionUID = 1L;
+        /** What touches a log meanwhile is the controller itself, once a minute. */
+        private static final int MOST_ATTEMPTS = 3;
+
+        private final List<String> folders;
+        private final String key;
+
+        Pack(String id, List<String> folders, String key) {
+            super(id);
+            this.folders = folders;
+            this.key = key;
+        }
+
+        @Override
+        MovingStage.Packed act(Engine engine, StageId stage, Path exchange) throws IOException {
+            PrivateFolder.make(exchange);
+            Path archive = PrivateFolder.make(exchange.resolve(LUGGAGE)).resolve(AgentStage.IMAGE_FILE);
+            MoveRefusedException last = null;
+            for (int attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+                try {
+                    Luggage.Packed packed = Luggage.pack(stage, paths(folders), archive, ImageKey.parse(key));
+                    return new MovingStage.Packed(null, packed.contentBytes(), packed.archiveBytes());
+                } catch (MoveRefusedException x) {
+                    last = x;
+                }
+            }
+            return new MovingStage.Packed(last.misfit(), 0, 0);
+        }
+    }
+
+    static final class DropLuggage extends InEngine<Void> {
+        private static final long serialVersionUID = 1L;
+
+        DropLuggage(String id) {
+            super(id);
+        }
+
+        @Override
+        Void act(Engine engine, StageId stage, Path exchange) throws IOException {
+            PrivateFolder.remove(exchange.resolve(LUGGAGE));
+            return null;
+        }
+    }
+
+    static final class Prepare extends InEngine<Void> {
+        private static final long serialVersionUID = 1L;
+        private final StageOrigin origin;
+
+        Prepare(String id, StageOrigin origin) {
+            super(id);
+            this.origin = origin;
+        }
+
+        @Override
+        Void act(Engine engine, StageId stage, Path exchange) throws IOException {
+            // Of an earlier suspension: its image would be taken for that of this one.
+            PrivateFolder.remove(exchange);
+            remove(engine, stage);
+            PrivateFolder.make(exchange);
+            PrivateFolder.make(exchange.resolve(LUGGAGE));
+            origin.write(homeOf(exchange), stage);
+            return null;
+        }
+    }
+
+    static final class Compare extends InEngine<Misfit> {
+        private static final long serialVersionUID = 1L;
+        private final HostTraits own;
+        private final long memoryBytes;
+        private final String key;
+
+        Compare(String id, HostTraits own, long memoryBytes, String key) {
+            super(id);
+            this.own = own;
+            this.memoryBytes = memoryBytes;
+            this.key = key;
+        }
+
+        @Override
+        Misfit act(Engine engine, StageId stage, Path exchange) throws IOException {
+            ImageManifest image = ImageArchive.manifestOf(exchange.resolve(AgentStage.IMAGE_FILE), ImageKey.parse(key));
+            Map<String, String> builds =
+                    image.host() == null ? Map.of() : image.host().buildIds();
+            StageNeeds needs = new StageNeeds(memoryBytes, image.imageBytes(), builds);
+            return HostFit.misfits(own, traits(homeOf(exchange), engine, builds.keySet()), needs).stream()
+                    .findFirst()
+                    .orElse(null);
+        }
+    }
+
+    static final class Unpack extends InEngine<Misfit> {
+        private static final long serialVersionUID = 1L;
+        private final List<String> folders;
+        private final String key;
+
+        Unpack(String id, List<String> folders, String key) {
+            super(id);
+            this.folders = folders;
+            this.key = key;
+        }
+
+        @Override
+        Misfit act(Engine engine, StageId stage, Path exchange) throws IOException {
+            Path luggage = exchange.resolve(LUGGAGE);
+            try {
+                Luggage.unpack(
+                        stage,
+                        paths(folders),
+                        luggage.resolve(AgentStage.IMAGE_FILE),
+                        ImageKey.parse(key),
+                        luggage.resolve("unpacked"));
+                return null;
+            } catch (MoveRefusedException x) {
+                return x.misfit();
+            } finally {
+                PrivateFolder.remove(luggage);
+            }
+        }
+    }
+
+    static final class Leave extends InEngine<Void> {
+        private static final long serialVersionUID = 1L;
+        private final List<String> temporary;
+
+        Leave(String id, List<String> temporary) {
+            super(id);
+            this.temporary = temporary;
+        }
+
+        @Override
+        Void act(Engine engine, StageId stage, Path exchange) throws IOException {
+            PrivateFolder.remove(exchange);
+            remove(engine, stage);
+            StageOrigin.remove(homeOf(exchange), stage);
+            for (Path folder : paths(temporary)) {
+                if (Files.isDirectory(folder, java.nio.file.LinkOption.NOFOLLOW_LINKS)) {
+                    PrivateFolder.remove(folder);
+                }
+            }
+            return null;
+        }
+    }
+}

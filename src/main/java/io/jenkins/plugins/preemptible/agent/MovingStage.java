@@ -1,0 +1,135 @@
+package io.jenkins.plugins.preemptible.agent;
+
+import edu.umd.cs.findbugs.annotations.CheckForNull;
+import hudson.FilePath;
+import hudson.model.Node;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.move.HostTraits;
+import io.jenkins.plugins.preemptible.engine.move.Misfit;
+import io.jenkins.plugins.preemptible.engine.move.StageNeeds;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.io.Serializable;
+import java.util.List;
+
+/**
+ * One stage that moves from one agent to another, on either of them.
+ *
+ * <ol>
+ *   <li>The old agent packs the stage's folders; the controller brings the archive over, piece by piece, and counts; the
+ *       new agent unpacks it.
+ *   <li>Which folders those are is the controller's choice; an agent is told them, and tells none.
+ *   <li>An obstacle comes back as a value; only a connection or a disk that fails throws.
+ * </ol>
+ *
+ * Blocking, as {@link AgentStage} is.
+ */
+public final class MovingStage {
+
+    /** Bytes that are asked for at a time. */
+    private static final int PIECE = 4 << 20;
+
+    private final FilePath home;
+    private final StageId id;
+
+    private MovingStage(FilePath home, StageId id) {
+        this.home = home;
+        this.id = id;
+    }
+
+    /** @throws IOException when the node is offline */
+    public static MovingStage on(Node node, String id) throws IOException {
+        return new MovingStage(AgentStage.homeOf(node), StageId.parse(id));
+    }
+
+    /**
+     * What the agent's host is like.
+     *
+     * @throws IOException when the node is offline
+     */
+    public static HostTraits describe(Node node) throws IOException, InterruptedException {
+        FilePath home = AgentStage.homeOf(node);
+        return Limited.required(Limited.act(home, HostTraits.class, new MoveVerbs.Describe()));
+    }
+
+    /**
+     * What {@link #pack} answers.
+     *
+     * @param refusal null on success
+     * @param contentBytes of all files
+     * @param archiveBytes of the archive
+     */
+    public record Packed(@CheckForNull Misfit refusal, long contentBytes, long archiveBytes) implements Serializable {
+        public Packed {
+            contentBytes = Answers.bytes(contentBytes);
+            archiveBytes = Answers.bytes(archiveBytes);
+        }
+    }
+
+    /** Packs the stage's folders on the agent that it leaves. Takes as long as they are large. */
+    public Packed pack(List<String> folders, String key) throws IOException, InterruptedException {
+        return Limited.required(
+                Limited.actLong(home, Packed.class, new MoveVerbs.Pack(id.value(), List.copyOf(folders), key)));
+    }
+
+    /** Removes what {@link #pack} made. */
+    public void dropLuggage() throws IOException, InterruptedException {
+        Limited.act(home, Void.class, new MoveVerbs.DropLuggage(id.value()));
+    }
+
+    /** On the agent that it comes to: makes the exchange folder, and notes whose stage it is. */
+    public FilePath prepare(StageOrigin origin) throws IOException, InterruptedException {
+        Limited.act(home, Void.class, new MoveVerbs.Prepare(id.value(), origin));
+        return home.child("exchange").child(id.value());
+    }
+
+    /**
+     * Whether the stage fits here, now that its image lies in the exchange folder.
+     *
+     * @param own what the host is like that it was suspended on
+     * @return the worst obstacle; null when there is none
+     */
+    @CheckForNull
+    public Misfit misfit(HostTraits own, StageNeeds needs, String key) throws IOException, InterruptedException {
+        return Limited.act(home, Misfit.class, new MoveVerbs.Compare(id.value(), own, needs.memoryBytes(), key));
+    }
+
+    /**
+     * Brings what another agent has packed; no piece of it stays in memory.
+     *
+     * @param bytes as that agent has told; more or fewer fail the transfer
+     */
+    public void bring(MovingStage from, long bytes) throws IOException, InterruptedException {
+        FilePath source = from.luggage();
+        try (OutputStream out = luggage().child(AgentStage.IMAGE_FILE).write()) {
+            for (long at = 0; at < bytes; ) {
+                int expected = (int) Math.min(PIECE, bytes - at);
+                byte[] piece = Limited.required(Limited.act(source, byte[].class, new ReadImage(at, expected)));
+                if (piece.length != expected) {
+                    throw Limited.notUnderstood();
+                }
+                out.write(piece);
+                at += expected;
+            }
+        }
+    }
+
+    private FilePath luggage() {
+        return home.child("exchange").child(id.value()).child(MoveVerbs.LUGGAGE);
+    }
+
+    /**
+     * Unpacks the folders where they were on the other agent.
+     *
+     * @return why not; null when they are there. What was in their place is gone then, and else there again
+     */
+    @CheckForNull
+    public Misfit unpack(List<String> folders, String key) throws IOException, InterruptedException {
+        return Limited.actLong(home, Misfit.class, new MoveVerbs.Unpack(id.value(), List.copyOf(folders), key));
+    }
+
+    /** On the agent that it has left: removes the stage, and these folders with the secrets in them. */
+    public void leave(List<String> temporary) throws IOException, InterruptedException {
+        Limited.actLong(home, Void.class, new MoveVerbs.Leave(id.value(), List.copyOf(temporary)));
+    }
+}

@@ -1,0 +1,141 @@
+package io.jenkins.plugins.preemptible.engine.move;
+
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.image.ImageException;
+import io.jenkins.plugins.preemptible.engine.image.ImageKey;
+import io.jenkins.plugins.preemptible.engine.image.ImageManifest;
+import io.jenkins.plugins.preemptible.engine.image.ReadRequest;
+import io.jenkins.plugins.preemptible.engine.image.WriteRequest;
+import io.jenkins.plugins.preemptible.engine.image.archive.ImageArchive;
+import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.util.List;
+import java.util.stream.Collectors;
+
+/**
+ * The folders that travel with a stage: its workspace, and the temporary one beside it with the steps' control folders.
+ *
+ * <ol>
+ *   <li>{@link #pack} seals them into one archive, in the format of images: files, folders, links, hard links and FIFOs
+ *       with their owners, modes and times. A file that changes meanwhile refuses the move.
+ *   <li>Sockets stay behind: CRIU binds those that the stage holds anew, and a stale one would be in the way. A device,
+ *       or what lies on another file system below, refuses the move.
+ *   <li>{@link #unpack} makes each folder anew, never outside of it, since no link on the way is followed. What was
+ *       there before is set aside and comes back when it fails.
+ * </ol>
+ *
+ * Extended attributes and access lists do not travel. At most 200,000 files. Blocking, and streaming: memory stays as
+ * that of an image. The caller sees to it that nobody else uses the folders.
+ */
+public final class Luggage {
+
+    private static final int S_IFMT = 0170000;
+    private static final int S_IFSOCK = 0140000;
+
+    private Luggage() {}
+
+    /**
+     * What was packed.
+     *
+     * @param contentBytes of all files
+     * @param archiveBytes size of the archive
+     */
+    public record Packed(long contentBytes, long archiveBytes) {}
+
+    /**
+     * Packs.
+     *
+     * @param folders absolute, none inside of another; one that does not exist is left out
+     * @param archive in a folder that exists and that none of the folders holds; replaced when it exists
+     * @throws MoveRefusedException {@link MoveObstacle#CHANGED_MEANWHILE}, {@link MoveObstacle#UNPACKABLE}, {@link
+     *     MoveObstacle#DISK_FULL}; there is no such archive then
+     * @throws IOException when a disk or a folder fails
+     */
+    public static Packed pack(StageId id, List<Path> folders, Path archive, ImageKey key) throws IOException {
+        Path label = Files.createTempDirectory(archive.toAbsolutePath().getParent(), "label");
+        try {
+            Files.writeString(label.resolve("stage"), id.value());
+            ImageManifest manifest = new ImageManifest(
+                    ImageManifest.FORMAT_VERSION,
+                    id.value(),
+                    null,
+                    Instant.now().toString(),
+                    null,
+                    null,
+                    null,
+                    0,
+                    0,
+                    List.of());
+            ImageArchive.Written written = ImageArchive.write(
+                    WriteRequest.of(label, archive, key, manifest).preserving(folders));
+            String left = leftBehind(written.skipped(), folders);
+            if (!left.isEmpty()) {
+                Files.deleteIfExists(archive);
+                throw new MoveRefusedException(new Misfit(MoveObstacle.UNPACKABLE, left), null);
+            }
+            return new Packed(written.storedBytes(), written.archiveBytes());
+        } catch (ImageException e) {
+            throw refusal(e);
+        } finally {
+            StageFolder.delete(label);
+        }
+    }
+
+    private static String leftBehind(List<String> skipped, List<Path> folders) {
+        return skipped.stream()
+                .map(Path::of)
+                .filter(path -> !folders.contains(path) && !isSocket(path))
+                .map(Path::toString)
+                .limit(3)
+                .collect(Collectors.joining(", "));
+    }
+
+    private static boolean isSocket(Path path) {
+        try {
+            int mode = (int) Files.getAttribute(path, "unix:mode", LinkOption.NOFOLLOW_LINKS);
+            return (mode & S_IFMT) == S_IFSOCK;
+        } catch (IOException e) {
+            // Gone by now: whatever it was, the stage cannot have it open by that name.
+            return true;
+        }
+    }
+
+    /**
+     * Unpacks. The archive is authenticated as a whole before the first folder is touched.
+     *
+     * @param folders those that may come back, as {@link #pack} was told; no other one is ever written to
+     * @param scratch a folder that does not exist yet, on the same disk; gone again afterwards
+     * @throws MoveRefusedException {@link MoveObstacle#DISK_FULL}; the folders are as they were
+     * @throws IOException when the archive is not what was packed for this stage, or a disk fails; likewise
+     */
+    public static void unpack(StageId id, List<Path> folders, Path archive, ImageKey key, Path scratch)
+            throws IOException {
+        try {
+            ImageArchive.Unpacked unpacked =
+                    ImageArchive.read(ReadRequest.of(archive, key).expecting(id.value(), 0, null), scratch);
+            try (SetAside before = SetAside.of(id, folders)) {
+                unpacked.preserved().putBack(folders);
+                before.drop();
+            }
+        } catch (ImageException e) {
+            throw refusal(e);
+        } finally {
+            StageFolder.delete(scratch);
+        }
+    }
+
+    private static IOException refusal(ImageException e) {
+        MoveObstacle obstacle =
+                switch (e.reason()) {
+                    case CHANGED_MEANWHILE -> MoveObstacle.CHANGED_MEANWHILE;
+                    case NO_SPACE -> MoveObstacle.DISK_FULL;
+                    case TOO_LARGE, UNSAFE_ENTRY -> MoveObstacle.UNPACKABLE;
+                    default -> null;
+                };
+        return obstacle == null ? e : new MoveRefusedException(new Misfit(obstacle, e.finding()), e);
+    }
+}

@@ -1,0 +1,45 @@
+package io.jenkins.plugins.preemptible.lifecycle;
+
+import edu.umd.cs.findbugs.annotations.CheckForNull;
+import hudson.model.Executor;
+import io.jenkins.plugins.preemptible.agent.AgentStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import java.io.IOException;
+
+/**
+ * How a suspended stage comes to run on an executor of another agent.
+ *
+ * <ol>
+ *   <li>{@link #restore} is called with the state RESUMING saved, {@link #ran} with RUNNING saved.
+ *   <li>Both are called under the stage's operation lock, on the thread of {@link Resumption}.
+ * </ol>
+ */
+public interface Restorer {
+
+    /**
+     * Restores it.
+     *
+     * @return the agent's answer, never a refusal
+     * @throws NotMovedException when the stage stays as it was and may be tried on another agent at once
+     * @throws IOException when an agent or the archive does not do its part; the stage may run
+     */
+    AgentStage.Restore restore(LiveStage live, StageRecord stage, Executor executor)
+            throws IOException, InterruptedException;
+
+    /**
+     * The stage runs, and its record says so.
+     *
+     * @param before its record while it was suspended
+     */
+    void ran(LiveStage live, StageRecord before, Executor executor) throws InterruptedException;
+
+    /** It does not go on on this agent; nothing of it is lost, and nothing of it runs there. */
+    final class NotMovedException extends IOException {
+        private static final long serialVersionUID = 1L;
+
+        public NotMovedException(String why, @CheckForNull Throwable cause) {
+            super(why, cause);
+        }
+    }
+}

@@ -1,0 +1,242 @@
+package io.jenkins.plugins.preemptible.move;
+
+import hudson.FilePath;
+import hudson.model.Computer;
+import hudson.model.Executor;
+import hudson.model.Node;
+import hudson.model.Run;
+import hudson.slaves.WorkspaceList;
+import io.jenkins.plugins.preemptible.agent.AgentStage;
+import io.jenkins.plugins.preemptible.agent.MovingStage;
+import io.jenkins.plugins.preemptible.agent.Nodes;
+import io.jenkins.plugins.preemptible.engine.image.ImageKey;
+import io.jenkins.plugins.preemptible.engine.move.HostTraits;
+import io.jenkins.plugins.preemptible.engine.move.Misfit;
+import io.jenkins.plugins.preemptible.engine.move.MoveObstacle;
+import io.jenkins.plugins.preemptible.lifecycle.Restorer;
+import io.jenkins.plugins.preemptible.lifecycle.agents.UnknownStages;
+import io.jenkins.plugins.preemptible.lifecycle.image.StageImages;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.logging.Level;
+import java.util.logging.Logger;
+import org.jenkinsci.plugins.workflow.graph.FlowNode;
+import org.jenkinsci.plugins.workflow.support.actions.WorkspaceActionImpl;
+
+/**
+ * Brings a suspended stage to another agent, which has an executor for it.
+ *
+ * <ol>
+ *   <li>The old agent confirms that nothing of the stage runs there. The workspace of the same path is leased on the new
+ *       one; its image is brought, and compared with the host.
+ *   <li>The old agent packs the workspace and the temporary folder beside it; the new one unpacks them.
+ *   <li>The record names the new agent as the one that may run it; then it is asked to restore. As long as it has not
+ *       answered, no other agent may have the stage.
+ *   <li>It runs: the record names its agent, then the Pipeline's steps follow, then the old agent is cleaned.
+ * </ol>
+ *
+ * A failure before the third step, or a refusal in it, leaves the stage suspended on its old agent, and the new one is
+ * not tried again for a while. For one resume; used under the stage's operation lock.
+ */
+public final class MovingRestorer implements Restorer {
+
+    private static final Logger LOGGER = Logger.getLogger(MovingRestorer.class.getName());
+
+    /** Workspaces of stages whose new agent has not answered, by the stages' ids. */
+    private static final Map<String, WorkspaceList.Lease> AWAITED = new ConcurrentHashMap<>();
+
+    private WorkspaceList.Lease lease;
+    private long beganNanos;
+    private long workspaceBytes;
+
+    @Override
+    public AgentStage.Restore restore(LiveStage live, StageRecord stage, Executor executor)
+            throws IOException, InterruptedException {
+        beganNanos = System.nanoTime();
+        Computer computer = executor.getOwner();
+        Node to = computer.getNode();
+        AgentStage agent = AgentStage.on(to, stage.id());
+        boolean awaited = stage.restoringOn() != null;
+        if (awaited && !to.getNodeName().equals(stage.restoringOn())) {
+            throw refused(Misfit.of(MoveObstacle.ANSWER_AWAITED));
+        }
+        boolean done = false;
+        try {
+            lease(computer, to, stage);
+            AgentStage.Restore answer = awaited ? agent.resumeHere() : null;
+            if (answer == null) {
+                StageRecord known =
+                        awaited ? StageRegistry.get().update(stage.id(), StageChanges.restoringOn(null)) : stage;
+                bring(live, known == null ? stage : known, to);
+                StageRegistry.get().update(stage.id(), StageChanges.restoringOn(to.getNodeName()));
+                answer = agent.restore(stage.imageKey().getPlainText());
+            }
+            if (answer.refusal() != null) {
+                AgentStage.Refusal why = answer.refusal();
+                StageLog.refusal(live.context(), to.getDisplayName() + " refused it.", why.criuLines());
+                // First: an earlier restore, whose answer was lost, may still be under way there.
+                MovingStage.on(to, stage.id()).leave(List.of());
+                StageRegistry.get().update(stage.id(), StageChanges.restoringOn(null));
+                throw new NotMovedException(why.sentence(), null);
+            }
+            done = true;
+            return answer;
+        } catch (NotMovedException x) {
+            notMoved(stage, to);
+            throw x;
+        } catch (IOException | RuntimeException x) {
+            StageRecord now = StageRegistry.get().find(stage.id());
+            if (now != null && now.restoringOn() != null) {
+                // It may run there: the caller waits for the answer.
+                throw x;
+            }
+            notMoved(stage, to);
+            LOGGER.log(Level.WARNING, x, () -> "cannot move " + stage + " to " + to.getNodeName());
+            throw new NotMovedException("An agent or the archive failed: " + x.getMessage() + ".", x);
+        } finally {
+            if (!done) {
+                giveBack(stage);
+            }
+        }
+    }
+
+    /** As long as the stage may run on the new agent nobody else may have its workspace there. */
+    private void giveBack(StageRecord stage) {
+        StageRecord now = StageRegistry.get().find(stage.id());
+        if (lease != null && now != null && now.restoringOn() != null) {
+            AWAITED.put(stage.id(), lease);
+        } else if (lease != null) {
+            lease.release();
+        }
+    }
+
+    private static void notMoved(StageRecord stage, Node to) throws InterruptedException {
+        FailedMoves.add(stage, to.getNodeName());
+        StageRegistry.get().update(stage.id(), StageChanges.moveTo(null));
+        try {
+            MovingStage.on(to, stage.id()).leave(List.of());
+        } catch (IOException | RuntimeException x) {
+            // What is left there is removed by the next move to it.
+            LOGGER.log(Level.FINE, x, () -> "cannot clean " + to.getNodeName() + " of " + stage);
+        }
+    }
+
+    private static NotMovedException refused(Misfit why) {
+        return new NotMovedException(why.sentence(), null);
+    }
+
+    private void lease(Computer computer, Node to, StageRecord stage) throws IOException, InterruptedException {
+        FilePath workspace = to.createPath(stage.workspace());
+        if (workspace == null) {
+            throw new IOException("the agent " + to.getDisplayName() + " is offline");
+        }
+        releaseEnded();
+        WorkspaceList.Lease kept = AWAITED.remove(stage.id());
+        lease = kept != null ? kept : computer.getWorkspaceList().allocate(workspace);
+        if (!lease.path.equals(workspace)) {
+            // Of one that may run there nothing is given up for that.
+            throw stage.restoringOn() == null
+                    ? refused(new Misfit(MoveObstacle.WORKSPACE_TAKEN, stage.workspace()))
+                    : new IOException(MoveObstacle.WORKSPACE_TAKEN.sentence());
+        }
+    }
+
+    private static void releaseEnded() {
+        for (String id : AWAITED.keySet()) {
+            WorkspaceList.Lease left = StageRegistry.get().find(id) == null ? AWAITED.remove(id) : null;
+            if (left != null) {
+                left.release();
+            }
+        }
+    }
+
+    /** Everything up to the restore itself. Nothing is changed on the old agent. */
+    private void bring(LiveStage live, StageRecord stage, Node to) throws IOException, InterruptedException {
+        Misfit obstacle = MoveTargets.obstacle(stage, live, to);
+        if (obstacle == null) {
+            obstacle = StepsOnAgent.obstacle(live);
+        }
+        Node from = Nodes.named(stage.node());
+        HostTraits own = from == null ? null : MoveTargets.traits(from);
+        Run<?, ?> run = live.context().get(Run.class);
+        if (obstacle == null && (own == null || run == null)) {
+            obstacle = Misfit.of(MoveObstacle.AGENT_AWAY);
+        }
+        if (obstacle != null) {
+            throw refused(obstacle);
+        }
+        AgentStage.Held held = AgentStage.on(from, stage.id()).hold();
+        if (held != AgentStage.Held.IMAGE && held != AgentStage.Held.GONE) {
+            throw refused(Misfit.of(MoveObstacle.NOT_SEALED));
+        }
+        MovingStage there = MovingStage.on(to, stage.id());
+        MovingStage here = MovingStage.on(from, stage.id());
+        String imageKey = stage.imageKey().getPlainText();
+        StageImages.fetch(run, stage, there.prepare(UnknownStages.originOf(stage)));
+        obstacle = there.misfit(own, MoveTargets.needs(stage, live), imageKey);
+        if (obstacle != null) {
+            throw refused(obstacle);
+        }
+        String key = ImageKey.generate().export();
+        List<String> folders = folders(stage);
+        try {
+            MovingStage.Packed packed = here.pack(folders, key);
+            if (packed.refusal() != null) {
+                throw refused(packed.refusal());
+            }
+            workspaceBytes = packed.contentBytes();
+            there.bring(here, packed.archiveBytes());
+        } finally {
+            here.dropLuggage();
+        }
+        obstacle = there.unpack(folders, key);
+        if (obstacle != null) {
+            throw refused(obstacle);
+        }
+    }
+
+    /** The workspace, and the temporary folder beside it, in which Pipeline keeps what its steps need. */
+    private static List<String> folders(StageRecord stage) {
+        List<String> folders = new ArrayList<>(List.of(stage.workspace()));
+        folders.addAll(temporary(stage));
+        return folders;
+    }
+
+    private static List<String> temporary(StageRecord stage) {
+        FilePath beside = WorkspaceList.tempDir(new FilePath((hudson.remoting.VirtualChannel) null, stage.workspace()));
+        return beside == null ? List.of() : List.of(beside.getRemote());
+    }
+
+    @Override
+    public void ran(LiveStage live, StageRecord before, Executor executor) throws InterruptedException {
+        Computer computer = executor.getOwner();
+        WorkspaceList.Lease old = live.lease();
+        live.lease(lease);
+        StepsOnAgent.follow(live);
+        try {
+            FlowNode block = live.context().get(FlowNode.class);
+            if (block != null) {
+                block.addOrReplaceAction(new WorkspaceActionImpl(lease.path, block));
+            }
+        } catch (IOException | RuntimeException x) {
+            LOGGER.log(Level.WARNING, x, () -> "cannot note where " + before + " runs now");
+        }
+        Node from = Nodes.named(before.node());
+        StageLog.line(
+                live.context(),
+                "Moved from " + (from == null ? before.node() : from.getDisplayName()) + " to "
+                        + computer.getDisplayName() + " in "
+                        + StageLog.time(TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - beganNanos)) + ": image "
+                        + StageLog.size(before.archiveBytes()) + ", workspace " + StageLog.size(workspaceBytes) + ".");
+        LeftAgent.clean(before, old, temporary(before));
+    }
+}

@@ -1,0 +1,261 @@
+package io.jenkins.plugins.preemptible.acceptance;
+
+import static org.awaitility.Awaitility.await;
+import static org.hamcrest.MatcherAssert.assertThat;
+import static org.hamcrest.Matchers.containsString;
+import static org.hamcrest.Matchers.not;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import hudson.cli.CLICommandInvoker;
+import hudson.model.FreeStyleBuild;
+import hudson.model.FreeStyleProject;
+import hudson.model.Label;
+import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
+import io.jenkins.plugins.preemptible.engine.move.MoveObstacle;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import org.jenkinsci.plugins.workflow.job.WorkflowJob;
+import org.jenkinsci.plugins.workflow.job.WorkflowRun;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.jvnet.hudson.test.JenkinsRule;
+import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
+
+/** A suspended stage goes on on another agent, on a real controller with two agents that run as root. */
+@WithJenkins
+@Tag("acceptance")
+class MovingStageTest {
+
+    static {
+        System.setProperty("io.jenkins.plugins.preemptible.move.LeftAgent.delayMillis", "500");
+    }
+
+    private static final Duration LONG = Duration.ofMinutes(3);
+    /** What the stage has in its workspace, and what later steps find there. */
+    private static final String LATER =
+            "sh 'echo \"later on $NODE_NAME in $WORKSPACE\"; cat mark; ls \"$WORKSPACE_TMP\" >&2'\n"
+                    + "dir('sub') { sh 'echo \"in $(pwd)\"' }\n";
+
+    private JenkinsRule j;
+    private Rig rig;
+    private TwoHosts hosts;
+
+    @BeforeEach
+    void controller(JenkinsRule jenkins) throws Exception {
+        j = jenkins;
+        Rig.assumeSuspendable();
+        rig = new Rig(j);
+        rig.prepare();
+        PreemptibleConfiguration.get().setMoveStages(true);
+        hosts = new TwoHosts(j);
+    }
+
+    @AfterEach
+    void tell() throws Exception {
+        if (rig != null) {
+            rig.tell();
+            rig.clear();
+        }
+        if (hosts != null) {
+            hosts.close();
+        }
+    }
+
+    private WorkflowRun begin(String script) throws Exception {
+        hosts.connect("A");
+        WorkflowJob low = rig.pipeline("low", 5, script);
+        WorkflowRun stage = Rig.start(low);
+        Rig.awaitLog(stage, "count-3\n");
+        return stage;
+    }
+
+    private static String script(String counter) {
+        return "preemptible(label: '" + Rig.LABEL + "') { sh 'echo marked > mark'\n" + counter + "\n" + LATER + "}";
+    }
+
+    private static String counter() {
+        return "sh '''set +x\n" + Rig.endless() + "\n'''";
+    }
+
+    /** A build that takes the executor of that agent and keeps it until it is told that it is enough. */
+    private FreeStyleBuild occupy(String agent) throws Exception {
+        FreeStyleProject high = rig.freestyle("high-" + agent, 1, Rig.untilEnough());
+        high.setAssignedLabel(Label.get(agent));
+        high.scheduleBuild2(0);
+        await(high + " has started").atMost(LONG).until(() -> high.getLastBuild() != null);
+        return high.getLastBuild();
+    }
+
+    private void ends(FreeStyleBuild build, String agent) throws Exception {
+        Path workspace = hosts.workspace(agent, build.getParent().getName());
+        await("a workspace of " + build).atMost(LONG).until(() -> Files.isDirectory(workspace));
+        Files.createFile(workspace.resolve("enough"));
+        j.assertBuildStatusSuccess(j.waitForCompletion(build));
+    }
+
+    private void endsOn(String agent, WorkflowRun stage) throws Exception {
+        Rig.awaitCounting(stage);
+        Files.createFile(hosts.workspace(agent, "low").resolve("enough"));
+        j.assertBuildStatusSuccess(j.waitForCompletion(stage));
+        Rig.countedAtLeast(stage, 4);
+        String workspace = StageLogs.between(Rig.log(stage), "later on " + agent + " in ", "\n");
+        assertThat(Rig.log(stage), containsString("\nmarked\n"));
+        assertThat(Rig.log(stage), containsString("in " + workspace + "/sub\n"));
+        await("no agent knows the stage any more").atMost(LONG).untilAsserted(() -> {
+            assertEquals(0, hosts.stages("A"));
+            assertEquals(0, hosts.stages("B"));
+        });
+    }
+
+    private static void awaitMoved(WorkflowRun stage, String from, String to) {
+        await("a move to " + to)
+                .atMost(LONG)
+                .until(() -> Rig.log(stage).contains("Moved from " + from + " to " + to + " in "));
+        assertEquals(to, Rig.awaitState(StageState.RUNNING).node());
+    }
+
+    @Test
+    void aStageWhoseAgentIsBusyGoesOnOnAnotherOne() throws Exception {
+        WorkflowRun stage = begin(script(counter()));
+        FreeStyleBuild high = occupy("A");
+        Rig.awaitSealed(stage, 1);
+        hosts.connect("B");
+        awaitMoved(stage, "A", "B");
+        assertTrue(high.isBuilding());
+        endsOn("B", stage);
+        ends(high, "A");
+    }
+
+    @Test
+    void aStageComesBack() throws Exception {
+        WorkflowRun stage = begin(script(counter()));
+        FreeStyleBuild high = occupy("A");
+        Rig.awaitSealed(stage, 1);
+        hosts.connect("B");
+        awaitMoved(stage, "A", "B");
+        Rig.awaitCounting(stage);
+        await("A is clean").atMost(LONG).until(() -> hosts.stages("A") == 0);
+        ends(high, "A");
+        FreeStyleBuild other = occupy("B");
+        Rig.awaitSealed(stage, 2);
+        awaitMoved(stage, "B", "A");
+        endsOn("A", stage);
+        ends(other, "B");
+    }
+
+    @Test
+    void anOpenDirBlockFollows() throws Exception {
+        WorkflowRun stage = begin(script(
+                "dir('sub') { " + counter().replace("enough", "../enough") + "\nsh 'echo \"still in $(pwd)\"' }"));
+        FreeStyleBuild high = occupy("A");
+        Rig.awaitSealed(stage, 1);
+        hosts.connect("B");
+        awaitMoved(stage, "A", "B");
+        endsOn("B", stage);
+        String workspace = StageLogs.between(Rig.log(stage), "later on B in ", "\n");
+        assertThat(Rig.log(stage), containsString("still in " + workspace + "/sub\n"));
+        ends(high, "A");
+    }
+
+    @Test
+    void somebodyMovesAStageThatIsSuspendedManually() throws Exception {
+        WorkflowRun stage = begin(script(counter()));
+        hosts.connect("B");
+        assertThat(move("B"), containsString(MoveObstacle.NOT_SEALED.sentence()));
+        assertEquals(
+                0,
+                new CLICommandInvoker(j, "preemptible-suspend")
+                        .invokeWithArgs("low", "1")
+                        .returnCode());
+        Rig.awaitSealed(stage, 1);
+        assertThat(move("no such agent"), containsString("There is no agent"));
+        assertThat(move("A"), containsString(MoveObstacle.OWN_AGENT.sentence()));
+        await("it is taken").atMost(LONG).until(() -> move("B").contains("as soon as an executor is idle there"));
+        awaitMoved(stage, "A", "B");
+        assertFalse(Rig.awaitState(StageState.RUNNING).byHand());
+        endsOn("B", stage);
+    }
+
+    @Test
+    void aStageStaysWhereItIsUnlessThatIsAllowed() throws Exception {
+        PreemptibleConfiguration.get().setMoveStages(false);
+        WorkflowRun stage = begin(script(counter()));
+        FreeStyleBuild high = occupy("A");
+        Rig.awaitSealed(stage, 1);
+        hosts.connect("B");
+        assertThat(move("B"), containsString(MoveObstacle.SWITCHED_OFF.sentence()));
+        Rig.awaitAnotherLook();
+        Rig.awaitAnotherLook();
+        assertEquals("A", StageRegistry.get().all().iterator().next().node());
+        ends(high, "A");
+        Rig.awaitLog(stage, "Resumed on A");
+        assertThat(Rig.log(stage), not(containsString("Moved from")));
+        endsOn("A", stage);
+    }
+
+    @Test
+    void aMoveThatIsRefusedLosesNothing() throws Exception {
+        WorkflowRun stage = begin(script("sh 'mknod device c 1 5'\n" + counter()));
+        FreeStyleBuild high = occupy("A");
+        Rig.awaitSealed(stage, 1);
+        hosts.connect("B");
+        Rig.awaitLog(stage, "Not moved. The workspace holds something that cannot be moved");
+        assertEquals("A", Rig.awaitState(StageState.SUSPENDED).node());
+        ends(high, "A");
+        Rig.awaitLog(stage, "Resumed on A");
+        assertThat(Rig.log(stage), not(containsString("Moved from")));
+        endsOn("A", stage);
+    }
+
+    @Test
+    void aNestedStageStaysWhereItIs() throws Exception {
+        WorkflowRun stage = begin(Rig.nested(Rig.endless(), "echo 'after'"));
+        FreeStyleBuild high = occupy("A");
+        Rig.awaitSealed(stage, 1);
+        hosts.connect("B");
+        assertThat(move("B"), containsString(MoveObstacle.NESTED_FORM.sentence()));
+        ends(high, "A");
+        Rig.awaitLog(stage, "Resumed on A");
+        Rig.awaitCounting(stage);
+        Files.createFile(hosts.workspace("A", "low").resolve("enough"));
+        j.assertBuildStatusSuccess(j.waitForCompletion(stage));
+    }
+
+    /** Both would restore it over itself. */
+    @Test
+    void anAgentOfTheSameFolderIsNoOtherAgent() throws Exception {
+        WorkflowRun stage = begin(script(counter()));
+        FreeStyleBuild high = occupy("A");
+        Rig.awaitSealed(stage, 1);
+        hosts.connect("twin", "A");
+        await("it is refused for that")
+                .atMost(LONG)
+                .until(() -> move("twin").contains(MoveObstacle.SAME_FOLDER.sentence()));
+        assertEquals("A", Rig.awaitState(StageState.SUSPENDED).node());
+        ends(high, "A");
+        Rig.awaitLog(stage, "Resumed on A");
+        endsOn("A", stage);
+    }
+
+    private String move(String agent) {
+        CLICommandInvoker.Result said =
+                new CLICommandInvoker(j, "preemptible-move").invokeWithArgs("low", "1", "--to", agent);
+        return said.stdout() + said.stderr();
+    }
+
+    /** Parts of a log. */
+    private static final class StageLogs {
+        static String between(String log, String before, String after) {
+            assertThat(log, containsString(before));
+            int from = log.indexOf(before) + before.length();
+            return log.substring(from, log.indexOf(after, from));
+        }
+    }
+}

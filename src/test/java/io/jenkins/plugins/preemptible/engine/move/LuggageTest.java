@@ -1,0 +1,231 @@
+package io.jenkins.plugins.preemptible.engine.move;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.image.ImageException;
+import io.jenkins.plugins.preemptible.engine.image.ImageKey;
+import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
+import java.io.IOException;
+import java.net.StandardProtocolFamily;
+import java.net.UnixDomainSocketAddress;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class LuggageTest {
+
+    private static final StageId ID = StageId.create("test");
+    private static final ImageKey KEY = ImageKey.generate();
+
+    @TempDir
+    Path folder;
+
+    private Path workspace;
+    private Path temporary;
+    private Path archive;
+    private Path scratch;
+    private byte[] noise;
+
+    @BeforeEach
+    void aWorkspace() throws Exception {
+        folder = folder.toRealPath();
+        workspace = Files.createDirectories(folder.resolve("agent/workspace/a job"));
+        temporary = Files.createDirectory(folder.resolve("agent/workspace/a job@tmp"));
+        Path control = Files.createDirectory(temporary.resolve("durable-1"));
+        archive = folder.resolve("luggage");
+        scratch = folder.resolve("scratch");
+        noise = new byte[3_000_001];
+        new Random(3).nextBytes(noise);
+        Files.write(control.resolve("jenkins-log.txt"), noise);
+        Path script = Files.writeString(control.resolve("script.sh"), "#!/bin/sh\n");
+        Files.setPosixFilePermissions(script, PosixFilePermissions.fromString("rwxr-x--x"));
+        Files.setLastModifiedTime(script, FileTime.fromMillis(1_000_000_000_123L));
+        Files.createSymbolicLink(workspace.resolve("out"), Path.of("/etc/no such file"));
+        Files.createLink(workspace.resolve("second name"), Files.writeString(workspace.resolve("first name"), "x"));
+        Files.createDirectory(workspace.resolve("empty"));
+    }
+
+    private List<Path> folders() {
+        return List.of(workspace, temporary);
+    }
+
+    private Luggage.Packed pack() throws IOException {
+        return Luggage.pack(ID, folders(), archive, KEY);
+    }
+
+    /** As on the other agent, which has the same paths. */
+    private void there() throws IOException {
+        StageFolder.delete(folder.resolve("agent"));
+    }
+
+    private void unpack() throws IOException {
+        Luggage.unpack(ID, folders(), archive, KEY, scratch);
+    }
+
+    private void assertWhole() throws IOException {
+        Path control = temporary.resolve("durable-1");
+        assertArrayEquals(noise, Files.readAllBytes(control.resolve("jenkins-log.txt")));
+        Path script = control.resolve("script.sh");
+        assertEquals("rwxr-x--x", PosixFilePermissions.toString(Files.getPosixFilePermissions(script)));
+        assertEquals(1_000_000_000_123L, Files.getLastModifiedTime(script).toMillis());
+        assertEquals(Path.of("/etc/no such file"), Files.readSymbolicLink(workspace.resolve("out")));
+        assertTrue(Files.isSameFile(workspace.resolve("first name"), workspace.resolve("second name")));
+        assertTrue(Files.isDirectory(workspace.resolve("empty")));
+    }
+
+    private List<String> beside() throws IOException {
+        try (var all = Files.list(workspace.getParent())) {
+            return all.map(p -> p.getFileName().toString()).sorted().toList();
+        }
+    }
+
+    @Test
+    void everythingArrivesOnAnAgentThatHadNothing() throws Exception {
+        Luggage.Packed packed = pack();
+        assertEquals(Files.size(archive), packed.archiveBytes());
+        assertTrue(packed.contentBytes() > noise.length);
+        there();
+        unpack();
+        assertWhole();
+        assertEquals(List.of("a job", "a job@tmp"), beside());
+        assertFalse(Files.exists(scratch));
+    }
+
+    @Test
+    void whatWasThereBeforeIsGone() throws Exception {
+        pack();
+        there();
+        Files.createDirectories(workspace.resolve("of another build/deep"));
+        Files.createDirectories(temporary);
+        Files.writeString(temporary.resolve("stale"), "");
+        unpack();
+        assertWhole();
+        assertFalse(Files.exists(workspace.resolve("of another build")));
+        assertFalse(Files.exists(temporary.resolve("stale")));
+        assertEquals(List.of("a job", "a job@tmp"), beside());
+    }
+
+    @Test
+    void whatWasThereComesBackWhenItFails() throws Exception {
+        pack();
+        there();
+        Files.createDirectories(workspace);
+        Files.writeString(workspace.resolve("mine"), "mine");
+        List<Path> other = List.of(workspace, folder.resolve("agent/workspace/other"));
+        assertThrows(IOException.class, () -> Luggage.unpack(ID, other, archive, KEY, scratch));
+        assertEquals("mine", Files.readString(workspace.resolve("mine")));
+        assertEquals(List.of("a job"), beside());
+        assertThrows(ImageException.class, () -> Luggage.unpack(ID, folders(), archive, ImageKey.generate(), scratch));
+        assertThrows(
+                ImageException.class, () -> Luggage.unpack(StageId.create("other"), folders(), archive, KEY, scratch));
+        byte[] cut = Files.readAllBytes(archive);
+        Files.write(archive, java.util.Arrays.copyOf(cut, cut.length / 2));
+        assertThrows(ImageException.class, this::unpack);
+        assertEquals("mine", Files.readString(workspace.resolve("mine")));
+        assertFalse(Files.exists(scratch));
+    }
+
+    /** Its process was killed between two renames. */
+    @Test
+    void anAttemptThatWasCutOffIsFinishedByTheNext() throws Exception {
+        pack();
+        there();
+        Files.createDirectories(workspace);
+        Files.writeString(workspace.resolve("old"), "");
+        SetAside.of(ID, folders());
+        Files.createDirectories(workspace.resolve("half made"));
+        unpack();
+        assertWhole();
+        assertEquals(List.of("a job", "a job@tmp"), beside());
+        there();
+        Files.createDirectories(workspace);
+        Files.writeString(workspace.resolve("old"), "");
+        SetAside.of(ID, folders());
+        Files.createDirectories(workspace.resolve("half made"));
+        try (SetAside again = SetAside.of(ID, folders())) {
+            assertFalse(Files.exists(workspace));
+        }
+        assertTrue(Files.exists(workspace.resolve("old")));
+        assertFalse(Files.exists(workspace.resolve("half made")));
+    }
+
+    @Test
+    void aLinkOnTheWayIsNotFollowed() throws Exception {
+        pack();
+        there();
+        Path elsewhere = Files.createDirectory(folder.resolve("elsewhere"));
+        Files.createSymbolicLink(folder.resolve("agent"), elsewhere);
+        Files.createDirectory(elsewhere.resolve("workspace"));
+        assertThrows(IOException.class, this::unpack);
+        assertFalse(Files.exists(elsewhere.resolve("workspace/a job"), LinkOption.NOFOLLOW_LINKS));
+    }
+
+    @Test
+    void socketsStayAndAreNoReason() throws Exception {
+        Path at = Path.of("/var/tmp").resolve(ID.value() + ".socket");
+        try (ServerSocketChannel channel = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
+            channel.bind(UnixDomainSocketAddress.of(at));
+            Files.move(at, workspace.resolve("socket"));
+            pack();
+        } finally {
+            Files.deleteIfExists(at);
+        }
+        there();
+        unpack();
+        assertWhole();
+        assertFalse(Files.exists(workspace.resolve("socket"), LinkOption.NOFOLLOW_LINKS));
+    }
+
+    @Test
+    void aDeviceRefusesTheMove() throws Exception {
+        boolean made = new ProcessBuilder("mknod", workspace.resolve("zero").toString(), "c", "1", "5")
+                        .start()
+                        .waitFor()
+                == 0;
+        assumeTrue(made, "this user may not make devices");
+        MoveRefusedException refused = assertThrows(MoveRefusedException.class, this::pack);
+        assertEquals(MoveObstacle.UNPACKABLE, refused.misfit().obstacle());
+        assertTrue(refused.getMessage().contains("zero"), refused::getMessage);
+        assertFalse(Files.exists(archive));
+    }
+
+    @Test
+    void aFileThatChangesMeanwhileRefusesTheMove() throws Exception {
+        Path busy = Files.write(workspace.resolve("busy"), noise);
+        AtomicBoolean done = new AtomicBoolean();
+        Thread writer = new Thread(() -> {
+            byte value = 0;
+            while (!done.get()) {
+                try {
+                    Files.write(busy, new byte[] {value++}, java.nio.file.StandardOpenOption.APPEND);
+                } catch (IOException e) {
+                    throw new AssertionError(e);
+                }
+            }
+        });
+        writer.start();
+        try {
+            MoveRefusedException refused = assertThrows(MoveRefusedException.class, this::pack);
+            assertEquals(MoveObstacle.CHANGED_MEANWHILE, refused.misfit().obstacle());
+            assertFalse(Files.exists(archive));
+        } finally {
+            done.set(true);
+            writer.join();
+        }
+    }
+}
