@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.function.Consumer;
 
-/** What one attempt to resume a stage touches besides its record: executor, build and image. {@link ItsResume} is the real one. */
+/** What one attempt to resume a stage touches besides its record: executor, build and image. {@link JenkinsResumeSide} is the real one. */
 interface ResumeSide {
 
     /** The agent whose executor the stage has now. @throws IOException when it is offline */

@@ -56,7 +56,10 @@ public final class Resumption {
         try {
             live.granted(false);
             return new ResumptionSteps(
-                            live, StageRegistry.get(), new ItsResume(live, executor, restorer), StageClock.SYSTEM)
+                            live,
+                            StageRegistry.get(),
+                            new JenkinsResumeSide(live, executor, restorer),
+                            StageClock.SYSTEM)
                     .run();
         } finally {
             live.operation().unlock();

@@ -10,7 +10,7 @@ import java.io.IOException;
 import java.util.List;
 import java.util.function.Consumer;
 
-/** What the making of one image touches besides the stage's record: its build and the controller's disk. {@link ItsSeal} is the real one. */
+/** What the making of one image touches besides the stage's record: its build and the controller's disk. {@link JenkinsSealSide} is the real one. */
 interface SealSide {
 
     /** Ends when the image is made. */

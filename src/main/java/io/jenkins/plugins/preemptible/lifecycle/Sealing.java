@@ -45,7 +45,7 @@ public final class Sealing {
                 uncertain,
                 StageRegistry.get(),
                 StageAgent.Agents.OF_JENKINS,
-                new ItsSeal(live),
+                new JenkinsSealSide(live),
                 StageClock.SYSTEM);
     }
 

@@ -37,8 +37,8 @@ public record FreezeOnly(long longestMillis, int memoryPercent) {
         return Math.min(longestMillis / LEAD_SHARE, LONGEST_LEAD_MILLIS);
     }
 
-    /** Whether somebody that runs for so long is through before the stage wants its executor back. */
-    boolean outlasts(long expectedMillis) {
+    /** Whether an item that needs so long ends before the stage needs its executor back; 0 = unknown counts as short. */
+    boolean hasTimeFor(long expectedMillis) {
         return expectedMillis <= longestMillis - leadMillis();
     }
 

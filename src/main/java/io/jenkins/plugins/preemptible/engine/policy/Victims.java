@@ -26,7 +26,7 @@ import java.util.function.Predicate;
 final class Victims {
 
     /** A preemptor that is expected to need no longer than this lets its victim stay frozen in memory. */
-    static final long FREEZE_ONLY_MILLIS = 120_000;
+    static final long LONGEST_WITHOUT_IMAGE_MILLIS = 120_000;
 
     private static final Comparator<Candidate> MOST_SERVED_FIRST = Comparator.comparing(
                     (Candidate candidate) -> candidate.usedMillis, Comparator.reverseOrder())
@@ -53,8 +53,8 @@ final class Victims {
 
     private record FitAndPriority(Fit fit, int priority) {}
 
-    /** @param brief a stage that is only frozen may give way to it */
-    private record Asked(Fit fit, int priority, boolean brief) {}
+    /** @param inTime it should end before a stage that is frozen only needs its executor back */
+    private record Asked(Fit fit, int priority, boolean inTime) {}
 
     private final Snapshot snapshot;
     private final List<Agent> agents;
@@ -121,7 +121,7 @@ final class Victims {
     }
 
     private Candidate frozenOnlyFor(Claim claim) {
-        if (!brief(claim)) {
+        if (!inTime(claim)) {
             return null;
         }
         Candidate last = frozenOnly
@@ -130,8 +130,8 @@ final class Victims {
         return last == null || last.stage.priority() <= claim.priority() ? null : last;
     }
 
-    private boolean brief(Claim claim) {
-        return snapshot.limits().freezeOnly().outlasts(claim.expectedMillis());
+    private boolean inTime(Claim claim) {
+        return snapshot.limits().freezeOnly().hasTimeFor(claim.expectedMillis());
     }
 
     /**
@@ -177,7 +177,7 @@ final class Victims {
 
     // Twice what it is expected to need: so most are through before the dump begins.
     private long sealAfterMillis(Claim claim, Agent agent) {
-        boolean brief = claim.expectedMillis() > 0 && claim.expectedMillis() <= FREEZE_ONLY_MILLIS;
+        boolean brief = claim.expectedMillis() > 0 && claim.expectedMillis() <= LONGEST_WITHOUT_IMAGE_MILLIS;
         boolean room =
                 agent.freeBytes() >= 0 && agent.freeBytes() >= snapshot.limits().memoryFloorBytes();
         return brief && room ? 2 * claim.expectedMillis() : 0;
@@ -254,7 +254,7 @@ final class Victims {
     }
 
     private Reason obstacle(Claim claim) {
-        return obstacles.computeIfAbsent(new Asked(claim.fit(), claim.priority(), brief(claim)), key -> {
+        return obstacles.computeIfAbsent(new Asked(claim.fit(), claim.priority(), inTime(claim)), key -> {
             Reason best = Reason.NO_FITTING_STAGE;
             for (int agent : key.fit.agents) {
                 for (Candidate candidate : byAgent.get(agent)) {
@@ -286,7 +286,7 @@ final class Victims {
         if (candidate.protection != null) {
             return candidate.protection;
         }
-        if (candidate.frozenOnly && !asked.brief) {
+        if (candidate.frozenOnly && !asked.inTime) {
             return Reason.FROZEN_TIME_TOO_SHORT;
         }
         if (!candidate.taken && overShare(candidate)) {

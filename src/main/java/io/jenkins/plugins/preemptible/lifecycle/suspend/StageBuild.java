@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.function.Consumer;
 
 /**
- * The build of one stage during one attempt to suspend it: which steps run, and what people are told. {@link ItsBuild} is the
+ * The build of one stage during one attempt to suspend it: which steps run, and what people are told. {@link JenkinsBuild} is the
  * real one.
  */
 interface StageBuild {

@@ -5,7 +5,7 @@ import io.jenkins.plugins.preemptible.agent.StageAgent;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import java.io.IOException;
 
-/** The executor that a stage holds: what a suspension gives away. {@link ItsExecutor} is the real one. */
+/** The executor that a stage holds: what a suspension gives away. {@link JenkinsExecutor} is the real one. */
 interface StageExecutor {
 
     /** Where a stage's executor is found. */

@@ -6,7 +6,7 @@ import io.jenkins.plugins.preemptible.agent.StageAgent;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import java.io.IOException;
 
-/** The sealed image of one stage on the controller. {@link ItsImage} is the real one. */
+/** The sealed image of one stage on the controller. {@link JenkinsImage} is the real one. */
 interface StageImage {
 
     /** A new key that nobody else has. */

@@ -125,9 +125,9 @@ public final class Suspension {
     private static SuspensionSteps.Given ofJenkins(LiveStage live) {
         return new SuspensionSteps.Given(
                 StageRegistry.get(),
-                new ItsBuild(live),
-                new ItsImage(live),
-                stage -> ItsExecutor.of(live, stage),
+                new JenkinsBuild(live),
+                new JenkinsImage(live),
+                stage -> JenkinsExecutor.of(live, stage),
                 FrozenStage.ofJenkins(),
                 StageClock.SYSTEM,
                 PreemptibleConfiguration.get().memoryFloorBytes(),

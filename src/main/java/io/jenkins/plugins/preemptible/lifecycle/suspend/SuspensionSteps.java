@@ -158,7 +158,7 @@ final class SuspensionSteps {
                 // It may be one that can be frozen only, which nobody has noticed yet.
                 build.lookAgain(stage);
             }
-            return refused(frozen.refusal());
+            return refused(stages.cutOff(live.id()), frozen.refusal());
         }
         live.memory().seen(given.clock().nowMillis(), frozen.residentBytes());
         // A step whose result was read before the freeze has ended by now, and its next one has no process yet.
@@ -222,7 +222,9 @@ final class SuspensionSteps {
             dump = agent.dump(key.getPlainText(), false);
         }
         if (dump.refusal() != null) {
-            return refused(dump.refusal());
+            // The engine thaws the tree itself; whether that succeeded only the agent can tell.
+            given.frozen().thawNowOrLater(live.id());
+            return refused(stages.find(live.id()), dump.refusal());
         }
         String tooLarge = image.tooLarge(dump.archiveBytes());
         if (tooLarge != null) {
@@ -328,8 +330,7 @@ final class SuspensionSteps {
         return false;
     }
 
-    private boolean refused(AgentStage.Refusal refusal) {
-        StageRecord stage = stages.cutOff(live.id());
+    private boolean refused(@CheckForNull StageRecord stage, AgentStage.Refusal refusal) {
         if (JUST_BUSY.contains(refusal.reason())) {
             live.retryAfter(BUSY_RETRY_MILLIS);
         } else {

@@ -310,7 +310,7 @@ final class Decided {
         boolean freezable = frozenOnly
                 && !overShare(stage)
                 && !frozenLately(stage)
-                && snapshot.limits().freezeOnly().outlasts(claimant.expectedMillis())
+                && snapshot.limits().freezeOnly().hasTimeFor(claimant.expectedMillis())
                 && !lacksMemory(stage);
         if (claimant.urgent()) {
             worse = !rerun;

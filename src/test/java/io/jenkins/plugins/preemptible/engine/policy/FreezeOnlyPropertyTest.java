@@ -115,7 +115,7 @@ class FreezeOnlyPropertyTest {
             assertTrue(
                     claimant.urgent() || decided.victim(freeing).priority() > claimant.priority(), freeing::toString);
             assertFalse(decided.frozenLately(decided.victim(freeing)), freeing::toString);
-            assertTrue(snapshot.limits().freezeOnly().outlasts(claimant.expectedMillis()), freeing::toString);
+            assertTrue(snapshot.limits().freezeOnly().hasTimeFor(claimant.expectedMillis()), freeing::toString);
             for (RunningStage other : snapshot.running()) {
                 assertFalse(
                         room

@@ -261,7 +261,7 @@ class LimitsPropertyTest {
                     : ((Action.EndSlice) freeing).sealAfterMillis();
             if (after > 0) {
                 some = true;
-                assertTrue(after <= 2 * Victims.FREEZE_ONLY_MILLIS);
+                assertTrue(after <= 2 * Victims.LONGEST_WITHOUT_IMAGE_MILLIS);
                 assertTrue(decided.claimant(freeing).expectedMillis() > 0);
                 assertTrue(decided.agent(freeing.agent()).freeBytes()
                         >= snapshot.limits().memoryFloorBytes());

@@ -250,7 +250,7 @@ class SuspensionStepsTest {
         assertEquals(
                 lasting ? LiveStage.REFUSED_RETRY_MILLIS : SuspensionSteps.PASSING_RETRY_MILLIS,
                 attempt.sparedMillis());
-        assertThat(attempt.log, hasItem("Not suspended. The engine refuses. The stage runs on."));
+        assertThat(attempt.log, hasItem("Not suspended. The engine refuses. The stage keeps running."));
         assertThat(attempt.log, hasItem("a line of CRIU"));
     }
 
@@ -358,11 +358,13 @@ class SuspensionStepsTest {
     }
 
     @Test
-    void aRefusedDumpHasThawedTheStageItself() throws Exception {
+    void aStageWhoseDumpIsRefusedIsThawed() throws Exception {
         noImageFits();
         attempt.dumped = AttemptedSuspension.dump(refusal("CRIU_FAILED", true));
         assertEquals(NOT, attempt.run());
-        assertEquals(List.of("SUSPENDING freeze", "SUSPENDING dump", "RUNNING told refused"), attempt.effects);
+        assertEquals(
+                List.of("SUSPENDING freeze", "SUSPENDING dump", "SUSPENDING thaw", "RUNNING told refused"),
+                attempt.effects);
         assertEquals(StageState.RUNNING, attempt.state());
         assertEquals(LiveStage.REFUSED_RETRY_MILLIS, attempt.sparedMillis());
     }
@@ -400,7 +402,7 @@ class SuspensionStepsTest {
         };
         assertEquals(NOT, attempt.run());
         runsAfterThaw(0);
-        assertThat(attempt.log, hasItem("That is not wanted any more. The stage runs on."));
+        assertThat(attempt.log, hasItem("Suspension cancelled; the stage keeps running."));
     }
 
     @Test

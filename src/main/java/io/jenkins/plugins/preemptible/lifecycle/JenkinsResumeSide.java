@@ -25,7 +25,7 @@ import org.jenkinsci.plugins.workflow.graph.FlowNode;
 import org.jenkinsci.plugins.workflow.steps.BodyExecution;
 
 /** A Pipeline build, an executor of Jenkins, and an image among the build's artifacts. */
-record ItsResume(
+record JenkinsResumeSide(
         LiveStage live, Executor executor, @CheckForNull Restorer restorer) implements ResumeSide {
 
     @Override

@@ -10,12 +10,12 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import java.io.IOException;
 
 /** An executor of Jenkins. */
-record ItsExecutor(LiveStage live, Executor executor) implements StageExecutor {
+record JenkinsExecutor(LiveStage live, Executor executor) implements StageExecutor {
 
     @CheckForNull
     static StageExecutor of(LiveStage live, StageRecord stage) {
         Executor executor = live.hold().executor(stage);
-        return executor == null ? null : new ItsExecutor(live, executor);
+        return executor == null ? null : new JenkinsExecutor(live, executor);
     }
 
     @Override

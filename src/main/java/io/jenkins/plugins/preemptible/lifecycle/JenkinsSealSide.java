@@ -19,7 +19,7 @@ import java.util.List;
 import java.util.function.Consumer;
 
 /** A Pipeline build, and the disk that its artifacts are on. */
-record ItsSeal(LiveStage live) implements SealSide {
+record JenkinsSealSide(LiveStage live) implements SealSide {
 
     @Override
     public boolean isThere(String node) {

@@ -12,7 +12,7 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import java.io.IOException;
 
 /** An image among the artifacts of the stage's build. */
-record ItsImage(LiveStage live) implements StageImage {
+record JenkinsImage(LiveStage live) implements StageImage {
 
     @Override
     public Secret newKey() {

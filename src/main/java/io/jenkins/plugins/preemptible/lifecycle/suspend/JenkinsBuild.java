@@ -17,12 +17,12 @@ import java.util.List;
 import java.util.function.Consumer;
 
 /** A Pipeline build. Used by one thread. */
-final class ItsBuild implements StageBuild {
+final class JenkinsBuild implements StageBuild {
 
     private final LiveStage live;
     private StepsInFlight steps;
 
-    ItsBuild(LiveStage live) {
+    JenkinsBuild(LiveStage live) {
         this.live = live;
     }
 
