@@ -38,7 +38,7 @@ public enum Reason {
     /** Keep a suspended stage. */
     RESTORE_REQUESTED_ALREADY("The stage is already in the queue, to be resumed."),
     /** Keep a suspended stage. */
-    SUSPENDED_BY_HAND("The stage was suspended manually and stays suspended until someone resumes it."),
+    SUSPENDED_BY_HAND("The stage was suspended manually."),
     /** Keep. */
     AGENT_NOT_ACCEPTING("No fitting agent is online and accepts builds, or another plugin holds the item back."),
     /** Keep. */
