@@ -316,7 +316,7 @@ public final class PreemptibleConfiguration extends CheckedOnPage implements Per
         change(target -> target.frozenOnlyPercent = Range.FROZEN_ONLY_PERCENT.checked(frozenOnlyPercent));
     }
 
-    /** Whether a suspended stage with an executor of its own may go on on another agent. */
+    /** Whether a suspended stage with an executor of its own may be resumed on another agent. */
     public boolean isMoveStages() {
         return moveStages;
     }

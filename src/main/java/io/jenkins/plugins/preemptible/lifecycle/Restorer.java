@@ -34,7 +34,7 @@ public interface Restorer {
      */
     void ran(LiveStage live, StageRecord before, Executor executor) throws InterruptedException;
 
-    /** It does not go on on this agent; nothing of it is lost, and nothing of it runs there. */
+    /** It is not resumed on this agent; nothing of it is lost, and nothing of it runs there. */
     final class NotMovedException extends IOException {
         private static final long serialVersionUID = 1L;
 

@@ -72,7 +72,7 @@ public final class StageVerbs {
     }
 
     /**
-     * Lets suspended stages go on on another agent as soon as it has an idle executor; what was suspended manually, too.
+     * Resumes suspended stages on another agent as soon as it has an idle executor; what was suspended manually, too.
      *
      * @param agent its name, {@code (built-in)} for the built-in node
      */

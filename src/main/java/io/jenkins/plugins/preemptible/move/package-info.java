@@ -1,5 +1,5 @@
 /**
- * A suspended stage goes on on another agent.
+ * A suspended stage resumes on another agent.
  *
  * <p>{@code MoveTargets} says which agents a stage may go to, {@code MovingRestorer} brings it there, {@code StepsOnAgent}
  * and {@code DirsOnAgent} let the Pipeline's steps follow, {@code LeftAgent} cleans the agent that it has left. Used by the

@@ -28,7 +28,7 @@ import org.junit.jupiter.api.Test;
 import org.jvnet.hudson.test.JenkinsRule;
 import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 
-/** A suspended stage goes on on another agent, on a real controller with two agents that run as root. */
+/** A suspended stage resumes on another agent, on a real controller with two agents that run as root. */
 @WithJenkins
 @Tag("acceptance")
 class MovingStageTest {

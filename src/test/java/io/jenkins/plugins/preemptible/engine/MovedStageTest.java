@@ -35,7 +35,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
- * A stage goes on on another agent; with real CRIU.
+ * A stage resumes on another agent; with real CRIU.
  *
  * <p>Two folders stand for two hosts: each agent's process has a mount namespace of its own, in which its folder lies at
  * the one path that both agents use.

@@ -7,7 +7,7 @@ import java.util.Map;
 import java.util.TreeSet;
 
 /**
- * Whether a suspended stage of one agent can go on on another. Pure.
+ * Whether a suspended stage of one agent can resume on another. Pure.
  *
  * <ol>
  *   <li>Two agents of one folder are one agent, whatever their names are: that is looked at first.
@@ -28,7 +28,7 @@ public final class HostFit {
      * Compares.
      *
      * @param own of the agent that the stage was suspended on
-     * @param other of the agent that it might go on on
+     * @param other of the agent that it might resume on
      * @return empty when it fits; the worst obstacle first
      */
     public static List<Misfit> misfits(HostTraits own, HostTraits other, StageNeeds needs) {

@@ -1,7 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.move;
 
 /**
- * Why a suspended stage does not go on on another agent, each with one sentence for people.
+ * Why a suspended stage is not resumed on another agent, each with one sentence for people.
  *
  * <ol>
  *   <li>The first group is about the two agents, the second about the stage, the third about the moment.

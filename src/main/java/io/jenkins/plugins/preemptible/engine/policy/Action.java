@@ -77,7 +77,7 @@ public sealed interface Action {
     /** End a running stage that allows it, and run it again from its beginning later. */
     record Rerun(String stageId, String forItem, String agent, Reason reason) implements Freeing {}
 
-    /** Let a suspended stage go on, on that agent. */
+    /** Resume a suspended stage on that agent. */
     record Resume(String stageId, String agent, Reason reason) implements Action {
         @Override
         public String claimant() {

@@ -310,7 +310,7 @@ public record Snapshot(
      * @param preemptorItem for whom; null when for nobody in particular
      * @param requested it is in the queue already, to be resumed
      * @param reservedAgent where an executor is kept, or just being freed, for it; null when nowhere
-     * @param byHand somebody suspended it, and it goes on only when somebody says so
+     * @param byHand suspended manually: it is resumed only when a user says so
      * @param thawByMillis it cannot be dumped, and is to run again by then; 0 = it may stay suspended
      * @param elsewhere agents that it could be moved to, and that an idle executor is worth it; nobody gives way there
      */

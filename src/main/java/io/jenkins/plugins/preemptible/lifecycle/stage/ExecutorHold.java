@@ -35,7 +35,7 @@ public interface ExecutorHold {
     /** Asks the queue for an executor on the stage's agent; harmless when asked before. */
     void request(StageRecord stage) throws IOException;
 
-    /** Whether the stage may go on on another agent, as far as its step and its label say. */
+    /** Whether the stage may resume on another agent, as far as its step and its label say. */
     default boolean mayMoveTo(Node agent) {
         return false;
     }

@@ -219,7 +219,7 @@ public final class StageChanges {
         return stage -> stage.restoringOn = agent;
     }
 
-    /** Of a suspended stage: somebody wants it to go on on that agent, or with null that nobody does. */
+    /** Of a suspended stage: a user wants it resumed on that agent; null takes that back. */
     public static Consumer<StageRecord> moveTo(@CheckForNull String agent) {
         return stage -> stage.moveTo = agent;
     }

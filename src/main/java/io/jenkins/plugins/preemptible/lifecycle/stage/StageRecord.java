@@ -185,7 +185,7 @@ public final class StageRecord implements Cloneable {
     String restoringOn;
     /** How often it went on on another agent. 0 in the records of versions that knew no such thing. */
     int moves;
-    /** Of a suspended stage: the agent that somebody wants it to go on on. Null otherwise, and in such records. */
+    /** Of a suspended stage: the agent on which a user wants it resumed. Null otherwise, and in such records. */
     @CheckForNull
     String moveTo;
     /** Its agent is a cloud's, which never comes back when it was removed. */
@@ -396,7 +396,7 @@ public final class StageRecord implements Cloneable {
         return moves;
     }
 
-    /** The agent that somebody wants it to go on on; null when nobody does. */
+    /** The agent on which a user wants it resumed; null when nobody does. */
     @CheckForNull
     public String moveTo() {
         return moveTo;
