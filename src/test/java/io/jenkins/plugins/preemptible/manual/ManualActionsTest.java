@@ -352,7 +352,7 @@ class ManualActionsTest {
         told(3, "no build 2", web.command("suspend", "admin", "job", "2"));
         told(3, "No such job 'nosuch'", web.command("suspend", "admin", "nosuch", "1"));
         told(3, "No such job 'job'", web.command("never", "blind", "job", "1"));
-        told(3, "no preemptible stage", web.command("resume", "admin", "job", "1", "other"));
+        told(3, "no running or suspended preemptible stage", web.command("resume", "admin", "job", "1", "other"));
         told(4, "is not suspended", web.command("resume", "admin", "job", "1"));
         told(3, "no agent", web.command("drain", "admin", "other"));
         told(6, "Preemptible/Manage", web.command("drain", "reader", "other"));
