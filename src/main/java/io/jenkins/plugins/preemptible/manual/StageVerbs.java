@@ -79,12 +79,12 @@ public final class StageVerbs {
     public static Answer move(Run<?, ?> run, @CheckForNull String stage, @CheckForNull String agent) {
         PreemptiblePermissions.checkSuspend(run);
         Jenkins jenkins = Jenkins.get();
-        Node to = agent == null || agent.isBlank()
-                ? null
-                : agent.equals(jenkins.getSelfLabel().getName()) ? jenkins : jenkins.getNode(agent);
+        Node to =
+                agent == null || agent.isBlank() ? null : agent.equals("(built-in)") ? jenkins : jenkins.getNode(agent);
         if (to == null) {
-            return Answer.refused(
-                    HttpServletResponse.SC_NOT_FOUND, Messages.StageVerbs_NoSuchAgent(agent == null ? "" : agent));
+            boolean named = agent != null && !agent.isBlank();
+            String why = named ? Messages.StageVerbs_NoSuchAgent(agent) : Messages.StageVerbs_NoAgentNamed();
+            return Answer.refused(HttpServletResponse.SC_NOT_FOUND, why);
         }
         return each(run, stage, one -> move(one, to));
     }

@@ -11,7 +11,7 @@
   const MODULE = "jenkins-js-extension";
   const PERIOD_MILLIS = 5000;
   const MOST = 2000;
-  const FIELDS = "id,stage,job,build,sinceMillis,reason,preemptor,preemptorUrl,frozen,memoryOnly,imageBytes,decision[sentence]";
+  const FIELDS = "id,stage,job,build,sinceMillis,reason,preemptor,preemptorUrl,frozen,memoryOnly,thawByMillis,imageBytes,decision[sentence]";
   const SUSPENDED = "io.jenkins.plugins.preemptible.view.SuspendedStageAction";
 
   const spaces = window.jenkinsCIGlobal.plugins;
@@ -90,6 +90,9 @@
     }
 
     function kept(stage) {
+      if (stage.thawByMillis > 0) {
+        return `It cannot be dumped: it is frozen in memory only, at most until ${new Date(stage.thawByMillis).toLocaleTimeString()}.`;
+      }
       if (stage.memoryOnly) {
         return "It stays in the agent\u2019s memory.";
       }
@@ -208,7 +211,9 @@
           const names = nodes
             .filter((node) => (node.actions || []).some((action) => action._class === SUSPENDED))
             .map((node) => node.displayName);
-          const frame = graph.getBoundingClientRect();
+          // The labels' own parent is centered later than it is drawn: marks in it move along.
+          const drawing = graph.querySelector(".PWGx-PipelineGraph") || graph;
+          const frame = drawing.getBoundingClientRect();
           graph.querySelectorAll(".TruncatingLabel").forEach((label) => {
             if (!names.includes(label.textContent)) {
               return;
@@ -222,10 +227,10 @@
             sign.title = component.state.stages.map(long).join("\n");
             sign.setAttribute("role", "img");
             sign.setAttribute("aria-label", sign.title);
-            sign.style.left = `${place.right - frame.left + graph.scrollLeft}px`;
+            sign.style.left = `${place.right - frame.left + drawing.scrollLeft}px`;
             sign.style.top = `${place.top - frame.top}px`;
-            graph.classList.add("preemptible-graph");
-            graph.appendChild(sign);
+            drawing.classList.add("preemptible-graph");
+            drawing.appendChild(sign);
           });
         })
         .catch(() => {
