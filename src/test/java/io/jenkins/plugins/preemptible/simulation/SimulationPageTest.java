@@ -174,7 +174,7 @@ class SimulationPageTest {
         });
         try {
             HtmlPage running = started(SettingsSimulation.ALL_URL);
-            assertThat(running.asNormalizedText(), containsString("Runs: Begins (steps done: 0 of 5)"));
+            assertThat(running.asNormalizedText(), containsString("Runs: About to begin (steps done: 0 of 5)"));
             assertEquals(1, running.querySelectorAll("meta[http-equiv=refresh]").size(), "loads itself anew");
             int kept = Simulations.get().all().size();
             assertEquals(409, status("admin", START + "?days=7", HttpMethod.POST));
