@@ -121,7 +121,7 @@ public final class PreemptionPolicy {
             return claims;
         }
 
-        // Not even somebody who wants it suspended may keep it frozen for longer.
+        // A user who wants it suspended cannot keep it frozen for longer either.
         private boolean isHeld(SuspendedStage stage) {
             return stage.byHand() && !stage.urgent(snapshot.limits(), snapshot.nowMillis());
         }

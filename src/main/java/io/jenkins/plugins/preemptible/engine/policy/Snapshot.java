@@ -356,7 +356,7 @@ public record Snapshot(
                     Set.of());
         }
 
-        /** Whether it has to run again soon, whoever wants it suspended. */
+        /** Whether it has to run again soon, even if a user wants it suspended. */
         boolean urgent(Limits limits, long nowMillis) {
             return thawByMillis > 0
                     && nowMillis >= thawByMillis - limits.freezeOnly().leadMillis();
