@@ -16,6 +16,7 @@ import io.jenkins.plugins.preemptible.engine.move.StageNeeds;
 import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.Collection;
 import java.util.List;
@@ -186,7 +187,7 @@ final class MoveVerbs {
             remove(engine, stage);
             StageOrigin.remove(homeOf(exchange), stage);
             for (Path folder : paths(temporary)) {
-                if (Files.isDirectory(folder, java.nio.file.LinkOption.NOFOLLOW_LINKS)) {
+                if (Files.isDirectory(folder, LinkOption.NOFOLLOW_LINKS)) {
                     PrivateFolder.remove(folder);
                 }
             }

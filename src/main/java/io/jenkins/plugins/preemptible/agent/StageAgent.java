@@ -73,7 +73,7 @@ public interface StageAgent {
     /** Thaws the frozen tree and drops its image; harmless when it is not frozen. */
     void thaw() throws IOException, InterruptedException;
 
-    /** Sees to it that the stage, which is to be suspended, does not run; tells what there is of it. */
+    /** Freezes a stage that is to be suspended and runs; tells in which form it is held. */
     AgentStage.Held hold() throws IOException, InterruptedException;
 
     /** Resumes the stage from what is left of it on the agent; null when the sealed image has to be brought. */

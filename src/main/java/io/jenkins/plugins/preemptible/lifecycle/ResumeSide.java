@@ -60,7 +60,7 @@ interface ResumeSide {
     /** Notes how fast a stage was restored from an image on that agent. */
     void measured(String node, long bytes, long millis);
 
-    /** Finds out later what there is of the stage on its agent, and freezes it if it runs. Returns at once. */
+    /** Asks the agent later in which form it holds the stage, and freezes it if it runs. Returns at once. */
     void findOut();
 
     /** Ends the stage, of which nothing is left. */

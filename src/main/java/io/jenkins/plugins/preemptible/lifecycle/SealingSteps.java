@@ -70,7 +70,7 @@ final class SealingSteps {
     private int faults;
     /** How many came to nothing since a call failed, with the agent there. */
     private int failures;
-    /** Set when the agent or the controller was away: what there is of the stage has to be found out first. */
+    /** Set when the agent or the controller was away: the agent is asked first in which form it holds the stage. */
     private boolean uncertain;
     /** The build log says that an attempt came to nothing for such a reason. */
     private boolean faultTold;
@@ -79,7 +79,7 @@ final class SealingSteps {
     /** What the agent has sealed; null before. */
     private AgentStage.Dump dump;
 
-    /** @param uncertain whether it has to be found out first what there is of the stage */
+    /** @param uncertain whether the agent is asked first in which form it holds the stage */
     SealingSteps(
             LiveStage live,
             int suspension,
@@ -286,7 +286,7 @@ final class SealingSteps {
             try {
                 refusal = agent.commit();
             } catch (IOException | RuntimeException x) {
-                // The image is safe, and the tree is frozen: it is found out later what there is of it.
+                // The image is safe, and the tree is frozen: the agent is asked later.
                 LOGGER.log(Level.FINE, x, () -> "the frozen processes of " + sealed + " could not be killed yet");
                 uncertain = true;
                 return LOOK_MILLIS;

@@ -208,7 +208,7 @@ class FrozenOnlyTest extends OneAgent {
         FreeStyleBuild preemptor = preempt("high");
         Rig.awaitState(StageState.SUSPENDED);
         Rig.awaitLog(victim, "no executor of its agent could be had");
-        // It is served before whoever is better.
+        // It is served before items of better priority.
         FreeStyleProject better = rig.freestyle("better", 1, "true");
         better.scheduleBuild2(0);
         await("it waits")

@@ -51,7 +51,7 @@ class FrozenOnlyStageTest {
         return refused;
     }
 
-    /** Frozen, then frozen again by whoever comes after a restart of the controller, and thawed. */
+    /** Frozen, frozen again after a restart of the controller, and thawed. */
     private static Frozen standsStill(StageBench bench, StageId id) throws Exception {
         Frozen frozen = bench.engine.freeze(id, ALLOWED);
         assertTrue(frozen.memoryOnly());

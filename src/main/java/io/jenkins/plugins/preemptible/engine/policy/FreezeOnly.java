@@ -37,6 +37,15 @@ public record FreezeOnly(long longestMillis, int memoryPercent) {
         return Math.min(longestMillis / LEAD_SHARE, LONGEST_LEAD_MILLIS);
     }
 
+    /**
+     * Whether a frozen stage has to run again soon, even if a user wants it suspended.
+     *
+     * @param thawByMillis by when it is to run again, in milliseconds since 1970; 0 = it may stay suspended
+     */
+    public boolean isUrgent(long thawByMillis, long nowMillis) {
+        return thawByMillis > 0 && nowMillis >= thawByMillis - leadMillis();
+    }
+
     /** Whether an item that needs so long ends before the stage needs its executor back; 0 = unknown counts as short. */
     boolean hasTimeFor(long expectedMillis) {
         return expectedMillis <= longestMillis - leadMillis();

@@ -358,8 +358,7 @@ public record Snapshot(
 
         /** Whether it has to run again soon, even if a user wants it suspended. */
         boolean urgent(Limits limits, long nowMillis) {
-            return thawByMillis > 0
-                    && nowMillis >= thawByMillis - limits.freezeOnly().leadMillis();
+            return limits.freezeOnly().isUrgent(thawByMillis, nowMillis);
         }
 
         /** A suspended stage of nobody's. */

@@ -559,13 +559,7 @@ public final class StageRecord implements Cloneable {
 
     /** Whether it has been frozen only for almost as long as it may. */
     public boolean urgent(long nowMillis) {
-        return thawByMillis > 0
-                && nowMillis
-                        >= thawByMillis
-                                - PreemptibleConfiguration.get()
-                                        .limits()
-                                        .freezeOnly()
-                                        .leadMillis();
+        return PreemptibleConfiguration.get().limits().freezeOnly().isUrgent(thawByMillis, nowMillis);
     }
 
     /** Whether a user wants it suspended until someone resumes it; it may still run, or run again for a moment. */
