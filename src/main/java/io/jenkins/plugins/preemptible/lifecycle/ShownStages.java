@@ -45,12 +45,18 @@ public final class ShownStages implements SuspendedStages {
         String id = run.getExternalizableId();
         return StageRegistry.get().all().stream()
                 .filter(stage -> stage.runId().equals(id) && stage.state() == StageState.RUNNING)
-                .filter(stage -> leak(stage) != null || stage.resumedFrom() != null)
-                .map(stage -> new Running(stage.name(), leak(stage), stage.resumedFrom(), stage.runningSinceMillis()))
+                .filter(stage -> stage.leak() != null || stage.canOnlyBeFrozen() || stage.resumedFrom() != null)
+                .map(ShownStages::running)
                 .collect(Collectors.toList());
     }
 
-    private static String leak(StageRecord stage) {
-        return stage.canOnlyBeFrozen() ? null : stage.leak();
+    private static Running running(StageRecord stage) {
+        boolean onlyFrozen = stage.canOnlyBeFrozen();
+        return new Running(
+                stage.name(),
+                onlyFrozen ? null : stage.leak(),
+                onlyFrozen ? stage.tie() : null,
+                stage.resumedFrom(),
+                stage.runningSinceMillis());
     }
 }

@@ -83,7 +83,12 @@ public final class AgentVerbs {
                 .toList();
     }
 
-    /** The node's name for people. */
+    /** The node's name for people, inside of a sentence. */
+    static String within(String node) {
+        return node.isEmpty() ? Messages.AgentVerbs_BuiltInWithin() : node;
+    }
+
+    /** The node's name for people, at the beginning of a sentence. */
     public static String shown(String node) {
         return node.isEmpty() ? Messages.AgentVerbs_BuiltIn() : node;
     }

@@ -17,6 +17,7 @@ import io.jenkins.plugins.preemptible.history.SuspensionHistoryAction;
 import io.jenkins.plugins.preemptible.history.Timeline;
 import io.jenkins.plugins.preemptible.lifecycle.ResumedFrom;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import io.jenkins.plugins.preemptible.view.ClockTime;
 import io.jenkins.plugins.preemptible.view.RowsPart;
 import io.jenkins.plugins.preemptible.view.RunningStagesAction;
 import io.jenkins.plugins.preemptible.view.ShownSentence;
@@ -194,7 +195,7 @@ public final class ManualBuildAction implements Action {
             } else if (stage.suspended()
                     && !stage.byHand()
                     && DrainedAgents.get().contains(stage.node())) {
-                sentences.add(Messages.ManualBuildAction_Drained(stage.name(), AgentVerbs.shown(stage.node())));
+                sentences.add(Messages.ManualBuildAction_Drained(stage.name(), AgentVerbs.within(stage.node())));
             }
             if (stage.imagePath() != null) {
                 sentences.add(Messages.ManualBuildAction_Image(
@@ -244,7 +245,7 @@ public final class ManualBuildAction implements Action {
                 if (stage.byHand()) {
                     buttons.add(new Button("resume", stage.id(), Messages.ManualBuildAction_Resume(stage.name())));
                 } else if (stage.suspended()) {
-                    buttons.add(new Button("suspend", stage.id(), Messages.ManualBuildAction_Keep(stage.name())));
+                    buttons.add(new Button("suspend", stage.id(), keep(stage)));
                 } else if (stage.whyNotSuspendable() == null) {
                     buttons.add(new Button("suspend", stage.id(), Messages.ManualBuildAction_Suspend(stage.name())));
                 }
@@ -264,6 +265,19 @@ public final class ManualBuildAction implements Action {
             }
         }
         return buttons;
+    }
+
+    private static String keep(StageRecord stage) {
+        return stage.thawByMillis() > 0
+                ? Messages.ManualBuildAction_KeepFrozen(stage.name(), ClockTime.of(stage.thawByMillis()))
+                : Messages.ManualBuildAction_Keep(stage.name());
+    }
+
+    /** The stages that the looking user may move at this moment. */
+    public List<MoveForm> getMoves() {
+        return run.isBuilding() && PreemptiblePermissions.maySuspend(run)
+                ? MoveForm.of(shown(StageVerbs.stagesOf(run)))
+                : List.of();
     }
 
     /** @param stage name or id of those that are meant; null for all of the build */

@@ -217,14 +217,17 @@ public final class StageVerbs {
         }
         Misfit obstacle = MoveTargets.obstacle(stage, live, to);
         if (obstacle != null) {
-            return refused(stage, Messages.StageVerbs_NotMoved(stage.name(), to.getDisplayName(), obstacle.sentence()));
+            return refused(
+                    stage,
+                    Messages.StageVerbs_NotMoved(
+                            stage.name(), AgentVerbs.within(to.getNodeName()), obstacle.sentence()));
         }
         MoveTargets.tryAgain(stage, to);
         if (StageRegistry.get().update(stage.id(), StageChanges.moveTo(to.getNodeName())) == null) {
             return refused(stage, Messages.StageVerbs_Ending(stage.name()));
         }
-        StageLog.line(live.context(), Messages.StageVerbs_LogMove(user(), to.getDisplayName()));
-        return done(stage, Messages.StageVerbs_Moves(stage.name(), to.getDisplayName()));
+        StageLog.line(live.context(), Messages.StageVerbs_LogMove(user(), AgentVerbs.within(to.getNodeName())));
+        return done(stage, Messages.StageVerbs_Moves(stage.name(), AgentVerbs.within(to.getNodeName())));
     }
 
     private static OfStage giveUp(StageRecord stage) {

@@ -40,6 +40,10 @@ public final class RunningStagesAction extends InvisibleAction {
                 sentences.add(Messages.RunningStagesAction_NotSuspendable(
                         stage.stage(), ShownSentence.of(stage.whyNotSuspendable())));
             }
+            if (stage.whyOnlyFrozen() != null) {
+                sentences.add(Messages.RunningStagesAction_OnlyFrozen(
+                        stage.stage(), ShownSentence.of(stage.whyOnlyFrozen())));
+            }
             if (stage.resumedFrom() != null) {
                 String span = Util.getTimeSpanString(Math.max(0, System.currentTimeMillis() - stage.resumedMillis()));
                 sentences.add(Messages.RunningStagesAction_Resumed(stage.stage(), span, stage.resumedFrom()));

@@ -53,12 +53,8 @@ public final class SuspendedBadgeAction extends InvisibleAction implements Build
                 ? Messages.SuspendedBadgeAction_Suspended(stage.stage(), span)
                 : Messages.SuspendedBadgeAction_SuspendedFor(stage.stage(), span, stage.preemptor());
         StringBuilder sentence = new StringBuilder(since);
-        if (stage.byHand() && stage.thawByMillis() == 0) {
-            sentence.append(' ')
-                    .append(
-                            stage.byHandUser() == null
-                                    ? Messages.SuspendedBadgeAction_ByHand()
-                                    : Messages.SuspendedBadgeAction_ByHandOf(stage.byHandUser()));
+        if (stage.byHand()) {
+            sentence.append(' ').append(wanted(stage));
         }
         if (stage.agentGone() != null) {
             return sentence.append(' ').append(gone(stage, now)).toString();
@@ -76,6 +72,18 @@ public final class SuspendedBadgeAction extends InvisibleAction implements Build
                     .append(Messages.SuspendedBadgeAction_Image(Functions.humanReadableByteSize(stage.imageBytes())));
         }
         return sentence.toString();
+    }
+
+    /** One that is frozen only runs again when its time is up: nobody has to resume it. */
+    private static String wanted(View stage) {
+        if (stage.thawByMillis() > 0) {
+            return stage.byHandUser() == null
+                    ? Messages.SuspendedBadgeAction_Wanted()
+                    : Messages.SuspendedBadgeAction_WantedBy(stage.byHandUser());
+        }
+        return stage.byHandUser() == null
+                ? Messages.SuspendedBadgeAction_ByHand()
+                : Messages.SuspendedBadgeAction_ByHandOf(stage.byHandUser());
     }
 
     private static String gone(View stage, long now) {

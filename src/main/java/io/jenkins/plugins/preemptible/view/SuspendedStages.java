@@ -125,12 +125,14 @@ public interface SuspendedStages extends ExtensionPoint {
      *
      * @param stage its name, as people see it
      * @param whyNotSuspendable why it can never be suspended as it is now, in words; null when nothing stands against it
+     * @param whyOnlyFrozen why it cannot be dumped but may be frozen for a time, in words; null when that is not so
      * @param resumedFrom from what it was last resumed, as the end of a sentence; null before
      * @param resumedMillis when, in milliseconds since 1970
      */
     record Running(
             @NonNull String stage,
             @CheckForNull String whyNotSuspendable,
+            @CheckForNull String whyOnlyFrozen,
             @CheckForNull String resumedFrom,
             long resumedMillis) {}
 }

@@ -19,6 +19,9 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
+import org.htmlunit.html.HtmlForm;
+import org.htmlunit.html.HtmlOption;
 import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.AfterEach;
@@ -181,6 +184,37 @@ class MovingStageTest {
         awaitMoved(stage, "A", "B");
         assertFalse(Rig.awaitState(StageState.RUNNING).byHand());
         endsOn("B", stage);
+    }
+
+    @Test
+    void aStageIsMovedOnItsBuildsPage() throws Exception {
+        WorkflowRun stage = begin(script(counter()));
+        hosts.connect("B");
+        new CLICommandInvoker(j, "preemptible-suspend").invokeWithArgs("low", "1");
+        Rig.awaitSealed(stage, 1);
+        await("B is offered").atMost(LONG).untilAsserted(() -> assertEquals(List.of("B"), offered(stage)));
+        HtmlForm form = moveForm(stage);
+        j.submit(form);
+        awaitMoved(stage, "A", "B");
+        assertEquals(List.of(), offered(stage));
+        endsOn("B", stage);
+    }
+
+    private HtmlForm moveForm(WorkflowRun stage) throws Exception {
+        return j.createWebClient().getPage(stage).getForms().stream()
+                .filter(form -> form.getActionAttribute().endsWith("/preemptible/move"))
+                .findFirst()
+                .orElse(null);
+    }
+
+    private List<String> offered(WorkflowRun stage) throws Exception {
+        HtmlForm form = moveForm(stage);
+        return form == null
+                ? List.of()
+                : form.getSelectByName("to").getOptions().stream()
+                        .filter(option -> !option.isDisabled())
+                        .map(HtmlOption::getValueAttribute)
+                        .toList();
     }
 
     @Test

@@ -144,14 +144,19 @@ class SuspendedBadgeActionTest {
             @Override
             public List<Running> runningOf(Run<?, ?> run) {
                 return List.of(
-                        new Running("a", "It is <b>traced</b>.", null, 0),
-                        new Running("b", null, "the image that was kept", System.currentTimeMillis() - 65_000));
+                        new Running("a", "It is <b>traced</b>.", null, null, 0),
+                        new Running("c", null, "It has <b>a connection</b>.", null, 0),
+                        new Running("b", null, null, "the image that was kept", System.currentTimeMillis() - 65_000));
             }
         };
         jenkins.jenkins.getExtensionList(SuspendedStages.class).add(running);
         try {
             String page = jenkins.createWebClient().getPage(build).asNormalizedText();
             assertTrue(page.contains("Stage \u201ca\u201d runs and cannot be suspended. It is <b>traced</b>."), page);
+            assertTrue(
+                    page.contains(
+                            "Stage \u201cc\u201d runs and can only be frozen for a time. It has <b>a connection</b>."),
+                    page);
             assertTrue(page.contains("Stage \u201cb\u201d has been running again for 1 min "), page);
             assertTrue(page.contains("resumed from the image that was kept."), page);
             assertEquals(0, badges().size());

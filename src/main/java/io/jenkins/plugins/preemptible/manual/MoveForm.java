@@ -1,0 +1,80 @@
+package io.jenkins.plugins.preemptible.manual;
+
+import edu.umd.cs.findbugs.annotations.CheckForNull;
+import hudson.model.Node;
+import io.jenkins.plugins.preemptible.engine.move.Misfit;
+import io.jenkins.plugins.preemptible.engine.move.MoveObstacle;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import io.jenkins.plugins.preemptible.move.MoveTargets;
+import java.util.ArrayList;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Set;
+import jenkins.model.Jenkins;
+
+/**
+ * A form of the build's page: where one suspended stage may be resumed instead.
+ *
+ * @param stage id
+ * @param text what the form is for
+ * @param targets agents with the stage's label, at most {@value #MOST}; those that fit are first
+ */
+public record MoveForm(String stage, String text, List<Target> targets) {
+
+    /** More make no list that people read; the command takes any agent. */
+    static final int MOST = 20;
+
+    /** No agent fits such a stage, or the agent is none that anybody would ask for. */
+    private static final Set<MoveObstacle> UNASKED = EnumSet.of(
+            MoveObstacle.SWITCHED_OFF,
+            MoveObstacle.NESTED_FORM,
+            MoveObstacle.NOT_SEALED,
+            MoveObstacle.ANSWER_AWAITED,
+            MoveObstacle.OWN_AGENT,
+            MoveObstacle.OTHER_LABEL);
+
+    /**
+     * An agent of the list.
+     *
+     * @param name as the form sends it
+     * @param text what people read: its name, and what stands against it
+     */
+    public record Target(String name, String text, boolean fits) {}
+
+    /** Stages for which no agent fits have none. */
+    static List<MoveForm> of(List<StageRecord> stages) {
+        List<MoveForm> forms = new ArrayList<>();
+        for (StageRecord stage : stages) {
+            LiveStage live = stage.suspended() ? LiveStage.find(stage.id()) : null;
+            MoveForm form = live == null || live.ending() ? null : of(stage, live);
+            if (form != null) {
+                forms.add(form);
+            }
+        }
+        return forms;
+    }
+
+    @CheckForNull
+    private static MoveForm of(StageRecord stage, LiveStage live) {
+        List<Target> fitting = new ArrayList<>();
+        List<Target> others = new ArrayList<>();
+        for (Node agent : Jenkins.get().getNodes()) {
+            Misfit misfit = MoveTargets.obstacle(stage, live, agent);
+            String name = agent.getNodeName();
+            if (misfit == null) {
+                fitting.add(new Target(name, name, true));
+            } else if (!UNASKED.contains(misfit.obstacle())) {
+                others.add(new Target(name, Messages.ManualBuildAction_MoveNot(name, misfit.sentence()), false));
+            }
+        }
+        if (fitting.isEmpty()) {
+            return null;
+        }
+        fitting.addAll(others);
+        return new MoveForm(
+                stage.id(),
+                Messages.ManualBuildAction_Move(stage.name()),
+                List.copyOf(fitting.subList(0, Math.min(MOST, fitting.size()))));
+    }
+}
