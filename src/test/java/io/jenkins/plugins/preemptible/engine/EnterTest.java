@@ -106,6 +106,36 @@ class EnterTest {
         }
     }
 
+    /** After a restore the stage has clocks of its own: what enters has the same, and is no container of its own. */
+    @Test
+    void whatEntersAfterARestoreIsSuspendedWithTheStage() throws Exception {
+        try (StageBench bench = StageBench.open()) {
+            StageId id = bench.start().id();
+            bench.engine.suspend(id, bench.archive(id), bench.key);
+            bench.engine.resume(bench.archive(id), bench.key);
+            Path log = bench.work.resolve("entered.log");
+            Process launcher = enter(
+                    bench,
+                    id,
+                    bench.work,
+                    "nohup",
+                    "sh",
+                    "-c",
+                    "(stat -Lc %i /proc/self/ns/time; while :; do echo on; sleep 0.05; done) > '" + log
+                            + "' 2>&1 </dev/null &");
+            assertEquals(0, launcher.waitFor());
+            StageBench.until("it counts", SOON, () -> Files.exists(log) && StageBench.lines(log) > 5);
+            Path init = Path.of("/proc", Long.toString(bench.engine.status(id).initPid()), "ns/time");
+            assertEquals(
+                    Files.getAttribute(init, "unix:ino").toString(),
+                    Files.readAllLines(log).get(0));
+            bench.engine.suspend(id, bench.archive(id), bench.key);
+            long lines = StageBench.lines(log);
+            bench.engine.resume(bench.archive(id), bench.key);
+            StageBench.until("it counts on", SOON, () -> StageBench.lines(log) > lines + 5);
+        }
+    }
+
     @Test
     void aCommandWithItsLauncherOutsideIsNotLost() throws Exception {
         try (StageBench bench = StageBench.open()) {

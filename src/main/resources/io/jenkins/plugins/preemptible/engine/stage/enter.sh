@@ -6,5 +6,8 @@ shift 5
 if [ -n "$join" ]; then
   echo 0 > "$join" || { echo "preemptible: the stage does not run on this host at the moment" >&2; exit 125; }
 fi
+# After a restore from an image the stage has clocks of its own. Older programs lack the option, and older kernels the namespace.
+time=
+[ ! -e /proc/self/ns/time ] || [ /proc/self/ns/time -ef "/proc/$pid/ns/time" ] || time=--time
 # Entering a mount namespace changes the working folder to its root.
-exec "$nsenter" --target "$pid" --mount --pid --ipc -- "$setsid" /bin/sh -c "$inner" preemptible-enter "$(pwd -P)" "$@"
+exec "$nsenter" --target "$pid" --mount --pid --ipc $time -- "$setsid" /bin/sh -c "$inner" preemptible-enter "$(pwd -P)" "$@"
