@@ -5,6 +5,7 @@ import hudson.FilePath;
 import hudson.model.Node;
 import io.jenkins.plugins.preemptible.engine.Engine;
 import io.jenkins.plugins.preemptible.engine.api.Connections;
+import io.jenkins.plugins.preemptible.engine.api.ContainerRef;
 import io.jenkins.plugins.preemptible.engine.api.EngineException;
 import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
@@ -109,6 +110,17 @@ public final class AgentStage implements StageAgent {
      */
     public Seen look() throws IOException, InterruptedException {
         return Limited.required(Limited.act(home, Seen.class, new SuspendVerbs.Look(id.value())));
+    }
+
+    @Override
+    public void tellContainers(List<ContainerRef> containers, List<String> marks)
+            throws IOException, InterruptedException {
+        Limited.act(home, Void.class, new ContainerVerbs.Tell(id.value(), containers, marks));
+    }
+
+    /** Kills what the stage has started in one of its containers; that runs again if it was paused. */
+    public void killInContainer(ContainerRef container) throws IOException, InterruptedException {
+        Limited.act(home, Void.class, new ContainerVerbs.Kill(id.value(), container));
     }
 
     @Override

@@ -12,6 +12,7 @@ import java.nio.file.attribute.FileTime;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import jenkins.MasterToSlaveFileCallable;
@@ -57,6 +58,20 @@ public final class DurableTasks {
         return controlFolders.stream()
                 .filter(folder -> Files.exists(Path.of(folder, RESULT)))
                 .findFirst();
+    }
+
+    /** The newest of these whose script does not run yet, as far as its folder shows. */
+    static Optional<String> startingOne(List<String> controlFolders) {
+        long recently = System.currentTimeMillis() - TimeUnit.MINUTES.toMillis(2);
+        return controlFolders.stream()
+                .filter(folder -> Path.of(folder).toFile().lastModified() > recently)
+                .filter(folder -> !Files.exists(Path.of(folder, LOG)) && !Files.exists(Path.of(folder, RESULT)))
+                .reduce((older, newer) -> newer);
+    }
+
+    /** By which an ordinary kill knows the processes of this task, and of all others in its workspace. */
+    public static Map<String, String> marks(String controlFolder) {
+        return Map.of(COOKIE, cookie(controlFolder));
     }
 
     /**

@@ -86,7 +86,7 @@ final class ResumeVerbs {
     }
 
     private static Restore refused(EngineException why) {
-        if (why.reason() == FailureReason.NO_ANSWER) {
+        if (why.reason() == FailureReason.NO_ANSWER || why.reason() == FailureReason.CONTAINER_UNREACHABLE) {
             // It says nothing of the stage: the caller waits, as for an agent that is away.
             throw why;
         }

@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.agent;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
+import io.jenkins.plugins.preemptible.engine.api.ContainerRef;
 import java.io.IOException;
 import java.util.List;
 
@@ -24,6 +25,14 @@ public interface StageAgent {
         /** Those of this controller. */
         Agents OF_JENKINS = (node, stageId) -> AgentStage.on(Nodes.named(node), stageId);
     }
+
+    /**
+     * Tells in which containers steps of the stage run now, before {@link #freeze}.
+     *
+     * @param marks variables with their values that each of them was started with
+     */
+    default void tellContainers(List<ContainerRef> containers, List<String> marks)
+            throws IOException, InterruptedException {}
 
     /**
      * Stops the stage where it is; {@link #dump} or {@link #thaw} must follow, or {@link #resumeHere} where no images are

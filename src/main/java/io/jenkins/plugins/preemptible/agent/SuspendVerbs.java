@@ -7,12 +7,14 @@ import io.jenkins.plugins.preemptible.engine.Engine;
 import io.jenkins.plugins.preemptible.engine.api.Checkpoint;
 import io.jenkins.plugins.preemptible.engine.api.DumpGuard;
 import io.jenkins.plugins.preemptible.engine.api.EngineException;
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.api.FreezeRequest;
 import io.jenkins.plugins.preemptible.engine.api.Frozen;
 import io.jenkins.plugins.preemptible.engine.api.Handover;
 import io.jenkins.plugins.preemptible.engine.api.IfDumpFails;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
+import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
 import io.jenkins.plugins.preemptible.engine.host.HostMemory;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
@@ -21,6 +23,7 @@ import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * The verbs that stop a stage.
@@ -57,8 +60,9 @@ final class SuspendVerbs {
                 long resident = init == 0
                         ? -1
                         : Proc.tree(init).stream()
-                                .mapToLong(process -> Proc.residentBytes(process.pid()))
-                                .sum();
+                                        .mapToLong(process -> Proc.residentBytes(process.pid()))
+                                        .sum()
+                                + engine.containedBytes(stage);
                 String tie =
                         found.ties().stream().findFirst().map(Look::sentence).orElse(null);
                 return new AgentStage.Seen(leak, resident, free, tie, HostMemory.totalBytes());
@@ -89,6 +93,13 @@ final class SuspendVerbs {
 
         @Override
         Freeze act(Engine engine, StageId stage, Path exchange) {
+            Optional<String> starting =
+                    engine.containersOf(stage).isEmpty() ? Optional.empty() : DurableTasks.startingOne(controlFolders);
+            if (starting.isPresent()) {
+                // What is on its way into a paused container is refused there.
+                return refused(new SuspendFailedException(
+                        FailureReason.OBJECTION, "a step of it is just starting in " + starting.get()));
+            }
             DumpGuard guard = frozen -> DurableTasks.finishedOne(controlFolders)
                     .map(folder -> "a step of it has just ended, " + folder + " has its result");
             try {
@@ -105,8 +116,12 @@ final class SuspendVerbs {
                         frozen.memoryOnly(),
                         frozen.ties());
             } catch (EngineException x) {
-                return new Freeze(AgentStage.Refusal.of(x), 0, 0, 0, 0, false, null, false);
+                return refused(x);
             }
+        }
+
+        private static Freeze refused(EngineException why) {
+            return new Freeze(AgentStage.Refusal.of(why), 0, 0, 0, 0, false, null, false);
         }
     }
 

@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.engine;
 
 import io.jenkins.plugins.preemptible.engine.api.Checkpoint;
+import io.jenkins.plugins.preemptible.engine.api.ContainerRef;
 import io.jenkins.plugins.preemptible.engine.api.EngineException;
 import io.jenkins.plugins.preemptible.engine.api.Extent;
 import io.jenkins.plugins.preemptible.engine.api.FailureReason;
@@ -217,4 +218,35 @@ public interface Engine {
      * @return what was removed, or would be
      */
     List<Leftover> clean(boolean dryRun, Duration imageAge);
+
+    /**
+     * Tells in which containers of Docker or Podman steps of the stage run now, beside its own tree. They are paused when the
+     * stage is frozen and run again when it does; such a stage is never dumped. A container that was not started with the
+     * marks, or not on this host, is never touched, and the stage not frozen.
+     *
+     * @param marks variables with their values, as {@code NAME=value}; at least one, at most ten
+     * @throws EngineException {@link FailureReason#UNKNOWN_STAGE}
+     */
+    default void tellContainers(StageId id, List<ContainerRef> containers, List<String> marks) {
+        throw new UnsupportedOperationException();
+    }
+
+    /** What {@link #tellContainers} has told last. */
+    default List<ContainerRef> containersOf(StageId id) {
+        return List.of();
+    }
+
+    /** Memory that the processes in the stage's containers hold, shared pages counted for each; 0 without containers. */
+    default long containedBytes(StageId id) {
+        return 0;
+    }
+
+    /**
+     * Kills what the stage has started in one of its containers, and lets the container run again if it is paused. The stage
+     * has it no more then. {@link #kill} does so in all containers that are paused, and removes those that are younger than
+     * the stage.
+     *
+     * @throws EngineException {@link FailureReason#CONTAINER_UNREACHABLE}
+     */
+    default void killInContainer(StageId id, ContainerRef container) {}
 }

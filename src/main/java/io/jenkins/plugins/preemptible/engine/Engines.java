@@ -48,11 +48,13 @@ final class Engines {
     /** With these criu programs and this kind of freezer only (null for any). */
     static Engine direct(
             Path home, CriuSearch criu, FreezerKind freezers, LocalImages localImages, boolean checkpoints) {
-        return new DirectEngine(new Stages(made(home), criu, freezers, localImages, checkpoints));
+        Path made = made(home);
+        return ContainerEngine.of(new DirectEngine(new Stages(made, criu, freezers, localImages, checkpoints)), made);
     }
 
     static Engine throughSudo(Path home, PrivilegedPart part) {
-        return new SudoEngine(new PrivilegedStages(new OwnFolders(made(home)), part));
+        Path made = made(home);
+        return ContainerEngine.of(new SudoEngine(new PrivilegedStages(new OwnFolders(made), part)), made);
     }
 
     private static Path made(Path home) {

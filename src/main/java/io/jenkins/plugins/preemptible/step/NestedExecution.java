@@ -23,7 +23,6 @@ import java.util.logging.Logger;
 import jenkins.model.Jenkins;
 import org.jenkinsci.plugins.workflow.graph.FlowNode;
 import org.jenkinsci.plugins.workflow.steps.BodyExecution;
-import org.jenkinsci.plugins.workflow.steps.BodyInvoker;
 import org.jenkinsci.plugins.workflow.steps.StepContext;
 import org.jenkinsci.plugins.workflow.steps.StepExecution;
 import org.jenkinsci.plugins.workflow.support.steps.ExecutorStepExecution.PlaceholderTask;
@@ -119,8 +118,8 @@ final class NestedExecution extends StepExecution {
             return;
         }
         body = context.newBodyInvoker()
-                .withContext(BodyInvoker.mergeLauncherDecorators(
-                        context.get(LauncherDecorator.class), new SandboxDecorator(stageId)))
+                .withContext(SandboxDecorator.around(
+                        context.get(LauncherDecorator.class), stageId, Surroundings.isInDocker(block)))
                 .withCallback(new StageBody(stageId))
                 .start();
         live.body(body);

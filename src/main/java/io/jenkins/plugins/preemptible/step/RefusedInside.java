@@ -17,8 +17,7 @@ import org.jenkinsci.plugins.workflow.steps.StepContext;
  * <ol>
  *   <li>Hears of every step before it starts.
  *   <li>One that must not stand there, by {@link Surroundings}, fails at once, with the reason.
- *   <li>Needed for containers because a Kubernetes container does not launch through our launcher, and a Docker one
- *       bypasses it for the processes that matter; and for a {@code node} block that has all of the work, with an executor
+ *   <li>Needed for containers of Kubernetes, which do not launch through our launcher; and for a {@code node} block that has all of the work, with an executor
  *       that a suspension would not free.
  * </ol>
  */

@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.step;
 
+import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.AbortException;
 import hudson.Launcher;
 import hudson.LauncherDecorator;
@@ -7,6 +8,8 @@ import hudson.Proc;
 import hudson.model.Node;
 import hudson.model.Run;
 import io.jenkins.plugins.preemptible.agent.DurableTasks;
+import io.jenkins.plugins.preemptible.container.ContainedLaunch;
+import io.jenkins.plugins.preemptible.container.ContainerCommand;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import io.jenkins.plugins.preemptible.engine.text.PlainText;
@@ -23,6 +26,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import jenkins.tasks.filters.EnvVarsFilterableBuilder;
+import org.jenkinsci.plugins.workflow.steps.BodyInvoker;
 
 /**
  * Starts the processes of a stage's steps inside the stage's sandbox.
@@ -32,6 +36,7 @@ import jenkins.tasks.filters.EnvVarsFilterableBuilder;
  *       node is left alone.
  *   <li>A durable task's launch gets the sandbox's enter command in front and is noted with its control folder; every
  *       other launch passes unchanged, since it ends with the step that made it.
+ *   <li>What is launched in a container of Docker or Podman is none of the sandbox's: {@link ContainedLaunch}.
  *   <li>A kill that finds the stage suspended is taken over by {@link AbortedStage}.
  * </ol>
  *
@@ -57,6 +62,20 @@ final class SandboxDecorator extends LauncherDecorator implements Serializable {
         return own ? new SandboxLauncher(launcher, stageId) : launcher;
     }
 
+    /**
+     * What the body's launchers pass through.
+     *
+     * @param around what stands around the block already; null for nothing
+     * @param inContainer whether a container block is among that: it has to put its {@code docker exec} in front before ours
+     *     sees the command
+     */
+    static LauncherDecorator around(@CheckForNull LauncherDecorator around, String stageId, boolean inContainer) {
+        LauncherDecorator ours = new SandboxDecorator(stageId);
+        return inContainer && around != null
+                ? BodyInvoker.mergeLauncherDecorators(ours, around)
+                : BodyInvoker.mergeLauncherDecorators(around, ours);
+    }
+
     private static final class SandboxLauncher extends Launcher.DecoratedLauncher {
         private final String stageId;
 
@@ -67,7 +86,11 @@ final class SandboxDecorator extends LauncherDecorator implements Serializable {
 
         @Override
         public Proc launch(ProcStarter starter) throws IOException {
-            refuseContainers(starter.cmds());
+            ContainerCommand container = ContainerCommand.of(starter.cmds());
+            if (container != null) {
+                return new ContainedLaunch(stageId, getInner(), container).launch(starter);
+            }
+            refuseKubernetes(starter.cmds());
             Optional<String> controlFolder = DurableTasks.controlFolder(starter.cmds());
             StageRecord stage = controlFolder.isEmpty() ? StageRegistry.get().find(stageId) : resumed();
             EnterCommand enter = stage == null ? null : stage.enterCommand();
@@ -132,13 +155,12 @@ final class SandboxDecorator extends LauncherDecorator implements Serializable {
             return starter;
         }
 
-        private void refuseContainers(List<String> command) throws AbortException {
-            if (command.isEmpty()) {
-                return;
-            }
-            String program = command.get(0).substring(command.get(0).lastIndexOf('/') + 1);
-            if (program.equals("docker") || program.equals("kubectl") || program.equals("podman")) {
-                throw new AbortException(Surroundings.containerInside(program));
+        private void refuseKubernetes(List<String> command) throws AbortException {
+            if (!command.isEmpty()
+                    && command.get(0)
+                            .substring(command.get(0).lastIndexOf('/') + 1)
+                            .equals("kubectl")) {
+                throw new AbortException(Surroundings.containerInside("kubectl"));
             }
         }
 

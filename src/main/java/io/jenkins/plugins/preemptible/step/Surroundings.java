@@ -13,15 +13,17 @@ import org.jenkinsci.plugins.workflow.steps.StepDescriptor;
  *
  * <ol>
  *   <li>Walks the blocks around the step, from the inside out, up to the {@code node} that owns the executor.
- *   <li>A container block moves processes to where they cannot be dumped from; a parallel branch beside the block
+ *   <li>A container of Kubernetes moves processes to where the agent does not reach them; a parallel branch beside the block
  *       would keep running without the executor.
  *   <li>Each refusal is one sentence with the remedy; it fails the step before anything has run.
  * </ol>
  */
 final class Surroundings {
 
-    private static final Set<String> CONTAINERS =
-            Set.of("withDockerContainer", "container", "containerTemplate", "dockerContainer");
+    /** Blocks whose steps run where nothing of the agent's reaches them. */
+    private static final Set<String> CONTAINERS = Set.of("container", "containerTemplate", "dockerContainer");
+
+    private static final String DOCKER = "withDockerContainer";
     private static final String NODE = "node";
     static final String FUNCTION = "preemptible";
 
@@ -34,8 +36,13 @@ final class Surroundings {
             String function = function(around);
             if (CONTAINERS.contains(function)) {
                 return "preemptible { } inside " + function
-                        + " { } is not possible: processes in a container cannot be suspended from outside of it."
+                        + " { } is not possible: the processes in such a container cannot be suspended by the agent."
                         + " Use it outside of any container block.";
+            }
+            if (!nested && DOCKER.equals(function)) {
+                return "preemptible(label: …) { } inside a container block (docker.image(…).inside) is not possible: it"
+                        + " takes an executor of its own, where that container does not run. Leave the label out, or put the"
+                        + " container block inside of it.";
             }
             if (FUNCTION.equals(function)) {
                 return "preemptible { } inside preemptible { } is not possible: a stage is suspended as a whole."
@@ -58,6 +65,17 @@ final class Surroundings {
     static String containerInside(String what) {
         return "A container step (" + what + ") inside preemptible { } is not possible: its processes run outside of"
                 + " the stage and cannot be suspended with it. Move the container block out of preemptible { }.";
+    }
+
+    /** Whether a container block of Docker stands around the block, inside of the {@code node} that owns the executor. */
+    static boolean isInDocker(FlowNode block) {
+        for (FlowNode around : block.iterateEnclosingBlocks()) {
+            String function = function(around);
+            if (DOCKER.equals(function) || NODE.equals(function)) {
+                return DOCKER.equals(function);
+            }
+        }
+        return false;
     }
 
     /** Whether a step of this kind may be one that must not start inside of a preemptible block. */

@@ -61,7 +61,8 @@ class WallTest {
             .that()
             .resideInAPackage(ENGINE)
             .should()
-            .haveNameMatching(".*\\.engine\\.(Engine|Engines|DirectEngine|SudoEngine|package-info)(\\$.*)?");
+            .haveNameMatching(
+                    ".*\\.engine\\.(Engine|Engines|DirectEngine|SudoEngine|ContainerEngine|package-info)(\\$.*)?");
 
     @ArchTest
     static final ArchRule callersSeeTheFacadeAlone = classes()

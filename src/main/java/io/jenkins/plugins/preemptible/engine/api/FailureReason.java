@@ -271,7 +271,16 @@ public enum FailureReason {
                     + " killed",
             "Nothing of the stage is lost: it is resumed from memory, or its image is made again. Until then, do not restart its host. A host"
                     + " with less to do may be in time; where it never is, PREEMPTIBLE_TRIAL=off in the agent's environment switches"
-                    + " trials off");
+                    + " trials off"),
+    CONTAINER(
+            "Steps of the stage run in a container, which can be frozen but not dumped",
+            "Run it outside of containers, or let an administrator choose freeze-only for stages that cannot be dumped",
+            true),
+    CONTAINER_UNREACHABLE(
+            "Steps of the stage run in a container that the agent cannot freeze",
+            "Let the agent's process use Docker or Podman on its own host",
+            true),
+    CONTAINER_NOT_PAUSED("A container of the stage could not be paused", "Try again later");
 
     private final String sentence;
     private final String remedy;

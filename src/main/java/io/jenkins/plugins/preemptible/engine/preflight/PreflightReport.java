@@ -36,8 +36,11 @@ public record PreflightReport(List<Obstacle> obstacles, CriuOptions options) {
             FailureReason.DMA_BUFFER);
 
     /** Frozen, it would hold others up, or part of it would run on. */
-    private static final Set<FailureReason> NEVER_FROZEN =
-            Set.of(FailureReason.ESCAPED, FailureReason.FANOTIFY, FailureReason.FUSE_DEVICE);
+    private static final Set<FailureReason> NEVER_FROZEN = Set.of(
+            FailureReason.ESCAPED,
+            FailureReason.FANOTIFY,
+            FailureReason.FUSE_DEVICE,
+            FailureReason.CONTAINER_UNREACHABLE);
 
     /** A moment later the stage may be dumped: it is not worth to be frozen for their sake. */
     private static final Set<FailureReason> MOMENTARY = Set.of(

@@ -10,6 +10,7 @@ import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.pipeline.StepsInFlight;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageContainers;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
@@ -102,7 +103,11 @@ public final class Preflights extends PeriodicWork {
         Node node = Nodes.named(stage.node());
         AgentStage.Seen seen;
         try {
-            seen = AgentStage.on(node, stageId).look();
+            AgentStage agent = AgentStage.on(node, stageId);
+            if (stage.containers() != null) {
+                agent.tellContainers(stage.containers().all(), StageContainers.marks(stage));
+            }
+            seen = agent.look();
         } catch (IOException | RuntimeException x) {
             LOGGER.log(Level.FINE, x, () -> "cannot look at " + stage);
             return;

@@ -1,15 +1,21 @@
 package io.jenkins.plugins.preemptible.lifecycle.pipeline;
 
 import hudson.FilePath;
+import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.agent.DurableTasks;
 import io.jenkins.plugins.preemptible.agent.Nodes;
+import io.jenkins.plugins.preemptible.engine.api.ContainerRef;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageContainers;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageThreads;
+import java.io.IOException;
 import java.util.List;
 import java.util.Map;
+import java.util.logging.Level;
+import java.util.logging.Logger;
 
 /**
  * An abort that reaches a stage which has no running process to be killed.
@@ -22,6 +28,8 @@ import java.util.Map;
  * </ol>
  */
 public final class AbortedStage {
+
+    private static final Logger LOGGER = Logger.getLogger(AbortedStage.class.getName());
 
     private AbortedStage() {}
 
@@ -66,11 +74,24 @@ public final class AbortedStage {
         }
     }
 
+    private static void endContained(StageRecord stage, List<String> controlFolders) throws InterruptedException {
+        StageContainers containers = stage.containers();
+        for (ContainerRef container : containers == null ? List.<ContainerRef>of() : containers.of(controlFolders)) {
+            try {
+                AgentStage.on(Nodes.named(stage.node()), stage.id()).killInContainer(container);
+            } catch (IOException | RuntimeException x) {
+                LOGGER.log(Level.WARNING, x, () -> "cannot end what " + stage + " has started in " + container.shown());
+            }
+        }
+    }
+
     private static void endSteps(String stageId, List<String> controlFolders) {
         StageThreads.soonFor(StageThreads.agentOf(stageId), "ending the steps of stage " + stageId, () -> {
             StageRecord stage = StageRegistry.get().find(stageId);
             FilePath root = stage == null ? null : Nodes.rootOf(stage.node());
             if (root != null) {
+                // First: whoever hears that the step has ended stops the container, which must run for that.
+                endContained(stage, controlFolders);
                 DurableTasks.endAborted(root, controlFolders);
             }
         });

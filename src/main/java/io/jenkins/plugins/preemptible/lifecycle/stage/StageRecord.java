@@ -6,6 +6,7 @@ import hudson.slaves.AbstractCloudSlave;
 import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.config.Owners;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
+import io.jenkins.plugins.preemptible.engine.api.ContainerRef;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.engine.policy.UndumpableStages;
@@ -16,6 +17,7 @@ import io.jenkins.plugins.preemptible.view.LoggedName;
 import io.jenkins.plugins.preemptible.view.ShownName;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.jenkinsci.plugins.workflow.steps.StepContext;
 
@@ -93,6 +95,10 @@ public final class StageRecord implements Cloneable {
     String hostRefusal;
     /** Control folders of durable tasks that were launched in the sandbox and are not known to have ended. */
     List<String> controlFolders = new ArrayList<>();
+
+    /** Its containers, as {@link StageContainers} has them; null when no task of it was ever launched in one. */
+    @CheckForNull
+    Map<String, String> containers;
 
     /** Who the stage was last suspended for and why, for people. */
     @CheckForNull
@@ -269,6 +275,21 @@ public final class StageRecord implements Cloneable {
         while (controlFolders.size() > most) {
             controlFolders.remove(0);
         }
+    }
+
+    /** A task is launched in a container. For {@link StageRegistry#update}. */
+    public void launchedIn(ContainerRef container, String controlFolder, int most) {
+        launched(controlFolder, most);
+        containers = StageContainers.of(containers == null ? Map.of() : containers)
+                .with(container, controlFolder, most)
+                .saved();
+    }
+
+    /** A container ends. For {@link StageRegistry#update}. */
+    public void containerEnded(ContainerRef container) {
+        containers = StageContainers.of(containers == null ? Map.of() : containers)
+                .without(container)
+                .saved();
     }
 
     /** Notes that the user with that id wants it suspended. For {@link StageRegistry#update}. */
@@ -476,6 +497,12 @@ public final class StageRecord implements Cloneable {
 
     public List<String> controlFolders() {
         return List.copyOf(controlFolders);
+    }
+
+    /** Null when no task of it was ever launched in one. */
+    @CheckForNull
+    public StageContainers containers() {
+        return containers == null ? null : StageContainers.of(containers);
     }
 
     @CheckForNull

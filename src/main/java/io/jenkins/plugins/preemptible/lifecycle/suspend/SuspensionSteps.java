@@ -9,6 +9,7 @@ import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageClock;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageContainers;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageStore;
 import io.jenkins.plugins.preemptible.view.LoggedName;
@@ -125,10 +126,11 @@ final class SuspensionSteps {
             return false;
         }
         agent = executor.agent();
-        stages.update(stage.id(), StageChanges.chosen());
+        // From now on a step that is launched waits; the record has those that were launched before.
+        StageRecord chosen = stages.update(stage.id(), StageChanges.chosen());
         build.say(words.begins(reason));
         try {
-            return freeze(stage);
+            return freeze(chosen == null ? stage : chosen);
         } catch (Exception | LinkageError x) {
             StageRecord now = stages.find(stage.id());
             if (now == null || now.state() != StageState.SUSPENDING) {
@@ -149,6 +151,9 @@ final class SuspensionSteps {
     }
 
     private boolean freeze(StageRecord stage) throws IOException, InterruptedException {
+        if (stage.containers() != null) {
+            agent.tellContainers(stage.containers().all(), StageContainers.marks(stage));
+        }
         frozen = agent.freeze(
                 stage.controlFolders(),
                 given.memoryFloorBytes(),

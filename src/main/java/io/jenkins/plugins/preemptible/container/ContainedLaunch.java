@@ -1,0 +1,118 @@
+package io.jenkins.plugins.preemptible.container;
+
+import hudson.AbortException;
+import hudson.Launcher;
+import hudson.Proc;
+import io.jenkins.plugins.preemptible.agent.AgentStage;
+import io.jenkins.plugins.preemptible.agent.DurableTasks;
+import io.jenkins.plugins.preemptible.agent.Nodes;
+import io.jenkins.plugins.preemptible.engine.api.ContainerRef;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.engine.text.PlainText;
+import io.jenkins.plugins.preemptible.lifecycle.agents.Preflights;
+import io.jenkins.plugins.preemptible.lifecycle.pipeline.AbortedStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
+import java.io.IOException;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * A launch of Docker or Podman by a step of a preemptible block.
+ *
+ * <ol>
+ *   <li>A durable task in a container: container and control folder are noted with the stage before it is launched, and it
+ *       is launched only while the stage runs, since nothing can be started in a paused container.
+ *   <li>The beginning of a kill, while the stage has no executor: the container is paused, so {@link AbortedStage} takes it
+ *       over, and the plugin is told that there is no process.
+ *   <li>The end of a container: it is forgotten. Everything else passes unchanged.
+ * </ol>
+ *
+ * @param inner what launches it
+ */
+public record ContainedLaunch(String stageId, Launcher inner, ContainerCommand command) {
+
+    private static final int MOST = 200;
+    private static final long LONGEST_WAIT_SECONDS = 60;
+
+    public Proc launch(Launcher.ProcStarter starter) throws IOException {
+        StageRecord stage = StageRegistry.get().find(stageId);
+        if (stage == null || !stage.hasSandbox()) {
+            return inner.launch(starter);
+        }
+        Optional<String> controlFolder = DurableTasks.controlFolder(starter.cmds());
+        ContainerRef container = command.execIn();
+        if (controlFolder.isPresent()) {
+            begin(stage, container, controlFolder.get());
+        } else if (container != null && command.listsProcesses()) {
+            if (aborted(stage, container)) {
+                return new NoProcess();
+            }
+        } else {
+            forgetEnded(stage);
+        }
+        return inner.launch(starter);
+    }
+
+    private void begin(StageRecord stage, ContainerRef container, String controlFolder) throws IOException {
+        if (container == null) {
+            throw new AbortException("A step of the preemptible stage '" + stage.name() + "' would run in a container"
+                    + " that cannot be told from its command line. Use docker.image(…).inside, or run it outside of"
+                    + " preemptible { }.");
+        }
+        if (!PlainText.is(controlFolder)) {
+            throw new AbortException("No step can be started in " + PlainText.of(controlFolder)
+                    + ": its name has a control character, or one that is none. Use another folder.");
+        }
+        StageRegistry.get().update(stageId, record -> record.launchedIn(container, controlFolder, MOST));
+        LiveStage live = LiveStage.find(stageId);
+        if (live != null) {
+            // A suspension that has begun gives up now.
+            live.launching();
+        }
+        awaitRunning(live);
+        Preflights.afterStart(stageId);
+    }
+
+    private void awaitRunning(LiveStage live) throws IOException {
+        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(LONGEST_WAIT_SECONDS);
+        StageRecord now = StageRegistry.get().find(stageId);
+        while (now != null && now.state() != StageState.RUNNING) {
+            boolean passing = now.state() == StageState.RESUMING || now.state() == StageState.SUSPENDING;
+            boolean over = live == null || live.aborting() || live.ending();
+            if (!passing || over || System.nanoTime() - end > 0) {
+                throw new AbortException("The preemptible stage '" + now.name()
+                        + "' is suspended and has no executor, so no further step can be started in it;"
+                        + " a step of it was interrupted while it was suspended");
+            }
+            try {
+                Thread.sleep(20);
+            } catch (InterruptedException x) {
+                Thread.currentThread().interrupt();
+                throw new IOException("interrupted", x);
+            }
+            now = StageRegistry.get().find(stageId);
+        }
+    }
+
+    private boolean aborted(StageRecord stage, ContainerRef container) {
+        return stage.containers() != null
+                && stage.containers().folderIn(container).isPresent()
+                && AbortedStage.kill(
+                        stageId,
+                        DurableTasks.marks(
+                                stage.containers().folderIn(container).get()),
+                        () -> AgentStage.on(Nodes.named(stage.node()), stageId).killInContainer(container));
+    }
+
+    private void forgetEnded(StageRecord stage) {
+        if (stage.containers() != null) {
+            for (ContainerRef known : stage.containers().all()) {
+                if (command.ends(known)) {
+                    StageRegistry.get().update(stageId, record -> record.containerEnded(known));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,263 @@
+package io.jenkins.plugins.preemptible.engine;
+
+import io.jenkins.plugins.preemptible.engine.api.Checkpoint;
+import io.jenkins.plugins.preemptible.engine.api.ContainerRef;
+import io.jenkins.plugins.preemptible.engine.api.EngineException;
+import io.jenkins.plugins.preemptible.engine.api.Extent;
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.FreezeRequest;
+import io.jenkins.plugins.preemptible.engine.api.Frozen;
+import io.jenkins.plugins.preemptible.engine.api.IfDumpFails;
+import io.jenkins.plugins.preemptible.engine.api.Leftover;
+import io.jenkins.plugins.preemptible.engine.api.ResumeFailedException;
+import io.jenkins.plugins.preemptible.engine.api.ResumeReport;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.api.StageSpec;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
+import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
+import io.jenkins.plugins.preemptible.engine.api.SuspendReport;
+import io.jenkins.plugins.preemptible.engine.container.ContainedFreeze;
+import io.jenkins.plugins.preemptible.engine.container.StageContainers;
+import io.jenkins.plugins.preemptible.engine.host.HostProcess;
+import io.jenkins.plugins.preemptible.engine.host.check.HostReport;
+import io.jenkins.plugins.preemptible.engine.image.ImageKey;
+import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
+import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * An engine that stops the containers of a stage with the stage.
+ *
+ * <p>All that concerns the stage's own tree is the inner engine's, and so is everything of a stage without containers. While
+ * containers are paused, the tree is frozen: they are paused after it and run again before it.
+ */
+record ContainerEngine(Engine inner, StageContainers containers) implements Engine {
+
+    static Engine of(Engine inner, Path home) {
+        return new ContainerEngine(inner, new StageContainers(home));
+    }
+
+    @Override
+    public void tellContainers(StageId id, List<ContainerRef> told, List<String> marks) {
+        try {
+            if (!told.isEmpty() || !containers.of(id).isEmpty()) {
+                containers.tell(
+                        id,
+                        told,
+                        marks,
+                        HostProcess.of(inner.status(id).initPid()).orElse(null));
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException("the containers of " + id + " cannot be noted", e);
+        }
+    }
+
+    @Override
+    public List<ContainerRef> containersOf(StageId id) {
+        return containers.of(id);
+    }
+
+    @Override
+    public long containedBytes(StageId id) {
+        return containers.of(id).isEmpty()
+                ? 0
+                : containers.look(id).stream()
+                        .mapToLong(StageContainers.Seen::residentBytes)
+                        .sum();
+    }
+
+    @Override
+    public void killInContainer(StageId id, ContainerRef container) {
+        try {
+            containers.kill(id, container, false);
+        } catch (IOException e) {
+            throw unreachable(e);
+        }
+    }
+
+    @Override
+    public PreflightReport preflight(StageId id) {
+        PreflightReport seen = inner.preflight(id);
+        return containers.of(id).isEmpty() ? seen : ContainedFreeze.with(seen, containers.look(id), checkpoints());
+    }
+
+    @Override
+    public Frozen freeze(StageId id, FreezeRequest request) {
+        if (containers.of(id).isEmpty()) {
+            return inner.freeze(id, request);
+        }
+        return new ContainedFreeze(containers, id, checkpoints()).freeze(request, inner::freeze);
+    }
+
+    @Override
+    public Checkpoint dump(StageId id, Path archive, ImageKey key, IfDumpFails ifFails, Extent extent) {
+        if (!containers.of(id).isEmpty()) {
+            if (ifFails == IfDumpFails.THAW && status(id).state() == State.SUSPENDING) {
+                thaw(id);
+            }
+            throw new SuspendFailedException(FailureReason.CONTAINER, shown(id));
+        }
+        return inner.dump(id, archive, key, ifFails, extent);
+    }
+
+    @Override
+    public SuspendReport suspend(StageId id, Path archive, ImageKey key, Extent extent) {
+        if (!containers.of(id).isEmpty()) {
+            throw new SuspendFailedException(FailureReason.CONTAINER, shown(id));
+        }
+        return inner.suspend(id, archive, key, extent);
+    }
+
+    private String shown(StageId id) {
+        return containers.of(id).get(0).shown();
+    }
+
+    @Override
+    public void thaw(StageId id) {
+        try {
+            containers.unpause(id);
+        } catch (IOException e) {
+            throw unreachable(e);
+        }
+        inner.thaw(id);
+    }
+
+    @Override
+    public Optional<ResumeReport> resumeHere(StageId id) {
+        if (!containers.paused(id)) {
+            return inner.resumeHere(id);
+        }
+        inner.status(id).state().refusalToResume().ifPresent(refusal -> {
+            throw new ResumeFailedException(refusal, id.value());
+        });
+        boolean resumed = false;
+        try {
+            List<String> missing = containers.unpause(id);
+            Optional<ResumeReport> done = inner.resumeHere(id);
+            resumed = done.isPresent();
+            return done.map(report -> withContainers(report, missing));
+        } catch (IOException e) {
+            throw unreachable(e);
+        } finally {
+            if (!resumed) {
+                pauseAgain(id);
+            }
+        }
+    }
+
+    private void pauseAgain(StageId id) {
+        try {
+            containers.pause(id, true);
+        } catch (IOException e) {
+            System.getLogger(ContainerEngine.class.getName())
+                    .log(System.Logger.Level.WARNING, id + " is suspended, and a container of it may run", e);
+        }
+    }
+
+    private ResumeReport withContainers(ResumeReport report, List<String> missing) {
+        List<String> all = new ArrayList<>(missing);
+        all.addAll(report.warnings());
+        int contained = containers.look(report.id()).stream()
+                .mapToInt(StageContainers.Seen::processes)
+                .sum();
+        return new ResumeReport(
+                report.id(),
+                report.restoreMillis(),
+                report.processes() + contained,
+                report.unpackMillis(),
+                report.tier(),
+                all);
+    }
+
+    @Override
+    public void kill(StageId id) {
+        if (containers.paused(id)) {
+            try {
+                containers.kill(id, null, true);
+            } catch (IOException e) {
+                throw new UncheckedIOException("the containers of " + id + " could not be ended", e);
+            }
+        }
+        inner.kill(id);
+    }
+
+    @Override
+    public void forget(StageId id) {
+        inner.forget(id);
+        containers.forget(id);
+    }
+
+    private static EngineException unreachable(IOException e) {
+        return new EngineException(FailureReason.CONTAINER_UNREACHABLE, e.getMessage(), List.of(), e);
+    }
+
+    /** Containers that a step which was cut off has left paused beside a tree that runs, run again. */
+    @Override
+    public StageStatus status(StageId id) {
+        StageStatus now = inner.status(id);
+        if (now.state() == State.RUNNING && containers.paused(id)) {
+            try {
+                containers.unpause(id);
+            } catch (IOException e) {
+                throw unreachable(e);
+            }
+        }
+        return now;
+    }
+
+    @Override
+    public boolean checkpoints() {
+        return inner.checkpoints();
+    }
+
+    @Override
+    public HostReport check() {
+        return inner.check();
+    }
+
+    @Override
+    public StageStatus start(StageSpec spec) {
+        return inner.start(spec);
+    }
+
+    @Override
+    public EnterCommand enterCommand(StageId id) {
+        return inner.enterCommand(id);
+    }
+
+    @Override
+    public void commit(StageId id) {
+        inner.commit(id);
+    }
+
+    @Override
+    public ResumeReport resume(Path archive, ImageKey key) {
+        return inner.resume(archive, key);
+    }
+
+    @Override
+    public List<StageStatus> list() {
+        return inner.list();
+    }
+
+    @Override
+    public int await(StageId id) throws InterruptedException {
+        return inner.await(id);
+    }
+
+    @Override
+    public List<Leftover> clean(boolean dryRun, Duration imageAge) {
+        List<Leftover> left = inner.clean(dryRun, imageAge);
+        if (!dryRun) {
+            containers.keepOnly(inner.list().stream().map(StageStatus::id).toList());
+        }
+        return left;
+    }
+}
