@@ -24,6 +24,9 @@ import io.jenkins.plugins.preemptible.engine.host.check.HostCheck;
 import io.jenkins.plugins.preemptible.engine.host.check.HostReport;
 import io.jenkins.plugins.preemptible.engine.host.check.PrivilegedCheck;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
+import io.jenkins.plugins.preemptible.engine.live.LiveCheckpoint;
+import io.jenkins.plugins.preemptible.engine.live.LiveImage;
+import io.jenkins.plugins.preemptible.engine.live.LiveRequest;
 import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
 import io.jenkins.plugins.preemptible.engine.privileged.PrivilegedPart;
 import io.jenkins.plugins.preemptible.engine.resume.ArchiveResume;
@@ -113,6 +116,11 @@ record DirectEngine(Stages stages) implements Engine {
     @Override
     public SuspendReport suspend(StageId id, Path archive, ImageKey key, Extent extent) {
         return new WholeSuspension(stages, id).suspend(archive, key, extent);
+    }
+
+    @Override
+    public LiveImage checkpoint(StageId id, LiveRequest request) {
+        return new LiveCheckpoint(stages, id, request).take();
     }
 
     private SuspendAttempt attempt(StageId id) {

@@ -19,6 +19,8 @@ import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
 import io.jenkins.plugins.preemptible.engine.api.SuspendReport;
 import io.jenkins.plugins.preemptible.engine.host.check.HostReport;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
+import io.jenkins.plugins.preemptible.engine.live.LiveImage;
+import io.jenkins.plugins.preemptible.engine.live.LiveRequest;
 import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import java.io.UncheckedIOException;
@@ -157,6 +159,17 @@ public interface Engine {
      * @throws SuspendFailedException of the step that failed; the stage keeps running
      */
     SuspendReport suspend(StageId id, Path archive, ImageKey key, Extent extent);
+
+    /**
+     * Makes an image of a running stage and a consistent copy of its files. The stage keeps running; it stands still for
+     * as long as CRIU writes its memory. The image resumes on a host that does not know the stage.
+     *
+     * @throws SuspendFailedException with the reason; {@link FailureReason#STOP_TOO_LONG}, {@link
+     *     FailureReason#UNPACKABLE_FILES}, {@link FailureReason#NO_RIGHTS} without root's rights; the stage runs on as
+     *     before, and no file is left
+     * @throws EngineException {@link FailureReason#UNKNOWN_STAGE}
+     */
+    LiveImage checkpoint(StageId id, LiveRequest request);
 
     /**
      * Resumes a suspended stage under its own id, from the fastest source that this host has: the frozen processes,

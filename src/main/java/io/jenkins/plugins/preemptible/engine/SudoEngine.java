@@ -22,6 +22,8 @@ import io.jenkins.plugins.preemptible.engine.home.PrivilegedStart;
 import io.jenkins.plugins.preemptible.engine.host.check.HostReport;
 import io.jenkins.plugins.preemptible.engine.host.check.PrivilegedCheck;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
+import io.jenkins.plugins.preemptible.engine.live.LiveImage;
+import io.jenkins.plugins.preemptible.engine.live.LiveRequest;
 import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
 import io.jenkins.plugins.preemptible.engine.privileged.Verb;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
@@ -106,6 +108,11 @@ record SudoEngine(PrivilegedStages stages) implements Engine {
 
     @Override
     public SuspendReport suspend(StageId id, Path archive, ImageKey key, Extent extent) {
+        throw new SuspendFailedException(FailureReason.MEMORY_ONLY, id.value());
+    }
+
+    @Override
+    public LiveImage checkpoint(StageId id, LiveRequest request) {
         throw new SuspendFailedException(FailureReason.MEMORY_ONLY, id.value());
     }
 

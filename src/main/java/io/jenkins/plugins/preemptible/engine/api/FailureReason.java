@@ -262,6 +262,13 @@ public enum FailureReason {
     MEMORY_SHORT(
             "The host has less free memory than the floor and keeps suspended stages in memory only",
             "Free some memory, or lower the floor"),
+    STOP_TOO_LONG(
+            "The stage would stand still for too long while it is checkpointed",
+            "Let less of its workspace change at a time, or write to a folder outside of the workspace"),
+    UNPACKABLE_FILES(
+            "The stage's workspace holds something that cannot be copied: a device, another file system, or too many files",
+            "Keep it outside of the workspace",
+            true),
     NOT_RESTORABLE(
             "The image of the stage was tried beside its frozen processes and cannot be restored, so they were not killed",
             "Nothing of the stage is lost: it is resumed from memory. Until then, do not restart its host; the line of CRIU says"

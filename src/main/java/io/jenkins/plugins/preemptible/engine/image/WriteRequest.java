@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.engine.image;
 
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.function.BooleanSupplier;
 
@@ -18,6 +19,8 @@ import java.util.function.BooleanSupplier;
  * @param archive in a folder that exists; made readable by its owner only
  * @param manifest what the caller knows of the image; the rest is filled in
  * @param preserved absolute paths of files and folders to pack along; one that does not exist is left out
+ * @param places where what belongs at a preserved path lies meanwhile, such as a copy of it; a path without one lies where
+ *     it belongs
  * @param index the private file with the block hashes of the last full image; written with each full image, and gone
  *     or stale it costs a full image, nothing else; null to write full images without one
  * @param parent the archive of the last full image, in the same folder as the new one; null for the one that the index
@@ -33,6 +36,7 @@ public record WriteRequest(
         ImageKey key,
         ImageManifest manifest,
         List<Path> preserved,
+        Map<Path, Path> places,
         Path index,
         Path parent,
         boolean difference,
@@ -47,6 +51,7 @@ public record WriteRequest(
         Objects.requireNonNull(key);
         Objects.requireNonNull(manifest);
         preserved = preserved == null ? List.of() : List.copyOf(preserved);
+        places = places == null ? Map.of() : Map.copyOf(places);
         workers = Math.max(1, Math.min(MOST_WORKERS, workers));
     }
 
@@ -57,6 +62,7 @@ public record WriteRequest(
                 key,
                 manifest,
                 List.of(),
+                Map.of(),
                 null,
                 null,
                 false,
@@ -66,28 +72,35 @@ public record WriteRequest(
     }
 
     public WriteRequest preserving(List<Path> paths) {
-        return new WriteRequest(imageDir, archive, key, manifest, paths, index, parent, difference, workers, cancelled);
+        return new WriteRequest(
+                imageDir, archive, key, manifest, paths, places, index, parent, difference, workers, cancelled);
+    }
+
+    /** @param copies absolute paths of copies, by the preserved paths that they are copies of */
+    public WriteRequest lying(Map<Path, Path> copies) {
+        return new WriteRequest(
+                imageDir, archive, key, manifest, preserved, copies, index, parent, difference, workers, cancelled);
     }
 
     /** A full image, whose index is written for later differences. */
     public WriteRequest indexed(Path indexFile) {
         return new WriteRequest(
-                imageDir, archive, key, manifest, preserved, indexFile, parent, false, workers, cancelled);
+                imageDir, archive, key, manifest, preserved, places, indexFile, parent, false, workers, cancelled);
     }
 
     /** @param lastFull null for the one that the index is of */
     public WriteRequest against(Path indexFile, Path lastFull) {
         return new WriteRequest(
-                imageDir, archive, key, manifest, preserved, indexFile, lastFull, true, workers, cancelled);
+                imageDir, archive, key, manifest, preserved, places, indexFile, lastFull, true, workers, cancelled);
     }
 
     public WriteRequest withWorkers(int threads) {
         return new WriteRequest(
-                imageDir, archive, key, manifest, preserved, index, parent, difference, threads, cancelled);
+                imageDir, archive, key, manifest, preserved, places, index, parent, difference, threads, cancelled);
     }
 
     public WriteRequest unless(BooleanSupplier signal) {
         return new WriteRequest(
-                imageDir, archive, key, manifest, preserved, index, parent, difference, workers, signal);
+                imageDir, archive, key, manifest, preserved, places, index, parent, difference, workers, signal);
     }
 }

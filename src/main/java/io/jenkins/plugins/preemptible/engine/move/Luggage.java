@@ -14,6 +14,7 @@ import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.util.List;
+import java.util.Map;
 import java.util.stream.Collectors;
 
 /**
@@ -56,6 +57,17 @@ public final class Luggage {
      * @throws IOException when a disk or a folder fails
      */
     public static Packed pack(StageId id, List<Path> folders, Path archive, ImageKey key) throws IOException {
+        return pack(id, folders, Map.of(), archive, key);
+    }
+
+    /**
+     * Packs copies of the folders, which {@link #unpack} puts where the folders were.
+     *
+     * @param copies by the folders that they are copies of
+     * @throws MoveRefusedException as above
+     */
+    public static Packed pack(StageId id, List<Path> folders, Map<Path, Path> copies, Path archive, ImageKey key)
+            throws IOException {
         Path label = Files.createTempDirectory(archive.toAbsolutePath().getParent(), "label");
         try {
             Files.writeString(label.resolve("stage"), id.value());
@@ -70,8 +82,9 @@ public final class Luggage {
                     0,
                     0,
                     List.of());
-            ImageArchive.Written written = ImageArchive.write(
-                    WriteRequest.of(label, archive, key, manifest).preserving(folders));
+            ImageArchive.Written written = ImageArchive.write(WriteRequest.of(label, archive, key, manifest)
+                    .preserving(folders)
+                    .lying(copies));
             String left = leftBehind(written.skipped(), folders);
             if (!left.isEmpty()) {
                 Files.deleteIfExists(archive);

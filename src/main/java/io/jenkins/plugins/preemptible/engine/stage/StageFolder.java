@@ -76,6 +76,16 @@ public final class StageFolder {
         return path.resolve("image.index");
     }
 
+    /** What a checkpoint of the running stage makes for itself; not there otherwise. */
+    public Path live() {
+        return path.resolve("live");
+    }
+
+    /** There while the stage stands still for such a checkpoint. */
+    public Path standing() {
+        return live().resolve("standing");
+    }
+
     /** CRIU's logs of the last dump and the last restore. */
     public Path logs() {
         return path.resolve("criu");

@@ -9,14 +9,14 @@ import java.time.Instant;
 import java.util.List;
 
 /** The manifest of an image that is about to be dumped, from the stage's record and its frozen processes. */
-final class DumpManifest {
+public final class DumpManifest {
 
     private DumpManifest() {}
 
     /**
      * @param tree the frozen processes, which are read from proc(5)
      */
-    static ImageManifest of(StageJson record, Criu criu, List<Proc.Stat> tree) {
+    public static ImageManifest of(StageJson record, Criu criu, List<Proc.Stat> tree) {
         List<ImageManifest.ProcessInfo> processes = tree.stream()
                 .map(s -> new ImageManifest.ProcessInfo(
                         Proc.innerPid(s.pid()),

@@ -27,7 +27,7 @@ import java.util.Set;
  *
  * The caller holds the stage's lock.
  */
-record FrozenTree(StageId id, Freezer freezer, HostProcess init) {
+public record FrozenTree(StageId id, Freezer freezer, HostProcess init) {
 
     private static final Duration FREEZE_LIMIT = Duration.ofSeconds(5);
     /** Sleeping, stopped, traced, zombie. A process that waits in vfork(2) is in none of these states, but in D. */
@@ -39,7 +39,7 @@ record FrozenTree(StageId id, Freezer freezer, HostProcess init) {
      * @return the tree, the init first
      * @throws SuspendFailedException with the reason; the stage may be frozen or not
      */
-    List<Proc.Stat> freeze() throws IOException {
+    public List<Proc.Stat> freeze() throws IOException {
         long end = System.nanoTime() + ENTRY_LIMIT.toNanos();
         while (true) {
             try {
@@ -71,7 +71,7 @@ record FrozenTree(StageId id, Freezer freezer, HostProcess init) {
         }
     }
 
-    void thaw() throws IOException {
+    public void thaw() throws IOException {
         freezer.thaw(init);
     }
 
@@ -114,7 +114,7 @@ record FrozenTree(StageId id, Freezer freezer, HostProcess init) {
     /**
      * @throws SuspendFailedException {@link FailureReason#TRACED}
      */
-    static void refuseTraced(List<Proc.Stat> tree) {
+    public static void refuseTraced(List<Proc.Stat> tree) {
         Optional<Proc.Stat> traced =
                 tree.parallelStream().filter(s -> Proc.tracer(s.pid()) != 0).findFirst();
         if (traced.isPresent()) {

@@ -33,19 +33,19 @@ import java.util.function.BooleanSupplier;
  * @param cancelled asked repeatedly during the packing
  * @param patience how long a cancelled packing is waited for
  */
-record Packing(Path archive, boolean idle, BooleanSupplier cancelled, Duration patience) {
+public record Packing(Path archive, boolean idle, BooleanSupplier cancelled, Duration patience) {
 
     private static final long POLL_MILLIS = 20;
     private static final Duration PATIENCE = Duration.ofSeconds(10);
     /** The archives that abandoned threads may still write; itself the monitor of all access to it. */
     private static final Set<Path> LEFT = new HashSet<>();
 
-    Packing(Path archive, boolean idle, BooleanSupplier cancelled) {
+    public Packing(Path archive, boolean idle, BooleanSupplier cancelled) {
         this(archive, idle, cancelled, PATIENCE);
     }
 
     /** The packing; it asks whether it was given up, and then ends without an archive. */
-    interface Task<T> {
+    public interface Task<T> {
         T run(BooleanSupplier givenUp) throws Exception;
     }
 
@@ -57,7 +57,7 @@ record Packing(Path archive, boolean idle, BooleanSupplier cancelled, Duration p
      * @throws SuspendFailedException {@link FailureReason#STAGE_BUSY} when an abandoned packing into the same archive
      *     has not ended yet
      */
-    <T> T run(Task<T> task) throws IOException {
+    public <T> T run(Task<T> task) throws IOException {
         refuseLeft();
         AtomicBoolean givenUp = new AtomicBoolean();
         AtomicBoolean written = new AtomicBoolean();

@@ -36,6 +36,7 @@ import java.util.function.UnaryOperator;
 public record SuspendAttempt(Stages stages, StageId id) {
 
     private static final long MEGABYTE = 1 << 20;
+    private static final Duration CHECKPOINT_LIMIT = Duration.ofSeconds(60);
 
     StageFolder folder() {
         return stages.folder(id);
@@ -48,10 +49,16 @@ public record SuspendAttempt(Stages stages, StageId id) {
      */
     StageFolder.Held lock() {
         stages.settle(id);
-        try {
-            return stages.lock(id);
-        } catch (EngineException e) {
-            throw new SuspendFailedException(e.reason(), e.detail());
+        long end = System.nanoTime() + CHECKPOINT_LIMIT.toNanos();
+        while (true) {
+            try {
+                return stages.lock(id);
+            } catch (EngineException e) {
+                // A checkpoint of the running stage is over in a moment.
+                if (!Files.exists(folder().standing()) || System.nanoTime() - end > 0) {
+                    throw new SuspendFailedException(e.reason(), e.detail());
+                }
+            }
         }
     }
 
@@ -83,7 +90,8 @@ public record SuspendAttempt(Stages stages, StageId id) {
         return folder().thawAsked() || record().state() == State.KILLED;
     }
 
-    Criu usableCriu() {
+    /** @throws SuspendFailedException when none is installed, or it does not work */
+    public Criu usableCriu() {
         return stages.criu().usable().orElseThrow(() -> {
             List<Path> installed = stages.criu().installed();
             return installed.isEmpty()
@@ -106,7 +114,7 @@ public record SuspendAttempt(Stages stages, StageId id) {
     }
 
     /** Any failure of a step as the engine's exception. */
-    SuspendFailedException failed(Exception e) {
+    public SuspendFailedException failed(Exception e) {
         return failed(e, null);
     }
 

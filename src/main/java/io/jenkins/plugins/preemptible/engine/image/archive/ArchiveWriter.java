@@ -71,7 +71,7 @@ final class ArchiveWriter {
         ParentChoice parent = ParentChoice.of(request, archive);
         PreservedScan scan = new PreservedScan(ownPaths(parent));
         for (Path each : request.preserved()) {
-            scan.add(each);
+            scan.add(each, request.places().getOrDefault(each, each));
         }
         try (Sources opened = new Sources(request.imageDir(), scan);
                 Workers threads = new Workers(request.workers(), archive, request.cancelled())) {

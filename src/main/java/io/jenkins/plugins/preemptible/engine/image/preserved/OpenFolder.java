@@ -22,7 +22,7 @@ import jnr.ffi.LibraryLoader;
  *
  * Linux only. For one thread. Sources: open(2), proc(5).
  */
-final class OpenFolder implements Closeable {
+public final class OpenFolder implements Closeable {
 
     private static final int O_RDONLY = 0;
     private static final int O_DIRECTORY = 0200000;
@@ -52,7 +52,7 @@ final class OpenFolder implements Closeable {
     }
 
     /** @param path absolute and normal; none of its names may be a link */
-    static OpenFolder of(Path path) throws IOException {
+    public static OpenFolder of(Path path) throws IOException {
         return of(path, false);
     }
 
@@ -92,12 +92,12 @@ final class OpenFolder implements Closeable {
     }
 
     /** A folder in this one; a link is refused. */
-    OpenFolder child(String name) throws IOException {
+    public OpenFolder child(String name) throws IOException {
         return open(at(name).toString(), shown.resolve(name));
     }
 
     /** The path by which Java's methods reach one name in this folder; good until it is closed. */
-    Path at(String name) {
+    public Path at(String name) {
         if (name.isEmpty()
                 || name.equals(".")
                 || name.equals("..")
@@ -109,7 +109,7 @@ final class OpenFolder implements Closeable {
     }
 
     /** The path by which Java's methods reach the folder itself; it is a link of /proc's that has to be followed. */
-    Path itself() {
+    public Path itself() {
         return Path.of("/proc/self/fd/" + descriptor);
     }
 
@@ -124,7 +124,7 @@ final class OpenFolder implements Closeable {
      *
      * <p>Java's own methods would open it to do so, and wait for its other end.
      */
-    void makeFifo(String name, int mode, int uid, int gid) throws IOException {
+    public void makeFifo(String name, int mode, int uid, int gid) throws IOException {
         makeFifo(name);
         int fifo = Bound.C.open(at(name).toString(), O_PATH | O_NOFOLLOW | O_CLOEXEC, 0);
         if (fifo < 0) {

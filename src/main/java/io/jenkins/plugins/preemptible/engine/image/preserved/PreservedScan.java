@@ -40,6 +40,7 @@ public final class PreservedScan {
 
     private final Set<Path> leftOut;
     private final List<String> roots = new ArrayList<>();
+    private final List<Path> places = new ArrayList<>();
     private final List<PreservedFile> files = new ArrayList<>();
     private final List<State> states = new ArrayList<>();
     private final List<String> skipped = new ArrayList<>();
@@ -57,6 +58,11 @@ public final class PreservedScan {
         return roots;
     }
 
+    /** Where that root lies now. */
+    Path place(int root) {
+        return places.get(root);
+    }
+
     public List<PreservedFile> files() {
         return files;
     }
@@ -72,6 +78,11 @@ public final class PreservedScan {
 
     /** Adds a declared path; one that does not exist is named among the skipped. */
     public void add(Path declared) throws ImageException {
+        add(declared, declared);
+    }
+
+    /** @param copy where it lies meanwhile */
+    public void add(Path declared, Path copy) throws ImageException {
         Path root = declared.normalize();
         try {
             if (!root.isAbsolute() || root.getParent() == null) {
@@ -79,7 +90,9 @@ public final class PreservedScan {
             }
             // Links on the way are the host's business and resolved once; from there on none is followed.
             root = root.getParent().toRealPath().resolve(root.getFileName());
-            if (!Files.exists(root, LinkOption.NOFOLLOW_LINKS)) {
+            Path place =
+                    copy.equals(declared) ? root : copy.getParent().toRealPath().resolve(copy.getFileName());
+            if (!Files.exists(place, LinkOption.NOFOLLOW_LINKS)) {
                 skipped.add(declared.toString());
                 return;
             }
@@ -89,8 +102,9 @@ public final class PreservedScan {
                 }
             }
             roots.add(text(root));
-            try (OpenFolder above = OpenFolder.of(root.getParent())) {
-                add(above, root.getFileName().toString(), root, "", null);
+            places.add(place);
+            try (OpenFolder above = OpenFolder.of(place.getParent())) {
+                add(above, place.getFileName().toString(), place, "", null);
             }
         } catch (NoSuchFileException e) {
             skipped.add(declared.toString());

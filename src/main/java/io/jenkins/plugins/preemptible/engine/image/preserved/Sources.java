@@ -130,7 +130,7 @@ public final class Sources implements Closeable {
         PreservedFile file = scan.files().get(source.preserved);
         if (stackRoot != file.root()) {
             close();
-            stack = new FolderStack(Path.of(scan.roots().get(file.root())), false);
+            stack = new FolderStack(scan.place(file.root()), false);
             stackRoot = file.root();
         }
         return stack.parentOf(file.path()).at(stack.nameOf(file.path()));

@@ -1,0 +1,216 @@
+package io.jenkins.plugins.preemptible.engine.live;
+
+import io.jenkins.plugins.preemptible.engine.api.EngineException;
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
+import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
+import io.jenkins.plugins.preemptible.engine.criu.Criu;
+import io.jenkins.plugins.preemptible.engine.fixup.ImageFixups;
+import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
+import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
+import io.jenkins.plugins.preemptible.engine.home.Stages;
+import io.jenkins.plugins.preemptible.engine.host.HostProcess;
+import io.jenkins.plugins.preemptible.engine.host.Proc;
+import io.jenkins.plugins.preemptible.engine.image.WriteRequest;
+import io.jenkins.plugins.preemptible.engine.image.archive.ImageArchive;
+import io.jenkins.plugins.preemptible.engine.move.Luggage;
+import io.jenkins.plugins.preemptible.engine.preflight.Obstacle;
+import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
+import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
+import io.jenkins.plugins.preemptible.engine.stage.StageJson;
+import io.jenkins.plugins.preemptible.engine.suspend.Packing;
+import io.jenkins.plugins.preemptible.engine.suspend.StagePreflight;
+import io.jenkins.plugins.preemptible.engine.suspend.SuspendAttempt;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Optional;
+import java.util.Set;
+import java.util.function.BooleanSupplier;
+
+/**
+ * A checkpoint of a stage that keeps running.
+ *
+ * <ol>
+ *   <li>While it runs: the preflight, and a copy of its files, brought up to date until little changes.
+ *   <li>While it stands still ({@link Standstill}): CRIU writes its image, and what of the files has changed is copied.
+ *   <li>While it runs again: both are sealed at idle priority, each into an archive of its own.
+ *   <li>Whatever fails, the stage runs on, and there is neither archive.
+ * </ol>
+ *
+ * The image is one of a suspension that never happened here: it resumes where this stage is not known, or is over. It is
+ * not tried: its files have changed by then.
+ */
+public final class LiveCheckpoint {
+
+    /** Less than this is left to be copied while the stage stands still. */
+    private static final long LITTLE = 16L << 20;
+
+    private static final int MOST_PASSES = 4;
+
+    private final Stages stages;
+    private final StageId id;
+    private final LiveRequest request;
+    private final StageFolder folder;
+
+    public LiveCheckpoint(Stages stages, StageId id, LiveRequest request) {
+        this.stages = stages;
+        this.id = id;
+        this.request = request;
+        this.folder = stages.folder(id);
+    }
+
+    /** @throws SuspendFailedException with the reason; the stage runs on as before */
+    public LiveImage take() {
+        SuspendAttempt attempt = new SuspendAttempt(stages, id);
+        StageJson record = running();
+        Criu criu = attempt.usableCriu();
+        PreflightReport seen = new StagePreflight(stages).of(record);
+        Optional<Obstacle> obstacle = seen.obstacles().stream()
+                .filter(each -> each.reason() != FailureReason.ENTERING)
+                .findFirst();
+        if (obstacle.isPresent()) {
+            throw new SuspendFailedException(
+                    obstacle.get().reason(), obstacle.get().words());
+        }
+        Path scratch = null;
+        boolean whole = false;
+        try {
+            StageFolder.delete(folder.live());
+            Files.createDirectory(
+                    folder.live(), PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+            Path place = Files.createDirectory(folder.live().resolve("files"));
+            Mirror mirror = new Mirror(place, request.folders(), stages.home(), request.floorBytes(), this::over);
+            idle(() -> prepare(mirror));
+            long memory = memory(record);
+            requireRoom(memory);
+            scratch = stages.incoming().folder(memory);
+            Standstill standstill =
+                    new Standstill(stages, record.withOptions(seen.options()), criu, request, mirror, scratch);
+            Standstill.Taken taken;
+            try (StageFolder.Held lock = stages.lock(id)) {
+                Files.write(folder.standing(), new byte[0]);
+                taken = standstill.take(running());
+            } finally {
+                Files.deleteIfExists(folder.standing());
+            }
+            LiveImage image = seal(taken, mirror);
+            whole = true;
+            return image;
+        } catch (SuspendFailedException e) {
+            throw e;
+        } catch (EngineException e) {
+            throw new SuspendFailedException(e.reason(), e.detail());
+        } catch (Exception e) {
+            throw attempt.failed(e);
+        } finally {
+            if (!whole) {
+                delete(request.archive(), request.luggage());
+            }
+            delete(scratch, folder.live());
+        }
+    }
+
+    private StageJson running() {
+        StageJson record = stages.settle(id);
+        if (!stages.checkpoints()) {
+            throw new SuspendFailedException(FailureReason.MEMORY_ONLY, id.value());
+        }
+        record.state().refusalToSuspend().ifPresent(refusal -> {
+            throw new SuspendFailedException(refusal, id.value());
+        });
+        if (record.state() != State.RUNNING || record.init() == null || record.freezer() == null) {
+            throw new SuspendFailedException(FailureReason.STAGE_BUSY, id.value());
+        }
+        Freezer freezer = Stages.freezer(record).orElseThrow();
+        if (freezer.kind() == FreezerKind.HELPER || !HostProcess.isRoot()) {
+            throw new SuspendFailedException(FailureReason.NO_RIGHTS, id.value());
+        }
+        if (freezer.cgroup().isEmpty()) {
+            throw new SuspendFailedException(FailureReason.NO_FREEZER, id.value());
+        }
+        return record;
+    }
+
+    private boolean over() {
+        return folder.read()
+                .filter(r -> r.state() == State.RUNNING || r.state() == State.SUSPENDING)
+                .isEmpty();
+    }
+
+    private long memory(StageJson record) throws IOException {
+        return Proc.tree(record.init().pid()).stream()
+                .mapToLong(each -> Proc.residentBytes(each.pid()))
+                .sum();
+    }
+
+    /** For the image, and for both archives at their worst. */
+    private void requireRoom(long memory) throws IOException {
+        long free = Files.getFileStore(folder.live()).getUsableSpace();
+        if (free - memory < request.floorBytes()) {
+            throw new SuspendFailedException(
+                    FailureReason.NO_SPACE,
+                    folder.live() + ": the image may take " + (memory >> 20) + " MB, free are " + (free >> 20) + " MB");
+        }
+    }
+
+    private Void prepare(Mirror mirror) throws IOException {
+        long last = Long.MAX_VALUE;
+        for (int pass = 0; pass < MOST_PASSES; pass++) {
+            long copied = mirror.pass(Set.of(), Long.MAX_VALUE);
+            if (copied < LITTLE || copied > last / 2) {
+                return null;
+            }
+            last = copied;
+        }
+        return null;
+    }
+
+    private interface Work<T> {
+        T run() throws Exception;
+    }
+
+    private <T> T idle(Work<T> work) throws IOException {
+        BooleanSupplier over = this::over;
+        return new Packing(request.archive(), true, over).run(givenUp -> work.run());
+    }
+
+    private LiveImage seal(Standstill.Taken taken, Mirror mirror) throws IOException {
+        long begun = System.nanoTime();
+        Path images = taken.images();
+        return idle(() -> {
+            ImageFixups.apply(images);
+            ImageArchive.Written image =
+                    ImageArchive.write(WriteRequest.of(images, request.archive(), request.key(), taken.manifest())
+                            .unless(this::over));
+            mirror.finish();
+            Luggage.Packed files =
+                    Luggage.pack(id, request.folders(), mirror.copies(), request.luggage(), request.key());
+            return new LiveImage(
+                    id,
+                    taken.stopMillis(),
+                    SuspendAttempt.millis(begun, System.nanoTime()),
+                    image.imageBytes(),
+                    image.archiveBytes(),
+                    files.contentBytes(),
+                    taken.copiedBytes(),
+                    files.archiveBytes(),
+                    taken.processes(),
+                    taken.sizes());
+        });
+    }
+
+    private static void delete(Path... paths) {
+        for (Path path : paths) {
+            try {
+                if (path != null) {
+                    StageFolder.delete(path);
+                }
+            } catch (IOException e) {
+                // The next checkpoint, or the end of the stage, removes it.
+            }
+        }
+    }
+}

@@ -1,0 +1,32 @@
+package io.jenkins.plugins.preemptible.engine.live;
+
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import java.nio.file.Path;
+import java.util.Map;
+
+/**
+ * What a checkpoint of a running stage has made. Times are milliseconds of a monotonic clock, sizes are bytes.
+ *
+ * @param stopMillis for how long the stage stood still
+ * @param sealMillis packing and sealing, while the stage ran
+ * @param imageBytes of CRIU's files
+ * @param fileBytes of all copied files
+ * @param stoppedBytes of the files that were copied while the stage stood still
+ * @param sizes of the files that were asked for and exist
+ */
+public record LiveImage(
+        StageId id,
+        long stopMillis,
+        long sealMillis,
+        long imageBytes,
+        long archiveBytes,
+        long fileBytes,
+        long stoppedBytes,
+        long luggageBytes,
+        int processes,
+        Map<Path, Long> sizes) {
+
+    public LiveImage {
+        sizes = Map.copyOf(sizes);
+    }
+}

@@ -1,0 +1,57 @@
+package io.jenkins.plugins.preemptible.engine.live;
+
+import io.jenkins.plugins.preemptible.engine.api.DumpGuard;
+import io.jenkins.plugins.preemptible.engine.image.ImageKey;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+
+/**
+ * What a checkpoint of a running stage is to hold, and where it goes.
+ *
+ * @param archive of the processes, in an existing folder; replaced when it exists
+ * @param luggage archive of the files, likewise
+ * @param key of both
+ * @param folders absolute, none inside of another; one that does not exist is left out
+ * @param sized files whose sizes at that moment are wanted, such as logs
+ * @param guard is asked once, while the stage stands still
+ * @param longestStop after which a dump is given up and the stage runs on
+ * @param mostBytes of files that are copied while the stage stands still
+ * @param floorBytes that stay free on the disk of the engine's home
+ */
+public record LiveRequest(
+        Path archive,
+        Path luggage,
+        ImageKey key,
+        List<Path> folders,
+        List<Path> sized,
+        DumpGuard guard,
+        Duration longestStop,
+        long mostBytes,
+        long floorBytes) {
+
+    private static final Duration LONGEST_STOP = Duration.ofSeconds(30);
+    private static final long MOST_BYTES = 512L << 20;
+    private static final long FLOOR_BYTES = 1L << 30;
+
+    public LiveRequest {
+        folders = List.copyOf(folders);
+        sized = List.copyOf(sized);
+    }
+
+    /** No guard, 30 s, 512 MiB, 1 GiB. */
+    public static LiveRequest of(Path archive, Path luggage, ImageKey key, List<Path> folders) {
+        return new LiveRequest(
+                archive, luggage, key, folders, List.of(), DumpGuard.NONE, LONGEST_STOP, MOST_BYTES, FLOOR_BYTES);
+    }
+
+    /** The same, with a guard, and with files whose sizes are wanted. */
+    public LiveRequest asking(DumpGuard asked, List<Path> files) {
+        return new LiveRequest(archive, luggage, key, folders, files, asked, longestStop, mostBytes, floorBytes);
+    }
+
+    /** The same, with other limits. */
+    public LiveRequest within(Duration stop, long bytes, long floor) {
+        return new LiveRequest(archive, luggage, key, folders, sized, guard, stop, bytes, floor);
+    }
+}

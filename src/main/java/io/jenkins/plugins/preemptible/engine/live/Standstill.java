@@ -1,0 +1,218 @@
+package io.jenkins.plugins.preemptible.engine.live;
+
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
+import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
+import io.jenkins.plugins.preemptible.engine.criu.Criu;
+import io.jenkins.plugins.preemptible.engine.criu.CriuException;
+import io.jenkins.plugins.preemptible.engine.criu.CriuRun;
+import io.jenkins.plugins.preemptible.engine.criu.TaskTraits;
+import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
+import io.jenkins.plugins.preemptible.engine.home.Stages;
+import io.jenkins.plugins.preemptible.engine.host.HostProcess;
+import io.jenkins.plugins.preemptible.engine.host.Proc;
+import io.jenkins.plugins.preemptible.engine.image.ImageManifest;
+import io.jenkins.plugins.preemptible.engine.preflight.Obstacle;
+import io.jenkins.plugins.preemptible.engine.preflight.UnreadQueues;
+import io.jenkins.plugins.preemptible.engine.stage.Mounts;
+import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
+import io.jenkins.plugins.preemptible.engine.stage.StageJson;
+import io.jenkins.plugins.preemptible.engine.suspend.DumpManifest;
+import io.jenkins.plugins.preemptible.engine.suspend.FrozenTree;
+import io.jenkins.plugins.preemptible.engine.suspend.SuspendAttempt;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+
+/**
+ * The moment of a checkpoint in which the stage stands still.
+ *
+ * <ol>
+ *   <li>The tree is frozen, the guard asked, and what CRIU does not cope with refused, as in a suspension.
+ *   <li>CRIU writes its image while another thread copies what of the files has changed.
+ *   <li>The tree is thawed, whatever happened; {@link ThawGuard} does so when this process dies.
+ * </ol>
+ *
+ * @param record of the running stage, with the options of its preflight
+ * @param scratch a new folder for CRIU's files, in memory where there is room
+ */
+record Standstill(Stages stages, StageJson record, Criu criu, LiveRequest request, Mirror mirror, Path scratch) {
+
+    /**
+     * What was taken.
+     *
+     * @param images CRIU's files, with the record that a resume reads
+     * @param copiedBytes of files that were copied meanwhile
+     */
+    record Taken(
+            Path images,
+            ImageManifest manifest,
+            long stopMillis,
+            long copiedBytes,
+            int processes,
+            Map<Path, Long> sizes) {}
+
+    /**
+     * @param now the record under the stage's lock, which the caller holds
+     * @throws SuspendFailedException with the reason; the stage runs
+     */
+    Taken take(StageJson now) throws IOException, CriuException {
+        if (!now.init().equals(record.init())) {
+            throw new SuspendFailedException(FailureReason.STAGE_BUSY, record.id());
+        }
+        Freezer freezer = Stages.freezer(record).orElseThrow();
+        FrozenTree tree = new FrozenTree(StageId.parse(record.id()), freezer, record.init());
+        StageFolder dumped = new StageFolder(scratch);
+        Files.createDirectory(dumped.images());
+        try (ThawGuard guard = ThawGuard.of(freezer)) {
+            long begun = System.nanoTime();
+            try {
+                List<Proc.Stat> processes = tree.freeze();
+                refuse(processes);
+                FutureTask<Long> files = copying(processes);
+                try {
+                    dump(dumped, freezer, guard, begun);
+                } finally {
+                    join(files);
+                }
+                long copied = result(files);
+                ImageManifest manifest = describe(dumped.images(), processes);
+                Map<Path, Long> sizes = sizes();
+                tree.thaw();
+                return new Taken(
+                        dumped.images(),
+                        manifest,
+                        SuspendAttempt.millis(begun, System.nanoTime()),
+                        copied,
+                        processes.size(),
+                        sizes);
+            } finally {
+                tree.thaw();
+            }
+        }
+    }
+
+    private void refuse(List<Proc.Stat> processes) {
+        Optional<String> objection = request.guard().objection(StageId.parse(record.id()));
+        if (objection.isPresent()) {
+            throw new SuspendFailedException(FailureReason.OBJECTION, objection.get());
+        }
+        FrozenTree.refuseTraced(processes);
+        Optional<Obstacle> unread = UnreadQueues.find(record.init().pid(), processes);
+        if (unread.isPresent()) {
+            throw new SuspendFailedException(unread.get().reason(), unread.get().words());
+        }
+    }
+
+    private FutureTask<Long> copying(List<Proc.Stat> processes) throws IOException {
+        Set<Long> written = SharedWrites.inodes(processes);
+        FutureTask<Long> files = new FutureTask<>(() -> mirror.pass(written, request.mostBytes()));
+        Thread thread = new Thread(files, "preemptible-mirror");
+        thread.setDaemon(true);
+        thread.start();
+        return files;
+    }
+
+    private static void join(FutureTask<Long> files) {
+        boolean interrupted = false;
+        while (true) {
+            try {
+                files.get();
+                break;
+            } catch (InterruptedException e) {
+                interrupted = true;
+            } catch (ExecutionException e) {
+                break;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private static long result(FutureTask<Long> files) throws IOException {
+        try {
+            return files.get();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new IOException("interrupted", e);
+        } catch (ExecutionException e) {
+            if (e.getCause() instanceof RuntimeException fault) {
+                throw fault;
+            }
+            throw e.getCause() instanceof IOException io ? io : new IOException(e.getCause());
+        }
+    }
+
+    private void dump(StageFolder dumped, Freezer freezer, ThawGuard guard, long begun)
+            throws CriuException, IOException {
+        long end = begun + request.longestStop().toNanos();
+        StageFolder folder = stages.folder(StageId.parse(record.id()));
+        CriuRun.Watch watch = new CriuRun.Watch() {
+            @Override
+            public void started(HostProcess process) throws IOException {
+                guard.dumper(process.pid());
+            }
+
+            @Override
+            public boolean cancelled() {
+                return tooLong(end)
+                        || folder.thawAsked()
+                        || folder.read().map(r -> r.state() == State.KILLED).orElse(true);
+            }
+        };
+        try {
+            criu.dump(record.init(), dumped, freezer, mounts(), record.options(), false, watch);
+        } catch (CriuException e) {
+            if (e.reason() == FailureReason.GOES_ON && tooLong(end)) {
+                throw new SuspendFailedException(
+                        FailureReason.STOP_TOO_LONG,
+                        "more than " + request.longestStop().toSeconds() + " s");
+            }
+            throw e;
+        }
+    }
+
+    private static boolean tooLong(long end) {
+        return System.nanoTime() - end > 0;
+    }
+
+    private List<String> mounts() throws IOException {
+        List<String> now = Mounts.ofHost(Proc.mountInfo(record.init().pid()));
+        return record.mounts().stream().filter(now::contains).toList();
+    }
+
+    private ImageManifest describe(Path images, List<Proc.Stat> processes) throws IOException {
+        ImageManifest manifest = DumpManifest.of(record, criu, processes);
+        TaskTraits.keep(images, processes);
+        new StageFolder(images)
+                .writeBesideImages(record.withState(State.SUSPENDED)
+                        .withInit(null)
+                        .withFreezer(null)
+                        .withFreezing(null)
+                        .withMounts(mounts())
+                        .withImage(new StageJson.Image(manifest.createdAt(), null, processes.size(), Proc.bootId()))
+                        .withSuspensions(record.suspensions() + 1));
+        return manifest;
+    }
+
+    private Map<Path, Long> sizes() {
+        Map<Path, Long> sizes = new HashMap<>();
+        for (Path each : request.sized()) {
+            try {
+                sizes.put(each, Files.size(each));
+            } catch (IOException e) {
+                // It does not exist.
+            }
+        }
+        return sizes;
+    }
+}

@@ -1,0 +1,316 @@
+package io.jenkins.plugins.preemptible.engine;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.jenkins.plugins.preemptible.engine.api.EngineException;
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.api.StageSpec;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
+import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
+import io.jenkins.plugins.preemptible.engine.home.LocalImages;
+import io.jenkins.plugins.preemptible.engine.host.HostProcess;
+import io.jenkins.plugins.preemptible.engine.host.HostTool;
+import io.jenkins.plugins.preemptible.engine.host.LibC;
+import io.jenkins.plugins.preemptible.engine.host.Proc;
+import io.jenkins.plugins.preemptible.engine.live.LiveImage;
+import io.jenkins.plugins.preemptible.engine.live.LiveRequest;
+import io.jenkins.plugins.preemptible.engine.move.Luggage;
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+/** A checkpoint of a stage that keeps running; with real CRIU. */
+@Tag("host")
+class LiveCheckpointTest {
+
+    private static final Duration SOON = Duration.ofSeconds(60);
+    /** The file and the variable hold the same number whenever a turn begins, and no line is missing or there twice. */
+    private static final String COUNTS =
+            "i=0; echo 0 > count; mkdir -p made; { while :; do [ \"$(cat count)\" = $i ] ||"
+                    + " echo broken $i; i=$((i+1)); echo $i > count; echo line $i; echo $i > made/$((i%40)); sleep 0.01; done; }"
+                    + " > log 2>&1";
+    /** The same with memory that is shared with a file, whose times change only now and then. */
+    private static final String MAPS = String.join(
+            "\n",
+            "import mmap, os, sys, time",
+            "size = 1 << 20",
+            "open('map', 'wb').write(bytes(size))",
+            "m = mmap.mmap(os.open('map', os.O_RDWR), size)",
+            "i = 0",
+            "log = open('log', 'w', buffering=1)",
+            "while True:",
+            "    if int.from_bytes(m[4096:4104], 'little') != i: log.write('broken %d\\n' % i)",
+            "    i += 1",
+            "    m[4096:4104] = i.to_bytes(8, 'little')",
+            "    if i % 1000 == 0:",
+            "        log.write('line %d\\n' % (i // 1000))",
+            "        time.sleep(0.001)");
+
+    private StageBench bench;
+    private Path workspace;
+    private final StageId id = StageId.create("live");
+    private Engine other;
+
+    @BeforeEach
+    void open() throws Exception {
+        assumeTrue(HostProcess.isRoot(), "root's rights are needed");
+        bench = StageBench.openForArchives();
+        workspace = Files.createDirectory(bench.folder.resolve("workspace"));
+        other = Engines.direct(bench.folder.resolve("other"), new CriuSearch(), null, new LocalImages(true, 0), true);
+        bench.engine.start(new StageSpec(id, "live", workspace, List.of(), null));
+    }
+
+    @AfterEach
+    void close() throws Exception {
+        if (bench != null) {
+            if (other != null) {
+                for (var stage : other.list()) {
+                    other.kill(stage.id());
+                    other.forget(stage.id());
+                }
+            }
+            bench.close();
+        }
+    }
+
+    private void run(String... words) throws IOException {
+        List<String> command = new ArrayList<>(bench.engine.enterCommand(id).words());
+        command.addAll(List.of("/bin/sh", "-c", "\"$@\" > /dev/null 2>&1 < /dev/null &", "run"));
+        command.addAll(List.of(words));
+        new ProcessBuilder(command)
+                .directory(workspace.toFile())
+                .redirectInput(new File("/dev/null"))
+                .redirectOutput(ProcessBuilder.Redirect.DISCARD)
+                .redirectError(ProcessBuilder.Redirect.DISCARD)
+                .start();
+        growsBy(2);
+    }
+
+    private Path log() {
+        return workspace.resolve("log");
+    }
+
+    private void growsBy(int lines) {
+        long before = StageBench.lines(log());
+        StageBench.until("output", SOON, () -> StageBench.lines(log()) > before + lines);
+    }
+
+    private LiveRequest request(String name) {
+        return LiveRequest.of(
+                bench.folder.resolve(name + ".image"),
+                bench.folder.resolve(name + ".luggage"),
+                bench.key,
+                List.of(workspace, bench.folder.resolve("workspace@tmp")));
+    }
+
+    private LiveImage take(String name) {
+        try {
+            LiveImage made = bench.engine.checkpoint(id, request(name));
+            System.out.println(made);
+            return made;
+        } catch (EngineException e) {
+            throw new AssertionError(e.getMessage() + e.criuLines(), e);
+        }
+    }
+
+    /** On a host that does not know the stage, with nothing of its files. */
+    private void resume(String name) throws Exception {
+        HostProcess init = HostProcess.of(bench.engine.status(id).initPid()).orElseThrow();
+        LibC.kill(init.pid(), LibC.SIGKILL);
+        StageBench.until("the original is gone", SOON, () -> !init.alive());
+        Files.move(workspace, bench.folder.resolve("before " + name));
+        Luggage.unpack(
+                id, request(name).folders(), request(name).luggage(), bench.key, bench.folder.resolve("unpacked"));
+        try {
+            System.out.println(other.resume(request(name).archive(), bench.key));
+        } catch (EngineException e) {
+            throw new AssertionError(e.getMessage() + e.criuLines(), e);
+        }
+    }
+
+    private void wholeLog() throws IOException {
+        List<String> lines = Files.readAllLines(log());
+        for (int i = 0; i < lines.size() - 1; i++) {
+            assertEquals("line " + (i + 1), lines.get(i));
+        }
+    }
+
+    private void nothingIsLeft(String name) {
+        Path home = bench.folder.resolve("home/stages/" + id);
+        assertFalse(Files.exists(home.resolve("live")), "copies of files");
+        assertFalse(Files.exists(request(name).archive()));
+        assertFalse(Files.exists(request(name).luggage()));
+        assertEquals(State.RUNNING, bench.engine.status(id).state());
+    }
+
+    @Test
+    void itGoesOnUndisturbedAndItsImageResumesWithTheFilesOfThatMoment() throws Exception {
+        run("/bin/sh", "-c", COUNTS);
+        for (int i = 0; i < 3; i++) {
+            take("first");
+            growsBy(20);
+        }
+        long lines = StageBench.lines(log());
+        LiveImage last = take("last");
+        growsBy(50);
+        wholeLog();
+        for (Proc.Stat each : Proc.tree(bench.engine.status(id).initPid())) {
+            assertEquals(0, Proc.tracer(each.pid()), each.comm());
+        }
+        assertEquals(0, bench.engine.status(id).suspensions());
+        assertTrue(last.processes() >= 2, last.toString());
+        resume("last");
+        growsBy(20);
+        wholeLog();
+        long again = StageBench.lines(bench.folder.resolve("before last/log"));
+        assertTrue(lines < again, "work that is repeated");
+        assertTrue(Files.exists(workspace.resolve("made/7")));
+        assertEquals(1, other.status(id).suspensions());
+    }
+
+    @Test
+    void memoryThatIsSharedWithAFileIsOfThatMoment() throws Exception {
+        Optional<Path> python = HostTool.find("python3");
+        assumeTrue(python.isPresent(), "python3 is needed");
+        Path program = Files.writeString(bench.folder.resolve("maps.py"), MAPS);
+        run(python.get().toString(), program.toString());
+        take("mapped");
+        growsBy(20);
+        resume("mapped");
+        growsBy(20);
+        wholeLog();
+    }
+
+    @Test
+    void aRefusalLeavesItRunning() throws Exception {
+        run("/bin/sh", "-c", COUNTS);
+        LiveRequest plain = request("refused");
+        Map<FailureReason, LiveRequest> refused = Map.of(
+                FailureReason.OBJECTION,
+                plain.asking(stage -> Optional.of("not now"), List.of()),
+                FailureReason.STOP_TOO_LONG,
+                plain.within(Duration.ZERO, 1L << 30, 0),
+                FailureReason.NO_SPACE,
+                plain.within(SOON, 1L << 30, Long.MAX_VALUE));
+        for (Map.Entry<FailureReason, LiveRequest> each : refused.entrySet()) {
+            EngineException why =
+                    assertThrows(EngineException.class, () -> bench.engine.checkpoint(id, each.getValue()));
+            assertEquals(each.getKey(), why.reason(), why.getMessage());
+            growsBy(5);
+            nothingIsLeft("refused");
+        }
+        EngineException files =
+                assertThrows(EngineException.class, () -> bench.engine.checkpoint(id, plain.within(SOON, 0, 0)));
+        assertEquals(FailureReason.STOP_TOO_LONG, files.reason(), "too many files change");
+        run("/bin/sh", "-c", "mkfifo pipe; sleep 1000 < pipe & exec 3<> pipe; sleep 1000");
+        wholeLog();
+        take("afterwards");
+    }
+
+    @Test
+    void aDeviceInTheWorkspaceRefuses() throws Exception {
+        run("/bin/sh", "-c", COUNTS + " & mknod device c 1 3; wait");
+        StageBench.until("the device", SOON, () -> Files.exists(workspace.resolve("device")));
+        EngineException why = assertThrows(EngineException.class, () -> bench.engine.checkpoint(id, request("device")));
+        assertEquals(FailureReason.UNPACKABLE_FILES, why.reason(), why.getMessage());
+        nothingIsLeft("device");
+    }
+
+    @Test
+    void itIsThawedWhenTheProcessThatFrozeItIsKilled() throws Exception {
+        run("/bin/sh", "-c", COUNTS);
+        Process killed = new ProcessBuilder(
+                        System.getProperty("java.home") + "/bin/java",
+                        "-cp",
+                        System.getProperty("java.class.path"),
+                        StandsStill.class.getName(),
+                        bench.folder.toString(),
+                        id.value())
+                .redirectErrorStream(true)
+                .start();
+        byte[] word = killed.getInputStream().readNBytes(StandsStill.WORD.length());
+        assertEquals(StandsStill.WORD, new String(word));
+        long lines = StageBench.lines(log());
+        killed.destroyForcibly().waitFor();
+        StageBench.until("it runs", SOON, () -> StageBench.lines(log()) > lines + 5);
+        take("next");
+        resume("next");
+        growsBy(5);
+        wholeLog();
+    }
+
+    /** Takes a checkpoint and stays in the midst of it. */
+    static final class StandsStill {
+        static final String WORD = "stands";
+
+        public static void main(String[] words) {
+            Path folder = Path.of(words[0]);
+            LiveRequest request = LiveRequest.of(
+                    folder.resolve("cut.image"),
+                    folder.resolve("cut.luggage"),
+                    io.jenkins.plugins.preemptible.engine.image.ImageKey.generate(),
+                    List.of(folder.resolve("workspace")));
+            Engine.open(folder.resolve("home"))
+                    .checkpoint(
+                            StageId.parse(words[1]),
+                            request.asking(
+                                    stage -> {
+                                        System.out.print(WORD);
+                                        System.out.flush();
+                                        try {
+                                            Thread.sleep(600_000);
+                                        } catch (InterruptedException e) {
+                                            Thread.currentThread().interrupt();
+                                        }
+                                        return Optional.empty();
+                                    },
+                                    List.of()));
+        }
+    }
+
+    @Test
+    void aSuspensionWaitsForIt() throws Exception {
+        run("/bin/sh", "-c", COUNTS);
+        Thread[] suspending = new Thread[1];
+        Exception[] failed = new Exception[1];
+        LiveRequest slow = request("slow")
+                .asking(
+                        stage -> {
+                            suspending[0] = new Thread(() -> {
+                                try {
+                                    bench.engine.suspend(id, bench.archive(id), bench.key);
+                                } catch (EngineException e) {
+                                    failed[0] = e;
+                                }
+                            });
+                            suspending[0].start();
+                            StageBench.until(
+                                    "it waits", SOON, () -> suspending[0].getState() == Thread.State.TIMED_WAITING);
+                            return Optional.empty();
+                        },
+                        List.of());
+        bench.engine.checkpoint(id, slow);
+        suspending[0].join();
+        assertEquals(null, failed[0]);
+        assertEquals(State.SUSPENDED, bench.engine.status(id).state());
+        assertEquals(1, bench.engine.status(id).suspensions());
+        bench.engine.resume(bench.archive(id), bench.key);
+        growsBy(5);
+        wholeLog();
+    }
+}
