@@ -35,6 +35,7 @@ class SavedNamesTest {
                 "step.StageSettings",
                 "step.StageTask",
                 "step.SandboxDecorator",
+                "step.AwaitedSandbox",
                 "declarative.PreemptibleAgent"
             })
     void ofRunningPipelines(String name) throws Exception {

@@ -54,6 +54,10 @@ final class SandboxDecorator extends LauncherDecorator implements Serializable {
         this.stageId = stageId;
     }
 
+    String stageId() {
+        return stageId;
+    }
+
     @Override
     public Launcher decorate(Launcher launcher, Node node) {
         StageRecord stage = StageRegistry.get().find(stageId);
