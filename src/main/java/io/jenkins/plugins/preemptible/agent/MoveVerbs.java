@@ -58,11 +58,13 @@ final class MoveVerbs {
 
         private final List<String> folders;
         private final String key;
+        private final long mostBytes;
 
-        Pack(String id, List<String> folders, String key) {
+        Pack(String id, List<String> folders, String key, long mostBytes) {
             super(id);
             this.folders = folders;
             this.key = key;
+            this.mostBytes = mostBytes;
         }
 
         @Override
@@ -72,7 +74,8 @@ final class MoveVerbs {
             MoveRefusedException last = null;
             for (int attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
                 try {
-                    Luggage.Packed packed = Luggage.pack(stage, paths(folders), archive, ImageKey.parse(key));
+                    Luggage.Packed packed =
+                            Luggage.pack(stage, paths(folders), archive, ImageKey.parse(key), mostBytes);
                     return new MovingStage.Packed(null, packed.contentBytes(), packed.archiveBytes());
                 } catch (MoveRefusedException x) {
                     last = x;

@@ -68,8 +68,32 @@ public final class MovingStage {
 
     /** Packs the stage's folders on the agent that it leaves. Takes as long as they are large. */
     public Packed pack(List<String> folders, String key) throws IOException, InterruptedException {
-        return Limited.required(
-                Limited.actLong(home, Packed.class, new MoveVerbs.Pack(id.value(), List.copyOf(folders), key)));
+        return pack(folders, key, Long.MAX_VALUE);
+    }
+
+    /** The same, unless they have more than that. */
+    public Packed pack(List<String> folders, String key, long mostBytes) throws IOException, InterruptedException {
+        return Limited.required(Limited.actLong(
+                home, Packed.class, new MoveVerbs.Pack(id.value(), List.copyOf(folders), key, mostBytes)));
+    }
+
+    /**
+     * Reads a piece of what {@link #pack} made.
+     *
+     * @param most bytes, at least 1
+     * @return the bytes asked for; fewer at the end, none behind it
+     */
+    public byte[] readLuggage(long offset, int most) throws IOException, InterruptedException {
+        byte[] piece = Limited.required(Limited.act(luggage(), byte[].class, new ReadImage(offset, most)));
+        if (piece.length > most) {
+            throw Limited.notUnderstood();
+        }
+        return piece;
+    }
+
+    /** Where {@link #unpack} looks for the archive; its folder exists after {@link #prepare}. */
+    public FilePath luggageFile() {
+        return luggage().child(AgentStage.IMAGE_FILE);
     }
 
     /** Removes what {@link #pack} made. */
@@ -101,7 +125,7 @@ public final class MovingStage {
      */
     public void bring(MovingStage from, long bytes) throws IOException, InterruptedException {
         FilePath source = from.luggage();
-        try (OutputStream out = luggage().child(AgentStage.IMAGE_FILE).write()) {
+        try (OutputStream out = luggageFile().write()) {
             for (long at = 0; at < bytes; ) {
                 int expected = (int) Math.min(PIECE, bytes - at);
                 byte[] piece = Limited.required(Limited.act(source, byte[].class, new ReadImage(at, expected)));

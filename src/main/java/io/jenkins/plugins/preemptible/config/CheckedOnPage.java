@@ -121,6 +121,11 @@ public abstract class CheckedOnPage extends GlobalConfiguration {
     }
 
     @POST
+    public FormValidation doCheckStoredWorkspaceMegabytes(@QueryParameter String value) {
+        return Range.STORED_WORKSPACE.check(value);
+    }
+
+    @POST
     public ListBoxModel doFillOwnerByItems() {
         return Choice.options(OwnerBy.class, choice -> switch (choice) {
             case USER -> Messages.PreemptibleConfiguration_OwnerBy_User();

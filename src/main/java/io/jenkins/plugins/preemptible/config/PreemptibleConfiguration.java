@@ -54,6 +54,7 @@ public final class PreemptibleConfiguration extends CheckedOnPage implements Per
     static final int DEFAULT_FROZEN_ONLY_SECONDS =
             (int) TimeUnit.MILLISECONDS.toSeconds(FreezeOnly.DEFAULT.longestMillis());
 
+    static final int DEFAULT_STORED_WORKSPACE_MEGABYTES = 2 << 10;
     static final int DEFAULT_FROZEN_ONLY_PERCENT = FreezeOnly.DEFAULT.memoryPercent();
 
     private volatile boolean enabled = true;
@@ -77,6 +78,7 @@ public final class PreemptibleConfiguration extends CheckedOnPage implements Per
     /** Also in the files of versions that knew no such thing. */
     private volatile boolean moveStages;
 
+    private volatile int storedWorkspaceMegabytes = DEFAULT_STORED_WORKSPACE_MEGABYTES;
     private volatile OwnerBy ownerBy = OwnerBy.USER;
 
     @CheckForNull
@@ -326,6 +328,25 @@ public final class PreemptibleConfiguration extends CheckedOnPage implements Per
         change(target -> target.moveStages = moveStages);
     }
 
+    /**
+     * Where stages may be moved: a workspace with more megabytes (of 2^20 bytes) is not stored with the image, and its stage
+     * needs its own agent; 0 = none is.
+     */
+    public int getStoredWorkspaceMegabytes() {
+        return storedWorkspaceMegabytes;
+    }
+
+    /** @throws IllegalArgumentException when it is not in 0..1048576 */
+    @DataBoundSetter
+    public void setStoredWorkspaceMegabytes(int storedWorkspaceMegabytes) {
+        change(target -> target.storedWorkspaceMegabytes = Range.STORED_WORKSPACE.checked(storedWorkspaceMegabytes));
+    }
+
+    /** The same in bytes. */
+    public long storedWorkspaceBytes() {
+        return (long) storedWorkspaceMegabytes << 20;
+    }
+
     /** By what executor time is shared among equals: {@code user}, {@code folder} or {@code job}. */
     public String getOwnerBy() {
         return Choice.word(ownerBy);
@@ -408,6 +429,8 @@ public final class PreemptibleConfiguration extends CheckedOnPage implements Per
         diskFloorPercent = Range.DISK_FLOOR_PERCENT.savedOr(DEFAULT_DISK_FLOOR_PERCENT, diskFloorPercent);
         frozenOnlySeconds = Range.FROZEN_ONLY_SECONDS.savedOr(DEFAULT_FROZEN_ONLY_SECONDS, frozenOnlySeconds);
         frozenOnlyPercent = Range.FROZEN_ONLY_PERCENT.savedOr(DEFAULT_FROZEN_ONLY_PERCENT, frozenOnlyPercent);
+        storedWorkspaceMegabytes =
+                Range.STORED_WORKSPACE.savedOr(DEFAULT_STORED_WORKSPACE_MEGABYTES, storedWorkspaceMegabytes);
     }
 
     /** Takes over the page's values, all of them or, when one is out of its range, none. */
@@ -494,6 +517,7 @@ public final class PreemptibleConfiguration extends CheckedOnPage implements Per
         frozenOnlySeconds = other.frozenOnlySeconds;
         frozenOnlyPercent = other.frozenOnlyPercent;
         moveStages = other.moveStages;
+        storedWorkspaceMegabytes = other.storedWorkspaceMegabytes;
         ownerBy = other.ownerBy;
         undisturbedHours = other.undisturbedHours;
         stageDefaults = other.stageDefaults;

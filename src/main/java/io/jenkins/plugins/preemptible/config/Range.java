@@ -32,6 +32,7 @@ public enum Range {
     DISK_FLOOR(Messages::PreemptibleConfiguration_DiskFloor, 0, Range.TERABYTE_IN_MEGABYTES),
     DISK_FLOOR_PERCENT(Messages::PreemptibleConfiguration_DiskFloorPercent, 0, 99),
     FROZEN_ONLY_SECONDS(Messages::PreemptibleConfiguration_FrozenOnlySeconds, 30, 7_200),
+    STORED_WORKSPACE(Messages::PreemptibleConfiguration_StoredWorkspace, 0, Range.TERABYTE_IN_MEGABYTES),
     FROZEN_ONLY_PERCENT(Messages::PreemptibleConfiguration_FrozenOnlyPercent, 0, 100),
     RULE_SLICE(Messages::SliceRule_Minutes, 0, Range.WEEK_IN_MINUTES),
     /** Priority Sorter lets administrators have as many priorities as they like; nobody needs more than these. */

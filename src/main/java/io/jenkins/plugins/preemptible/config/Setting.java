@@ -64,7 +64,11 @@ public enum Setting {
             Messages::PreemptibleConfiguration_MemoryFloor,
             Group.AGENTS,
             PreemptibleConfiguration::getMemoryFloorMegabytes),
-    MOVE_STAGES(Messages::PreemptibleConfiguration_MoveStages, Group.AGENTS, PreemptibleConfiguration::isMoveStages);
+    MOVE_STAGES(Messages::PreemptibleConfiguration_MoveStages, Group.AGENTS, PreemptibleConfiguration::isMoveStages),
+    STORED_WORKSPACE(
+            Messages::PreemptibleConfiguration_StoredWorkspace,
+            Group.AGENTS,
+            PreemptibleConfiguration::getStoredWorkspaceMegabytes);
 
     /** A part of the page that is folded as a whole. */
     enum Group {
@@ -85,7 +89,8 @@ public enum Setting {
             DISK_FLOOR,
             DISK_FLOOR_PERCENT,
             BEST_PRIORITY,
-            MOVE_STAGES);
+            MOVE_STAGES,
+            STORED_WORKSPACE);
 
     private final Supplier<String> title;
     private final Group group;

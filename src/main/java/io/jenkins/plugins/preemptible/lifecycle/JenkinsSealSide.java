@@ -10,8 +10,11 @@ import io.jenkins.plugins.preemptible.lifecycle.agents.Measured;
 import io.jenkins.plugins.preemptible.lifecycle.image.ArchiveRoom;
 import io.jenkins.plugins.preemptible.lifecycle.image.SealingProgress;
 import io.jenkins.plugins.preemptible.lifecycle.image.StageImages;
+import io.jenkins.plugins.preemptible.lifecycle.luggage.StageLuggage;
 import io.jenkins.plugins.preemptible.lifecycle.pipeline.StageMarks;
+import io.jenkins.plugins.preemptible.lifecycle.stage.ImagePath;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.SealedLuggage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import java.io.IOException;
@@ -49,6 +52,12 @@ record JenkinsSealSide(LiveStage live) implements SealSide {
     @Override
     public void store(StageAgent agent, long bytes) throws IOException, InterruptedException {
         StageImages.store(live, agent, bytes);
+    }
+
+    @Override
+    public SealedLuggage storeLuggage(StageRecord stage) throws IOException, InterruptedException {
+        StageLuggage.Packed packed = StageLuggage.pack(live, stage);
+        return packed == null ? null : StageLuggage.store(live, packed, ImagePath.LUGGAGE);
     }
 
     @Override

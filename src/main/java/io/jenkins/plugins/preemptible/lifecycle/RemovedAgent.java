@@ -7,8 +7,10 @@ import hudson.model.Node;
 import hudson.model.Result;
 import hudson.slaves.AbstractCloudSlave;
 import io.jenkins.plugins.preemptible.agent.Nodes;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.pipeline.SuspendedSteps;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.OutlivesAgent;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
@@ -33,6 +35,7 @@ import org.jenkinsci.plugins.workflow.steps.FlowInterruptedException;
  *       cloud, which never comes back, at once, as Pipeline does. The build log and its page say until when.
  *   <li>A running stage's build is told that its processes run on, as under {@code node}.
  *   <li>The stage's body is cancelled with that reason; the image goes with it, since nobody else has its key.
+ *   <li>A stage whose image and workspace are sealed does not end: it is resumed on another agent that fits.
  * </ol>
  */
 @Extension
@@ -54,12 +57,17 @@ public final class RemovedAgent extends NodeListener {
         return Nodes.named(stage.node()) == null;
     }
 
+    /** Whether it is suspended and ends, since its agent was removed and is not added again in time. */
+    public static boolean ends(@NonNull StageRecord stage) {
+        return stage.state() == StageState.SUSPENDED && isGone(stage) && !OutlivesAgent.isStored(stage);
+    }
+
     /**
      * Until when a stage waits for its agent, which was removed, in milliseconds since 1970; 0 when it was not removed, or
      * before the controller's last restart.
      */
     public static long waitsUntilMillis(@NonNull StageRecord stage) {
-        return isGone(stage) ? WAITED_FOR.getOrDefault(stage.node(), 0L) : 0;
+        return isGone(stage) && !OutlivesAgent.isStored(stage) ? WAITED_FOR.getOrDefault(stage.node(), 0L) : 0;
     }
 
     @Override
@@ -80,6 +88,13 @@ public final class RemovedAgent extends NodeListener {
                                 + " keep running on its host, where Jenkins cannot reach them. They are ended when an agent with the"
                                 + " same root folder connects after this build has ended."));
         List<StageRecord> suspended = suspendedOn(name);
+        suspended.stream().filter(OutlivesAgent::isStored).forEach(stage -> {
+            SuspendedSteps.waitForAgent(stage);
+            tell(stage, "The agent '" + name + "' was removed from Jenkins. " + goesOn(stage));
+        });
+        suspended = suspended.stream()
+                .filter(stage -> !OutlivesAgent.isStored(stage))
+                .toList();
         if (suspended.isEmpty()) {
             return;
         }
@@ -101,9 +116,19 @@ public final class RemovedAgent extends NodeListener {
         StageThreads.schedule("looking for agent " + name, graceMillis, () -> {
             if (Jenkins.get().getNode(name) == null) {
                 WAITED_FOR.remove(name);
-                suspendedOn(name).forEach(stage -> end(stage, name));
+                suspendedOn(name).stream()
+                        .filter(stage -> !OutlivesAgent.isStored(stage))
+                        .forEach(stage -> end(stage, name));
             }
         });
+    }
+
+    private static String goesOn(StageRecord stage) {
+        return "This stage is resumed on another agent that fits, from its sealed image and workspace."
+                + (stage.luggage().treeEnded()
+                        ? ""
+                        : " It may still run on the host of that agent, which was asked to resume it and has not answered; it is"
+                                + " ended there when an agent with the same root folder connects.");
     }
 
     private static void tell(StageRecord stage, String line) {

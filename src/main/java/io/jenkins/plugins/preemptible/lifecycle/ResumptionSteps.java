@@ -9,6 +9,7 @@ import io.jenkins.plugins.preemptible.event.StageResumed;
 import io.jenkins.plugins.preemptible.lifecycle.Resumption.Outcome;
 import io.jenkins.plugins.preemptible.lifecycle.image.ImageGoneException;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LuggageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageClock;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
@@ -136,6 +137,10 @@ final class ResumptionSteps {
             return elsewhere.get();
         }
         StageAgent agent = side.agent();
+        if (stage.luggage() != null) {
+            // From now on it may run there, until the agent says that it does not.
+            stages.update(stage.id(), LuggageChanges.treeEnded(false));
+        }
         AgentStage.Restore here = agent.resumeHere();
         if (here != null || stage.frozen()) {
             return here;
@@ -152,7 +157,7 @@ final class ResumptionSteps {
         long suspendedMillis = now - before.suspendedSinceMillis();
         ResumedFrom from = ResumedFrom.of(restore.tier());
         Consumer<StageRecord> runs = StageChanges.resumed(restore.enterCommand(), from.words(), now);
-        stages.settle(before.id(), runs.andThen(side.runsHere()));
+        stages.settle(before.id(), side.runsHere().andThen(runs));
         live.outageOver();
         side.ran(before);
         if (from == ResumedFrom.LOCAL_IMAGE || from == ResumedFrom.ARCHIVE) {

@@ -5,6 +5,7 @@ import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.agent.StageAgent;
 import io.jenkins.plugins.preemptible.event.StageListener;
 import io.jenkins.plugins.preemptible.lifecycle.image.ArchiveRoom;
+import io.jenkins.plugins.preemptible.lifecycle.stage.SealedLuggage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import java.io.IOException;
 import java.util.List;
@@ -41,6 +42,17 @@ interface SealSide {
      * @throws IOException when it is not stored; nothing of it is kept then
      */
     void store(StageAgent agent, long bytes) throws IOException, InterruptedException;
+
+    /**
+     * Packs and stores the workspace of the frozen stage, where it could be resumed on another agent.
+     *
+     * @return null where it is not stored
+     * @throws IOException when the agent does not answer
+     */
+    @CheckForNull
+    default SealedLuggage storeLuggage(StageRecord stage) throws IOException, InterruptedException {
+        return null;
+    }
 
     /** Why {@link #store} failed, for the build log. */
     String why(Exception failure);

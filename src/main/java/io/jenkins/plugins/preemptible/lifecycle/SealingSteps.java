@@ -11,6 +11,8 @@ import io.jenkins.plugins.preemptible.event.StageRefused;
 import io.jenkins.plugins.preemptible.event.StageSealed;
 import io.jenkins.plugins.preemptible.lifecycle.image.ArchiveRoom;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LuggageChanges;
+import io.jenkins.plugins.preemptible.lifecycle.stage.SealedLuggage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageClock;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
@@ -192,10 +194,13 @@ final class SealingSteps {
             case GONE:
                 if (stage.frozen()) {
                     side.lost();
+                } else {
+                    treeEnded(stage);
                 }
                 uncertain = false;
                 return 0;
             case IMAGE:
+                treeEnded(stage);
                 uncertain = false;
                 return 0;
             default:
@@ -203,6 +208,12 @@ final class SealingSteps {
                 stages.update(stage.id(), StageChanges.heldFrozen(key));
                 uncertain = false;
                 return 0;
+        }
+    }
+
+    private void treeEnded(StageRecord stage) {
+        if (stage.luggage() != null) {
+            stages.update(stage.id(), LuggageChanges.treeEnded(true));
         }
     }
 
@@ -267,17 +278,18 @@ final class SealingSteps {
                             + ". Make room for its artifacts, or look at the controller's log.",
                     null);
         }
-        return commit(agent);
+        return commit(agent, side.storeLuggage(stage));
     }
 
-    private long commit(StageAgent agent) throws IOException, InterruptedException {
+    private long commit(StageAgent agent, @CheckForNull SealedLuggage luggage)
+            throws IOException, InterruptedException {
         live.operation().lockInterruptibly();
         try {
             if (wanted() == null) {
                 discard();
                 return 0;
             }
-            StageRecord sealed = stages.update(live.id(), StageChanges.sealed(dump.archiveBytes()));
+            StageRecord sealed = stages.update(live.id(), StageChanges.sealed(dump.archiveBytes(), luggage));
             if (sealed == null) {
                 discard();
                 return 0;
@@ -297,11 +309,19 @@ final class SealingSteps {
                 dump = null;
                 return LOOK_MILLIS;
             }
+            if (luggage != null) {
+                stages.update(live.id(), LuggageChanges.treeEnded(true));
+            }
             side.say("Image sealed " + StageLog.time(TimeUnit.NANOSECONDS.toMillis(clock.nanoTime() - began))
                     + " after that (dump " + dump.dumpMillis() + " ms, seal " + dump.archiveMillis() + " ms): "
                     + dump.processes() + " processes, " + StageLog.size(dump.imageBytes())
                     + " of memory and state, sealed into " + StageLog.size(dump.archiveBytes())
-                    + ". The frozen processes are gone from the agent's memory.");
+                    + ". The frozen processes are gone from the agent's memory."
+                    + (luggage == null
+                            ? ""
+                            : " Its workspace is stored with it, " + StageLog.size(luggage.contentBytes()) + " in "
+                                    + StageLog.size(luggage.archiveBytes())
+                                    + ": the stage can be resumed without this agent."));
             // What a former attempt has met is no reason any more to spare the stage.
             live.takeSealingFailed();
             side.measured(sealed.node(), dump.imageBytes(), dump.dumpMillis() + dump.archiveMillis());

@@ -3,6 +3,7 @@ package io.jenkins.plugins.preemptible.lifecycle;
 import hudson.Extension;
 import hudson.model.Run;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.lifecycle.stage.OutlivesAgent;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import io.jenkins.plugins.preemptible.view.SuspendedStages;
@@ -35,7 +36,7 @@ public final class ShownStages implements SuspendedStages {
                         stage.byHandUser(),
                         stage.unsealed(),
                         RemovedAgent.isGone(stage) ? stage.node() : null,
-                        RemovedAgent.waitsUntilMillis(stage),
+                        OutlivesAgent.isStored(stage) ? -1 : RemovedAgent.waitsUntilMillis(stage),
                         stage.thawByMillis()))
                 .collect(Collectors.toList());
     }

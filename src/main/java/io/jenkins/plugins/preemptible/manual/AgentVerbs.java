@@ -71,7 +71,7 @@ public final class AgentVerbs {
         return Answer.done(Messages.AgentVerbs_Undrain(shown(node.getNodeName())));
     }
 
-    private static Answer gone(Computer computer) {
+    static Answer gone(Computer computer) {
         return Answer.refused(HttpServletResponse.SC_NOT_FOUND, Messages.AgentVerbs_Gone(computer.getDisplayName()));
     }
 

@@ -55,6 +55,11 @@ public final class Answer implements HttpResponse {
         return new Answer(HttpServletResponse.SC_OK, message, List.of());
     }
 
+    /** The same, with what became of each stage. */
+    static Answer done(String message, List<OfStage> stages) {
+        return new Answer(HttpServletResponse.SC_OK, message, stages);
+    }
+
     /** @param status as HTTP has them: 400, 403, 404, 405, 409 or 500 */
     public static Answer refused(int status, String message) {
         return new Answer(status, message, List.of());

@@ -38,7 +38,7 @@ import org.kohsuke.stapler.verb.POST;
 @Restricted(NoExternalUse.class) // for its pages only
 public final class ManualAgentAction implements Action {
 
-    private static final List<String> VERBS = List.of("drain", "undrain");
+    private static final List<String> VERBS = List.of("drain", "undrain", "evacuate");
 
     private final Computer computer;
 
@@ -167,6 +167,11 @@ public final class ManualAgentAction implements Action {
     @POST
     public HttpResponse doUndrain() {
         return Answer.toRequest(getUrl(), () -> AgentVerbs.undrain(computer));
+    }
+
+    @POST
+    public HttpResponse doEvacuate() {
+        return Answer.toRequest(getUrl(), () -> EvacuateVerb.evacuate(computer));
     }
 
     /** Any other address here, and any other method: does nothing, and says so. */

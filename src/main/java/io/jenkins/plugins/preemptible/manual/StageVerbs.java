@@ -20,6 +20,7 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
+import io.jenkins.plugins.preemptible.lost.LostAgents;
 import io.jenkins.plugins.preemptible.manual.Answer.OfStage;
 import io.jenkins.plugins.preemptible.move.MoveTargets;
 import io.jenkins.plugins.preemptible.queue.Preemption;
@@ -246,7 +247,7 @@ public final class StageVerbs {
             return refused(stage, Messages.StageVerbs_Failed(stage.name(), ShownSentence.of(stage.whyNotResumed())));
         }
         if (!stage.byHand() && stage.moveTo() == null) {
-            if (stage.state() == StageState.SUSPENDED && RemovedAgent.isGone(stage)) {
+            if (RemovedAgent.ends(stage)) {
                 return refused(stage, waitsForRemoved(stage));
             }
             return refused(
@@ -264,10 +265,12 @@ public final class StageVerbs {
             StageLog.line(live.context(), Messages.StageVerbs_LogResume(user()));
             StageMarks.byHandChanged(live);
         }
-        if (now.state() == StageState.SUSPENDED && RemovedAgent.isGone(now)) {
+        if (RemovedAgent.ends(now)) {
             return done(now, waitsForRemoved(now));
         }
-        if (now.state() == StageState.SUSPENDED && DrainedAgents.get().contains(now.node())) {
+        if (now.state() == StageState.SUSPENDED
+                && DrainedAgents.get().contains(now.node())
+                && !LostAgents.isLost(now)) {
             return done(now, Messages.StageVerbs_ResumesAfterDrain(now.name(), AgentVerbs.shown(now.node())));
         }
         return done(now, Messages.StageVerbs_Resumes(now.name()));

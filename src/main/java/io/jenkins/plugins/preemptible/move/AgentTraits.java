@@ -3,6 +3,7 @@ package io.jenkins.plugins.preemptible.move;
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.model.Computer;
 import hudson.model.Node;
+import hudson.model.Queue;
 import hudson.remoting.VirtualChannel;
 import io.jenkins.plugins.preemptible.agent.MovingStage;
 import io.jenkins.plugins.preemptible.engine.move.HostTraits;
@@ -57,7 +58,11 @@ final class AgentTraits {
         }
         StageThreads.askFor(name, "asking " + computer.getDisplayName() + " what its host is like", () -> {
             try {
-                KNOWN.put(name, new Known(MovingStage.describe(node), connection, System.nanoTime()));
+                Known before = KNOWN.put(name, new Known(MovingStage.describe(node), connection, System.nanoTime()));
+                if (before == null || before.connection != connection) {
+                    // An item that waits for an agent that fits may have it now.
+                    Queue.getInstance().scheduleMaintenance();
+                }
             } catch (IOException | RuntimeException x) {
                 LOGGER.log(Level.FINE, x, () -> "cannot ask " + name + " what its host is like");
             } finally {

@@ -5,6 +5,8 @@ import hudson.model.Node;
 import hudson.slaves.WorkspaceList;
 import io.jenkins.plugins.preemptible.agent.MovingStage;
 import io.jenkins.plugins.preemptible.agent.Nodes;
+import io.jenkins.plugins.preemptible.engine.move.HostTraits;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LuggageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageThreads;
@@ -15,7 +17,8 @@ import java.util.concurrent.TimeUnit;
  * Cleans the agent that a stage has left: its image, and the temporary folder, which may hold secrets of its steps.
  *
  * <p>Not at once: a step that was just looking for its log there must still find it. Until then the workspace of that agent
- * is leased, so that nobody else's temporary folder is removed; what it holds stays, as that of any build that has ended.
+ * is leased, so that nobody else's temporary folder is removed; what it holds stays, as that of any build that has ended. An
+ * agent that is away is cleaned when it is back, see {@code ReturnedHosts}.
  */
 final class LeftAgent {
 
@@ -32,6 +35,11 @@ final class LeftAgent {
                 Node node = Nodes.named(before.node());
                 if (node != null && (now == null || !now.node().equals(before.node()))) {
                     MovingStage.on(node, before.id()).leave(temporary);
+                    HostTraits host =
+                            before.luggage() == null ? null : before.luggage().host();
+                    if (host != null) {
+                        StageRegistry.get().update(before.id(), LuggageChanges.cleanedOn(host.token()));
+                    }
                 }
             } finally {
                 if (lease != null) {

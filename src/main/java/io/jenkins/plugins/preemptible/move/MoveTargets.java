@@ -13,7 +13,10 @@ import io.jenkins.plugins.preemptible.engine.move.StageNeeds;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.agents.KeptAgents;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.OutlivesAgent;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
+import io.jenkins.plugins.preemptible.lost.LostAgents;
 import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
@@ -45,6 +48,42 @@ public final class MoveTargets {
                 .collect(Collectors.toSet());
     }
 
+    /** Names of the agents that fit, whether they have an idle executor or not. */
+    public static Set<String> fitting(StageRecord stage, LiveStage live) {
+        return Stream.of(Jenkins.get().getComputers())
+                .map(Computer::getNode)
+                .filter(agent -> agent != null && isTarget(stage, live, agent))
+                .map(Node::getNodeName)
+                .collect(Collectors.toSet());
+    }
+
+    /** Whether a stage that waits for any agent may have that one; its own, too, unless that is lost. */
+    public static boolean isTarget(String stageId, Node agent) {
+        StageRecord stage = StageRegistry.get().find(stageId);
+        LiveStage live = LiveStage.find(stageId);
+        return stage != null
+                && live != null
+                && (agent.getNodeName().equals(stage.node())
+                        ? !LostAgents.isLost(stage)
+                        : isTarget(stage, live, agent));
+    }
+
+    private static boolean isTarget(StageRecord stage, LiveStage live, Node agent) {
+        return !FailedMoves.contain(stage, agent.getNodeName()) && obstacle(stage, live, agent) == null;
+    }
+
+    /**
+     * Why an agent that is there and has the stage's label will not do, now and later; null when it does, or may do yet.
+     */
+    @CheckForNull
+    public static Misfit lasting(StageRecord stage, LiveStage live, Node agent) {
+        if (FailedMoves.contain(stage, agent.getNodeName())) {
+            return Misfit.of(MoveObstacle.REFUSED_THERE);
+        }
+        Misfit found = ofStage(stage) == null ? ofAgent(stage, live, agent) : null;
+        return found == null || !found.obstacle().ofHosts() ? null : found;
+    }
+
     /** Why the stage cannot go there now; null when it can. */
     @CheckForNull
     public static Misfit obstacle(StageRecord stage, LiveStage live, @CheckForNull Node agent) {
@@ -64,7 +103,7 @@ public final class MoveTargets {
             found = MoveObstacle.SWITCHED_OFF;
         } else if (stage.form() != StageRecord.Form.OWN) {
             found = MoveObstacle.NESTED_FORM;
-        } else if (stage.restoringOn() != null) {
+        } else if (OutlivesAgent.isAwaited(stage)) {
             found = MoveObstacle.ANSWER_AWAITED;
         } else if (stage.state() == StageState.RUNNING
                 || stage.state() == StageState.SUSPENDING
@@ -78,9 +117,7 @@ public final class MoveTargets {
 
     @CheckForNull
     private static Misfit ofAgent(StageRecord stage, LiveStage live, @CheckForNull Node agent) {
-        Node own = Nodes.named(stage.node());
         Computer there = agent == null ? null : agent.toComputer();
-        Computer here = own == null ? null : own.toComputer();
         if (agent == null) {
             return Misfit.of(MoveObstacle.UNKNOWN_AGENT);
         }
@@ -90,18 +127,13 @@ public final class MoveTargets {
         if (!live.hold().mayMoveTo(agent)) {
             return Misfit.of(MoveObstacle.OTHER_LABEL);
         }
-        if (there == null
-                || here == null
-                || !there.isOnline()
-                || !here.isOnline()
-                || !there.isAcceptingTasks()
-                || !agent.isAcceptingTasks()) {
+        if (there == null || !there.isOnline() || !there.isAcceptingTasks() || !agent.isAcceptingTasks()) {
             return Misfit.of(MoveObstacle.AGENT_AWAY);
         }
         if (KeptAgents.whyNot(agent) != null) {
             return Misfit.of(MoveObstacle.NOT_KEPT);
         }
-        HostTraits ofOwn = AgentTraits.of(here);
+        HostTraits ofOwn = left(stage);
         HostTraits ofOther = AgentTraits.of(there);
         if (ofOwn == null || ofOther == null) {
             return Misfit.of(MoveObstacle.AGENT_AWAY);
@@ -115,10 +147,22 @@ public final class MoveTargets {
         return new StageNeeds(live.memory().residentBytes(), stage.archiveBytes() * COPIES, Map.of());
     }
 
-    /** As it is said now; null when it is not known yet. */
+    /** Whether the stage is resumed from the archive alone; its own agent is not asked then. */
+    static boolean fromArchive(StageRecord stage) {
+        return OutlivesAgent.isForAnother(stage);
+    }
+
+    /**
+     * The host that the stage was suspended on, as it was then, or as its agent says now; null when that is not known, or
+     * the agent is not there and is needed.
+     */
     @CheckForNull
-    static HostTraits traits(Node agent) {
-        Computer computer = agent.toComputer();
-        return computer == null ? null : AgentTraits.of(computer);
+    static HostTraits left(StageRecord stage) {
+        if (fromArchive(stage)) {
+            return stage.luggage().host();
+        }
+        Node own = Nodes.named(stage.node());
+        Computer here = own == null ? null : own.toComputer();
+        return here == null || !here.isOnline() ? null : AgentTraits.of(here);
     }
 }

@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.move;
 
+import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.FilePath;
 import hudson.model.Computer;
 import hudson.model.Executor;
@@ -16,13 +17,15 @@ import io.jenkins.plugins.preemptible.engine.move.MoveObstacle;
 import io.jenkins.plugins.preemptible.lifecycle.Restorer;
 import io.jenkins.plugins.preemptible.lifecycle.agents.UnknownStages;
 import io.jenkins.plugins.preemptible.lifecycle.image.StageImages;
+import io.jenkins.plugins.preemptible.lifecycle.luggage.StageLuggage;
+import io.jenkins.plugins.preemptible.lifecycle.pipeline.StepsOnAgent;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.OutlivesAgent;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import java.io.IOException;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -36,9 +39,10 @@ import org.jenkinsci.plugins.workflow.support.actions.WorkspaceActionImpl;
  * Brings a suspended stage to another agent, which has an executor for it.
  *
  * <ol>
- *   <li>The old agent confirms that nothing of the stage runs there. The workspace of the same path is leased on the new
+ *   <li>The old agent confirms that nothing of the stage runs there, unless it has done so before. The workspace of the same path is leased on the new
  *       one; its image is brought, and compared with the host.
- *   <li>The old agent packs the workspace and the temporary folder beside it; the new one unpacks them.
+ *   <li>Workspace and temporary folder come from the archive, where they are stored with the image; else the old agent
+ *       packs them. The new one unpacks them.
  *   <li>The record names the new agent as the one that may run it; then it is asked to restore. As long as it has not
  *       answered, no other agent may have the stage.
  *   <li>It runs: the record names its agent, then the Pipeline's steps follow, then the old agent is cleaned.
@@ -65,7 +69,7 @@ public final class MovingRestorer implements Restorer {
         Computer computer = executor.getOwner();
         Node to = computer.getNode();
         AgentStage agent = AgentStage.on(to, stage.id());
-        boolean awaited = stage.restoringOn() != null;
+        boolean awaited = OutlivesAgent.isAwaited(stage);
         if (awaited && !to.getNodeName().equals(stage.restoringOn())) {
             throw refused(Misfit.of(MoveObstacle.ANSWER_AWAITED));
         }
@@ -95,7 +99,7 @@ public final class MovingRestorer implements Restorer {
             throw x;
         } catch (IOException | RuntimeException x) {
             StageRecord now = StageRegistry.get().find(stage.id());
-            if (now != null && now.restoringOn() != null) {
+            if (now != null && OutlivesAgent.isAwaited(now)) {
                 // It may run there: the caller waits for the answer.
                 throw x;
             }
@@ -144,7 +148,7 @@ public final class MovingRestorer implements Restorer {
         lease = kept != null ? kept : computer.getWorkspaceList().allocate(workspace);
         if (!lease.path.equals(workspace)) {
             // Of one that may run there nothing is given up for that.
-            throw stage.restoringOn() == null
+            throw !OutlivesAgent.isAwaited(stage)
                     ? refused(new Misfit(MoveObstacle.WORKSPACE_TAKEN, stage.workspace()))
                     : new IOException(MoveObstacle.WORKSPACE_TAKEN.sentence());
         }
@@ -165,8 +169,8 @@ public final class MovingRestorer implements Restorer {
         if (obstacle == null) {
             obstacle = StepsOnAgent.obstacle(live);
         }
-        Node from = Nodes.named(stage.node());
-        HostTraits own = from == null ? null : MoveTargets.traits(from);
+        boolean fromArchive = MoveTargets.fromArchive(stage);
+        HostTraits own = MoveTargets.left(stage);
         Run<?, ?> run = live.context().get(Run.class);
         if (obstacle == null && (own == null || run == null)) {
             obstacle = Misfit.of(MoveObstacle.AGENT_AWAY);
@@ -174,46 +178,50 @@ public final class MovingRestorer implements Restorer {
         if (obstacle != null) {
             throw refused(obstacle);
         }
-        AgentStage.Held held = AgentStage.on(from, stage.id()).hold();
-        if (held != AgentStage.Held.IMAGE && held != AgentStage.Held.GONE) {
-            throw refused(Misfit.of(MoveObstacle.NOT_SEALED));
+        Node from = Nodes.named(stage.node());
+        if (!fromArchive) {
+            AgentStage.Held held = AgentStage.on(from, stage.id()).hold();
+            if (held != AgentStage.Held.IMAGE && held != AgentStage.Held.GONE) {
+                throw refused(Misfit.of(MoveObstacle.NOT_SEALED));
+            }
         }
         MovingStage there = MovingStage.on(to, stage.id());
-        MovingStage here = MovingStage.on(from, stage.id());
         String imageKey = stage.imageKey().getPlainText();
         StageImages.fetch(run, stage, there.prepare(UnknownStages.originOf(stage)));
         obstacle = there.misfit(own, MoveTargets.needs(stage, live), imageKey);
         if (obstacle != null) {
             throw refused(obstacle);
         }
+        obstacle = fromArchive ? unpack(run, stage, there) : carry(stage, MovingStage.on(from, stage.id()), there);
+        if (obstacle != null) {
+            throw refused(obstacle);
+        }
+    }
+
+    @CheckForNull
+    private Misfit unpack(Run<?, ?> run, StageRecord stage, MovingStage there)
+            throws IOException, InterruptedException {
+        workspaceBytes = stage.luggage().contentBytes();
+        return StageLuggage.unpack(run, stage, stage.luggage(), there);
+    }
+
+    /** From the old agent, where the workspace is not stored. */
+    @CheckForNull
+    private Misfit carry(StageRecord stage, MovingStage here, MovingStage there)
+            throws IOException, InterruptedException {
         String key = ImageKey.generate().export();
-        List<String> folders = folders(stage);
+        List<String> folders = StageLuggage.folders(stage);
         try {
             MovingStage.Packed packed = here.pack(folders, key);
             if (packed.refusal() != null) {
-                throw refused(packed.refusal());
+                return packed.refusal();
             }
             workspaceBytes = packed.contentBytes();
             there.bring(here, packed.archiveBytes());
         } finally {
             here.dropLuggage();
         }
-        obstacle = there.unpack(folders, key);
-        if (obstacle != null) {
-            throw refused(obstacle);
-        }
-    }
-
-    /** The workspace, and the temporary folder beside it, in which Pipeline keeps what its steps need. */
-    private static List<String> folders(StageRecord stage) {
-        List<String> folders = new ArrayList<>(List.of(stage.workspace()));
-        folders.addAll(temporary(stage));
-        return folders;
-    }
-
-    private static List<String> temporary(StageRecord stage) {
-        FilePath beside = WorkspaceList.tempDir(new FilePath((hudson.remoting.VirtualChannel) null, stage.workspace()));
-        return beside == null ? List.of() : List.of(beside.getRemote());
+        return there.unpack(folders, key);
     }
 
     @Override
@@ -237,6 +245,6 @@ public final class MovingRestorer implements Restorer {
                         + computer.getDisplayName() + " in "
                         + StageLog.time(TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - beganNanos)) + ": image "
                         + StageLog.size(before.archiveBytes()) + ", workspace " + StageLog.size(workspaceBytes) + ".");
-        LeftAgent.clean(before, old, temporary(before));
+        LeftAgent.clean(before, old, StageLuggage.temporary(before));
     }
 }

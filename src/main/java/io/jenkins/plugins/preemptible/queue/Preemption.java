@@ -107,6 +107,7 @@ public final class Preemption {
                 return;
             }
             withdrawLateRequests(jenkins);
+            AnywhereRequests.ask();
             takeUpForgotten();
             ManualSuspensions.carryOut();
             LateThaws.tell();
@@ -221,7 +222,12 @@ public final class Preemption {
             if (live != null
                     && stage.state() == StageState.SUSPENDED
                     && live.hold().requested(stage)
-                    && (computer == null || computer.countIdle() == 0 || held(stage))
+                    && (live.hold().requestedAnywhere()
+                            ? AnywhereRequests.isHeld(stage)
+                            : computer == null
+                                    || computer.countIdle() == 0
+                                    || held(stage)
+                                    || AnywhereRequests.isInVain(stage, live))
                     && live.hold().executor(stage) == null) {
                 live.hold().withdraw(stage);
             }
@@ -314,7 +320,10 @@ public final class Preemption {
         }
         StageThreads.enqueue("queueing " + stage + " again", () -> {
             StageRecord now = StageRegistry.get().find(action.stageId());
-            if (now != null && now.state() == StageState.SUSPENDED && !held(now, action.agent())) {
+            if (now != null
+                    && now.state() == StageState.SUSPENDED
+                    && !held(now, action.agent())
+                    && !AnywhereRequests.isAsked(now, live)) {
                 live.hold().request(now, action.agent());
             }
         });

@@ -9,12 +9,13 @@ import hudson.slaves.WorkspaceList;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.RemovedAgent;
 import io.jenkins.plugins.preemptible.lifecycle.Sealing;
+import io.jenkins.plugins.preemptible.lifecycle.pipeline.StepsOnAgent;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.OutlivesAgent;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageThreads;
 import io.jenkins.plugins.preemptible.lifecycle.suspend.FrozenStage;
-import io.jenkins.plugins.preemptible.move.StepsOnAgent;
 import java.io.IOException;
 import java.util.concurrent.TimeUnit;
 import java.util.logging.Level;
@@ -65,12 +66,17 @@ final class AfterRestart {
             giveUp(stage, x);
             return;
         }
-        settle(stage, System.nanoTime());
+        // One that need not wait for its agent, once that is taken for lost, may go on before it is back.
+        settle(OutlivesAgent.isStored(stage) ? Interrupted.settle(stage) : stage, System.nanoTime());
     }
 
     private void settle(StageRecord stage, long began) throws InterruptedException {
         FilePath workspace = FilePathUtils.find(stage.node(), stage.workspace());
         if (live.ending()) {
+            return;
+        }
+        if (wentElsewhere(stage)) {
+            StageRegistry.get().firstTurnDone(stage.id());
             return;
         }
         try {
@@ -101,8 +107,16 @@ final class AfterRestart {
         }
     }
 
-    /** A suspended stage waits as long as its agent is known; nothing of it is lost by that. */
+    private static boolean wentElsewhere(StageRecord stage) {
+        StageRecord now = StageRegistry.get().find(stage.id());
+        return now == null || !now.node().equals(stage.node());
+    }
+
+    /** A suspended stage waits as long as its agent is known, or need not be; nothing of it is lost by that. */
     private static boolean tooLong(StageRecord stage, long waitedMillis) {
+        if (OutlivesAgent.isStored(stage)) {
+            return false;
+        }
         return stage.suspended()
                 ? Jenkins.get().getComputer(stage.node()) == null && waitedMillis > RemovedAgent.graceMillis()
                 : waitedMillis > LONGEST_WAIT_MILLIS;

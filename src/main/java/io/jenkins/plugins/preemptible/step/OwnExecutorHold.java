@@ -53,6 +53,8 @@ final class OwnExecutorHold implements ExecutorHold {
     @CheckForNull
     private volatile String requestedOn;
 
+    private volatile boolean anywhere;
+
     OwnExecutorHold(OwnExecutorExecution execution, String stageId) {
         this.execution = execution;
         this.stageId = stageId;
@@ -196,15 +198,29 @@ final class OwnExecutorHold implements ExecutorHold {
     @Override
     public void request(StageRecord stage, String agent) throws IOException {
         requestedOn = agent;
+        anywhere = false;
+        request(execution.task(stage, agent, false));
+    }
+
+    @Override
+    public void requestAnywhere(StageRecord stage) throws IOException {
+        requestedOn = stage.node();
+        anywhere = true;
+        request(execution.task(stage, stage.node(), false).anywhere());
+    }
+
+    @Override
+    public boolean requestedAnywhere() {
+        return anywhere;
+    }
+
+    private void request(StageTask task) throws IOException {
         LiveStage live = LiveStage.find(stageId);
         try (ACLContext system = ACL.as2(ACL.SYSTEM2)) {
             // Under the queue's lock, as cancels of the item are: the decision may be older than an abort.
             boolean taken = Queue.callWithLock(() -> live == null
                     || live.aborting()
-                    || Queue.getInstance()
-                                    .schedule2(execution.task(stage, agent, false), 0)
-                                    .getItem()
-                            != null);
+                    || Queue.getInstance().schedule2(task, 0).getItem() != null);
             if (!taken) {
                 throw new IOException("the queue does not take the stage");
             }

@@ -23,6 +23,7 @@ import io.jenkins.plugins.preemptible.agent.Nodes;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
+import io.jenkins.plugins.preemptible.move.MoveTargets;
 import io.jenkins.plugins.preemptible.priority.OwnPriority;
 import java.io.IOException;
 import java.io.Serializable;
@@ -75,6 +76,8 @@ public final class StageTask implements ContinuedTask, AccessControlled, OwnPrio
     private final String node;
     /** Set when a stage that runs takes its executor again after a restart of the controller. */
     private final boolean continued;
+    /** Set when it may be resumed on any agent that fits. False in the queues of versions that knew no such thing. */
+    private boolean anywhere;
 
     StageTask(
             StepContext context,
@@ -99,6 +102,12 @@ public final class StageTask implements ContinuedTask, AccessControlled, OwnPrio
 
     public String stageId() {
         return stageId;
+    }
+
+    /** Before it is queued: any agent that fits may take it, and its label counts as demand for one. */
+    StageTask anywhere() {
+        anywhere = true;
+        return this;
     }
 
     /** Lower is higher. */
@@ -136,7 +145,7 @@ public final class StageTask implements ContinuedTask, AccessControlled, OwnPrio
 
     @Override
     public Label getAssignedLabel() {
-        if (node != null) {
+        if (node != null && !anywhere) {
             Node found = Nodes.named(node);
             // A label that nothing has keeps the item waiting until the agent is back.
             return found == null ? Label.get(node) : found.getSelfLabel();
@@ -330,7 +339,13 @@ public final class StageTask implements ContinuedTask, AccessControlled, OwnPrio
         @Override
         public CauseOfBlockage canTake(Node candidate, Queue.BuildableItem item) {
             if (item.task instanceof StageTask) {
-                String wanted = ((StageTask) item.task).node;
+                StageTask task = (StageTask) item.task;
+                if (task.anywhere) {
+                    return MoveTargets.isTarget(task.stageId, candidate)
+                            ? null
+                            : CauseOfBlockage.fromMessage(Messages._StageTask_fitsNot());
+                }
+                String wanted = task.node;
                 if (wanted != null && !wanted.equals(candidate.getNodeName())) {
                     return CauseOfBlockage.fromMessage(Messages._StageTask_otherNode(
                             wanted.isEmpty() ? Jenkins.get().getDisplayName() : wanted));

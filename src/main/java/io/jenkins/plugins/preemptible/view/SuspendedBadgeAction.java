@@ -87,6 +87,9 @@ public final class SuspendedBadgeAction extends InvisibleAction implements Build
     }
 
     private static String gone(View stage, long now) {
+        if (stage.endsMillis() < 0) {
+            return Messages.SuspendedBadgeAction_GoesElsewhere(stage.agentGone());
+        }
         return stage.endsMillis() == 0
                 ? Messages.SuspendedBadgeAction_AgentGone(stage.agentGone())
                 : Messages.SuspendedBadgeAction_AgentGoneUntil(

@@ -52,7 +52,8 @@ public interface SuspendedStages extends ExtensionPoint {
      * @param byHandUser id of that user; null when there is none or they are not known
      * @param unsealed whether no image could be made of one that is frozen, nor will be
      * @param agentGone its agent's name when that was removed from Jenkins; null while it is known
-     * @param endsMillis when it ends unless that agent is added again, in milliseconds since 1970; 0 when that is not known
+     * @param endsMillis when it ends unless that agent is added again, in milliseconds since 1970; 0 when that is not known,
+     *     -1 when it is resumed on another agent instead
      * @param thawByMillis by when it is to run again, since it cannot be dumped, in milliseconds since 1970; 0 for all others
      */
     record View(

@@ -1,17 +1,21 @@
 package io.jenkins.plugins.preemptible.acceptance;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import hudson.model.Node;
+import hudson.slaves.ComputerLauncher;
 import hudson.slaves.DumbSlave;
 import hudson.slaves.RetentionStrategy;
 import io.jenkins.plugins.preemptible.engine.Engine;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.util.List;
 import org.jvnet.hudson.test.JenkinsRule;
 import org.jvnet.hudson.test.SimpleCommandLauncher;
 
@@ -41,6 +45,21 @@ final class TwoHosts implements AutoCloseable {
         }
     }
 
+    private TwoHosts(JenkinsRule j, Path base) {
+        this.j = j;
+        this.base = base;
+    }
+
+    /** The same hosts, after a restart of the controller. */
+    TwoHosts of(JenkinsRule again) {
+        return new TwoHosts(again, base);
+    }
+
+    /** No agent can be started there any more. */
+    void switchOff(String host) throws IOException {
+        Files.move(base.resolve(host), base.resolve(host + "-off"));
+    }
+
     DumbSlave connect(String name) throws Exception {
         return connect(name, name);
     }
@@ -51,8 +70,24 @@ final class TwoHosts implements AutoCloseable {
      * @param host whose folder it has
      */
     DumbSlave connect(String name, String host) throws Exception {
+        DumbSlave agent = new DumbSlave(name, root(), launcher(host));
+        agent.setNumExecutors(1);
+        agent.setLabelString(Rig.LABEL);
+        agent.setRetentionStrategy(RetentionStrategy.NOOP);
+        j.jenkins.addNode(agent);
+        j.waitOnline(agent);
+        return agent;
+    }
+
+    /** The root folder of all agents. */
+    String root() {
+        return base.resolve("agent").toString();
+    }
+
+    /** Starts an agent with that host's folder in the place of {@link #root}. */
+    ComputerLauncher launcher(String host) throws Exception {
         Files.createDirectories(base.resolve(host));
-        String command = String.join(
+        return new SimpleCommandLauncher(String.join(
                 " ",
                 "unshare",
                 "--mount",
@@ -64,14 +99,27 @@ final class TwoHosts implements AutoCloseable {
                 System.getProperty("java.home") + "/bin/java",
                 "-Xmx256m",
                 "-jar",
-                base.resolve("agent.jar").toString());
-        DumbSlave agent = new DumbSlave(name, base.resolve("agent").toString(), new SimpleCommandLauncher(command));
-        agent.setNumExecutors(1);
-        agent.setLabelString(Rig.LABEL);
-        agent.setRetentionStrategy(RetentionStrategy.NOOP);
-        j.jenkins.addNode(agent);
-        j.waitOnline(agent);
-        return agent;
+                base.resolve("agent.jar").toString()));
+    }
+
+    /** Kills the agent's process, as the end of its host does. */
+    void kill(String host) throws Exception {
+        List<ProcessHandle> processes = ProcessHandle.current()
+                .children()
+                .filter(process -> isOf(process, host))
+                .toList();
+        assertEquals(1, processes.size(), "processes of " + host);
+        processes.get(0).destroyForcibly();
+    }
+
+    /** By what is mounted there: the words that it was started with are gone with the shell. */
+    private boolean isOf(ProcessHandle process, String host) {
+        try {
+            Path mounts = Path.of("/proc", String.valueOf(process.pid()), "mountinfo");
+            return Files.readString(mounts).contains(base.getFileName() + "/" + host + " " + base + "/agent ");
+        } catch (IOException e) {
+            return false;
+        }
     }
 
     /** A job's workspace on an agent, as this process sees it. */
@@ -89,6 +137,10 @@ final class TwoHosts implements AutoCloseable {
         for (Node node : j.jenkins.getNodes()) {
             j.jenkins.removeNode(node);
         }
+        delete();
+    }
+
+    void delete() throws IOException {
         StageFolder.delete(base);
     }
 }

@@ -104,6 +104,7 @@ class ConfigurationAsCodeTest {
         assertEquals(true, defaults.getRerun());
         assertEquals(OwnerBy.FOLDER, configuration.ownerBy());
         assertTrue(configuration.isMoveStages());
+        assertEquals(512, configuration.getStoredWorkspaceMegabytes());
     }
 
     private static final String OTHER = """
@@ -126,6 +127,7 @@ class ConfigurationAsCodeTest {
                 undumpable: freeze-only
                 frozenOnlySeconds: 30
                 frozenOnlyPercent: 0
+                storedWorkspaceMegabytes: 0
                 undisturbedHours:
                   from: "1:00"
                   to: "2:00"

@@ -56,7 +56,8 @@ class PreemptibleConfigurationTest {
             "diskFloorMegabytes",
             "diskFloorPercent",
             "frozenOnlySeconds",
-            "frozenOnlyPercent");
+            "frozenOnlyPercent",
+            "storedWorkspaceMegabytes");
 
     /** With what counts where nobody has set anything else. */
     private static Limits defaults(Limits limits) {
@@ -114,6 +115,7 @@ class PreemptibleConfigurationTest {
         configuration.setFrozenOnlyPercent(40);
         configuration.setOwnerBy("job");
         configuration.setMoveStages(true);
+        configuration.setStoredWorkspaceMegabytes(77);
         UndisturbedHours hours = new UndisturbedHours("22:00", "6:30");
         hours.setZone("Europe/Berlin");
         hours.setLongMinutes(120);
@@ -125,6 +127,7 @@ class PreemptibleConfigurationTest {
         assertEquals(set, configuration.limits());
         assertEquals(OwnerBy.JOB, configuration.ownerBy());
         assertTrue(configuration.isMoveStages());
+        assertEquals(77, configuration.getStoredWorkspaceMegabytes());
         assertEquals(2, configuration.getBestPriority());
         assertEquals(1234, configuration.getDiskFloorMegabytes());
         assertEquals(7, configuration.getDiskFloorPercent());
@@ -295,6 +298,8 @@ class PreemptibleConfigurationTest {
         assertEquals(FormValidation.Kind.OK, configuration.doCheckMostSuspensions("1000").kind);
         assertEquals(FormValidation.Kind.ERROR, configuration.doCheckMostSuspensions("1001").kind);
         assertEquals(FormValidation.Kind.OK, configuration.doCheckMemoryFloorMegabytes("1048576").kind);
+        assertEquals(FormValidation.Kind.OK, configuration.doCheckStoredWorkspaceMegabytes("0").kind);
+        assertEquals(FormValidation.Kind.ERROR, configuration.doCheckStoredWorkspaceMegabytes("1048577").kind);
         assertEquals(FormValidation.Kind.ERROR, configuration.doCheckMemoryFloorMegabytes("1048577").kind);
         assertEquals(FormValidation.Kind.OK, configuration.doCheckBestPriority("5").kind);
         assertEquals(FormValidation.Kind.WARNING, configuration.doCheckBestPriority("1000").kind, "the lowest is 5");

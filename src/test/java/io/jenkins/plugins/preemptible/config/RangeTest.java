@@ -62,6 +62,7 @@ class RangeTest {
         for (int megabytes : new int[] {-1, 1_048_577}) {
             assertThrows(IllegalArgumentException.class, () -> configuration.setMemoryFloorMegabytes(megabytes));
             assertThrows(IllegalArgumentException.class, () -> configuration.setImageLimitMegabytes(megabytes));
+            assertThrows(IllegalArgumentException.class, () -> configuration.setStoredWorkspaceMegabytes(megabytes));
             assertThrows(IllegalArgumentException.class, () -> configuration.setDiskFloorMegabytes(megabytes));
         }
         for (int minutes : new int[] {-1, 10_081}) {

@@ -9,6 +9,7 @@ import io.jenkins.plugins.preemptible.event.StageListener;
 import io.jenkins.plugins.preemptible.event.StageRefused;
 import io.jenkins.plugins.preemptible.event.StageResumed;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LuggageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.Pretended;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageClock;
@@ -44,6 +45,7 @@ final class AttemptedResume implements StageAgent, ResumeSide, StageListener, St
 
     AgentStage.Restore fromImage = restored("ARCHIVE");
     Step onAgent = () -> {};
+    Step onResumeHere = () -> {};
     Step onFetch = () -> {};
     Step onTidyUp = () -> {};
     boolean imageIsDeleted = true;
@@ -58,7 +60,15 @@ final class AttemptedResume implements StageAgent, ResumeSide, StageListener, St
         stages.update(ID, StageChanges.chosen());
         stages.update(
                 ID,
-                frozen ? StageChanges.frozen(suspended, false, key) : StageChanges.dumped(suspended, key, 1_000_000));
+                frozen
+                        ? StageChanges.frozen(suspended, false, key)
+                        : StageChanges.dumped(suspended, key, 1_000_000, null));
+    }
+
+    /** Its workspace is stored, too, and no process of it is left on its agent. */
+    void withLuggage() {
+        stages.update(ID, StageChanges.sealed(1_000_000, AttemptedSealing.luggage("token")));
+        stages.update(ID, LuggageChanges.treeEnded(true));
     }
 
     static AgentStage.Restore restored(String tier) {
@@ -116,8 +126,9 @@ final class AttemptedResume implements StageAgent, ResumeSide, StageListener, St
     }
 
     @Override
-    public AgentStage.Restore resumeHere() {
+    public AgentStage.Restore resumeHere() throws IOException, InterruptedException {
         effect("resume here");
+        onResumeHere.run();
         return here;
     }
 

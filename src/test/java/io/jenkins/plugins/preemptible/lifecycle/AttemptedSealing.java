@@ -3,12 +3,14 @@ package io.jenkins.plugins.preemptible.lifecycle;
 import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.agent.StageAgent;
+import io.jenkins.plugins.preemptible.engine.move.HostTraits;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.event.StageListener;
 import io.jenkins.plugins.preemptible.event.StageRefused;
 import io.jenkins.plugins.preemptible.event.StageSealed;
 import io.jenkins.plugins.preemptible.lifecycle.image.ArchiveRoom;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.SealedLuggage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageClock;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
@@ -16,6 +18,7 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StagesInMemory;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.function.Consumer;
 
 /**
@@ -44,6 +47,7 @@ final class AttemptedSealing implements StageAgent, SealSide, StageListener, Aut
     String tooLarge;
     ArchiveRoom.Shortage shortage;
     boolean isThere = true;
+    SealedLuggage luggage;
     Step onAgent = () -> {};
     Step onDump = () -> {};
     Step onStore = () -> {};
@@ -96,6 +100,18 @@ final class AttemptedSealing implements StageAgent, SealSide, StageListener, Aut
                 ? stage().state().name()
                 : stage().frozen() ? "FROZEN" : "IMAGE";
         effects.add(state + " " + what);
+    }
+
+    @Override
+    public SealedLuggage storeLuggage(StageRecord stage) {
+        return luggage;
+    }
+
+    /** A workspace of a host that is known by that token. */
+    static SealedLuggage luggage(String token) {
+        HostTraits host = new HostTraits(
+                "/root", token, true, "", List.of("sse2"), "6.1", "x86_64", "4.0", List.of("/"), 1, 1, Map.of());
+        return SealedLuggage.of("workspace", Secret.fromString("another key"), 5_000, 9_000, host);
     }
 
     @Override

@@ -237,4 +237,30 @@ class ResumptionStepsTest {
         assertEquals(Outcome.ENDED, attempt.run());
         assertEquals(List.of(), attempt.effects);
     }
+
+    /** Until its own agent has answered, the stage may run there, and no other one may have it. */
+    @Test
+    void anAgentThatWasAskedMayRunItUntilItAnswers() throws Exception {
+        attempt.withLuggage();
+        assertTrue(attempt.stage().luggage().treeEnded());
+        attempt.onAgent = () -> {
+            throw new IOException("the agent is offline");
+        };
+        assertEquals(Outcome.STAYS_SUSPENDED, attempt.run());
+        assertTrue(attempt.stage().luggage().treeEnded(), "it was not asked");
+        attempt.onAgent = () -> {};
+        attempt.onResumeHere = () -> {
+            throw new IOException("the connection was lost");
+        };
+        assertEquals(Outcome.STAYS_SUSPENDED, attempt.run());
+        assertFalse(attempt.stage().luggage().treeEnded());
+        attempt.onResumeHere = () -> {};
+        attempt.fromImage = AgentStage.Restore.refused(AgentStage.Refusal.of("It cannot."));
+        assertEquals(Outcome.STAYS_SUSPENDED, attempt.run());
+        assertTrue(attempt.stage().luggage().treeEnded(), "it has answered");
+        attempt.fromImage = AttemptedResume.restored("ARCHIVE");
+        assertEquals(Outcome.RUNS, attempt.run());
+        assertNull(attempt.stage().luggage());
+        assertEquals(List.of(), attempt.stage().leftHosts());
+    }
 }

@@ -226,4 +226,28 @@ class SealingStepsTest {
                 List.of("IMAGE kill", "IMAGE hold", "FROZEN dump with a new key", "FROZEN store", "IMAGE kill"),
                 attempt.effects.subList(0, 5));
     }
+
+    /** Only then another agent may have the stage. */
+    @Test
+    void whatIsStoredIsEnoughWhenTheAgentSaysThatNoProcessIsLeft() throws Exception {
+        attempt.luggage = AttemptedSealing.luggage("token");
+        attempt.onCommit = SealingStepsTest::fail;
+        assertEquals(SealingSteps.LOOK_MILLIS, attempt.attempt());
+        assertFalse(attempt.stage().luggage().treeEnded(), "the answer was lost");
+        attempt.held = AgentStage.Held.IMAGE;
+        assertEquals(DONE, attempt.attempt());
+        assertTrue(attempt.stage().luggage().treeEnded());
+        assertEquals("token", attempt.stage().luggage().host().token());
+    }
+
+    @Test
+    void whatIsStoredIsNothingWhenTheStageIsFrozenAgain() throws Exception {
+        attempt.luggage = AttemptedSealing.luggage("token");
+        attempt.onCommit = SealingStepsTest::fail;
+        attempt.attempt();
+        attempt.onAgent = () -> attempt.luggage = null;
+        attempt.held = AgentStage.Held.FROZEN;
+        attempt.attempt();
+        assertNull(attempt.stage().luggage());
+    }
 }

@@ -280,7 +280,7 @@ class ManualActionsTest {
         for (String verb : new String[] {"suspend", "resume", "never", "preempt-again"}) {
             assertEquals(403, web.post(null, onBuild(verb)).getStatusCode(), verb);
         }
-        for (String verb : new String[] {"drain", "undrain"}) {
+        for (String verb : new String[] {"drain", "undrain", "evacuate"}) {
             assertEquals(403, web.post(null, onAgent(verb)).getStatusCode(), verb);
         }
         assertEquals(403, web.get(null, "preemptible/api/json").getStatusCode());
@@ -296,7 +296,8 @@ class ManualActionsTest {
             onBuild("never"),
             onBuild("preempt-again"),
             onAgent("drain"),
-            onAgent("undrain")
+            onAgent("undrain"),
+            onAgent("evacuate")
         }) {
             WebResponse refused = web.get("admin", address);
             answers(405, "needs POST, and this was GET: nothing was done", refused);
@@ -338,7 +339,7 @@ class ManualActionsTest {
                 404,
                 "no \u201cexplode\u201d here: nothing was done. There are these: suspend, resume, move, again, give-up, never",
                 web.post("admin", onBuild("explode")));
-        answers(404, "There are these: drain, undrain.", web.get("reader", onAgent("drain/twice")));
+        answers(404, "There are these: drain, undrain, evacuate.", web.get("reader", onAgent("drain/twice")));
         answers(
                 404,
                 "There are these: suspended, running, waiting, agents, statistics,",

@@ -9,9 +9,12 @@ import io.jenkins.plugins.preemptible.engine.image.WriteRequest;
 import io.jenkins.plugins.preemptible.engine.image.archive.ImageArchive;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import java.io.IOException;
+import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
+import java.nio.file.SimpleFileVisitor;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.time.Instant;
 import java.util.List;
 import java.util.Map;
@@ -46,6 +49,51 @@ public final class Luggage {
      * @param archiveBytes size of the archive
      */
     public record Packed(long contentBytes, long archiveBytes) {}
+
+    /**
+     * Packs, unless the folders have more than that.
+     *
+     * @param mostBytes of the files' contents as they are just before
+     * @throws MoveRefusedException {@link MoveObstacle#WORKSPACE_TOO_LARGE}, besides those of {@link #pack(StageId, List,
+     *     Path, ImageKey)}
+     */
+    public static Packed pack(StageId id, List<Path> folders, Path archive, ImageKey key, long mostBytes)
+            throws IOException {
+        long bytes = 0;
+        for (Path folder : folders) {
+            bytes += bytesBelow(folder, mostBytes - bytes);
+        }
+        if (bytes > mostBytes) {
+            throw new MoveRefusedException(
+                    new Misfit(
+                            MoveObstacle.WORKSPACE_TOO_LARGE,
+                            "more than " + (mostBytes >> 20) + " MiB may not be stored"),
+                    null);
+        }
+        return pack(id, folders, archive, key);
+    }
+
+    /** Links are counted and not followed; ends when it is enough. */
+    private static long bytesBelow(Path folder, long enough) throws IOException {
+        long[] bytes = {0};
+        if (!Files.isDirectory(folder, LinkOption.NOFOLLOW_LINKS)) {
+            return 0;
+        }
+        Files.walkFileTree(folder, new SimpleFileVisitor<>() {
+            @Override
+            public FileVisitResult visitFile(Path file, BasicFileAttributes is) {
+                bytes[0] += is.isRegularFile() ? is.size() : 0;
+                return bytes[0] > enough ? FileVisitResult.TERMINATE : FileVisitResult.CONTINUE;
+            }
+
+            @Override
+            public FileVisitResult visitFileFailed(Path file, IOException why) {
+                // Whatever it is, packing finds it too.
+                return FileVisitResult.CONTINUE;
+            }
+        });
+        return bytes[0];
+    }
 
     /**
      * Packs.

@@ -44,6 +44,8 @@ public enum MoveObstacle {
     /** Devices, other file systems. */
     UNPACKABLE("The workspace holds something that cannot be moved."),
     CHANGED_MEANWHILE("The workspace changed while it was packed."),
+    /** Than what may be stored with an image. */
+    WORKSPACE_TOO_LARGE("The workspace is larger than what is stored with an image."),
 
     SWITCHED_OFF("Moving stages to other agents is switched off."),
     OWN_AGENT("The stage is suspended on this very agent."),
@@ -52,12 +54,19 @@ public enum MoveObstacle {
     AGENT_AWAY("An agent is offline, takes no builds, or has not described its host yet."),
     WORKSPACE_TAKEN("The workspace of that path is in use on the other agent."),
     /** Asked for manually; the decision waits for one. */
-    NO_EXECUTOR("The agent has no idle executor.");
+    NO_EXECUTOR("The agent has no idle executor."),
+    /** Not tried again there for a while. */
+    REFUSED_THERE("A move to this agent failed.");
 
     private final String sentence;
 
     MoveObstacle(String sentence) {
         this.sentence = sentence;
+    }
+
+    /** Whether it is about the two hosts, and no other moment helps. */
+    public boolean ofHosts() {
+        return ordinal() <= NOT_KEPT.ordinal();
     }
 
     /** One sentence for people, with its full stop. */

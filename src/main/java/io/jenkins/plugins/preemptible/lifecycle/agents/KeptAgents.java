@@ -20,6 +20,7 @@ import hudson.slaves.OfflineCause;
 import hudson.slaves.RetentionStrategy;
 import hudson.slaves.SlaveComputer;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.lifecycle.stage.OutlivesAgent;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageStateListener;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageThreads;
@@ -90,10 +91,15 @@ public final class KeptAgents extends PeriodicWork {
         return slave instanceof AbstractCloudSlave || slave.getRetentionStrategy() instanceof ExecutorListener;
     }
 
-    /** Whether a stage is on the agent that has no executor, or is about to lose or to get it. */
+    /**
+     * Whether a stage is on the agent that has no executor, or is about to lose or to get it. One that is sealed with its
+     * workspace goes on without the agent.
+     */
     static boolean holds(String node) {
         return StageRegistry.get().all().stream()
-                .anyMatch(stage -> stage.node().equals(node) && stage.state() != StageState.RUNNING);
+                .anyMatch(stage -> stage.node().equals(node)
+                        && stage.state() != StageState.RUNNING
+                        && !OutlivesAgent.holds(stage));
     }
 
     /** A stage on that agent is suspended, resumed or has ended. Returns at once; takes no lock but its own. */

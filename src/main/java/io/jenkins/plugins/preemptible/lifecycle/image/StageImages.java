@@ -58,35 +58,52 @@ public final class StageImages {
      */
     public static void store(LiveStage live, StageAgent agent, long announcedBytes)
             throws IOException, InterruptedException {
+        String tooLarge = tooLarge(announcedBytes);
+        if (tooLarge != null) {
+            throw new IOException(tooLarge);
+        }
+        store(live, agent::readImage, announcedBytes, ImagePath.FILE);
+    }
+
+    /**
+     * Archives any file of a stage that an agent has, as {@link #store(LiveStage, StageAgent, long)} does the image.
+     *
+     * @param file its name beside the image's
+     */
+    public static void store(LiveStage live, Source source, long announcedBytes, String file)
+            throws IOException, InterruptedException {
         Run<?, ?> run = live.context().get(Run.class);
         TaskListener listener = live.context().get(TaskListener.class);
         if (run == null || listener == null) {
             throw new AbortException("the build does not answer any more");
         }
-        String tooLarge = tooLarge(announcedBytes);
-        if (tooLarge != null) {
-            throw new IOException(tooLarge);
-        }
         ArtifactManager manager = run.pickArtifactManager();
         if (manager.getClass() == StandardArtifactManager.class) {
             Path artifacts = Path.of(manager.root().toURI());
             Path folder = ImageTransfer.folder(artifacts, ImagePath.FOLDER, live.id());
-            ImageTransfer.receive(agent::readImage, announcedBytes, folder.resolve(ImagePath.FILE), roomIn(folder));
+            ImageTransfer.receive(source::read, announcedBytes, folder.resolve(file), roomIn(folder));
             return;
         }
         Path folder = Files.createTempDirectory(run.getRootDir().toPath(), ImagePath.FOLDER);
-        Path image = folder.resolve(ImagePath.FILE);
+        Path image = folder.resolve(file);
         try {
-            ImageTransfer.receive(agent::readImage, announcedBytes, image, roomIn(folder));
+            ImageTransfer.receive(source::read, announcedBytes, image, roomIn(folder));
             manager.archive(
                     new FilePath(folder.toFile()),
                     new Launcher.LocalLauncher(listener),
                     BuildListenerAdapter.wrap(listener),
-                    Map.of(ImagePath.of(live.id(), ImagePath.FILE), ImagePath.FILE));
+                    Map.of(ImagePath.of(live.id(), file), file));
         } finally {
             Files.deleteIfExists(image);
             Files.deleteIfExists(folder);
         }
+    }
+
+    /** A file on an agent. */
+    @FunctionalInterface
+    public interface Source {
+        /** @return the bytes asked for; fewer at the end, none behind it */
+        byte[] read(long offset, int most) throws IOException, InterruptedException;
     }
 
     private static ImageTransfer.Room roomIn(Path folder) {
@@ -122,13 +139,22 @@ public final class StageImages {
      */
     public static void fetch(Run<?, ?> run, StageRecord stage, FilePath exchange)
             throws IOException, InterruptedException {
-        VirtualFile image = run.getArtifactManager().root().child(ImagePath.of(stage));
+        fetch(run, ImagePath.of(stage), exchange.child(AgentStage.IMAGE_FILE));
+    }
+
+    /**
+     * The same for any file of a stage.
+     *
+     * @param path below the build's artifacts
+     */
+    public static void fetch(Run<?, ?> run, String path, FilePath to) throws IOException, InterruptedException {
+        VirtualFile image = run.getArtifactManager().root().child(path);
         if (!image.isFile()) {
-            throw new ImageGoneException("the image " + ImagePath.of(stage) + " is no longer among the artifacts of "
-                    + run.getFullDisplayName());
+            throw new ImageGoneException(
+                    "the image " + path + " is no longer among the artifacts of " + run.getFullDisplayName());
         }
         try (InputStream stored = image.open()) {
-            exchange.child(AgentStage.IMAGE_FILE).copyFrom(stored);
+            to.copyFrom(stored);
         } catch (Error x) {
             // Remoting throws what the agent says that it has thrown.
             throw new IOException("the image could not be brought to the agent", x);
@@ -149,7 +175,10 @@ public final class StageImages {
 
     /** Removes the image where that can be done; tells whether nothing is left. */
     public static boolean delete(Run<?, ?> run, String stageId) {
-        return delete(run, stageId, ImagePath.FILE) && delete(run, stageId, AgentStage.IMAGE_FILE);
+        // All of them, whatever becomes of one.
+        return delete(run, stageId, ImagePath.LUGGAGE)
+                & delete(run, stageId, ImagePath.FILE)
+                & delete(run, stageId, AgentStage.IMAGE_FILE);
     }
 
     private static boolean delete(Run<?, ?> run, String stageId, String file) {
@@ -165,9 +194,9 @@ public final class StageImages {
             }
             Files.deleteIfExists(Path.of(uri));
             // Only our own two folders, and only when empty: other stages of the build may be suspended as well.
-            Files.deleteIfExists(
-                    Path.of(root.child(ImagePath.FOLDER).child(stageId).toURI()));
             try {
+                Files.deleteIfExists(
+                        Path.of(root.child(ImagePath.FOLDER).child(stageId).toURI()));
                 Files.deleteIfExists(Path.of(root.child(ImagePath.FOLDER).toURI()));
             } catch (DirectoryNotEmptyException x) {
                 LOGGER.log(Level.FINER, "another image is still there", x);

@@ -10,6 +10,7 @@ import io.jenkins.plugins.preemptible.agent.DurableTasks;
 import io.jenkins.plugins.preemptible.agent.Nodes;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.OutlivesAgent;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageThreads;
@@ -27,7 +28,8 @@ import java.util.logging.Logger;
  *       only marked offline.
  *   <li>Pipeline gives a step up when its agent has been disconnected for five minutes
  *       ({@code ExecutorPickle.timeoutForNodeMillis}). As often, that time begins anew for the same steps.
- *   <li>An agent that was removed from Jenkins gets these five minutes once, see {@code RemovedAgent}.
+ *   <li>An agent that was removed from Jenkins gets these five minutes once, see {@code RemovedAgent}, unless the stage
+ *       goes on without it.
  * </ol>
  */
 @Extension
@@ -64,6 +66,8 @@ public final class SuspendedSteps extends AsyncPeriodicWork {
             Node node = stage.state() == StageState.RUNNING ? null : Nodes.named(stage.node());
             if (node != null) {
                 keepAlive(stage, node.getRootPath());
+            } else if (OutlivesAgent.isStored(stage)) {
+                waitForAgent(stage);
             }
         }
     }

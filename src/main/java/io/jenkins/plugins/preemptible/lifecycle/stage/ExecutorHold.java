@@ -45,6 +45,19 @@ public interface ExecutorHold {
         request(stage);
     }
 
+    /**
+     * Asks the queue for an executor on any agent on which the stage can be resumed, so that a cloud starts one, too. In the
+     * place of a request for one agent.
+     */
+    default void requestAnywhere(StageRecord stage) throws IOException {
+        request(stage);
+    }
+
+    /** Whether the last request was such a one. */
+    default boolean requestedAnywhere() {
+        return false;
+    }
+
     /** Name of the agent whose executor was asked for last. */
     default String requestedOn(StageRecord stage) {
         return stage.node();

@@ -11,6 +11,9 @@ public final class ImagePath {
     /** Beside the build's own products it tells what it is. */
     public static final String FILE = "suspended-stage.preempt";
 
+    /** Beside it: the stage's workspace. */
+    public static final String LUGGAGE = "suspended-stage.workspace";
+
     private ImagePath() {}
 
     /** Below the build's artifacts, whether the stage has an image or not. */

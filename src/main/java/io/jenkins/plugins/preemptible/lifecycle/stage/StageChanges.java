@@ -42,6 +42,7 @@ public final class StageChanges {
             stage.whyNotResumed = null;
             stage.unsealed = false;
             stage.notRestorable = false;
+            stage.luggage = null;
         }
     }
 
@@ -87,8 +88,10 @@ public final class StageChanges {
      * Its image was made first and is safe: SUSPENDING becomes SUSPENDED.
      *
      * @param archiveBytes size of the sealed image
+     * @param luggage its workspace; null when that is not sealed
      */
-    public static Consumer<StageRecord> dumped(Suspended suspended, Secret key, long archiveBytes) {
+    public static Consumer<StageRecord> dumped(
+            Suspended suspended, Secret key, long archiveBytes, @CheckForNull SealedLuggage luggage) {
         return stage -> {
             suspended.in(stage, Event.DUMPED);
             stage.frozen = false;
@@ -96,6 +99,7 @@ public final class StageChanges {
             stage.imageKey = key;
             stage.imageFile = ImagePath.FILE;
             stage.archiveBytes = archiveBytes;
+            stage.luggage = luggage;
         };
     }
 
@@ -128,6 +132,7 @@ public final class StageChanges {
         return stage -> {
             stage.frozen = true;
             stage.imageKey = key;
+            stage.luggage = null;
         };
     }
 
@@ -135,14 +140,16 @@ public final class StageChanges {
      * The image of a frozen stage is safe: its frozen processes may be killed.
      *
      * @param archiveBytes size of the sealed image
+     * @param luggage its workspace; null when that is not sealed
      */
-    public static Consumer<StageRecord> sealed(long archiveBytes) {
+    public static Consumer<StageRecord> sealed(long archiveBytes, @CheckForNull SealedLuggage luggage) {
         return stage -> {
             stage.state = StageLifecycle.next(stage.state, Event.DUMPED);
             stage.frozen = false;
             stage.unsealed = false;
             stage.imageFile = ImagePath.FILE;
             stage.archiveBytes = archiveBytes;
+            stage.luggage = luggage;
         };
     }
 
@@ -187,6 +194,7 @@ public final class StageChanges {
             stage.withoutExecutorMillis += Math.max(0, nowMillis - stage.suspendedSinceMillis);
             stage.opened(enter, null);
             stage.imageKey = null;
+            stage.luggage = null;
             stage.frozen = false;
             stage.restoreFailures = 0;
             stage.whyNotResumed = null;
@@ -202,10 +210,11 @@ public final class StageChanges {
         };
     }
 
-    /** With {@link #resumed}: it runs on this agent now, which may be another one than before. */
+    /** Before {@link #resumed}: it runs on this agent now, which may be another one than before. */
     public static Consumer<StageRecord> runsOn(Node agent) {
         return stage -> {
             if (!stage.node.equals(agent.getNodeName())) {
+                LuggageChanges.leaves(stage);
                 stage.node = agent.getNodeName();
                 stage.moves++;
                 stage.notByHand();
@@ -235,6 +244,7 @@ public final class StageChanges {
             stage.state = StageLifecycle.next(stage.state, Event.RESTORE_FAILED);
             stage.restoreFailures++;
             stage.retryAfterMillis = nowMillis + pauseMillis * stage.restoreFailures;
+            LuggageChanges.treeEnded(true).accept(stage);
         };
     }
 

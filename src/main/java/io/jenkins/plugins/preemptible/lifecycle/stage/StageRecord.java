@@ -194,6 +194,12 @@ public final class StageRecord implements Cloneable {
     /** Of a suspended stage: the agent on which a user wants it resumed. Null otherwise, and in such records. */
     @CheckForNull
     String moveTo;
+    /** Of a stage with a sealed image: its workspace, where that is sealed, too; null otherwise, and in such records. */
+    @CheckForNull
+    SealedLuggage luggage;
+    /** Tokens of hosts on which something of it may be left, though it is elsewhere now; null in such records. */
+    @CheckForNull
+    List<String> leftHosts;
     /** Its agent is a cloud's, which never comes back when it was removed. */
     boolean onCloud;
     /** Of a frozen stage: no image of it could be made, and no further attempt is made. */
@@ -421,6 +427,17 @@ public final class StageRecord implements Cloneable {
     @CheckForNull
     public String moveTo() {
         return moveTo;
+    }
+
+    /** Its workspace, sealed beside its image; null when it has none. */
+    @CheckForNull
+    public SealedLuggage luggage() {
+        return luggage;
+    }
+
+    /** Tokens of hosts on which something of it may be left, though it is elsewhere now. */
+    public List<String> leftHosts() {
+        return leftHosts == null ? List.of() : List.copyOf(leftHosts);
     }
 
     @CheckForNull

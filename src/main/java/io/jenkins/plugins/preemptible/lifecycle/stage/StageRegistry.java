@@ -150,7 +150,7 @@ public final class StageRegistry implements Saveable, StageStore {
     }
 
     private static void toldOf(StageRecord before, StageRecord now) {
-        if (before.state != now.state) {
+        if (before.state != now.state || before.luggage != now.luggage) {
             StageStateListener.tell(now.node);
             if (!before.node.equals(now.node)) {
                 StageStateListener.tell(before.node);
@@ -185,6 +185,7 @@ public final class StageRegistry implements Saveable, StageStore {
             kept.put(id, left.clone());
         }
         left.imageKey = null;
+        left.luggage = null;
         leftovers.put(id, left);
         saveOrWarn(id);
         StageStateListener.tell(stage.node);

@@ -7,7 +7,10 @@ import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.lifecycle.Sealing;
 import io.jenkins.plugins.preemptible.lifecycle.image.ArchiveRoom;
 import io.jenkins.plugins.preemptible.lifecycle.image.StageImages;
+import io.jenkins.plugins.preemptible.lifecycle.luggage.StageLuggage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.ImagePath;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.SealedLuggage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import java.io.IOException;
 
@@ -33,6 +36,12 @@ record JenkinsImage(LiveStage live) implements StageImage {
     @Override
     public void store(StageAgent agent, long bytes) throws IOException, InterruptedException {
         StageImages.store(live, agent, bytes);
+    }
+
+    @Override
+    public SealedLuggage storeLuggage(StageRecord stage) throws IOException, InterruptedException {
+        StageLuggage.Packed packed = StageLuggage.pack(live, stage);
+        return packed == null ? null : StageLuggage.store(live, packed, ImagePath.LUGGAGE);
     }
 
     @Override

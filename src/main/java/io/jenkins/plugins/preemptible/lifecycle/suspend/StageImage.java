@@ -3,6 +3,7 @@ package io.jenkins.plugins.preemptible.lifecycle.suspend;
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.agent.StageAgent;
+import io.jenkins.plugins.preemptible.lifecycle.stage.SealedLuggage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import java.io.IOException;
 
@@ -22,6 +23,17 @@ interface StageImage {
 
     /** @throws IOException when it is not stored; nothing of it is kept then */
     void store(StageAgent agent, long bytes) throws IOException, InterruptedException;
+
+    /**
+     * Packs and stores the workspace of the frozen stage, where it could be resumed on another agent.
+     *
+     * @return null where it is not stored
+     * @throws IOException when the agent does not answer
+     */
+    @CheckForNull
+    default SealedLuggage storeLuggage(StageRecord stage) throws IOException, InterruptedException {
+        return null;
+    }
 
     /** Why {@link #store} failed, for the build log. */
     String why(Exception failure);

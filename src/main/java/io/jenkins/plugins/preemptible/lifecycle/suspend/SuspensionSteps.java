@@ -7,6 +7,8 @@ import io.jenkins.plugins.preemptible.agent.StageAgent;
 import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LuggageChanges;
+import io.jenkins.plugins.preemptible.lifecycle.stage.SealedLuggage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageClock;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageContainers;
@@ -248,13 +250,14 @@ final class SuspensionSteps {
             LOGGER.log(Level.WARNING, x, () -> "cannot archive the image of " + stage);
             return giveBack(SuspensionWords.notArchived(image.why(x)), LiveStage.REFUSED_RETRY_MILLIS);
         }
+        SealedLuggage luggage = image.storeLuggage(stage);
         if (wentOn()) {
             return giveBack(SuspensionWords.aborted(), BUSY_RETRY_MILLIS);
         }
         if (!request.stillWanted().getAsBoolean()) {
             return giveBack(words.notWanted(), 0);
         }
-        return commit(stage, key, dump);
+        return commit(stage, key, dump, luggage);
     }
 
     /** Thaws the stage, since its image has no room on the controller. @return whether that was done */
@@ -271,14 +274,19 @@ final class SuspensionSteps {
     }
 
     /** @return whether the executor was given away */
-    private boolean commit(StageRecord before, Secret key, AgentStage.Dump dump) throws InterruptedException {
-        StageRecord stage = stages.update(before.id(), StageChanges.dumped(suspended(), key, dump.archiveBytes()));
+    private boolean commit(StageRecord before, Secret key, AgentStage.Dump dump, @CheckForNull SealedLuggage luggage)
+            throws InterruptedException {
+        StageRecord stage =
+                stages.update(before.id(), StageChanges.dumped(suspended(), key, dump.archiveBytes(), luggage));
         if (stage == null) {
             return false;
         }
         String refusal;
         try {
             refusal = agent.commit();
+            if (refusal == null && luggage != null) {
+                stages.update(before.id(), LuggageChanges.treeEnded(true));
+            }
         } catch (IOException | RuntimeException | LinkageError x) {
             // The image is safe and the tree is frozen: a resume finds what is left first.
             LOGGER.log(Level.WARNING, x, () -> "the frozen processes of " + stage + " could not be killed yet");

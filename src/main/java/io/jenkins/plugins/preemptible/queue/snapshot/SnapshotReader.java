@@ -16,9 +16,11 @@ import io.jenkins.plugins.preemptible.lifecycle.agents.HowSuspended;
 import io.jenkins.plugins.preemptible.lifecycle.agents.Measured;
 import io.jenkins.plugins.preemptible.lifecycle.image.ArchiveRoom;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.OutlivesAgent;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageTimes;
+import io.jenkins.plugins.preemptible.lost.LostAgents;
 import io.jenkins.plugins.preemptible.move.MoveTargets;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -93,7 +95,7 @@ public final class SnapshotReader {
                 continue;
             }
             if (stage.state() == StageState.SUSPENDED) {
-                if (!stages.awaitsFirstTurn(stage.id())
+                if ((!stages.awaitsFirstTurn(stage.id()) || LostAgents.isLost(stage))
                         && stage.retryAfterMillis() <= System.currentTimeMillis()
                         && !live.aborting()) {
                     suspended.add(suspended(stage, live, heldBlocks.contains(stage)));
@@ -175,8 +177,11 @@ public final class SnapshotReader {
         boolean requested = live.hold().requested(stage);
         Set<String> own = Set.of(stage.node());
         Set<String> elsewhere = Set.of();
-        if (stage.restoringOn() != null) {
+        boolean lost = stage.moveTo() == null && LostAgents.isLost(stage);
+        if (OutlivesAgent.isAwaited(stage)) {
             own = Set.of(stage.restoringOn());
+        } else if (lost && (!requested || live.hold().requestedAnywhere())) {
+            own = MoveTargets.fitting(stage, live);
         } else if (requested) {
             own = Set.of(live.hold().requestedOn(stage));
         } else if (stage.moveTo() != null && PreemptibleConfiguration.get().isMoveStages()) {

@@ -204,6 +204,17 @@ class LuggageTest {
         assertFalse(Files.exists(archive));
     }
 
+    /** The log has three million bytes, and others have a few. */
+    @Test
+    void whatIsTooLargeIsNotPacked() throws Exception {
+        MoveRefusedException refused =
+                assertThrows(MoveRefusedException.class, () -> Luggage.pack(ID, folders(), archive, KEY, noise.length));
+        assertEquals(MoveObstacle.WORKSPACE_TOO_LARGE, refused.misfit().obstacle());
+        assertFalse(Files.exists(archive));
+        Luggage.Packed packed = Luggage.pack(ID, folders(), archive, KEY, noise.length + 1000);
+        assertTrue(packed.contentBytes() <= noise.length + 1000);
+    }
+
     @Test
     void aFileThatChangesMeanwhileRefusesTheMove() throws Exception {
         Path busy = Files.write(workspace.resolve("busy"), noise);

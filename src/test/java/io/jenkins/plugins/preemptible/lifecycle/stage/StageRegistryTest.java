@@ -13,6 +13,7 @@ import hudson.ExtensionList;
 import hudson.Util;
 import hudson.XmlFile;
 import hudson.util.Secret;
+import io.jenkins.plugins.preemptible.engine.move.HostTraits;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import java.io.InputStream;
@@ -21,6 +22,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.function.Consumer;
@@ -135,6 +137,38 @@ class StageRegistryTest {
         registry.add(stage(B));
         assertEquals(4, new StageRegistry().find(A).suspensions());
         assertNotNull(new StageRegistry().find(B));
+    }
+
+    /** By what was saved another host is compared, and the workspace opened; the key is nowhere in clear. */
+    @Test
+    void aSealedWorkspaceIsReadAgain() throws Exception {
+        HostTraits host = new HostTraits(
+                "/root <&>",
+                "a-token",
+                true,
+                "cpu",
+                List.of("sse2", "avx"),
+                "6.1",
+                "x86_64",
+                "4.0",
+                List.of("/"),
+                1L << 40,
+                2,
+                Map.of("/bin/sh", "id"));
+        StageRecord stage = stage(A);
+        stage.luggage = SealedLuggage.of("workspace", Secret.fromString("its own key"), 5_000, 9_000, host)
+                .withTreeEnded(true);
+        registry.add(stage);
+        registry.update(A, LuggageChanges.treeEnded(true));
+        SealedLuggage read = new StageRegistry().find(A).luggage();
+        assertEquals(host, read.host());
+        assertEquals("its own key", read.key().getPlainText());
+        assertEquals(5_000, read.archiveBytes());
+        assertEquals(9_000, read.contentBytes());
+        assertTrue(read.treeEnded());
+        assertFalse(Files.readString(folder.resolve(A + ".xml")).contains("its own key"));
+        registry.ended(A);
+        assertNull(registry.leftovers().iterator().next().luggage());
     }
 
     @Test

@@ -1,10 +1,9 @@
-package io.jenkins.plugins.preemptible.move;
+package io.jenkins.plugins.preemptible.lifecycle.pipeline;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.FilePath;
 import io.jenkins.plugins.preemptible.engine.move.Misfit;
 import io.jenkins.plugins.preemptible.engine.move.MoveObstacle;
-import io.jenkins.plugins.preemptible.lifecycle.pipeline.StepsInFlight;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
@@ -60,7 +59,7 @@ public final class StepsOnAgent {
 
     /** Why the steps that run in the stage could not follow it; null when they can. */
     @CheckForNull
-    static Misfit obstacle(LiveStage live) throws IOException, InterruptedException {
+    public static Misfit obstacle(LiveStage live) throws IOException, InterruptedException {
         if (PROBE.problem != null) {
             return new Misfit(MoveObstacle.WATCHED_STEPS, PROBE.problem);
         }

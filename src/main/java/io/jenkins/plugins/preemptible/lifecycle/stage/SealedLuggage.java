@@ -1,0 +1,106 @@
+package io.jenkins.plugins.preemptible.lifecycle.stage;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import edu.umd.cs.findbugs.annotations.CheckForNull;
+import hudson.util.Secret;
+import io.jenkins.plugins.preemptible.engine.move.HostTraits;
+import java.util.logging.Level;
+import java.util.logging.Logger;
+
+/**
+ * A stage's workspace and temporary folder as they were when its image was made, sealed among its build's artifacts; and
+ * the host that they are from, by which another one is compared without it.
+ *
+ * <p>Saved with the stage's record; never changes. The key is another one than the image's.
+ */
+public final class SealedLuggage {
+
+    private static final Logger LOGGER = Logger.getLogger(SealedLuggage.class.getName());
+    private static final ObjectMapper JSON = new ObjectMapper();
+
+    private final String file;
+    private final Secret key;
+    private final long archiveBytes;
+    private final long contentBytes;
+    /** Of {@link HostTraits}, as JSON. */
+    private final String host;
+
+    private final boolean treeEnded;
+
+    @CheckForNull
+    private transient volatile HostTraits read;
+
+    private SealedLuggage(
+            String file, Secret key, long archiveBytes, long contentBytes, String host, boolean treeEnded) {
+        this.file = file;
+        this.key = key;
+        this.archiveBytes = archiveBytes;
+        this.contentBytes = contentBytes;
+        this.host = host;
+        this.treeEnded = treeEnded;
+    }
+
+    /**
+     * One whose stage's processes are still frozen.
+     *
+     * @param file its name beside the image's
+     * @param contentBytes of all files in it
+     * @param host that the stage was suspended on
+     */
+    public static SealedLuggage of(String file, Secret key, long archiveBytes, long contentBytes, HostTraits host) {
+        try {
+            return new SealedLuggage(file, key, archiveBytes, contentBytes, JSON.writeValueAsString(host), false);
+        } catch (JsonProcessingException x) {
+            throw new IllegalArgumentException("a host's traits cannot be written", x);
+        }
+    }
+
+    /** The same; whether no process of the stage is left on the host, nor can begin there unless it is asked to. */
+    public SealedLuggage withTreeEnded(boolean ended) {
+        return ended == treeEnded ? this : new SealedLuggage(file, key, archiveBytes, contentBytes, host, ended);
+    }
+
+    /** Its name beside the image's. */
+    public String file() {
+        return file;
+    }
+
+    /** Never shown. */
+    public Secret key() {
+        return key;
+    }
+
+    public long archiveBytes() {
+        return archiveBytes;
+    }
+
+    public long contentBytes() {
+        return contentBytes;
+    }
+
+    /** The host that the stage was suspended on; null when that cannot be read any more. */
+    @CheckForNull
+    public HostTraits host() {
+        HostTraits known = read;
+        if (known != null) {
+            return known;
+        }
+        try {
+            known = JSON.readValue(host, HostTraits.class);
+            read = known;
+            return known;
+        } catch (JsonProcessingException | IllegalArgumentException x) {
+            LOGGER.log(Level.WARNING, x, () -> "what is kept of a host cannot be read");
+            return null;
+        }
+    }
+
+    /**
+     * Whether the host has answered that no process of the stage is left there. False after the stage was asked to resume
+     * there, until it is known that it does not.
+     */
+    public boolean treeEnded() {
+        return treeEnded;
+    }
+}

@@ -1,0 +1,84 @@
+package io.jenkins.plugins.preemptible.lost;
+
+import hudson.Extension;
+import hudson.model.Computer;
+import hudson.model.PeriodicWork;
+import hudson.slaves.OfflineCause;
+import io.jenkins.plugins.preemptible.lifecycle.stage.OutlivesAgent;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import jenkins.model.Jenkins;
+
+/**
+ * Which suspended stages do not wait for their own agent any more, since it is gone and what is sealed of them is enough.
+ *
+ * <ol>
+ *   <li>Gone is an agent that was removed from Jenkins, one that is evacuated, one that its strategy has disconnected since it
+ *       was idle, and one that has been away for {@link #AWAY_MILLIS}, as this process of the controller has seen it.
+ *   <li>A stage whose processes may still be on an agent that is merely away is not lost: it waits.
+ * </ol>
+ *
+ * Look-ups in memory, for any thread and any lock.
+ */
+public final class LostAgents {
+
+    /** Shorter than what Pipeline's steps wait for an agent. */
+    public static final long AWAY_MILLIS =
+            Long.getLong(LostAgents.class.getName() + ".awayMillis", TimeUnit.MINUTES.toMillis(4));
+
+    /** When each agent with stages was first seen away, as {@link System#nanoTime}. */
+    private static final Map<String, Long> AWAY_SINCE = new ConcurrentHashMap<>();
+
+    private LostAgents() {}
+
+    /** Whether the stage is to be resumed on any other agent that fits. */
+    public static boolean isLost(StageRecord stage) {
+        return OutlivesAgent.holdsWithout(stage)
+                || OutlivesAgent.holds(stage)
+                        && (Evacuations.contains(stage.node())
+                                || isIdleOffline(stage.node())
+                                || awayMillis(stage.node()) >= AWAY_MILLIS);
+    }
+
+    private static boolean isIdleOffline(String agent) {
+        Computer computer = Jenkins.get().getComputer(agent);
+        return computer != null
+                && computer.isOffline()
+                && computer.getOfflineCause() instanceof OfflineCause.IdleOfflineCause;
+    }
+
+    /** For how long that agent has been away, in milliseconds; 0 = it is online. */
+    public static long awayMillis(String agent) {
+        // The built-in node's computer has the empty name, too.
+        Computer computer = Jenkins.get().getComputer(agent);
+        if (computer != null && computer.isOnline()) {
+            AWAY_SINCE.remove(agent);
+            return 0;
+        }
+        long now = System.nanoTime();
+        Long since = AWAY_SINCE.putIfAbsent(agent, now);
+        return since == null ? 1 : Math.max(1, TimeUnit.NANOSECONDS.toMillis(now - since));
+    }
+
+    /** Looks often enough that an agent which comes back for a while is not taken for one that was away all along. */
+    @Extension
+    public static final class Watch extends PeriodicWork {
+        @Override
+        public long getRecurrencePeriod() {
+            return TimeUnit.SECONDS.toMillis(5);
+        }
+
+        @Override
+        protected void doRun() {
+            Set<String> agents = new HashSet<>();
+            StageRegistry.get().all().forEach(stage -> agents.add(stage.node()));
+            agents.forEach(LostAgents::awayMillis);
+            AWAY_SINCE.keySet().retainAll(agents);
+        }
+    }
+}

@@ -1,0 +1,86 @@
+package io.jenkins.plugins.preemptible.lost;
+
+import hudson.Extension;
+import hudson.FilePath;
+import hudson.model.Computer;
+import hudson.model.Node;
+import hudson.model.TaskListener;
+import hudson.slaves.ComputerListener;
+import hudson.slaves.WorkspaceList;
+import io.jenkins.plugins.preemptible.agent.MovingStage;
+import io.jenkins.plugins.preemptible.lifecycle.luggage.StageLuggage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LuggageChanges;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageThreads;
+import java.io.IOException;
+import java.util.List;
+import java.util.logging.Level;
+import java.util.logging.Logger;
+
+/**
+ * Cleans a host that comes back after its stage was resumed on another one.
+ *
+ * <ol>
+ *   <li>The host is known by the token in its folder: by whatever agent it connects, and never another host that has a
+ *       stage of that id by right.
+ *   <li>What is left of the stage there, processes included, is removed, and the temporary folder with its secrets.
+ *   <li>A stage that has ended meanwhile is {@code UnknownStages}' part.
+ * </ol>
+ */
+@Extension
+public final class ReturnedHosts extends ComputerListener {
+
+    private static final Logger LOGGER = Logger.getLogger(ReturnedHosts.class.getName());
+
+    @Override
+    public void onOnline(Computer computer, TaskListener listener) {
+        Node node = computer.getNode();
+        if (node != null && StageRegistry.get().all().stream().anyMatch(stage -> isLeft(stage))) {
+            StageThreads.askFor(
+                    computer.getName(),
+                    "cleaning " + computer.getName() + " of moved stages",
+                    () -> clean(node, listener));
+        }
+    }
+
+    private static boolean isLeft(StageRecord stage) {
+        return !stage.leftHosts().isEmpty();
+    }
+
+    private static void clean(Node node, TaskListener listener) throws InterruptedException {
+        try {
+            String token = MovingStage.describe(node).token();
+            List<StageRecord> left = StageRegistry.get().all().stream()
+                    .filter(stage -> stage.leftHosts().contains(token))
+                    .toList();
+            for (StageRecord stage : left) {
+                clean(node, stage);
+                StageRegistry.get().update(stage.id(), LuggageChanges.cleanedOn(token));
+                listener.getLogger()
+                        .println(StageLog.marked("Removed what was left of the stage " + stage.id()
+                                + ", which was resumed on another agent while this one was away."));
+            }
+        } catch (IOException | RuntimeException x) {
+            // The next connection tries again.
+            LOGGER.log(Level.WARNING, x, () -> "cannot clean " + node.getDisplayName() + " of stages that it has lost");
+        }
+    }
+
+    private static void clean(Node node, StageRecord stage) throws IOException, InterruptedException {
+        Computer computer = node.toComputer();
+        FilePath workspace = node.createPath(stage.workspace());
+        if (computer == null || workspace == null) {
+            throw new IOException("the agent is offline");
+        }
+        // Another build that has begun in that workspace has the temporary folder, too.
+        WorkspaceList.Lease lease = computer.getWorkspaceList().allocate(workspace);
+        try {
+            boolean ours = lease.path.equals(workspace);
+            MovingStage.on(node, stage.id()).leave(ours ? StageLuggage.temporary(stage) : List.of());
+        } finally {
+            lease.release();
+        }
+    }
+}

@@ -1,0 +1,161 @@
+package io.jenkins.plugins.preemptible.queue;
+
+import hudson.Util;
+import hudson.model.Computer;
+import hudson.model.Node;
+import hudson.slaves.AbstractCloudSlave;
+import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
+import io.jenkins.plugins.preemptible.engine.move.Misfit;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.OutlivesAgent;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageThreads;
+import io.jenkins.plugins.preemptible.lost.Evacuations;
+import io.jenkins.plugins.preemptible.lost.LostAgents;
+import io.jenkins.plugins.preemptible.move.MoveTargets;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.TreeMap;
+import jenkins.model.Jenkins;
+
+/**
+ * Puts stages that have lost their agents into the queue, for any agent that fits.
+ *
+ * <ol>
+ *   <li>The item has the stage's label, so that a cloud which has such agents starts one.
+ *   <li>A cloud may have agents that never fit: after {@value #MOST_MISFITS} of them the item is taken back. The stage then
+ *       waits for an agent that fits without asking for one.
+ *   <li>The build's log says each of this once a suspension.
+ * </ol>
+ *
+ * For the one thread that evaluates the queue. In memory: after a restart of the controller all is counted anew.
+ */
+final class AnywhereRequests {
+
+    static final int MOST_MISFITS = 3;
+
+    /** What is known of lost stages, by their ids. */
+    private static final Map<String, Lost> LOST = new HashMap<>();
+
+    private AnywhereRequests() {}
+
+    /** One stage in one suspension. */
+    private static final class Lost {
+        private final int suspension;
+        /** Why each agent of a cloud did not fit, by its name. */
+        private final Map<String, String> misfits = new TreeMap<>();
+
+        private boolean givenUp;
+
+        Lost(int suspension) {
+            this.suspension = suspension;
+        }
+    }
+
+    /** Asks for those that are not in the queue, and looks at what clouds have brought. */
+    static void ask() {
+        LOST.keySet().removeIf(id -> StageRegistry.get().find(id) == null);
+        for (StageRecord stage : StageRegistry.get().all()) {
+            LiveStage live = LiveStage.find(stage.id());
+            if (live == null || live.ending() || live.aborting() || !LostAgents.isLost(stage)) {
+                continue;
+            }
+            Lost lost = LOST.get(stage.id());
+            if (lost == null || lost.suspension != stage.suspensions()) {
+                lost = new Lost(stage.suspensions());
+                LOST.put(stage.id(), lost);
+                begins(stage, live);
+            }
+            count(stage, live, lost);
+            if (!lost.givenUp && isDue(stage, live)) {
+                request(stage.id());
+            }
+        }
+    }
+
+    private static void begins(StageRecord stage, LiveStage live) {
+        long awayMillis = LostAgents.awayMillis(stage.node());
+        if (Jenkins.get().getComputer(stage.node()) != null && !Evacuations.contains(stage.node())) {
+            say(
+                    live,
+                    "The agent '" + stage.node() + "' has been away for " + Util.getTimeSpanString(awayMillis)
+                            + ". This stage is resumed on another agent that fits, from its sealed image and workspace.");
+        }
+    }
+
+    private static void say(LiveStage live, String line) {
+        StageThreads.tell("telling of stage " + live.id(), () -> StageLog.line(live.context(), line));
+    }
+
+    private static void count(StageRecord stage, LiveStage live, Lost lost) {
+        for (Computer computer : Jenkins.get().getComputers()) {
+            Node node = computer.getNode();
+            if (node instanceof AbstractCloudSlave && !lost.misfits.containsKey(node.getNodeName())) {
+                Misfit misfit = MoveTargets.lasting(stage, live, node);
+                if (misfit != null && live.hold().mayMoveTo(node)) {
+                    lost.misfits.put(node.getNodeName(), misfit.sentence());
+                }
+            }
+        }
+        if (!lost.givenUp && lost.misfits.size() >= MOST_MISFITS) {
+            lost.givenUp = true;
+            if (live.hold().requestedAnywhere()) {
+                live.hold().withdraw(stage);
+            }
+            StringBuilder line = new StringBuilder("No agent of a cloud fits this stage: ");
+            lost.misfits.forEach(
+                    (agent, why) -> line.append(agent).append(": ").append(why).append(' '));
+            say(live, line + "No more are asked for; the stage stays suspended until an agent that fits is there.");
+        }
+    }
+
+    private static boolean isDue(StageRecord stage, LiveStage live) {
+        return stage.state() == StageState.SUSPENDED
+                && stage.moveTo() == null
+                && !isHeld(stage)
+                && stage.retryAfterMillis() <= System.currentTimeMillis()
+                && !live.busy()
+                && !live.hold().requested(stage)
+                && live.hold().executor(stage) == null;
+    }
+
+    private static void request(String id) {
+        StageThreads.enqueue("queueing stage " + id + " for any agent", () -> {
+            StageRecord stage = StageRegistry.get().find(id);
+            LiveStage live = LiveStage.find(id);
+            if (stage != null && live != null && LostAgents.isLost(stage) && isDue(stage, live)) {
+                live.hold().requestAnywhere(stage);
+            }
+        });
+    }
+
+    /** Whether the stage waits in the queue for any agent, or has one and is not yet taken up. */
+    static boolean isAsked(StageRecord stage, LiveStage live) {
+        return LostAgents.isLost(stage)
+                && (live.hold().requestedAnywhere() && live.hold().requested(stage)
+                        || live.hold().executor(stage) != null);
+    }
+
+    /** Whether a request for any agent is not wanted now. */
+    static boolean isHeld(StageRecord stage) {
+        return stage.heldByHand(System.currentTimeMillis())
+                && PreemptibleConfiguration.get().isEnabled();
+    }
+
+    /** Whether a request for one agent is of no use, since that agent is away and the stage need not wait for it. */
+    static boolean isInVain(StageRecord stage, LiveStage live) {
+        String agent = live.hold().requestedOn(stage);
+        if (Jenkins.get().isQuietingDown()) {
+            // When the controller is back its agents come later than its queue.
+            return false;
+        }
+        if (agent.equals(stage.node())) {
+            return LostAgents.isLost(stage);
+        }
+        Computer computer = Jenkins.get().getComputer(agent);
+        return OutlivesAgent.isStored(stage) && (computer == null || computer.isOffline());
+    }
+}
