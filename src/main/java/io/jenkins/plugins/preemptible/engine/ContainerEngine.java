@@ -22,6 +22,8 @@ import io.jenkins.plugins.preemptible.engine.container.StageContainers;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.check.HostReport;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
+import io.jenkins.plugins.preemptible.engine.live.LiveImage;
+import io.jenkins.plugins.preemptible.engine.live.LiveRequest;
 import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import java.io.IOException;
@@ -113,6 +115,14 @@ record ContainerEngine(Engine inner, StageContainers containers) implements Engi
             throw new SuspendFailedException(FailureReason.CONTAINER, shown(id));
         }
         return inner.suspend(id, archive, key, extent);
+    }
+
+    @Override
+    public LiveImage checkpoint(StageId id, LiveRequest request) {
+        if (!containers.of(id).isEmpty()) {
+            throw new SuspendFailedException(FailureReason.CONTAINER, shown(id));
+        }
+        return inner.checkpoint(id, request);
     }
 
     private String shown(StageId id) {
