@@ -74,6 +74,10 @@ public final class DurableTasks {
         return Map.of(COOKIE, cookie(controlFolder));
     }
 
+    static List<Path> logs(List<String> controlFolders) {
+        return controlFolders.stream().map(folder -> Path.of(folder, LOG)).toList();
+    }
+
     /**
      * Which of these an ordinary kill would end: Durable Task marks the processes of all steps of one workspace alike,
      * by a digest of its path. All of them when none fits.

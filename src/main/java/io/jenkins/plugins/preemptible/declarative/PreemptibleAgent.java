@@ -103,6 +103,16 @@ public final class PreemptibleAgent extends DeclarativeAgent<PreemptibleAgent> {
         step.setRerun(rerun);
     }
 
+    @CheckForNull
+    public Integer getCheckpointEvery() {
+        return step.getCheckpointEvery();
+    }
+
+    @DataBoundSetter
+    public void setCheckpointEvery(@CheckForNull Integer checkpointEvery) {
+        step.setCheckpointEvery(checkpointEvery);
+    }
+
     /** The step's arguments, by name; for the script that calls the step. */
     public Map<String, Object> arguments() {
         return new HashMap<>(step.getDescriptor().defineArguments(step));

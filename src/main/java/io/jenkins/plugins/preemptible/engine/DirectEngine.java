@@ -87,7 +87,7 @@ record DirectEngine(Stages stages) implements Engine {
 
     @Override
     public PreflightReport preflight(StageId id) {
-        return new StagePreflight(stages).of(id);
+        return LiveCheckpoint.untraced(stages, id, new StagePreflight(stages).of(id));
     }
 
     @Override

@@ -10,6 +10,7 @@ import hudson.slaves.WorkspaceList;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.agent.MovingStage;
 import io.jenkins.plugins.preemptible.agent.Nodes;
+import io.jenkins.plugins.preemptible.checkpoint.RolledBack;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.move.HostTraits;
 import io.jenkins.plugins.preemptible.engine.move.Misfit;
@@ -74,6 +75,7 @@ public final class MovingRestorer implements Restorer {
             throw refused(Misfit.of(MoveObstacle.ANSWER_AWAITED));
         }
         boolean done = false;
+        boolean another = false;
         try {
             lease(computer, to, stage);
             AgentStage.Restore answer = awaited ? agent.resumeHere() : null;
@@ -90,12 +92,13 @@ public final class MovingRestorer implements Restorer {
                 // First: an earlier restore, whose answer was lost, may still be under way there.
                 MovingStage.on(to, stage.id()).leave(List.of());
                 StageRegistry.get().update(stage.id(), StageChanges.restoringOn(null));
+                another = RolledBack.refused(live, stage);
                 throw new NotMovedException(why.sentence(), null);
             }
             done = true;
             return answer;
         } catch (NotMovedException x) {
-            notMoved(stage, to);
+            notMoved(stage, to, another);
             throw x;
         } catch (IOException | RuntimeException x) {
             StageRecord now = StageRegistry.get().find(stage.id());
@@ -103,7 +106,7 @@ public final class MovingRestorer implements Restorer {
                 // It may run there: the caller waits for the answer.
                 throw x;
             }
-            notMoved(stage, to);
+            notMoved(stage, to, RolledBack.refused(live, stage));
             LOGGER.log(Level.WARNING, x, () -> "cannot move " + stage + " to " + to.getNodeName());
             throw new NotMovedException("An agent or the archive failed: " + x.getMessage() + ".", x);
         } finally {
@@ -123,8 +126,11 @@ public final class MovingRestorer implements Restorer {
         }
     }
 
-    private static void notMoved(StageRecord stage, Node to) throws InterruptedException {
-        FailedMoves.add(stage, to.getNodeName());
+    /** @param another whether it has another image, which that agent may restore */
+    private static void notMoved(StageRecord stage, Node to, boolean another) throws InterruptedException {
+        if (!another) {
+            FailedMoves.add(stage, to.getNodeName());
+        }
         StageRegistry.get().update(stage.id(), StageChanges.moveTo(null));
         try {
             MovingStage.on(to, stage.id()).leave(List.of());
@@ -229,6 +235,7 @@ public final class MovingRestorer implements Restorer {
         Computer computer = executor.getOwner();
         WorkspaceList.Lease old = live.lease();
         live.lease(lease);
+        RolledBack.runs(live, before);
         StepsOnAgent.follow(live);
         try {
             FlowNode block = live.context().get(FlowNode.class);

@@ -65,6 +65,9 @@ public final class PreemptibleStep extends Step implements Serializable {
 
     private Boolean rerun;
 
+    @CheckForNull
+    private Integer checkpointEvery;
+
     @DataBoundConstructor
     public PreemptibleStep() {}
 
@@ -143,6 +146,17 @@ public final class PreemptibleStep extends Step implements Serializable {
     @DataBoundSetter
     public void setRerun(@CheckForNull Boolean rerun) {
         this.rerun = rerun;
+    }
+
+    /** How often a checkpoint is made of the running stage, in minutes; null = never. */
+    @CheckForNull
+    public Integer getCheckpointEvery() {
+        return checkpointEvery;
+    }
+
+    @DataBoundSetter
+    public void setCheckpointEvery(@CheckForNull Integer checkpointEvery) {
+        this.checkpointEvery = checkpointEvery;
     }
 
     @Override

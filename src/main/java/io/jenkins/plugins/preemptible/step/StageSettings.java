@@ -12,6 +12,7 @@ import io.jenkins.plugins.preemptible.config.DefaultsInOrder.Asked;
 import io.jenkins.plugins.preemptible.config.Owners;
 import io.jenkins.plugins.preemptible.config.StageDefaults;
 import io.jenkins.plugins.preemptible.engine.text.PlainText;
+import io.jenkins.plugins.preemptible.lifecycle.stage.Checkpoints;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.priority.Priorities;
@@ -45,10 +46,13 @@ record StageSettings(
         boolean closeConnections,
         boolean rerun,
         long activeTimeoutMillis,
+        int checkpointMinutes,
         @CheckForNull String auth)
         implements Serializable {
 
     private static final int LONGEST_SLICE_MINUTES = 7 * 24 * 60;
+    private static final int LEAST_CHECKPOINT_MINUTES = 5;
+    private static final int MOST_CHECKPOINT_MINUTES = 24 * 60;
 
     static StageSettings of(PreemptibleStep step, StepContext context) throws IOException, InterruptedException {
         Run<?, ?> run = context.get(Run.class);
@@ -76,6 +80,12 @@ record StageSettings(
         if (timeout != null && timeout.millis() < 1) {
             throw new AbortException("preemptible: activeTimeout is " + timeout + ", expected is a time of 1 or more."
                     + " Correct it in the Jenkinsfile, or leave it out for no limit.");
+        }
+        Integer checkpoint = step.getCheckpointEvery();
+        if (checkpoint != null && (checkpoint < LEAST_CHECKPOINT_MINUTES || checkpoint > MOST_CHECKPOINT_MINUTES)) {
+            throw new AbortException("preemptible: checkpointEvery is " + checkpoint + ", expected are "
+                    + LEAST_CHECKPOINT_MINUTES + " to " + MOST_CHECKPOINT_MINUTES
+                    + " minutes. Correct it in the Jenkinsfile, or leave it out for no checkpoints.");
         }
         Asked<String> tcp = defaults.asked(step.getTcp(), StageDefaults::getTcp);
         if (tcp.value() != null
@@ -109,6 +119,7 @@ record StageSettings(
                 Boolean.TRUE.equals(
                         defaults.asked(step.getRerun(), StageDefaults::getRerun).value()),
                 timeout == null ? 0 : timeout.millis(),
+                checkpoint == null ? 0 : checkpoint,
                 user.equals(ACL.SYSTEM2) ? null : user.getName());
     }
 
@@ -149,6 +160,7 @@ record StageSettings(
                 .withNode(node)
                 .withRerun(rerun)
                 .withActiveTimeout(activeTimeoutMillis)
+                .withCheckpoints(form == StageRecord.Form.OWN ? Checkpoints.every(checkpointMinutes) : null)
                 .withOwner(Owners.get().ofRun(run));
     }
 }

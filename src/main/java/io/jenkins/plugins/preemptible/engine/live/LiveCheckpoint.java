@@ -113,6 +113,19 @@ public final class LiveCheckpoint {
         }
     }
 
+    /**
+     * What a preflight has seen, unless a checkpoint's own criu traced the stage meanwhile.
+     *
+     * @throws EngineException {@link FailureReason#STAGE_BUSY}
+     */
+    public static PreflightReport untraced(Stages stages, StageId id, PreflightReport seen) {
+        if (Files.exists(stages.folder(id).live())
+                && seen.obstacles().stream().anyMatch(each -> each.reason() == FailureReason.TRACED)) {
+            throw new EngineException(FailureReason.STAGE_BUSY, id.value());
+        }
+        return seen;
+    }
+
     private StageJson running() {
         StageJson record = stages.settle(id);
         if (!stages.checkpoints()) {

@@ -181,7 +181,24 @@ public final class StageImages {
                 & delete(run, stageId, AgentStage.IMAGE_FILE);
     }
 
-    private static boolean delete(Run<?, ?> run, String stageId, String file) {
+    /** Removes all files of a stage whose names begin so; tells whether nothing is left of them. */
+    public static boolean deleteAll(Run<?, ?> run, String stageId, String prefix) {
+        try {
+            VirtualFile folder =
+                    run.getArtifactManager().root().child(ImagePath.FOLDER).child(stageId);
+            boolean all = true;
+            for (VirtualFile file : folder.list()) {
+                all &= !file.getName().startsWith(prefix) || delete(run, stageId, file.getName());
+            }
+            return all;
+        } catch (IOException | RuntimeException x) {
+            LOGGER.log(Level.WARNING, x, () -> "cannot list what " + run + " keeps of stage " + stageId);
+            return false;
+        }
+    }
+
+    /** Removes one file of a stage; tells whether it is not there any more. */
+    public static boolean delete(Run<?, ?> run, String stageId, String file) {
         try {
             VirtualFile root = run.getArtifactManager().root();
             VirtualFile image = root.child(ImagePath.of(stageId, file));

@@ -30,7 +30,7 @@ public final class StageChanges {
     public record Suspended(
             @CheckForNull String preemptor, @CheckForNull String preemptorJob, String reason, long atMillis) {
 
-        private void in(StageRecord stage, Event how) {
+        void in(StageRecord stage, Event how) {
             stage.state = StageLifecycle.next(stage.state, how);
             stage.suspendedSinceMillis = atMillis;
             stage.suspensions++;

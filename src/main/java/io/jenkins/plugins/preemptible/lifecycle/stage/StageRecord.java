@@ -194,6 +194,9 @@ public final class StageRecord implements Cloneable {
     /** Of a suspended stage: the agent on which a user wants it resumed. Null otherwise, and in such records. */
     @CheckForNull
     String moveTo;
+    /** Null where none are made, and in the records of versions that knew no such thing. */
+    @CheckForNull
+    Checkpoints checkpoints;
     /** Of a stage with a sealed image: its workspace, where that is sealed, too; null otherwise, and in such records. */
     @CheckForNull
     SealedLuggage luggage;
@@ -271,6 +274,12 @@ public final class StageRecord implements Cloneable {
     /** Before the record is published only. */
     public StageRecord withOwner(@CheckForNull String value) {
         owner = value;
+        return this;
+    }
+
+    /** Before the record is published only. */
+    public StageRecord withCheckpoints(@CheckForNull Checkpoints value) {
+        checkpoints = value;
         return this;
     }
 
@@ -427,6 +436,18 @@ public final class StageRecord implements Cloneable {
     @CheckForNull
     public String moveTo() {
         return moveTo;
+    }
+
+    /** Name of its image's file; null when it never had one, and in the records of versions with another name. */
+    @CheckForNull
+    public String imageFile() {
+        return imageFile;
+    }
+
+    /** Null where none are made. */
+    @CheckForNull
+    public Checkpoints checkpoints() {
+        return checkpoints;
     }
 
     /** Its workspace, sealed beside its image; null when it has none. */

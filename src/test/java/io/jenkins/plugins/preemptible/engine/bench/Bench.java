@@ -46,6 +46,7 @@ public final class Bench implements Callable<Integer> {
             new SealBenchmark(),
             new ResumeBenchmark(),
             new TrialBenchmark(),
+            new CheckpointBenchmark(),
             new RepeatBenchmark(),
             new ProcessesBenchmark(),
             new CostBenchmark(),
@@ -71,7 +72,7 @@ public final class Bench implements Callable<Integer> {
             names = "--only",
             paramLabel = "NAME",
             description =
-                    "Only this one of latency, seal, resume, trial, repeat, processes, cost, life, decide; may be repeated.")
+                    "Only this one of latency, seal, resume, trial, checkpoint, repeat, processes, cost, life, decide; may be repeated.")
     private List<String> only = List.of();
 
     @Option(

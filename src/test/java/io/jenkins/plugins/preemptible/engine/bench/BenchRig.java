@@ -89,21 +89,26 @@ final class BenchRig implements AutoCloseable {
 
     private Path program() throws IOException, InterruptedException {
         if (program == null) {
-            Path source = folder.resolve("hold.c");
-            try (var in = BenchRig.class.getResourceAsStream("hold.c")) {
-                Files.write(source, in.readAllBytes());
-            }
-            Path made = folder.resolve("hold");
-            Process gcc = new ProcessBuilder("gcc", "-O2", "-o", made.toString(), source.toString())
-                    .redirectErrorStream(true)
-                    .start();
-            String words = new String(gcc.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-            if (gcc.waitFor() != 0) {
-                throw new IOException("gcc: " + words);
-            }
-            program = made;
+            program = compiled("hold");
         }
         return program;
+    }
+
+    /** A program of which the source lies beside this class. */
+    Path compiled(String name) throws IOException, InterruptedException {
+        Path source = folder.resolve(name + ".c");
+        try (var in = BenchRig.class.getResourceAsStream(name + ".c")) {
+            Files.write(source, in.readAllBytes());
+        }
+        Path made = folder.resolve(name);
+        Process gcc = new ProcessBuilder("gcc", "-O2", "-o", made.toString(), source.toString())
+                .redirectErrorStream(true)
+                .start();
+        String words = new String(gcc.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        if (gcc.waitFor() != 0) {
+            throw new IOException("gcc: " + words);
+        }
+        return made;
     }
 
     /** Starts a stage. */

@@ -1,0 +1,111 @@
+package io.jenkins.plugins.preemptible.agent;
+
+import edu.umd.cs.findbugs.annotations.CheckForNull;
+import hudson.FilePath;
+import hudson.model.Node;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import java.io.IOException;
+import java.io.Serializable;
+import java.util.List;
+
+/**
+ * One stage of which checkpoints are made while it runs.
+ *
+ * <ol>
+ *   <li>{@link #take} leaves two sealed archives on the agent, the processes' and the files'; the controller reads them
+ *       piece by piece and counts; {@link #drop} removes them.
+ *   <li>A refusal comes back as a value; only a connection that is lost throws.
+ * </ol>
+ *
+ * Blocking, as {@link AgentStage} is.
+ */
+public final class CheckpointedStage {
+
+    private final FilePath home;
+    private final StageId id;
+
+    private CheckpointedStage(FilePath home, StageId id) {
+        this.home = home;
+        this.id = id;
+    }
+
+    /** @throws IOException when the node is offline */
+    public static CheckpointedStage on(Node node, String id) throws IOException {
+        return new CheckpointedStage(AgentStage.homeOf(node), StageId.parse(id));
+    }
+
+    /**
+     * What {@link #take} answers.
+     *
+     * @param refusal null on success
+     * @param stopMillis for how long the stage stood still
+     * @param logSizes of the steps' logs at that moment, in the order of their control folders
+     */
+    public record Made(
+            @CheckForNull AgentStage.Refusal refusal,
+            long stopMillis,
+            long sealMillis,
+            long imageBytes,
+            long archiveBytes,
+            long fileBytes,
+            long luggageBytes,
+            int processes,
+            List<Long> logSizes)
+            implements Serializable {
+
+        public Made {
+            stopMillis = Answers.millis(stopMillis);
+            sealMillis = Answers.millis(sealMillis);
+            imageBytes = Answers.bytes(imageBytes);
+            archiveBytes = Answers.bytes(archiveBytes);
+            fileBytes = Answers.bytes(fileBytes);
+            luggageBytes = Answers.bytes(luggageBytes);
+            processes = Answers.processes(processes);
+            logSizes = logSizes.stream().map(Answers::bytes).toList();
+        }
+
+        static Made refused(AgentStage.Refusal why) {
+            return new Made(why, 0, 0, 0, 0, 0, 0, 0, List.of());
+        }
+    }
+
+    /**
+     * Takes a checkpoint. Takes as long as the stage is large.
+     *
+     * @param folders whose files belong to it
+     * @param controlFolders of the steps that run in it
+     */
+    public Made take(List<String> folders, List<String> controlFolders, String key)
+            throws IOException, InterruptedException {
+        Made made = Limited.required(
+                Limited.actLong(home, Made.class, new LiveVerbs.Take(id.value(), folders, controlFolders, key)));
+        if (made.refusal() == null && made.logSizes().size() != controlFolders.size()) {
+            throw Limited.notUnderstood();
+        }
+        return made;
+    }
+
+    /** @return the bytes asked for; fewer at the end, none behind it */
+    public byte[] readImage(long offset, int most) throws IOException, InterruptedException {
+        return read(LiveVerbs.IMAGE, offset, most);
+    }
+
+    /** @return the bytes asked for; fewer at the end, none behind it */
+    public byte[] readFiles(long offset, int most) throws IOException, InterruptedException {
+        return read(LiveVerbs.FILES, offset, most);
+    }
+
+    private byte[] read(String archive, long offset, int most) throws IOException, InterruptedException {
+        FilePath folder = home.child("exchange").child(id.value()).child(archive);
+        byte[] piece = Limited.required(Limited.act(folder, byte[].class, new ReadImage(offset, most)));
+        if (piece.length > most) {
+            throw Limited.notUnderstood();
+        }
+        return piece;
+    }
+
+    /** Removes what {@link #take} made. */
+    public void drop() throws IOException, InterruptedException {
+        Limited.act(home, Void.class, new LiveVerbs.Drop(id.value()));
+    }
+}

@@ -1,0 +1,89 @@
+package io.jenkins.plugins.preemptible.agent;
+
+import io.jenkins.plugins.preemptible.engine.Engine;
+import io.jenkins.plugins.preemptible.engine.api.DumpGuard;
+import io.jenkins.plugins.preemptible.engine.api.EngineException;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.image.ImageKey;
+import io.jenkins.plugins.preemptible.engine.live.LiveImage;
+import io.jenkins.plugins.preemptible.engine.live.LiveRequest;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
+
+/** The verbs of {@link CheckpointedStage}, carried out on the agent. */
+final class LiveVerbs {
+
+    /** Below the stage's exchange folder: an archive of the same file name each. */
+    static final String IMAGE = "checkpoint";
+
+    static final String FILES = "checkpoint-files";
+
+    private LiveVerbs() {}
+
+    /** Takes a checkpoint, unless a step of the stage has just ended. */
+    static final class Take extends InEngine<CheckpointedStage.Made> {
+        private static final long serialVersionUID = 1L;
+        private final List<String> folders;
+        private final List<String> controlFolders;
+        private final String key;
+
+        Take(String id, List<String> folders, List<String> controlFolders, String key) {
+            super(id);
+            this.folders = List.copyOf(folders);
+            this.controlFolders = List.copyOf(controlFolders);
+            this.key = key;
+        }
+
+        @Override
+        CheckpointedStage.Made act(Engine engine, StageId stage, Path exchange) throws IOException {
+            PrivateFolder.make(exchange);
+            Path image = PrivateFolder.make(exchange.resolve(IMAGE)).resolve(AgentStage.IMAGE_FILE);
+            Path files = PrivateFolder.make(exchange.resolve(FILES)).resolve(AgentStage.IMAGE_FILE);
+            DumpGuard guard = frozen -> DurableTasks.finishedOne(controlFolders)
+                    .map(folder -> "a step of it has just ended, " + folder + " has its result");
+            List<Path> logs = DurableTasks.logs(controlFolders);
+            List<Path> packed = folders.stream().map(Path::of).toList();
+            try {
+                LiveImage made = engine.checkpoint(
+                        stage,
+                        LiveRequest.of(image, files, ImageKey.parse(key), packed)
+                                .asking(guard, logs));
+                return new CheckpointedStage.Made(
+                        null,
+                        made.stopMillis(),
+                        made.sealMillis(),
+                        made.imageBytes(),
+                        made.archiveBytes(),
+                        made.fileBytes(),
+                        made.luggageBytes(),
+                        made.processes(),
+                        logs.stream()
+                                .map(log -> made.sizes().getOrDefault(log, 0L))
+                                .toList());
+            } catch (EngineException x) {
+                drop(exchange);
+                return CheckpointedStage.Made.refused(AgentStage.Refusal.of(x));
+            }
+        }
+    }
+
+    static final class Drop extends InEngine<Void> {
+        private static final long serialVersionUID = 1L;
+
+        Drop(String id) {
+            super(id);
+        }
+
+        @Override
+        Void act(Engine engine, StageId stage, Path exchange) throws IOException {
+            drop(exchange);
+            return null;
+        }
+    }
+
+    private static void drop(Path exchange) throws IOException {
+        PrivateFolder.remove(exchange.resolve(IMAGE));
+        PrivateFolder.remove(exchange.resolve(FILES));
+    }
+}

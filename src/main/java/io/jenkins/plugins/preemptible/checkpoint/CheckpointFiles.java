@@ -1,0 +1,67 @@
+package io.jenkins.plugins.preemptible.checkpoint;
+
+import hudson.Extension;
+import hudson.model.Run;
+import hudson.security.ACL;
+import hudson.security.ACLContext;
+import io.jenkins.plugins.preemptible.event.StageEnded;
+import io.jenkins.plugins.preemptible.event.StageListener;
+import io.jenkins.plugins.preemptible.lifecycle.image.StageImages;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import java.io.IOException;
+import java.util.List;
+import java.util.logging.Level;
+import java.util.logging.Logger;
+
+/**
+ * The files of checkpoints among a build's artifacts.
+ *
+ * <ol>
+ *   <li>Each checkpoint has names of its own, by its number: one that is being stored never spoils another.
+ *   <li>When the stage ends, all of its own are removed, also those that no record names. What a deleted build had went with it.
+ * </ol>
+ */
+@Extension
+public final class CheckpointFiles implements StageListener {
+
+    private static final Logger LOGGER = Logger.getLogger(CheckpointFiles.class.getName());
+    private static final String PREFIX = "checkpoint-";
+
+    static String image(int number) {
+        return PREFIX + number + ".preempt";
+    }
+
+    static String files(int number) {
+        return PREFIX + number + ".workspace";
+    }
+
+    /** Whether a stage's image of that name is a checkpoint. */
+    static boolean isCheckpoint(String image) {
+        return image != null && image.startsWith(PREFIX);
+    }
+
+    /** Removes them where that can be done; nothing depends on it. */
+    static void delete(LiveStage live, List<String> files) throws InterruptedException {
+        try {
+            Run<?, ?> run = live.context().get(Run.class);
+            if (run != null) {
+                files.forEach(file -> StageImages.delete(run, live.id(), file));
+            }
+        } catch (IOException | RuntimeException x) {
+            LOGGER.log(Level.FINE, x, () -> "the build of stage " + live.id() + " is gone, its artifacts with it");
+        }
+    }
+
+    @Override
+    public void onEnded(StageEnded event) {
+        Checkpointing.forget(event.stage().id());
+        try (ACLContext system = ACL.as2(ACL.SYSTEM2)) {
+            Run<?, ?> run = Run.fromExternalizableId(event.stage().runId());
+            if (run != null) {
+                StageImages.deleteAll(run, event.stage().id(), PREFIX);
+            }
+        } catch (IllegalArgumentException x) {
+            LOGGER.log(Level.FINE, x, () -> "no build of " + event.stage());
+        }
+    }
+}

@@ -1,0 +1,78 @@
+package io.jenkins.plugins.preemptible.checkpoint;
+
+import hudson.Util;
+import io.jenkins.plugins.preemptible.lifecycle.pipeline.StepOutput;
+import io.jenkins.plugins.preemptible.lifecycle.stage.Checkpoints;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageCheckpoint;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
+
+/**
+ * What a resume from a checkpoint came to.
+ *
+ * <ol>
+ *   <li>{@link #runs}: the steps' logs are as they were then, so Pipeline reads them on from there. The build's own log
+ *       cannot be cut: a line says from where on its lines are repeated.
+ *   <li>{@link #refused}: an agent could not restore it; the other checkpoint is tried next.
+ * </ol>
+ *
+ * Under the stage's operation lock.
+ */
+public final class RolledBack {
+
+    private RolledBack() {}
+
+    /** @param before the record before the resume; without effect unless its image is a checkpoint */
+    public static void runs(LiveStage live, StageRecord before) throws InterruptedException {
+        StageCheckpoint from = checkpoint(before);
+        if (from != null) {
+            boolean cut = StepOutput.cutBack(live, from.logSizes());
+            StageLog.line(
+                    live.context(),
+                    "Resumed from the checkpoint of "
+                            + age(from)
+                            + " ago. "
+                            + (cut
+                                    ? "The lines since then are repeated below."
+                                    : "What its steps print again until now is not shown."));
+        }
+    }
+
+    private static StageCheckpoint checkpoint(StageRecord stage) {
+        return stage.checkpoints() == null || !CheckpointFiles.isCheckpoint(stage.imageFile())
+                ? null
+                : stage.checkpoints().named(stage.imageFile());
+    }
+
+    /**
+     * An agent could not restore it.
+     *
+     * @param before the record then; without effect unless its image is a checkpoint
+     * @return whether another checkpoint is taken next, which no agent has tried
+     */
+    public static boolean refused(LiveStage live, StageRecord before) throws InterruptedException {
+        StageCheckpoint bad = checkpoint(before);
+        StageCheckpoint other = bad == null
+                ? null
+                : before.checkpoints().made().stream()
+                        .filter(each ->
+                                !each.file().equals(bad.file()) && each.steps().equals(bad.steps()))
+                        .findFirst()
+                        .orElse(null);
+        if (other == null) {
+            return false;
+        }
+        // None is removed: it may have been the agent's fault, or the artifact store's.
+        StageRegistry.get().update(live.id(), Checkpoints.use(other));
+        StageLog.line(
+                live.context(),
+                "The checkpoint of " + age(other) + " ago is tried next, in place of that of " + age(bad) + " ago.");
+        return other.atMillis() < bad.atMillis();
+    }
+
+    private static String age(StageCheckpoint checkpoint) {
+        return Util.getTimeSpanString(Math.max(0, System.currentTimeMillis() - checkpoint.atMillis()));
+    }
+}
