@@ -87,7 +87,7 @@ class ContainerStageTest {
                 StageBench bench = StageBench.open()) {
             ContainerRef before = around ? real.run(bench.work, started(bench)) : null;
             if (around) {
-                real.exec(before, "while true; do echo line >> older; sleep 0.02; done");
+                real.exec(before, "set -e; while true; do echo line >> older; sleep 0.02; done");
                 StageBench.until("older", SOON, () -> StageBench.lines(bench.work.resolve("older")) > 0);
             }
             StageId id = bench.script("sleep 1000").id();

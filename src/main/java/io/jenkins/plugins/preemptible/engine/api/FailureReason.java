@@ -281,7 +281,7 @@ public enum FailureReason {
                     + " trials off"),
     CONTAINER(
             "Steps of the stage run in a container, which can be frozen but not dumped",
-            "Run it outside of containers, or let an administrator choose freeze-only for stages that cannot be dumped",
+            "Run it outside of containers, or have it frozen for a time where an administrator has chosen freeze-only",
             true),
     CONTAINER_UNREACHABLE(
             "Steps of the stage run in a container that the agent cannot freeze",

@@ -6,8 +6,12 @@ import io.jenkins.plugins.preemptible.engine.host.LibC;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import java.io.IOException;
 import java.time.Duration;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import java.util.function.Predicate;
+import java.util.stream.Stream;
 
 /**
  * Ends what a stage has started in one container.
@@ -32,13 +36,9 @@ record KilledContainer(ContainerRef container, HostProcess init) {
             return;
         }
         ContainerTool tool = new ContainerTool(container);
-        long first = seen.pid();
-        ContainerProcesses all = new ContainerProcesses(seen.id());
-        boolean own = !StageContainers.startedBy(init, Proc.stat(first).stream().toList())
-                .isEmpty();
-        List<Proc.Stat> stages = StageContainers.startedBy(init, all.all()).stream()
-                .filter(process -> process.pid() != first)
-                .toList();
+        List<Proc.Stat> all = new ContainerProcesses(seen.id()).all();
+        boolean own = all.stream().anyMatch(process -> process.pid() == seen.pid() && isYounger(process));
+        List<Proc.Stat> stages = stages(all, seen.pid());
         List<Proc.Stat> spared = stages.stream()
                 .filter(process -> !LibC.kill(process.pid(), LibC.SIGKILL))
                 .filter(KilledContainer::lives)
@@ -53,6 +53,24 @@ record KilledContainer(ContainerRef container, HostProcess init) {
                     spared.stream().map(process -> Proc.innerPid(process.pid())).toList());
         }
         awaitEnd(stages);
+    }
+
+    /**
+     * What the stage has started: nothing that is older than its own first process, nor what such a process has started since.
+     *
+     * @param first the container's own first process, to which orphans fall
+     */
+    private List<Proc.Stat> stages(List<Proc.Stat> all, long first) {
+        Map<Long, Proc.Stat> others = new HashMap<>();
+        all.stream().filter(process -> process.pid() != first).forEach(process -> others.put(process.pid(), process));
+        return others.values().stream()
+                .filter(process -> Stream.iterate(process, Objects::nonNull, of -> others.get(of.ppid()))
+                        .allMatch(this::isYounger))
+                .toList();
+    }
+
+    private boolean isYounger(Proc.Stat process) {
+        return init != null && init.bootId().equals(Proc.bootId()) && process.startTicks() >= init.startTicks();
     }
 
     private static boolean lives(Proc.Stat process) {

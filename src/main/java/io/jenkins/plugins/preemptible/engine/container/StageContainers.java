@@ -4,7 +4,6 @@ import io.jenkins.plugins.preemptible.engine.api.ContainerRef;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.container.ContainerNotes.Note;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
-import io.jenkins.plugins.preemptible.engine.host.Proc;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
@@ -247,14 +246,5 @@ public final class StageContainers {
         } catch (IOException e) {
             LOG.log(Level.WARNING, "what is noted of the containers of former stages cannot be listed", e);
         }
-    }
-
-    /** What the stage has started in a container: nothing is older than its own first process. */
-    static List<Proc.Stat> startedBy(HostProcess init, List<Proc.Stat> processes) {
-        return init == null || !init.bootId().equals(Proc.bootId())
-                ? List.of()
-                : processes.stream()
-                        .filter(p -> p.startTicks() >= init.startTicks())
-                        .toList();
     }
 }

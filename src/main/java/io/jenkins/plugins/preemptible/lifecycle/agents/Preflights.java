@@ -100,6 +100,15 @@ public final class Preflights extends PeriodicWork {
         if (!ASKED.add(stageId)) {
             return;
         }
+        try {
+            look(stage, live);
+        } finally {
+            ASKED.remove(stageId);
+        }
+    }
+
+    private static void look(StageRecord stage, LiveStage live) throws InterruptedException {
+        String stageId = stage.id();
         Node node = Nodes.named(stage.node());
         AgentStage.Seen seen;
         try {
@@ -111,8 +120,6 @@ public final class Preflights extends PeriodicWork {
         } catch (IOException | RuntimeException x) {
             LOGGER.log(Level.FINE, x, () -> "cannot look at " + stage);
             return;
-        } finally {
-            ASKED.remove(stageId);
         }
         live.memory().seen(System.currentTimeMillis(), seen.residentBytes());
         Measured.of(stage.node()).freeBytes(seen.freeBytes());
