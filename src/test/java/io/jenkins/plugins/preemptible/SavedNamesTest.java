@@ -75,7 +75,9 @@ class SavedNamesTest {
                 "hand.DrainedAgents$Stored",
                 "hand.DrainedAgents$Drain",
                 "history.DailyStatistics$Stored",
-                "history.DayCounts"
+                "history.DayCounts",
+                "lifecycle.stage.Checkpoints",
+                "lifecycle.stage.StageCheckpoint"
             })
     void ofFilesInJenkinsHome(String name) throws Exception {
         exists(name);

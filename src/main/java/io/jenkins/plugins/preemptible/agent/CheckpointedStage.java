@@ -74,11 +74,12 @@ public final class CheckpointedStage {
      *
      * @param folders whose files belong to it
      * @param controlFolders of the steps that run in it
+     * @param mostFileBytes that the files may have
      */
-    public Made take(List<String> folders, List<String> controlFolders, String key)
+    public Made take(List<String> folders, List<String> controlFolders, String key, long mostFileBytes)
             throws IOException, InterruptedException {
-        Made made = Limited.required(
-                Limited.actLong(home, Made.class, new LiveVerbs.Take(id.value(), folders, controlFolders, key)));
+        Made made = Limited.required(Limited.actLong(
+                home, Made.class, new LiveVerbs.Take(id.value(), folders, controlFolders, key, mostFileBytes)));
         if (made.refusal() == null && made.logSizes().size() != controlFolders.size()) {
             throw Limited.notUnderstood();
         }
@@ -102,6 +103,15 @@ public final class CheckpointedStage {
             throw Limited.notUnderstood();
         }
         return piece;
+    }
+
+    /**
+     * Whether its host has lost the stage's processes, by a restart for instance.
+     *
+     * @param controlFolders of the steps that run in it
+     */
+    public boolean isGone(List<String> controlFolders) throws IOException, InterruptedException {
+        return Limited.required(Limited.act(home, Boolean.class, new LiveVerbs.Gone(id.value(), controlFolders)));
     }
 
     /** Removes what {@link #take} made. */

@@ -4,6 +4,7 @@ import io.jenkins.plugins.preemptible.engine.Engine;
 import io.jenkins.plugins.preemptible.engine.api.DumpGuard;
 import io.jenkins.plugins.preemptible.engine.api.EngineException;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.live.LiveImage;
 import io.jenkins.plugins.preemptible.engine.live.LiveRequest;
@@ -27,12 +28,14 @@ final class LiveVerbs {
         private final List<String> folders;
         private final List<String> controlFolders;
         private final String key;
+        private final long mostFileBytes;
 
-        Take(String id, List<String> folders, List<String> controlFolders, String key) {
+        Take(String id, List<String> folders, List<String> controlFolders, String key, long mostFileBytes) {
             super(id);
             this.folders = List.copyOf(folders);
             this.controlFolders = List.copyOf(controlFolders);
             this.key = key;
+            this.mostFileBytes = mostFileBytes;
         }
 
         @Override
@@ -48,7 +51,8 @@ final class LiveVerbs {
                 LiveImage made = engine.checkpoint(
                         stage,
                         LiveRequest.of(image, files, ImageKey.parse(key), packed)
-                                .asking(guard, logs));
+                                .asking(guard, logs)
+                                .unlessLargerThan(mostFileBytes));
                 return new CheckpointedStage.Made(
                         null,
                         made.stopMillis(),
@@ -65,6 +69,25 @@ final class LiveVerbs {
                 drop(exchange);
                 return CheckpointedStage.Made.refused(AgentStage.Refusal.of(x));
             }
+        }
+    }
+
+    /** Whether the stage's processes are gone, though no step of it has a result. */
+    static final class Gone extends InEngine<Boolean> {
+        private static final long serialVersionUID = 1L;
+        private final List<String> controlFolders;
+
+        Gone(String id, List<String> controlFolders) {
+            super(id);
+            this.controlFolders = List.copyOf(controlFolders);
+        }
+
+        @Override
+        Boolean act(Engine engine, StageId stage, Path exchange) {
+            boolean over = state(engine, stage)
+                    .map(now -> now == State.ENDED || now == State.FAILED)
+                    .orElse(true);
+            return over && DurableTasks.finishedOne(controlFolders).isEmpty();
         }
     }
 

@@ -54,6 +54,8 @@ final class Checkpointing {
 
     private static final Logger LOGGER = Logger.getLogger(Checkpointing.class.getName());
 
+    private static final long OTHER_BYTES = 64L << 20;
+
     /** They pass in a moment: nobody need know. */
     private static final Set<String> JUST_BUSY = Set.of(
             FailureReason.OBJECTION.name(),
@@ -140,15 +142,18 @@ final class Checkpointing {
         List<String> folders = stage.controlFolders();
         long atMillis = System.currentTimeMillis();
         long executorMillis = stage.executorMillis(atMillis);
-        Made made = agent.take(StageLuggage.folders(stage), folders, key);
+        long most = PreemptibleConfiguration.get().storedWorkspaceBytes();
+        if (most == 0) {
+            return not("Workspaces are not stored (storedWorkspaceMegabytes is 0).");
+        }
+        Made made = agent.take(StageLuggage.folders(stage), folders, key, most);
         if (made.refusal() != null) {
             return !JUST_BUSY.contains(made.refusal().reason())
                     && not(made.refusal().sentence());
         }
-        long most = PreemptibleConfiguration.get().storedWorkspaceBytes();
-        if (made.fileBytes() > most) {
-            return not("Its workspace has " + StageLog.size(made.fileBytes()) + ", and workspaces are stored up to "
-                    + StageLog.size(most) + ".");
+        // Sealed, they have a little more than before at the most.
+        if (made.luggageBytes() > most + most / 8 + OTHER_BYTES) {
+            return not("Its workspace has " + StageLog.size(made.luggageBytes()) + ", more than is stored.");
         }
         String tooLarge = StageImages.tooLarge(made.archiveBytes());
         if (tooLarge != null) {

@@ -4,13 +4,18 @@ import edu.umd.cs.findbugs.annotations.CheckForNull;
 import edu.umd.cs.findbugs.annotations.NonNull;
 import hudson.Extension;
 import hudson.Util;
+import hudson.model.Computer;
 import hudson.model.Node;
 import hudson.model.PeriodicWork;
+import hudson.model.TaskListener;
+import hudson.slaves.ComputerListener;
+import io.jenkins.plugins.preemptible.agent.CheckpointedStage;
 import io.jenkins.plugins.preemptible.agent.Nodes;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.pipeline.StageMarks;
 import io.jenkins.plugins.preemptible.lifecycle.pipeline.StepsInFlight;
+import io.jenkins.plugins.preemptible.lifecycle.pipeline.StepsOnAgent;
 import io.jenkins.plugins.preemptible.lifecycle.pipeline.SuspendedSteps;
 import io.jenkins.plugins.preemptible.lifecycle.stage.Checkpoints;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
@@ -35,7 +40,8 @@ import org.jenkinsci.plugins.workflow.graph.FlowNode;
  * Gives a running stage whose agent is lost the state of its last checkpoint.
  *
  * <ol>
- *   <li>Lost is an agent that was removed from Jenkins, or has been away for {@link LostAgents#AWAY_MILLIS}.
+ *   <li>Lost is an agent that was removed from Jenkins, or has been away for {@link LostAgents#AWAY_MILLIS}; and one that is
+ *       back without the stage's processes, since its host has restarted.
  *   <li>The stage then counts as suspended, with the checkpoint as its image, and gives its executor back. From there on it
  *       is resumed as any suspended stage whose agent is lost.
  *   <li>A checkpoint counts only while the Pipeline waits for the very steps that ran then: nothing can undo the end of a
@@ -71,18 +77,39 @@ public final class LostRunningStages extends PeriodicWork {
             if (!isLost(stage)) {
                 IN_VAIN.remove(stage.id());
             } else if (!IN_VAIN.contains(stage.id())) {
-                StageThreads.submit("taking " + stage + " back to its checkpoint", () -> takeBack(stage.id()));
+                StageThreads.submit("taking " + stage + " back to its checkpoint", () -> takeBack(stage.id(), false));
             }
         }
     }
 
     /** Look-ups in memory. */
     private static boolean isLost(StageRecord stage) {
-        return stage.state() == StageState.RUNNING
-                && stage.checkpoints() != null
-                && !stage.checkpoints().made().isEmpty()
-                && PreemptibleConfiguration.get().isMoveStages()
+        return mayGoBack(stage)
                 && (Nodes.named(stage.node()) == null || LostAgents.awayMillis(stage.node()) >= LostAgents.AWAY_MILLIS);
+    }
+
+    private static boolean mayGoBack(StageRecord stage) {
+        return stage.state() == StageState.RUNNING
+                && stage.hasCheckpoint()
+                && PreemptibleConfiguration.get().isMoveStages();
+    }
+
+    /** A host that has restarted is there again, without the stage's processes. */
+    @Extension
+    public static final class Returned extends ComputerListener {
+        @Override
+        public void onOnline(Computer computer, TaskListener listener) {
+            Node node = computer.getNode();
+            for (StageRecord stage : StageRegistry.get().all()) {
+                if (node != null && stage.node().equals(node.getNodeName()) && mayGoBack(stage)) {
+                    StageThreads.submitFor(stage.node(), "looking for " + stage, () -> {
+                        if (CheckpointedStage.on(node, stage.id()).isGone(stage.controlFolders())) {
+                            takeBack(stage.id(), true);
+                        }
+                    });
+                }
+            }
+        }
     }
 
     /** Steps of a removed agent end in some minutes: there is no time to lose. */
@@ -94,7 +121,8 @@ public final class LostRunningStages extends PeriodicWork {
         }
     }
 
-    private static void takeBack(String id) throws InterruptedException {
+    /** @param gone whether its host has answered that its processes are gone */
+    private static void takeBack(String id, boolean gone) throws InterruptedException {
         LiveStage live = LiveStage.find(id);
         if (live == null) {
             return;
@@ -102,7 +130,7 @@ public final class LostRunningStages extends PeriodicWork {
         live.operation().lockInterruptibly();
         try {
             StageRecord stage = StageRegistry.get().find(id);
-            if (stage == null || !isLost(stage) || live.ending() || live.aborting()) {
+            if (stage == null || !(gone ? mayGoBack(stage) : isLost(stage)) || live.ending() || live.aborting()) {
                 return;
             }
             StepsInFlight steps = StepsInFlight.of(live);
@@ -116,7 +144,7 @@ public final class LostRunningStages extends PeriodicWork {
                                 + " has gone on since then. It waits for its agent as any running step does.");
                 return;
             }
-            takeBack(live, stage, last, steps);
+            takeBack(live, stage, last, steps, gone);
         } catch (IOException x) {
             LOGGER.log(Level.FINE, x, () -> "the steps of stage " + id + " are not known; tried again");
         } finally {
@@ -136,13 +164,15 @@ public final class LostRunningStages extends PeriodicWork {
                 : null;
     }
 
-    private static void takeBack(LiveStage live, StageRecord stage, StageCheckpoint last, StepsInFlight steps)
+    private static void takeBack(
+            LiveStage live, StageRecord stage, StageCheckpoint last, StepsInFlight steps, boolean gone)
             throws InterruptedException {
         long now = System.currentTimeMillis();
         StageRecord back = StageRegistry.get().update(live.id(), Checkpoints.rolledBack(last, REASON, now));
         if (back == null) {
             return;
         }
+        StepsOnAgent.leave(live, stage.node());
         SuspendedSteps.waitForAgent(back);
         try {
             live.hold().release(back);
@@ -154,11 +184,14 @@ public final class LostRunningStages extends PeriodicWork {
         long repeated = Math.max(0, stage.executorMillis(now) - away - last.executorMillis());
         StageLog.line(
                 live.context(),
-                "The agent '" + stage.node() + "' is lost. This stage is resumed on another agent that fits, from its"
-                        + " checkpoint of " + Util.getTimeSpanString(Math.max(0, now - last.atMillis()))
-                        + " ago: " + Util.getTimeSpanString(repeated)
-                        + " of work are repeated. What still runs on the lost"
-                        + " agent is ended there when it connects.");
+                (gone
+                                ? "The host of the agent '" + stage.node()
+                                        + "' has lost this stage's processes. It is resumed"
+                                : "The agent '" + stage.node()
+                                        + "' is lost. What still runs there is ended when it connects. This stage is resumed"
+                                        + " on another agent that fits,")
+                        + " from its checkpoint of " + Util.getTimeSpanString(Math.max(0, now - last.atMillis()))
+                        + " ago: " + Util.getTimeSpanString(repeated) + " of work are repeated.");
         StageMarks.suspended(live, back, steps.external());
     }
 }

@@ -40,6 +40,11 @@ public final class RolledBack {
         }
     }
 
+    /** Whether a suspended stage is to be resumed from a checkpoint. */
+    public static boolean is(StageRecord stage) {
+        return stage.suspended() && checkpoint(stage) != null;
+    }
+
     private static StageCheckpoint checkpoint(StageRecord stage) {
         return stage.checkpoints() == null || !CheckpointFiles.isCheckpoint(stage.imageFile())
                 ? null

@@ -80,8 +80,10 @@ public final class RemovedAgent extends NodeListener {
         String name = node.getNodeName();
         // Jenkins has closed the connection before anybody is told. The host of a cloud's agent goes with it.
         StageRegistry.get().all().stream()
-                .filter(stage ->
-                        !stage.suspended() && !stage.onCloud() && stage.node().equals(name))
+                .filter(stage -> !stage.suspended()
+                        && !stage.onCloud()
+                        && !stage.hasCheckpoint()
+                        && stage.node().equals(name))
                 .forEach(stage -> tell(
                         stage,
                         "The agent '" + name + "' was removed from Jenkins. The processes of this stage"

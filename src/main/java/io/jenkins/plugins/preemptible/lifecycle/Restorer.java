@@ -20,7 +20,7 @@ public interface Restorer {
     /**
      * Restores it.
      *
-     * @return the agent's answer, never a refusal
+     * @return the agent's answer; a refusal only of the stage's own agent
      * @throws NotMovedException when the stage stays as it was and may be tried on another agent at once
      * @throws IOException when an agent or the archive does not do its part; the stage may run
      */

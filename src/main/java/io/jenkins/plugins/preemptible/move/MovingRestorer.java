@@ -60,8 +60,20 @@ public final class MovingRestorer implements Restorer {
     private static final Map<String, WorkspaceList.Lease> AWAITED = new ConcurrentHashMap<>();
 
     private WorkspaceList.Lease lease;
+    /** It is the one that the stage had before. */
+    private boolean kept;
+
     private long beganNanos;
     private long workspaceBytes;
+    /** It was found running, with nothing lost. */
+    private boolean whole;
+
+    /** Whether a suspended stage is not simply resumed where it was suspended. */
+    public static boolean isNeeded(StageRecord stage, Computer computer) {
+        return stage.restoringOn() != null
+                || RolledBack.is(stage)
+                || !computer.getName().equals(stage.node());
+    }
 
     @Override
     public AgentStage.Restore restore(LiveStage live, StageRecord stage, Executor executor)
@@ -77,8 +89,9 @@ public final class MovingRestorer implements Restorer {
         boolean done = false;
         boolean another = false;
         try {
-            lease(computer, to, stage);
-            AgentStage.Restore answer = awaited ? agent.resumeHere() : null;
+            lease(computer, to, stage, live.lease());
+            AgentStage.Restore answer = awaited || isOwn(stage, to) ? agent.resumeHere() : null;
+            whole = answer != null;
             if (answer == null) {
                 StageRecord known =
                         awaited ? StageRegistry.get().update(stage.id(), StageChanges.restoringOn(null)) : stage;
@@ -93,11 +106,18 @@ public final class MovingRestorer implements Restorer {
                 MovingStage.on(to, stage.id()).leave(List.of());
                 StageRegistry.get().update(stage.id(), StageChanges.restoringOn(null));
                 another = RolledBack.refused(live, stage);
+                if (isOwn(stage, to)) {
+                    return answer;
+                }
                 throw new NotMovedException(why.sentence(), null);
             }
             done = true;
             return answer;
         } catch (NotMovedException x) {
+            if (isOwn(stage, to)) {
+                // There is no other agent yet: it is tried again after a pause.
+                throw new IOException(x.getMessage(), x);
+            }
             notMoved(stage, to, another);
             throw x;
         } catch (IOException | RuntimeException x) {
@@ -106,7 +126,11 @@ public final class MovingRestorer implements Restorer {
                 // It may run there: the caller waits for the answer.
                 throw x;
             }
-            notMoved(stage, to, RolledBack.refused(live, stage));
+            another = RolledBack.refused(live, stage);
+            if (isOwn(stage, to)) {
+                throw x;
+            }
+            notMoved(stage, to, another);
             LOGGER.log(Level.WARNING, x, () -> "cannot move " + stage + " to " + to.getNodeName());
             throw new NotMovedException("An agent or the archive failed: " + x.getMessage() + ".", x);
         } finally {
@@ -121,9 +145,14 @@ public final class MovingRestorer implements Restorer {
         StageRecord now = StageRegistry.get().find(stage.id());
         if (lease != null && now != null && now.restoringOn() != null) {
             AWAITED.put(stage.id(), lease);
-        } else if (lease != null) {
+        } else if (lease != null && !kept) {
             lease.release();
         }
+    }
+
+    /** A stage that has lost its processes there, and is resumed from a checkpoint. */
+    private static boolean isOwn(StageRecord stage, Node to) {
+        return to.getNodeName().equals(stage.node());
     }
 
     /** @param another whether it has another image, which that agent may restore */
@@ -144,20 +173,31 @@ public final class MovingRestorer implements Restorer {
         return new NotMovedException(why.sentence(), null);
     }
 
-    private void lease(Computer computer, Node to, StageRecord stage) throws IOException, InterruptedException {
+    private void lease(Computer computer, Node to, StageRecord stage, WorkspaceList.Lease had)
+            throws IOException, InterruptedException {
         FilePath workspace = to.createPath(stage.workspace());
         if (workspace == null) {
             throw new IOException("the agent " + to.getDisplayName() + " is offline");
         }
         releaseEnded();
-        WorkspaceList.Lease kept = AWAITED.remove(stage.id());
-        lease = kept != null ? kept : computer.getWorkspaceList().allocate(workspace);
+        WorkspaceList.Lease awaited = AWAITED.remove(stage.id());
+        kept = awaited == null && isOwn(stage, to) && had != null && sameFolder(had, workspace);
+        if (kept) {
+            lease = had;
+            return;
+        }
+        lease = awaited != null ? awaited : computer.getWorkspaceList().allocate(workspace);
         if (!lease.path.equals(workspace)) {
             // Of one that may run there nothing is given up for that.
             throw !OutlivesAgent.isAwaited(stage)
                     ? refused(new Misfit(MoveObstacle.WORKSPACE_TAKEN, stage.workspace()))
                     : new IOException(MoveObstacle.WORKSPACE_TAKEN.sentence());
         }
+    }
+
+    // Their agent has another connection by now.
+    private static boolean sameFolder(WorkspaceList.Lease lease, FilePath workspace) {
+        return lease.path.getRemote().equals(workspace.getRemote());
     }
 
     private static void releaseEnded() {
@@ -171,7 +211,7 @@ public final class MovingRestorer implements Restorer {
 
     /** Everything up to the restore itself. Nothing is changed on the old agent. */
     private void bring(LiveStage live, StageRecord stage, Node to) throws IOException, InterruptedException {
-        Misfit obstacle = MoveTargets.obstacle(stage, live, to);
+        Misfit obstacle = isOwn(stage, to) ? null : MoveTargets.obstacle(stage, live, to);
         if (obstacle == null) {
             obstacle = StepsOnAgent.obstacle(live);
         }
@@ -195,7 +235,8 @@ public final class MovingRestorer implements Restorer {
         String imageKey = stage.imageKey().getPlainText();
         StageImages.fetch(run, stage, there.prepare(UnknownStages.originOf(stage)));
         obstacle = there.misfit(own, MoveTargets.needs(stage, live), imageKey);
-        if (obstacle != null) {
+        boolean sameFolder = obstacle != null && obstacle.obstacle() == MoveObstacle.SAME_FOLDER;
+        if (obstacle != null && !(sameFolder && isOwn(stage, to))) {
             throw refused(obstacle);
         }
         obstacle = fromArchive ? unpack(run, stage, there) : carry(stage, MovingStage.on(from, stage.id()), there);
@@ -235,8 +276,13 @@ public final class MovingRestorer implements Restorer {
         Computer computer = executor.getOwner();
         WorkspaceList.Lease old = live.lease();
         live.lease(lease);
-        RolledBack.runs(live, before);
+        if (!whole) {
+            RolledBack.runs(live, before);
+        }
         StepsOnAgent.follow(live);
+        if (computer.getName().equals(before.node())) {
+            return;
+        }
         try {
             FlowNode block = live.context().get(FlowNode.class);
             if (block != null) {

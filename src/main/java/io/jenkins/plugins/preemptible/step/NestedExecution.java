@@ -59,6 +59,12 @@ final class NestedExecution extends StepExecution {
         if (refusal != null) {
             throw new AbortException(refusal);
         }
+        if (settings.checkpointMinutes() > 0) {
+            StageLog.line(
+                    getContext(),
+                    "No checkpoints are made of this stage, since its executor is that of a node block. Use"
+                            + " preemptible(label: …) in its place.");
+        }
         begin();
         return false;
     }

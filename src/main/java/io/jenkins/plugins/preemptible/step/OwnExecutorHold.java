@@ -127,9 +127,7 @@ final class OwnExecutorHold implements ExecutorHold {
             return execution.begin(executor) ? Resumption.Outcome.RUNS : Resumption.Outcome.ENDED;
         }
         StageRecord stage = StageRegistry.get().find(stageId);
-        boolean elsewhere = stage != null
-                && (stage.restoringOn() != null
-                        || !executor.getOwner().getName().equals(stage.node()));
+        boolean elsewhere = stage != null && MovingRestorer.isNeeded(stage, executor.getOwner());
         return elsewhere ? Resumption.run(stageId, executor, new MovingRestorer()) : Resumption.run(stageId, executor);
     }
 

@@ -40,7 +40,9 @@ class CheckpointTest {
 
     static {
         System.setProperty("io.jenkins.plugins.preemptible.move.LeftAgent.delayMillis", "500");
-        System.setProperty("io.jenkins.plugins.preemptible.lost.LostAgents.awayMillis", "5000");
+        System.setProperty("io.jenkins.plugins.preemptible.lost.LostAgents.awayMillis", "30000");
+        System.setProperty(
+                "org.jenkinsci.plugins.workflow.support.pickles.ExecutorPickle.timeoutForNodeMillis", "300000");
         System.setProperty("io.jenkins.plugins.preemptible.checkpoint.DueCheckpoints.minuteMillis", "200");
         System.setProperty("io.jenkins.plugins.preemptible.lifecycle.SuspendedSteps.periodMillis", "2000");
     }
@@ -126,7 +128,8 @@ class CheckpointTest {
         j.assertBuildStatusSuccess(j.waitForCompletion(run));
         repeatedOnce(run);
         assertThat(Rig.log(run), not(containsString("broken")));
-        assertThat(Rig.log(run), containsString("later on " + agent + "\nmarked\n"));
+        assertThat(Rig.log(run), containsString("\nlater on " + agent + "\n"));
+        assertThat(Rig.log(run), containsString("\nmarked\n"));
         await("nothing among the artifacts")
                 .atMost(LONG)
                 .untilAsserted(() -> assertEquals(List.of(), run.getArtifacts()));
@@ -137,7 +140,9 @@ class CheckpointTest {
         WorkflowRun run = checkpointed(2);
         assertThat(run.getArtifacts().size(), not(greaterThan(6)));
         remove("A");
-        Rig.awaitLog(run, "The agent 'A' is lost. This stage is resumed on another agent that fits");
+        Rig.awaitLog(
+                run,
+                "The agent 'A' is lost. What still runs there is ended when it connects. This stage is resumed on another agent");
         hosts.connect("B");
         await("a move").atMost(LONG).until(() -> Rig.log(run).contains("Moved from A to B in "));
         assertEquals(1, hosts.stages("A"), "cut off, and still there");
@@ -155,7 +160,9 @@ class CheckpointTest {
                 .disconnect(new OfflineCause.ByCLI("gone"))
                 .get();
         hosts.connect("B");
-        Rig.awaitLog(run, "The agent 'A' is lost. This stage is resumed on another agent that fits");
+        Rig.awaitLog(
+                run,
+                "The agent 'A' is lost. What still runs there is ended when it connects. This stage is resumed on another agent");
         endsOn("B", run);
     }
 
@@ -170,6 +177,23 @@ class CheckpointTest {
         j.assertBuildStatusSuccess(j.waitForCompletion(run));
         assertThat(Rig.log(run), not(containsString("is lost")));
         Rig.countedAtLeast(run, 4);
+    }
+
+    /** As by a restart of its host: the agent is back at once, and nothing of the stage runs there. */
+    @Test
+    void anAgentWhoseHostHasRestartedResumesItItself() throws Exception {
+        WorkflowRun run = checkpointed(1);
+        j.jenkins.getNode("A").toComputer().disconnect(null).get();
+        hosts.killStages("A");
+        j.jenkins.getNode("A").toComputer().connect(false).get();
+        Rig.awaitLog(run, "The host of the agent 'A' has lost this stage's processes.");
+        Rig.awaitLog(run, "Resumed from the checkpoint of ");
+        assertEquals("A", Rig.awaitState(StageState.RUNNING).node());
+        Rig.awaitCounting(run);
+        Files.createFile(hosts.workspace("A", "low").resolve("enough"));
+        j.assertBuildStatusSuccess(j.waitForCompletion(run));
+        repeatedOnce(run);
+        assertThat(Rig.log(run), not(containsString("broken")));
     }
 
     /** The current one is refused by the agent, which has the one before it then. */

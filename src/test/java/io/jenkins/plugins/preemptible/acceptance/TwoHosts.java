@@ -8,8 +8,10 @@ import hudson.slaves.ComputerLauncher;
 import hudson.slaves.DumbSlave;
 import hudson.slaves.RetentionStrategy;
 import io.jenkins.plugins.preemptible.engine.Engine;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
+import io.jenkins.plugins.preemptible.engine.host.LibC;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -40,6 +42,13 @@ final class TwoHosts implements AutoCloseable {
         Files.writeString(
                 base.resolve("start.sh"),
                 "mount --bind '" + base + "'/\"$1\" '" + base.resolve("agent") + "' || exit 1\nshift\nexec \"$@\"\n");
+        // Jenkins ends all processes below the one that it has started, and those with its cookie, when it disconnects
+        // an
+        // agent: the stages would get a signal.
+        Files.writeString(
+                base.resolve("apart.sh"),
+                "exec 3<&0\n( ( exec env -u HUDSON_COOKIE setsid \"$@\" <&3 3<&- ) & )\n"
+                        + "exec sleep 1000000 <&- >&- 3<&-\n");
         try (var in = j.jenkins.getJnlpJars("agent.jar").getURL().openStream()) {
             Files.copy(in, base.resolve("agent.jar"), StandardCopyOption.REPLACE_EXISTING);
         }
@@ -89,6 +98,8 @@ final class TwoHosts implements AutoCloseable {
         Files.createDirectories(base.resolve(host));
         return new SimpleCommandLauncher(String.join(
                 " ",
+                "/bin/sh",
+                base.resolve("apart.sh").toString(),
                 "unshare",
                 "--mount",
                 "--propagation",
@@ -130,6 +141,14 @@ final class TwoHosts implements AutoCloseable {
     /** The stages that an agent knows. */
     int stages(String host) {
         return Engine.open(base.resolve(host).resolve("preemptible")).list().size();
+    }
+
+    /** Kills all processes of its stages, as a restart of the host does. */
+    void killStages(String host) {
+        for (StageStatus stage :
+                Engine.open(base.resolve(host).resolve("preemptible")).list()) {
+            HostProcess.of(stage.initPid()).ifPresent(init -> LibC.kill(init.pid(), LibC.SIGKILL));
+        }
     }
 
     @Override

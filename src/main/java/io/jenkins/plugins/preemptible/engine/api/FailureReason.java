@@ -266,7 +266,7 @@ public enum FailureReason {
             "The stage would stand still for too long while it is checkpointed",
             "Let less of its workspace change at a time, or write to a folder outside of the workspace"),
     UNPACKABLE_FILES(
-            "The stage's workspace holds something that cannot be copied: a device, another file system, or too many files",
+            "The stage's workspace holds something that cannot be copied: a device, another file system, or too many or too large files",
             "Keep it outside of the workspace",
             true),
     NOT_RESTORABLE(

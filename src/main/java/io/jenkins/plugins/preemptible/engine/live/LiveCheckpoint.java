@@ -82,7 +82,8 @@ public final class LiveCheckpoint {
             Files.createDirectory(
                     folder.live(), PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
             Path place = Files.createDirectory(folder.live().resolve("files"));
-            Mirror mirror = new Mirror(place, request.folders(), stages.home(), request.floorBytes(), this::over);
+            Mirror mirror = new Mirror(
+                    place, request.folders(), stages.home(), request.mostFileBytes(), request.floorBytes(), this::over);
             idle(() -> prepare(mirror));
             long memory = memory(record);
             requireRoom(memory);

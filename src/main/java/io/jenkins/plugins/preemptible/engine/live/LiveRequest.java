@@ -16,6 +16,7 @@ import java.util.List;
  * @param sized files whose sizes at that moment are wanted, such as logs
  * @param guard is asked once, while the stage stands still
  * @param longestStop after which a dump is given up and the stage runs on
+ * @param mostFileBytes of all files
  * @param mostBytes of files that are copied while the stage stands still
  * @param floorBytes that stay free on the disk of the engine's home
  */
@@ -27,6 +28,7 @@ public record LiveRequest(
         List<Path> sized,
         DumpGuard guard,
         Duration longestStop,
+        long mostFileBytes,
         long mostBytes,
         long floorBytes) {
 
@@ -42,16 +44,32 @@ public record LiveRequest(
     /** No guard, 30 s, 512 MiB, 1 GiB. */
     public static LiveRequest of(Path archive, Path luggage, ImageKey key, List<Path> folders) {
         return new LiveRequest(
-                archive, luggage, key, folders, List.of(), DumpGuard.NONE, LONGEST_STOP, MOST_BYTES, FLOOR_BYTES);
+                archive,
+                luggage,
+                key,
+                folders,
+                List.of(),
+                DumpGuard.NONE,
+                LONGEST_STOP,
+                Long.MAX_VALUE,
+                MOST_BYTES,
+                FLOOR_BYTES);
     }
 
     /** The same, with a guard, and with files whose sizes are wanted. */
     public LiveRequest asking(DumpGuard asked, List<Path> files) {
-        return new LiveRequest(archive, luggage, key, folders, files, asked, longestStop, mostBytes, floorBytes);
+        return new LiveRequest(
+                archive, luggage, key, folders, files, asked, longestStop, mostFileBytes, mostBytes, floorBytes);
     }
 
     /** The same, with other limits. */
     public LiveRequest within(Duration stop, long bytes, long floor) {
-        return new LiveRequest(archive, luggage, key, folders, sized, guard, stop, bytes, floor);
+        return new LiveRequest(archive, luggage, key, folders, sized, guard, stop, mostFileBytes, bytes, floor);
+    }
+
+    /** The same, unless the files have more than that. */
+    public LiveRequest unlessLargerThan(long fileBytes) {
+        return new LiveRequest(
+                archive, luggage, key, folders, sized, guard, longestStop, fileBytes, mostBytes, floorBytes);
     }
 }

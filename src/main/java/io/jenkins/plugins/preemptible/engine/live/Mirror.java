@@ -53,6 +53,7 @@ final class Mirror {
     private final Path place;
     private final List<Path> folders;
     private final Path leftOut;
+    private final long largest;
     private final long floorBytes;
     private final BooleanSupplier cancelled;
     private Map<Path, Entry> known = new HashMap<>();
@@ -62,6 +63,7 @@ final class Mirror {
     private Set<Long> again = Set.of();
     private long most;
     private long copied;
+    private long total;
     private long unasked;
 
     private record Entry(Map<String, Object> is, boolean young) {
@@ -78,12 +80,14 @@ final class Mirror {
      * @param place an empty folder for its owner only
      * @param folders absolute; one that does not exist is left out
      * @param leftOut absolute; nothing of it is copied
+     * @param largest how many bytes all files may have
      * @param floorBytes that stay free on the disk of {@code place}
      */
-    Mirror(Path place, List<Path> folders, Path leftOut, long floorBytes, BooleanSupplier cancelled) {
+    Mirror(Path place, List<Path> folders, Path leftOut, long largest, long floorBytes, BooleanSupplier cancelled) {
         this.place = place;
         this.folders = folders;
         this.leftOut = leftOut;
+        this.largest = largest;
         this.floorBytes = floorBytes;
         this.cancelled = cancelled;
     }
@@ -118,6 +122,7 @@ final class Mirror {
         again = written;
         most = mostBytes;
         copied = 0;
+        total = 0;
         for (int i = 0; i < folders.size(); i++) {
             Path root = folders.get(i);
             try {
@@ -210,6 +215,10 @@ final class Mirror {
     }
 
     private void addFile(Path path, Path shown, Path copy, Entry before, Entry now) throws IOException {
+        total += now.size();
+        if (total > largest) {
+            throw new SuspendFailedException(FailureReason.UNPACKABLE_FILES, "more than " + (largest >> 20) + " MiB");
+        }
         Object inode = now.is().get("ino");
         Path first = (int) now.is().get("nlink") > 1 ? firstNames.putIfAbsent(inode, copy) : null;
         boolean same = before != null && before.is().equals(now.is()) && !before.young() && !again.contains(inode);

@@ -82,6 +82,28 @@ public final class StepsOnAgent {
         return null;
     }
 
+    /**
+     * Lets them look for their process nowhere, until they {@link #follow}: what still runs on the lost agent is not the
+     * stage any more.
+     */
+    public static void leave(LiveStage live, String agent) throws InterruptedException {
+        if (PROBE.problem != null) {
+            return;
+        }
+        try {
+            for (StepExecution step : StepsInFlight.executions(live)) {
+                if (PROBE.owner.isInstance(step)) {
+                    // No agent has such a name; the step says once that it is away.
+                    PROBE.node.setVolatile(step, agent + " (lost)");
+                    PROBE.workspace.setVolatile(step, null);
+                    step.getContext().saveState();
+                }
+            }
+        } catch (IOException | RuntimeException x) {
+            LOGGER.log(Level.WARNING, x, () -> "the steps of stage " + live.id() + " still look for its lost agent");
+        }
+    }
+
     /** Lets all of them follow; those that look for the right agent already are left alone. */
     public static void follow(LiveStage live) throws InterruptedException {
         StageRecord stage = StageRegistry.get().find(live.id());

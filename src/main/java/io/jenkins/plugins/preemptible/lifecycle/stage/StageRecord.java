@@ -450,6 +450,11 @@ public final class StageRecord implements Cloneable {
         return checkpoints;
     }
 
+    /** Whether one was made. */
+    public boolean hasCheckpoint() {
+        return checkpoints != null && !checkpoints.made().isEmpty();
+    }
+
     /** Its workspace, sealed beside its image; null when it has none. */
     @CheckForNull
     public SealedLuggage luggage() {

@@ -35,7 +35,7 @@ class MirrorTest {
     void folders() throws IOException {
         work = Files.createDirectories(temp.resolve("work"));
         Path place = Files.createDirectory(temp.resolve("place"));
-        mirror = new Mirror(place, List.of(work, temp.resolve("missing")), work.resolve("left"), 0, () -> false);
+        mirror = new Mirror(place, List.of(work, temp.resolve("missing")), work.resolve("left"), 5000, 0, () -> false);
     }
 
     private Path copy(String name) {
@@ -112,6 +112,10 @@ class MirrorTest {
         file("large", "y".repeat(1000));
         SuspendFailedException why = assertThrows(SuspendFailedException.class, () -> mirror.pass(Set.of(), 999));
         assertEquals(FailureReason.STOP_TOO_LONG, why.reason());
+        file("larger", "x".repeat(4001));
+        assertEquals(
+                FailureReason.UNPACKABLE_FILES,
+                assertThrows(SuspendFailedException.class, this::pass).reason());
     }
 
     @Test
