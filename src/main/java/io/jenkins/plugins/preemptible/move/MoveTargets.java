@@ -3,6 +3,7 @@ package io.jenkins.plugins.preemptible.move;
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.model.Computer;
 import hudson.model.Node;
+import io.jenkins.plugins.preemptible.agent.MovingStage;
 import io.jenkins.plugins.preemptible.agent.Nodes;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.move.HostFit;
@@ -17,6 +18,7 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.OutlivesAgent;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import io.jenkins.plugins.preemptible.lost.LostAgents;
+import java.io.IOException;
 import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
@@ -121,7 +123,7 @@ public final class MoveTargets {
         if (agent == null) {
             return Misfit.of(MoveObstacle.UNKNOWN_AGENT);
         }
-        if (agent.getNodeName().equals(stage.node())) {
+        if (agent.getNodeName().equals(stage.node()) && !isAnotherHostAsKnown(stage, there)) {
             return Misfit.of(MoveObstacle.OWN_AGENT);
         }
         if (!live.hold().mayMoveTo(agent)) {
@@ -141,6 +143,34 @@ public final class MoveTargets {
         return HostFit.misfits(ofOwn, ofOther, needs(stage, live)).stream()
                 .findFirst()
                 .orElse(null);
+    }
+
+    /**
+     * Whether the agent of that stage is another host than the one that the stage was suspended on, though of the same name.
+     * Asks the agent; a false answer where it does not answer.
+     */
+    public static boolean isAnotherHost(StageRecord stage, @CheckForNull Node agent) throws InterruptedException {
+        if (agent == null || !OutlivesAgent.isForAnother(stage)) {
+            return false;
+        }
+        try {
+            return isOther(stage, MovingStage.describe(agent));
+        } catch (IOException | RuntimeException x) {
+            // What comes next fails as well, and says so.
+            return false;
+        }
+    }
+
+    private static boolean isAnotherHostAsKnown(StageRecord stage, @CheckForNull Computer computer) {
+        return computer != null && OutlivesAgent.isForAnother(stage) && isOther(stage, AgentTraits.of(computer));
+    }
+
+    private static boolean isOther(StageRecord stage, @CheckForNull HostTraits now) {
+        HostTraits then = stage.luggage().host();
+        return then != null
+                && now != null
+                && !now.token().isEmpty()
+                && !now.token().equals(then.token());
     }
 
     static StageNeeds needs(StageRecord stage, LiveStage live) {

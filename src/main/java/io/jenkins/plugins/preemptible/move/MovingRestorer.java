@@ -69,10 +69,11 @@ public final class MovingRestorer implements Restorer {
     private boolean whole;
 
     /** Whether a suspended stage is not simply resumed where it was suspended. */
-    public static boolean isNeeded(StageRecord stage, Computer computer) {
+    public static boolean isNeeded(StageRecord stage, Computer computer) throws InterruptedException {
         return stage.restoringOn() != null
                 || RolledBack.is(stage)
-                || !computer.getName().equals(stage.node());
+                || !computer.getName().equals(stage.node())
+                || MoveTargets.isAnotherHost(stage, computer.getNode());
     }
 
     @Override
@@ -211,7 +212,8 @@ public final class MovingRestorer implements Restorer {
 
     /** Everything up to the restore itself. Nothing is changed on the old agent. */
     private void bring(LiveStage live, StageRecord stage, Node to) throws IOException, InterruptedException {
-        Misfit obstacle = isOwn(stage, to) ? null : MoveTargets.obstacle(stage, live, to);
+        boolean sameHost = isOwn(stage, to) && !MoveTargets.isAnotherHost(stage, to);
+        Misfit obstacle = sameHost ? null : MoveTargets.obstacle(stage, live, to);
         if (obstacle == null) {
             obstacle = StepsOnAgent.obstacle(live);
         }

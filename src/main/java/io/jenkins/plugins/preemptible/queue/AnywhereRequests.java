@@ -17,7 +17,9 @@ import io.jenkins.plugins.preemptible.lost.Evacuations;
 import io.jenkins.plugins.preemptible.lost.LostAgents;
 import io.jenkins.plugins.preemptible.move.MoveTargets;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import jenkins.model.Jenkins;
 
@@ -40,6 +42,9 @@ final class AnywhereRequests {
     /** What is known of lost stages, by their ids. */
     private static final Map<String, Lost> LOST = new HashMap<>();
 
+    /** Stages in one suspension each of which the log says that they wait for an answer. */
+    private static final Set<String> UNANSWERED = new HashSet<>();
+
     private AnywhereRequests() {}
 
     /** One stage in one suspension. */
@@ -58,9 +63,14 @@ final class AnywhereRequests {
     /** Asks for those that are not in the queue, and looks at what clouds have brought. */
     static void ask() {
         LOST.keySet().removeIf(id -> StageRegistry.get().find(id) == null);
+        UNANSWERED.removeIf(id -> StageRegistry.get().find(id.substring(0, id.indexOf('/'))) == null);
         for (StageRecord stage : StageRegistry.get().all()) {
             LiveStage live = LiveStage.find(stage.id());
-            if (live == null || live.ending() || live.aborting() || !LostAgents.isLost(stage)) {
+            if (live == null || live.ending() || live.aborting()) {
+                continue;
+            }
+            if (!LostAgents.isLost(stage)) {
+                unanswered(stage, live);
                 continue;
             }
             Lost lost = LOST.get(stage.id());
@@ -73,6 +83,22 @@ final class AnywhereRequests {
             if (!lost.givenUp && isDue(stage, live)) {
                 request(stage.id());
             }
+        }
+    }
+
+    /** It waits for its agent, though what is sealed would be enough. */
+    private static void unanswered(StageRecord stage, LiveStage live) {
+        if (stage.state() == StageState.SUSPENDED
+                && OutlivesAgent.isStored(stage)
+                && !stage.luggage().treeEnded()
+                && LostAgents.awayMillis(stage.node()) >= LostAgents.AWAY_MILLIS
+                && UNANSWERED.add(stage.id() + "/" + stage.suspensions())) {
+            say(
+                    live,
+                    "The agent '" + stage.node() + "' has been away for "
+                            + Util.getTimeSpanString(LostAgents.awayMillis(stage.node()))
+                            + ". It was asked to resume this stage and has not answered, so the stage may run there: it"
+                            + " waits for that agent. Remove the agent from Jenkins to have it resumed on another one.");
         }
     }
 

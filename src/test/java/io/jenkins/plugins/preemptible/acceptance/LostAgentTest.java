@@ -16,6 +16,7 @@ import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.hand.DrainedAgents;
 import io.jenkins.plugins.preemptible.lifecycle.stage.ImagePath;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LuggageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import java.io.File;
@@ -206,10 +207,48 @@ class LostAgentTest {
     @Test
     void aKilledAgentIsLeft() throws Exception {
         WorkflowRun stage = sealed();
-        command("preemptible-resume", "low", "1");
         hosts.kill("A");
+        awaitOffline("A");
+        command("preemptible-resume", "low", "1");
         hosts.connect("B");
         endsOn("B", stage);
+    }
+
+    private void awaitOffline(String agent) {
+        await(agent + " is offline")
+                .atMost(LONG)
+                .until(() -> j.jenkins.getNode(agent).toComputer().isOffline());
+    }
+
+    /** It may run there, so that it waits, until somebody says that it does not. */
+    @Test
+    void anAgentThatHasNotAnsweredIsWaitedForUntilItIsRemoved() throws Exception {
+        WorkflowRun stage = sealed();
+        StageRecord record = Rig.awaitState(StageState.SUSPENDED);
+        hosts.kill("A");
+        awaitOffline("A");
+        StageRegistry.get().update(record.id(), LuggageChanges.treeEnded(false));
+        command("preemptible-resume", "low", "1");
+        hosts.connect("B");
+        Rig.awaitLog(stage, "It was asked to resume this stage and has not answered");
+        Rig.awaitAnotherLook();
+        assertEquals("A", Rig.awaitState(StageState.SUSPENDED).node());
+        remove("A");
+        Rig.awaitLog(stage, "It may still run on the host of that agent");
+        endsOn("B", stage);
+    }
+
+    /** As an instance that was replaced, and connects by the name of the old one. */
+    @Test
+    void anotherHostOfTheSameNameIsAnotherAgent() throws Exception {
+        WorkflowRun stage = sealed();
+        hosts.kill("A");
+        awaitOffline("A");
+        hosts.switchOff("A");
+        Files.createDirectory(hosts.workspace("A", "low").getParent().getParent());
+        j.jenkins.getNode("A").toComputer().connect(false).get();
+        command("preemptible-resume", "low", "1");
+        endsOn("A", stage);
     }
 
     /** Nobody has the label any more; later somebody has. */

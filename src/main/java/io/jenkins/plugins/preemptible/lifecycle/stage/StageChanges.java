@@ -213,8 +213,9 @@ public final class StageChanges {
     /** Before {@link #resumed}: it runs on this agent now, which may be another one than before. */
     public static Consumer<StageRecord> runsOn(Node agent) {
         return stage -> {
+            // Also where the agent's name is the old one, and its host is not.
+            LuggageChanges.leaves(stage);
             if (!stage.node.equals(agent.getNodeName())) {
-                LuggageChanges.leaves(stage);
                 stage.node = agent.getNodeName();
                 stage.moves++;
                 stage.notByHand();
