@@ -10,13 +10,16 @@ import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.agent.Nodes;
 import io.jenkins.plugins.preemptible.event.StageEnded;
 import io.jenkins.plugins.preemptible.event.StageListener;
+import io.jenkins.plugins.preemptible.lifecycle.agents.LeftStages;
 import io.jenkins.plugins.preemptible.lifecycle.image.StageImages;
 import io.jenkins.plugins.preemptible.lifecycle.pipeline.StageMarks;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LeftAgents;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageThreads;
 import java.io.IOException;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -47,8 +50,10 @@ public final class Ending {
     /** An agent that was removed may be added again, with what is left on its host. */
     private static final long UNKNOWN_MILLIS = TimeUnit.DAYS.toMillis(7);
 
-    /** How often the cleaning of an ended stage failed, by its id, in this process of the controller. */
+    /** How often the cleaning of an ended stage failed on an agent, in this process of the controller. */
     private static final Map<String, Integer> FAILURES = new ConcurrentHashMap<>();
+    /** Agents that are clean of an ended stage, of which another one is not yet. */
+    private static final Set<String> CLEANED = ConcurrentHashMap.newKeySet();
     /** Ended stages that are being cleaned away at this moment. */
     private static final Set<String> CLEANING = ConcurrentHashMap.newKeySet();
 
@@ -107,40 +112,84 @@ public final class Ending {
                 listener.onEnded(new StageEnded(stage.ref(), System.currentTimeMillis(), stage.suspended())));
     }
 
-    /** Removes what is left of an ended stage, if its agent is there. */
+    /** Removes what is left of an ended stage, from those of its agents that are there. */
     private static void clean(StageRecord stage) throws InterruptedException {
-        Node node = Nodes.named(stage.node());
-        if (Nodes.rootOf(stage.node()) == null || !CLEANING.add(stage.id())) {
+        if (!CLEANING.add(stage.id())) {
             return;
         }
         try {
-            AgentStage.on(node, stage.id()).remove();
-            if (stage.restoringOn() != null) {
-                AgentStage.on(Nodes.named(stage.restoringOn()), stage.id()).remove();
+            boolean own = cleaned(stage, stage.node());
+            boolean others = true;
+            for (String agent : others(stage)) {
+                others &= cleaned(stage, agent);
             }
-            if (stage.cookie() != null) {
-                // What left the sandbox's reach, or never was in one, as the node step does at its end.
-                node.createLauncher(TaskListener.NULL).kill(Map.of(StageRecord.COOKIE, stage.cookie()));
-            }
-            done(stage);
-        } catch (IOException | RuntimeException x) {
-            if (Nodes.rootOf(stage.node()) != null && FAILURES.merge(stage.id(), 1, Integer::sum) >= MOST_TRIES) {
-                LOGGER.log(
-                        Level.WARNING,
-                        x,
-                        () -> "gave up removing what is left of " + stage + "; the folder preemptible/stages/"
-                                + stage.id() + " in that agent's root may be removed manually");
+            if (own && others) {
                 done(stage);
-            } else {
-                LOGGER.log(Level.FINE, x, () -> "cannot remove what is left of " + stage + " yet");
             }
         } finally {
             CLEANING.remove(stage.id());
         }
     }
 
+    /** Agents that it has left, and one that was asked to restore it: it may run there. */
+    private static Set<String> others(StageRecord stage) {
+        Set<String> others = new HashSet<>(LeftAgents.of(stage).keySet());
+        if (stage.restoringOn() != null) {
+            others.add(stage.restoringOn());
+        }
+        return others;
+    }
+
+    /** @return whether nothing of it is left there, or nothing more can be done about it */
+    private static boolean cleaned(StageRecord stage, String agent) throws InterruptedException {
+        String key = key(stage, agent);
+        boolean own = agent.equals(stage.node());
+        Node node = Nodes.named(agent);
+        if (CLEANED.contains(key) || node == null && !own) {
+            // What comes back under another name is an unknown stage's, of a build that has ended.
+            return true;
+        }
+        if (Nodes.rootOf(agent) == null) {
+            return false;
+        }
+        try {
+            boolean done = true;
+            if (own) {
+                remove(stage, node);
+            } else {
+                done = LeftStages.clean(stage, node);
+            }
+            return done && CLEANED.add(key);
+        } catch (IOException | RuntimeException x) {
+            if (Nodes.rootOf(agent) != null && FAILURES.merge(key, 1, Integer::sum) >= MOST_TRIES) {
+                LOGGER.log(
+                        Level.WARNING,
+                        x,
+                        () -> "gave up removing what is left of " + stage + "; the folder preemptible/stages/"
+                                + stage.id() + " in the root of the agent '" + agent + "' may be removed manually");
+                CLEANED.add(key);
+                return true;
+            }
+            LOGGER.log(Level.FINE, x, () -> "cannot remove what is left of " + stage + " yet");
+            return false;
+        }
+    }
+
+    private static void remove(StageRecord stage, Node node) throws IOException, InterruptedException {
+        AgentStage.on(node, stage.id()).remove();
+        if (stage.cookie() != null) {
+            // What left the sandbox's reach, or never was in one, as the node step does at its end.
+            node.createLauncher(TaskListener.NULL).kill(Map.of(StageRecord.COOKIE, stage.cookie()));
+        }
+    }
+
+    private static String key(StageRecord stage, String agent) {
+        return stage.id() + "/" + agent;
+    }
+
     private static void done(StageRecord stage) {
-        FAILURES.remove(stage.id());
+        FAILURES.keySet().removeIf(key -> key.startsWith(key(stage, "")));
+        CLEANED.removeIf(key -> key.startsWith(key(stage, "")));
         StageRegistry.get().cleaned(stage.id());
     }
 
@@ -170,11 +219,12 @@ public final class Ending {
                     if (stage.onCloud() || now - since > UNKNOWN_MILLIS) {
                         unknownSince.remove(stage.id());
                         done(stage);
+                        continue;
                     }
                 } else {
                     unknownSince.remove(stage.id());
-                    StageThreads.submitFor(stage.node(), "removing " + stage, () -> clean(stage));
                 }
+                StageThreads.submitFor(stage.node(), "removing " + stage, () -> clean(stage));
             }
         }
     }

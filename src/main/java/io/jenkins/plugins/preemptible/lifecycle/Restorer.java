@@ -22,6 +22,7 @@ public interface Restorer {
      *
      * @return the agent's answer; a refusal only of the stage's own agent
      * @throws NotMovedException when the stage stays as it was and may be tried on another agent at once
+     * @throws PostponedException when that agent, and no other one, may have the stage later
      * @throws IOException when an agent or the archive does not do its part; the stage may run
      */
     AgentStage.Restore restore(LiveStage live, StageRecord stage, Executor executor)
@@ -33,6 +34,16 @@ public interface Restorer {
      * @param before its record while it was suspended
      */
     void ran(LiveStage live, StageRecord before, Executor executor) throws InterruptedException;
+
+    /** It cannot be resumed on this agent yet, and may run there. */
+    final class PostponedException extends IOException {
+        private static final long serialVersionUID = 1L;
+
+        /** @param why a sentence */
+        public PostponedException(String why) {
+            super(why);
+        }
+    }
 
     /** It is not resumed on this agent; nothing of it is lost, and nothing of it runs there. */
     final class NotMovedException extends IOException {

@@ -224,6 +224,10 @@ final class ResumptionSteps {
                                 + " again, download the image, or give the stage up.");
     }
 
+    private static String withoutStop(String words) {
+        return words.endsWith(".") ? words.substring(0, words.length() - 1) : words;
+    }
+
     /**
      * The agent, the archive or the controller's own disk did not do their part, which says nothing of the stage. It may
      * even run, when only the agent's answer was lost: {@link Sealing} finds that out, and freezes it again.
@@ -235,8 +239,11 @@ final class ResumptionSteps {
         if (stage == null) {
             return Outcome.ENDED;
         }
-        side.say("Resume postponed: the agent or the artifact store is unavailable: "
-                + (why.getMessage() == null ? why.toString() : why.getMessage())
+        String words = withoutStop(why.getMessage() == null ? why.toString() : why.getMessage());
+        side.say("Resume postponed: "
+                + (why instanceof Restorer.PostponedException
+                        ? words
+                        : "the agent or the artifact store is unavailable: " + words)
                 + ". The stage waits, nothing of it is lost; tried again in " + StageLog.time(pause) + ".");
         side.findOut();
         return Outcome.STAYS_SUSPENDED;

@@ -9,6 +9,7 @@ import hudson.slaves.ComputerListener;
 import hudson.slaves.WorkspaceList;
 import io.jenkins.plugins.preemptible.agent.MovingStage;
 import io.jenkins.plugins.preemptible.lifecycle.luggage.StageLuggage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LeftAgents;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LuggageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
@@ -54,6 +55,8 @@ public final class ReturnedHosts extends ComputerListener {
             String token = MovingStage.describe(node).token();
             List<StageRecord> left = StageRegistry.get().all().stream()
                     .filter(stage -> stage.leftHosts().contains(token))
+                    // By its name it is cleaned as any agent that a stage has left.
+                    .filter(stage -> !LeftAgents.of(stage).containsKey(node.getNodeName()))
                     .toList();
             for (StageRecord stage : left) {
                 clean(node, stage);

@@ -50,6 +50,15 @@ final class AgentTraits {
         return usable ? known.traits : null;
     }
 
+    /** Asks the agent, unless they are known. Takes as long as the agent does; one that is offline is not asked. */
+    static void learn(Node agent) throws IOException, InterruptedException {
+        Computer computer = agent.toComputer();
+        VirtualChannel connection = computer == null ? null : computer.getChannel();
+        if (connection != null && of(computer) == null) {
+            KNOWN.put(computer.getName(), new Known(MovingStage.describe(agent), connection, System.nanoTime()));
+        }
+    }
+
     private static void ask(Computer computer, VirtualChannel connection) {
         String name = computer.getName();
         Node node = computer.getNode();

@@ -20,6 +20,7 @@ import io.jenkins.plugins.preemptible.lifecycle.agents.UnknownStages;
 import io.jenkins.plugins.preemptible.lifecycle.image.StageImages;
 import io.jenkins.plugins.preemptible.lifecycle.luggage.StageLuggage;
 import io.jenkins.plugins.preemptible.lifecycle.pipeline.StepsOnAgent;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LeftAgents;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.OutlivesAgent;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
@@ -28,8 +29,6 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import java.io.IOException;
 import java.util.List;
-import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.logging.Level;
 import java.util.logging.Logger;
@@ -55,9 +54,6 @@ import org.jenkinsci.plugins.workflow.support.actions.WorkspaceActionImpl;
 public final class MovingRestorer implements Restorer {
 
     private static final Logger LOGGER = Logger.getLogger(MovingRestorer.class.getName());
-
-    /** Workspaces of stages whose new agent has not answered, by the stages' ids. */
-    private static final Map<String, WorkspaceList.Lease> AWAITED = new ConcurrentHashMap<>();
 
     private WorkspaceList.Lease lease;
     /** It is the one that the stage had before. */
@@ -133,20 +129,26 @@ public final class MovingRestorer implements Restorer {
             }
             notMoved(stage, to, another);
             LOGGER.log(Level.WARNING, x, () -> "cannot move " + stage + " to " + to.getNodeName());
-            throw new NotMovedException("An agent or the archive failed: " + x.getMessage() + ".", x);
+            String why = String.valueOf(x.getMessage());
+            throw new NotMovedException("An agent or the archive failed: " + why + (why.endsWith(".") ? "" : "."), x);
         } finally {
             if (!done) {
-                giveBack(stage);
+                giveBack(stage, computer);
             }
         }
     }
 
     /** As long as the stage may run on the new agent nobody else may have its workspace there. */
-    private void giveBack(StageRecord stage) {
+    private void giveBack(StageRecord stage, Computer computer) {
         StageRecord now = StageRegistry.get().find(stage.id());
-        if (lease != null && now != null && now.restoringOn() != null) {
-            AWAITED.put(stage.id(), lease);
-        } else if (lease != null && !kept) {
+        boolean needed =
+                now != null && (now.restoringOn() != null || LeftAgents.of(now).containsKey(computer.getName()));
+        if (lease == null || kept) {
+            return;
+        }
+        if (needed) {
+            KeptWorkspaces.keep(stage, computer, lease);
+        } else {
             lease.release();
         }
     }
@@ -162,12 +164,7 @@ public final class MovingRestorer implements Restorer {
             FailedMoves.add(stage, to.getNodeName());
         }
         StageRegistry.get().update(stage.id(), StageChanges.moveTo(null));
-        try {
-            MovingStage.on(to, stage.id()).leave(List.of());
-        } catch (IOException | RuntimeException x) {
-            // What is left there is removed by the next move to it.
-            LOGGER.log(Level.FINE, x, () -> "cannot clean " + to.getNodeName() + " of " + stage);
-        }
+        LeftAgent.schedule(stage.id(), to.getNodeName(), 0);
     }
 
     private static NotMovedException refused(Misfit why) {
@@ -180,38 +177,26 @@ public final class MovingRestorer implements Restorer {
         if (workspace == null) {
             throw new IOException("the agent " + to.getDisplayName() + " is offline");
         }
-        releaseEnded();
-        WorkspaceList.Lease awaited = AWAITED.remove(stage.id());
-        kept = awaited == null && isOwn(stage, to) && had != null && sameFolder(had, workspace);
+        kept = isOwn(stage, to) && had != null && KeptWorkspaces.isOf(workspace, had);
         if (kept) {
             lease = had;
             return;
         }
-        lease = awaited != null ? awaited : computer.getWorkspaceList().allocate(workspace);
-        if (!lease.path.equals(workspace)) {
+        lease = KeptWorkspaces.take(stage, computer, workspace);
+        if (!KeptWorkspaces.isOf(workspace, lease)) {
+            lease.release();
+            lease = null;
             // Of one that may run there nothing is given up for that.
             throw !OutlivesAgent.isAwaited(stage)
                     ? refused(new Misfit(MoveObstacle.WORKSPACE_TAKEN, stage.workspace()))
-                    : new IOException(MoveObstacle.WORKSPACE_TAKEN.sentence());
-        }
-    }
-
-    // Their agent has another connection by now.
-    private static boolean sameFolder(WorkspaceList.Lease lease, FilePath workspace) {
-        return lease.path.getRemote().equals(workspace.getRemote());
-    }
-
-    private static void releaseEnded() {
-        for (String id : AWAITED.keySet()) {
-            WorkspaceList.Lease left = StageRegistry.get().find(id) == null ? AWAITED.remove(id) : null;
-            if (left != null) {
-                left.release();
-            }
+                    : new PostponedException(MoveObstacle.WORKSPACE_TAKEN.sentence());
         }
     }
 
     /** Everything up to the restore itself. Nothing is changed on the old agent. */
     private void bring(LiveStage live, StageRecord stage, Node to) throws IOException, InterruptedException {
+        // One that has just come back is not described yet.
+        AgentTraits.learn(to);
         boolean sameHost = isOwn(stage, to) && !MoveTargets.isAnotherHost(stage, to);
         Misfit obstacle = sameHost ? null : MoveTargets.obstacle(stage, live, to);
         if (obstacle == null) {
@@ -233,6 +218,13 @@ public final class MovingRestorer implements Restorer {
                 throw refused(Misfit.of(MoveObstacle.NOT_SEALED));
             }
         }
+        List<String> temporary = MovedDirs.temporaryFolders(live, stage);
+        // First: whatever stops this, each of them is cleaned unless the stage is on it then.
+        StageRegistry.get()
+                .update(
+                        stage.id(),
+                        LeftAgents.holds(stage.node(), temporary)
+                                .andThen(LeftAgents.holds(to.getNodeName(), temporary)));
         MovingStage there = MovingStage.on(to, stage.id());
         String imageKey = stage.imageKey().getPlainText();
         StageImages.fetch(run, stage, there.prepare(UnknownStages.originOf(stage)));
@@ -300,6 +292,6 @@ public final class MovingRestorer implements Restorer {
                         + computer.getDisplayName() + " in "
                         + StageLog.time(TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - beganNanos)) + ": image "
                         + StageLog.size(before.archiveBytes()) + ", workspace " + StageLog.size(workspaceBytes) + ".");
-        LeftAgent.clean(before, old, StageLuggage.temporary(before));
+        LeftAgent.clean(before, old);
     }
 }

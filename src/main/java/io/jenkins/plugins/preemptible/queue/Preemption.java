@@ -110,6 +110,7 @@ public final class Preemption {
             AnywhereRequests.ask();
             takeUpForgotten();
             ManualSuspensions.carryOut();
+            MoveWishes.dropVain();
             LateThaws.tell();
             CheckedDecision decision =
                     CheckedDecision.of(new SnapshotReader(OWNER_TIMES, WAITING).read(), WAITING::check, MOST_ROUNDS);

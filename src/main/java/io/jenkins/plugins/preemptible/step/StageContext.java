@@ -10,6 +10,7 @@ import io.jenkins.plugins.preemptible.agent.Nodes;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
+import io.jenkins.plugins.preemptible.move.MovedDirs;
 import java.io.IOException;
 import java.io.Serializable;
 import java.util.Set;

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import hudson.model.Result;
+import io.jenkins.plugins.preemptible.lifecycle.agents.FrozenOnly;
 import io.jenkins.plugins.preemptible.lifecycle.agents.HowSuspended;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
@@ -28,6 +29,7 @@ class FrozenOnlyRestartTest extends Restarts {
     @Test
     void theControllerRestarts() throws Throwable {
         long[] thawBy = new long[1];
+        long[] held = new long[1];
         sessions.then(j -> {
             FrozenOnlyTest.freezeOnly(600);
             Rig rig = new Rig(j);
@@ -36,6 +38,8 @@ class FrozenOnlyRestartTest extends Restarts {
             Rig.awaitLog(build(j, "own"), FrozenOnlyTest.WARNED);
             thawBy[0] = StageRegistry.get().all().iterator().next().thawByMillis();
             assertTrue(thawBy[0] > 0);
+            held[0] = FrozenOnly.heldBytes("worker");
+            assertTrue(held[0] > 0, "its memory counts");
         });
         agents.stop("worker");
         sessions.then(j -> {
@@ -43,6 +47,7 @@ class FrozenOnlyRestartTest extends Restarts {
             StageRecord stage = StageRegistry.get().all().iterator().next();
             assertTrue(stage.frozen() && stage.memoryOnly(), stage::toString);
             assertEquals(thawBy[0], stage.thawByMillis(), "its time goes on");
+            assertEquals(held[0], FrozenOnly.heldBytes("worker"), "its memory counts still");
             assertTrue(HowSuspended.on("worker").way() != HowSuspended.Way.MEMORY_ONLY, "the agent makes images");
             enough(build(j, "for-own"), "worker");
             goneOn(j, build(j, "own"), "worker");

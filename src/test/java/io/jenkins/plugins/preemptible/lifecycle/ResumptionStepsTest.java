@@ -217,6 +217,20 @@ class ResumptionStepsTest {
         assertEquals(0, attempt.live.outage(), "the next outage begins with the shortest pause");
     }
 
+    /** Not an outage of anything: a build has the workspace there. */
+    @Test
+    void whatIsPostponedSaysWhyInOneSentence() throws Exception {
+        attempt.onAgent = () -> {
+            throw new Restorer.PostponedException("The workspace is in use.");
+        };
+        assertEquals(Outcome.STAYS_SUSPENDED, attempt.run());
+        staysSuspended();
+        String line = attempt.log.get(0);
+        assertTrue(
+                line.startsWith("Resume postponed: The workspace is in use. The stage waits, nothing of it is lost;"),
+                line);
+    }
+
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
     void aResumeThatIsStoppedIsFoundOutAbout(boolean inTheMidstOfIo) {

@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.function.BooleanSupplier;
+import java.util.function.Predicate;
 
 /**
  * What is to be sealed, and how.
@@ -21,6 +22,8 @@ import java.util.function.BooleanSupplier;
  * @param preserved absolute paths of files and folders to pack along; one that does not exist is left out
  * @param places where what belongs at a preserved path lies meanwhile, such as a copy of it; a path without one lies where
  *     it belongs
+ * @param touched null where preserved files may change after they were packed; else all are looked at again before the
+ *     archive is sealed, and a change refuses it. Of a path for which this is true only its time may change
  * @param index the private file with the block hashes of the last full image; written with each full image, and gone
  *     or stale it costs a full image, nothing else; null to write full images without one
  * @param parent the archive of the last full image, in the same folder as the new one; null for the one that the index
@@ -37,6 +40,7 @@ public record WriteRequest(
         ImageManifest manifest,
         List<Path> preserved,
         Map<Path, Path> places,
+        Predicate<Path> touched,
         Path index,
         Path parent,
         boolean difference,
@@ -65,6 +69,7 @@ public record WriteRequest(
                 Map.of(),
                 null,
                 null,
+                null,
                 false,
                 // Each holds a few megabytes, and beyond four the encrypting thread is the slowest.
                 Math.min(4, Runtime.getRuntime().availableProcessors()),
@@ -73,34 +78,55 @@ public record WriteRequest(
 
     public WriteRequest preserving(List<Path> paths) {
         return new WriteRequest(
-                imageDir, archive, key, manifest, paths, places, index, parent, difference, workers, cancelled);
+                imageDir, archive, key, manifest, paths, places, touched, index, parent, difference, workers, cancelled);
     }
 
     /** @param copies absolute paths of copies, by the preserved paths that they are copies of */
     public WriteRequest lying(Map<Path, Path> copies) {
         return new WriteRequest(
-                imageDir, archive, key, manifest, preserved, copies, index, parent, difference, workers, cancelled);
+                imageDir, archive, key, manifest, preserved, copies, touched, index, parent, difference, workers, cancelled);
+    }
+
+    /**
+     * Refuses with reason CHANGED_MEANWHILE whatever changes in the preserved paths until the archive is sealed.
+     *
+     * @param onlyTouched paths whose time may change
+     */
+    public WriteRequest unchanged(Predicate<Path> onlyTouched) {
+        return new WriteRequest(
+                imageDir,
+                archive,
+                key,
+                manifest,
+                preserved,
+                places,
+                onlyTouched,
+                index,
+                parent,
+                difference,
+                workers,
+                cancelled);
     }
 
     /** A full image, whose index is written for later differences. */
     public WriteRequest indexed(Path indexFile) {
         return new WriteRequest(
-                imageDir, archive, key, manifest, preserved, places, indexFile, parent, false, workers, cancelled);
+                imageDir, archive, key, manifest, preserved, places, touched, indexFile, parent, false, workers, cancelled);
     }
 
     /** @param lastFull null for the one that the index is of */
     public WriteRequest against(Path indexFile, Path lastFull) {
         return new WriteRequest(
-                imageDir, archive, key, manifest, preserved, places, indexFile, lastFull, true, workers, cancelled);
+                imageDir, archive, key, manifest, preserved, places, touched, indexFile, lastFull, true, workers, cancelled);
     }
 
     public WriteRequest withWorkers(int threads) {
         return new WriteRequest(
-                imageDir, archive, key, manifest, preserved, places, index, parent, difference, threads, cancelled);
+                imageDir, archive, key, manifest, preserved, places, touched, index, parent, difference, threads, cancelled);
     }
 
     public WriteRequest unless(BooleanSupplier signal) {
         return new WriteRequest(
-                imageDir, archive, key, manifest, preserved, places, index, parent, difference, workers, signal);
+                imageDir, archive, key, manifest, preserved, places, touched, index, parent, difference, workers, signal);
     }
 }

@@ -13,6 +13,9 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
  */
 public final class FrozenOnly {
 
+    /** More than any agent has: where it is not known how much a stage holds, no other one is frozen in that way. */
+    private static final long UNKNOWN_BYTES = 1L << 50;
+
     private FrozenOnly() {}
 
     private static FreezeOnly limits() {
@@ -28,15 +31,26 @@ public final class FrozenOnly {
      * What such stages hold of an agent's memory.
      *
      * @param node the name of an agent, empty for the built-in node
-     * @return bytes, as measured last
+     * @return bytes, as measured last, or when they were frozen
      */
     public static long heldBytes(String node) {
         long held = 0;
         for (StageRecord stage : StageRegistry.get().all()) {
-            LiveStage live = stage.thawByMillis() > 0 && stage.node().equals(node) ? LiveStage.find(stage.id()) : null;
-            held += live == null ? 0 : Math.max(0, live.memory().residentBytes());
+            if (stage.thawByMillis() > 0 && stage.node().equals(node)) {
+                held += bytes(stage);
+            }
         }
         return held;
+    }
+
+    private static long bytes(StageRecord stage) {
+        LiveStage live = LiveStage.find(stage.id());
+        long seen = live == null ? -1 : live.memory().residentBytes();
+        if (seen >= 0) {
+            return seen;
+        }
+        // After a restart of the controller nothing has been seen, and a frozen stage is not looked at.
+        return stage.frozenOnlyBytes() > 0 ? stage.frozenOnlyBytes() : UNKNOWN_BYTES;
     }
 
     /** With how much memory at most this stage may be frozen in that way; 0 = not at all. */

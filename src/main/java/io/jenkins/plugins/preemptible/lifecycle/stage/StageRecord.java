@@ -154,6 +154,8 @@ public final class StageRecord implements Cloneable {
      * milliseconds since 1970. 0 for all others, and in the records of versions that knew no such thing.
      */
     long thawByMillis;
+    /** How much memory it had then, in bytes; 0 in the records of versions that did not note it. */
+    long frozenOnlyBytes;
     /** For how long it stood still in that way before it runs now; else 0. */
     long lastFrozenMillis;
     /** Its build's log has said what may not survive that. */
@@ -191,6 +193,9 @@ public final class StageRecord implements Cloneable {
     String restoringOn;
     /** How often it went on on another agent. 0 in the records of versions that knew no such thing. */
     int moves;
+    /** Temporary folders of it by the agents that may hold something of it, see {@link LeftAgents}. Null in such records. */
+    @CheckForNull
+    Map<String, List<String>> left;
     /** Of a suspended stage: the agent on which a user wants it resumed. Null otherwise, and in such records. */
     @CheckForNull
     String moveTo;
@@ -610,6 +615,11 @@ public final class StageRecord implements Cloneable {
      */
     public long thawByMillis() {
         return thawByMillis;
+    }
+
+    /** How much memory it had when it was frozen only, in bytes; 0 = unknown. */
+    public long frozenOnlyBytes() {
+        return frozenOnlyBytes;
     }
 
     /** For how long it was frozen only before it runs now, in milliseconds; else 0. */

@@ -201,7 +201,8 @@ final class SuspensionSteps {
         StageRecord stage = stages.update(
                 before.id(),
                 frozenOnly
-                        ? StageChanges.frozenOnly(suspended(), given.clock().nowMillis() + longestMillis)
+                        ? StageChanges.frozenOnly(
+                                suspended(), given.clock().nowMillis() + longestMillis, frozen.residentBytes())
                         : StageChanges.frozen(suspended(), frozen.memoryOnly(), key));
         if (stage == null || !release(stage)) {
             return false;

@@ -239,4 +239,92 @@ class LuggageTest {
             writer.join();
         }
     }
+
+    /** Repeats until the archive's partial file is there: the scan is over by then. */
+    private MoveRefusedException refusedWhen(Change change) throws Exception {
+        // Packed last, and for long: the change comes after the turn of what is before it.
+        Path large = workspace.resolve("zzz");
+        try (var out = Files.newOutputStream(large)) {
+            for (int i = 0; i < 20; i++) {
+                new Random(i).nextBytes(noise);
+                out.write(noise);
+            }
+        }
+        Path partial = archive.resolveSibling(archive.getFileName() + ".partial");
+        AtomicBoolean done = new AtomicBoolean();
+        Thread other = new Thread(() -> {
+            try {
+                while (!done.get() && !(Files.exists(partial) && Files.size(partial) > 0)) {
+                    Thread.onSpinWait();
+                }
+                change.make();
+            } catch (IOException e) {
+                throw new AssertionError(e);
+            }
+        });
+        other.start();
+        try {
+            MoveRefusedException refused = assertThrows(MoveRefusedException.class, this::pack);
+            assertFalse(Files.exists(archive));
+            return refused;
+        } finally {
+            done.set(true);
+            other.join();
+        }
+    }
+
+    private interface Change {
+        void make() throws IOException;
+    }
+
+    @Test
+    void aFileThatChangesAfterItsTurnRefusesTheMove() throws Exception {
+        Path early = workspace.resolve("first name");
+        MoveRefusedException refused = refusedWhen(() -> Files.writeString(early, "y"));
+        assertEquals(MoveObstacle.CHANGED_MEANWHILE, refused.misfit().obstacle());
+        assertTrue(refused.getMessage().contains("name"), refused::getMessage);
+    }
+
+    @Test
+    void aNewFileRefusesTheMove() throws Exception {
+        MoveRefusedException refused = refusedWhen(() -> Files.writeString(workspace.resolve("empty/new"), ""));
+        assertEquals(MoveObstacle.CHANGED_MEANWHILE, refused.misfit().obstacle());
+        assertTrue(refused.getMessage().contains("empty"), refused::getMessage);
+    }
+
+    @Test
+    void aFileThatIsRemovedRefusesTheMove() throws Exception {
+        MoveRefusedException refused = refusedWhen(() -> Files.delete(workspace.resolve("out")));
+        assertEquals(MoveObstacle.CHANGED_MEANWHILE, refused.misfit().obstacle());
+    }
+
+    /** As the controller does once a minute. */
+    @Test
+    void aStepsLogThatIsTouchedIsNoReason() throws Exception {
+        Path log = temporary.resolve("durable-1/jenkins-log.txt");
+        AtomicBoolean done = new AtomicBoolean();
+        AtomicBoolean failed = new AtomicBoolean();
+        Path partial = archive.resolveSibling(archive.getFileName() + ".partial");
+        Thread other = new Thread(() -> {
+            // Not in its own turn: packing is tried again then.
+            while (!done.get() && !Files.exists(partial)) {
+                Thread.onSpinWait();
+            }
+            try {
+                Files.setLastModifiedTime(log, FileTime.fromMillis(System.currentTimeMillis()));
+            } catch (IOException e) {
+                failed.set(true);
+            }
+        });
+        Files.move(log, temporary.resolve("durable-1/aside"));
+        Files.createFile(log);
+        other.start();
+        try {
+            pack();
+        } finally {
+            done.set(true);
+            other.join();
+        }
+        assertFalse(failed.get());
+    }
 }

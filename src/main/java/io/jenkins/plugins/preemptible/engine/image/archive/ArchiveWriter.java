@@ -39,6 +39,7 @@ import org.apache.commons.io.output.CountingOutputStream;
  * <ol>
  *   <li>A first pass finds out what is to be packed and its digests, so that the manifest can be the first entry.
  *   <li>A second one sends the contents through tar, zstd and encryption into a file with {@code .partial} at its end.
+ *   <li>Where the request wants that, all preserved files and folders are looked at again.
  *   <li>That file is forced to disk and renamed; on any failure it is removed.
  * </ol>
  */
@@ -132,6 +133,9 @@ final class ArchiveWriter {
             Files.deleteIfExists(partial);
             long archiveBytes = writePartial(manifest);
             workers.checkCancelled();
+            if (request.touched() != null) {
+                scan.checkUnchanged(request.touched());
+            }
             Files.move(partial, archive, StandardCopyOption.ATOMIC_MOVE);
             whole = true;
             forceFolder();

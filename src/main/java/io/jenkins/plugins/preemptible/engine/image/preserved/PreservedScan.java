@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.engine.image.preserved;
 
+import static io.jenkins.plugins.preemptible.engine.image.ImageException.Reason.CHANGED_MEANWHILE;
 import static io.jenkins.plugins.preemptible.engine.image.ImageException.Reason.INPUT_OUTPUT;
 import static io.jenkins.plugins.preemptible.engine.image.ImageException.Reason.TOO_LARGE;
 import static io.jenkins.plugins.preemptible.engine.image.ImageException.Reason.UNSAFE_ENTRY;
@@ -21,6 +22,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Predicate;
 import java.util.stream.Stream;
 
 /**
@@ -47,7 +49,12 @@ public final class PreservedScan {
     private final Map<List<Object>, Integer> firstNames = new HashMap<>();
 
     /** What tells whether a file is still what it was. */
-    record State(Object dev, Object ino, long size, FileTime modified, FileTime changed) {}
+    record State(Object dev, Object ino, long size, FileTime modified, FileTime changed) {
+
+        boolean isTouched(State before) {
+            return dev.equals(before.dev) && ino.equals(before.ino) && size == before.size;
+        }
+    }
 
     /** @param leftOut absolute paths of files and folders that are not packed, nor what is below them */
     public PreservedScan(Set<Path> leftOut) {
@@ -173,6 +180,31 @@ public final class PreservedScan {
                 link));
         states.add(
                 new State(is.get("dev"), is.get("ino"), (long) is.get("size"), modified, (FileTime) is.get("ctime")));
+    }
+
+    /**
+     * Looks at all of it again. What came, went or was renamed changes the folder's own times.
+     *
+     * @param touched paths whose time alone may have changed
+     * @throws ImageException CHANGED_MEANWHILE, with the first path that is not what it was
+     */
+    public void checkUnchanged(Predicate<Path> touched) throws ImageException {
+        for (int i = 0; i < files.size(); i++) {
+            PreservedFile file = files.get(i);
+            Path path = Path.of(roots.get(file.root()), file.path());
+            State was = states.get(i);
+            try {
+                State is = stateOf(places.get(file.root()).resolve(file.path()));
+                boolean same = touched.test(path) ? is.isTouched(was) : is.equals(was);
+                if (!same) {
+                    throw new ImageException(CHANGED_MEANWHILE, path, null, null);
+                }
+            } catch (ImageException e) {
+                throw e;
+            } catch (IOException e) {
+                throw new ImageException(CHANGED_MEANWHILE, path, ImageException.words(e), e);
+            }
+        }
     }
 
     /** What a file is at this moment. */

@@ -1,0 +1,55 @@
+package io.jenkins.plugins.preemptible.lifecycle.stage;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Consumer;
+
+/**
+ * The agents that may hold something of a stage which is elsewhere: its image, its processes, its temporary folders.
+ *
+ * <p>Noted before anything of the stage is brought there, dropped when it is clean. Saved with the stage's record, as plain
+ * lists and maps. Changes as in {@link StageChanges}.
+ */
+public final class LeftAgents {
+
+    private LeftAgents() {}
+
+    /**
+     * Such agents, without the stage's own and without one that was asked to restore it.
+     *
+     * @return absolute paths of the temporary folders, by the agents' names
+     */
+    public static Map<String, List<String>> of(StageRecord stage) {
+        Map<String, List<String>> left = new LinkedHashMap<>();
+        if (stage.left != null) {
+            left.putAll(stage.left);
+            left.remove(stage.node);
+            left.remove(stage.restoringOn);
+        }
+        return left;
+    }
+
+    /** Something of it is on that agent, or is about to be. */
+    public static Consumer<StageRecord> holds(String agent, List<String> temporary) {
+        return stage -> {
+            Map<String, List<String>> left = copy(stage);
+            left.put(agent, new ArrayList<>(temporary));
+            stage.left = left;
+        };
+    }
+
+    /** Nothing of it is left there. */
+    public static Consumer<StageRecord> cleaned(String agent) {
+        return stage -> {
+            Map<String, List<String>> left = copy(stage);
+            left.remove(agent);
+            stage.left = left.isEmpty() ? null : left;
+        };
+    }
+
+    private static Map<String, List<String>> copy(StageRecord stage) {
+        return stage.left == null ? new LinkedHashMap<>() : new LinkedHashMap<>(stage.left);
+    }
+}

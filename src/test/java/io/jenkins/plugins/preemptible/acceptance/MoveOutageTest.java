@@ -1,0 +1,119 @@
+package io.jenkins.plugins.preemptible.acceptance;
+
+import static org.awaitility.Awaitility.await;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import hudson.cli.CLICommandInvoker;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LeftAgents;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import org.jenkinsci.plugins.workflow.job.WorkflowRun;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+/** One of two agents goes away while a stage moves from one to the other. */
+@Tag("acceptance")
+class MoveOutageTest extends MovedStages {
+
+    static {
+        System.setProperty("io.jenkins.plugins.preemptible.move.LeftAgent.delayMillis", "500");
+        System.setProperty("io.jenkins.plugins.preemptible.lifecycle.RemovedAgent.graceMillis", "3000");
+    }
+
+    /** Makes the restore take a second or more. */
+    private static String largeCounter() {
+        return "sh '''set +x\nnoise=$(head -c 60000000 /dev/urandom | base64 -w 0)\n" + Rig.endless() + "\n'''";
+    }
+
+    private static void awaitAskedOrMoved() {
+        await("B is asked")
+                .atMost(LONG)
+                .pollDelay(Duration.ZERO)
+                .pollInterval(Duration.ofMillis(2))
+                .until(() -> record().restoringOn() != null || "B".equals(record().node()));
+    }
+
+    /** Asks B to restore the stage and ends B's process before it has answered. */
+    private WorkflowRun diesWhileItRestores() throws Exception {
+        WorkflowRun stage = begin(largeCounter());
+        suspend(stage, 1);
+        hosts.connect("B");
+        ProcessHandle agent = process("B");
+        move("B");
+        awaitAskedOrMoved();
+        agent.destroyForcibly();
+        awaitOffline("B");
+        await("the restore has ended")
+                .atMost(LONG)
+                .until(() -> Rig.log(stage).matches("(?s).*(Resume postponed|Moved from A).*"));
+        assumeTrue("B".equals(record().restoringOn()), "B had answered before its process was ended");
+        return stage;
+    }
+
+    @Test
+    void aNewAgentThatComesBackRestoresTheStage() throws Exception {
+        WorkflowRun stage = diesWhileItRestores();
+        reconnect("B");
+        awaitMoved(stage, "A", "B");
+        endsOn("B", stage);
+    }
+
+    /** Ends A's process while B restores the stage: nothing of it is cleaned there then. */
+    private WorkflowRun leavesAnAgentThatGoesAway() throws Exception {
+        WorkflowRun stage = begin(largeCounter());
+        suspend(stage, 1);
+        hosts.connect("B");
+        ProcessHandle agent = process("A");
+        move("B");
+        awaitAskedOrMoved();
+        agent.destroyForcibly();
+        awaitMoved(stage, "A", "B");
+        awaitOffline("A");
+        assumeTrue(LeftAgents.of(record()).containsKey("A"), "A was cleaned before its process was ended");
+        assertEquals(1, hosts.stages("A"));
+        return stage;
+    }
+
+    @Test
+    void anAgentThatWasAwayIsCleanedWhenItIsBack() throws Exception {
+        WorkflowRun stage = leavesAnAgentThatGoesAway();
+        reconnect("A");
+        awaitClean("A");
+        assertTemporaryGone();
+        endsOn("B", stage);
+    }
+
+    @Test
+    void anAgentThatWasAwayIsCleanedAfterTheBuild() throws Exception {
+        WorkflowRun stage = leavesAnAgentThatGoesAway();
+        endsOn("B", stage);
+        awaitClean("B");
+        assertEquals(1, hosts.stages("A"));
+        reconnect("A");
+        awaitClean("A");
+        assertTemporaryGone();
+    }
+
+    private void assertTemporaryGone() {
+        Path temporary = hosts.workspace("A", "low@tmp");
+        await(temporary + " is gone").atMost(LONG).until(() -> !Files.exists(temporary));
+    }
+
+    @Test
+    void aStageGoesBackToItsOwnAgentWhenTheNewOneIsRemoved() throws Exception {
+        WorkflowRun stage = diesWhileItRestores();
+        j.jenkins.removeNode(j.jenkins.getNode("B"));
+        Rig.awaitLog(stage, "The agent 'B', which was asked to resume this stage and has not answered, was removed");
+        Rig.awaitLog(stage, "The agent 'B' is not waited for any more: this stage is resumed on 'A'");
+        Rig.awaitLog(stage, "Move to B cancelled: that agent was removed from Jenkins.");
+        assertNull(record().restoringOn());
+        new CLICommandInvoker(j, "preemptible-resume").invokeWithArgs("low", "1");
+        Rig.awaitLog(stage, "Resumed on A");
+        hosts.connect("B");
+        awaitClean("B");
+        endsOn("A", stage);
+    }
+}

@@ -1,0 +1,88 @@
+package io.jenkins.plugins.preemptible.acceptance;
+
+import static org.awaitility.Awaitility.await;
+import static org.hamcrest.MatcherAssert.assertThat;
+import static org.hamcrest.Matchers.containsString;
+import static org.hamcrest.Matchers.not;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+
+import hudson.cli.CLICommandInvoker;
+import hudson.model.FreeStyleProject;
+import hudson.model.Label;
+import hudson.slaves.DumbSlave;
+import org.jenkinsci.plugins.workflow.job.WorkflowRun;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+/** Moves that users ask for while something stands in the way, on a real controller with two agents. */
+@Tag("acceptance")
+class MoveWishesTest extends MovedStages {
+
+    private static final String DELAY = "io.jenkins.plugins.preemptible.move.LeftAgent.delayMillis";
+
+    private String before;
+
+    /** Longer than any of these tests: what is due to be cleaned is not clean yet. */
+    @BeforeEach
+    void late() {
+        before = System.setProperty(DELAY, "600000");
+    }
+
+    @AfterEach
+    void asBefore() {
+        if (before == null) {
+            System.clearProperty(DELAY);
+        } else {
+            System.setProperty(DELAY, before);
+        }
+    }
+
+    @Test
+    void aMoveToAnAgentThatCannotHaveTheStageAnyMoreIsCancelled() throws Exception {
+        WorkflowRun stage = begin(counter());
+        suspend(stage, 1);
+        DumbSlave agent = hosts.connect("B");
+        FreeStyleProject busy = rig.freestyle("busy", 1, Rig.untilEnough());
+        busy.setAssignedLabel(Label.get("B"));
+        busy.scheduleBuild2(0);
+        await("B is busy").atMost(LONG).until(() -> busy.getLastBuild() != null);
+        move("B");
+        agent.setLabelString("other");
+        agent.save();
+        j.jenkins.updateNode(agent);
+        Rig.awaitLog(stage, "Move to B cancelled: that agent does not have this stage's label any more.");
+        assertNull(record().moveTo());
+        agent.setLabelString(Rig.LABEL);
+        agent.save();
+        j.jenkins.updateNode(agent);
+        move("B");
+        j.jenkins.removeNode(agent);
+        Rig.awaitLog(stage, "Move to B cancelled: that agent was removed from Jenkins.");
+        assertNull(record().moveTo());
+        new CLICommandInvoker(j, "preemptible-resume").invokeWithArgs("low", "1");
+        Rig.awaitLog(stage, "Resumed on A");
+        endsOn("A", stage);
+    }
+
+    /** What is to be cleaned on A is its own: nothing stands against the move back. */
+    @Test
+    void aStageComesBackBeforeItsOldAgentIsCleaned() throws Exception {
+        WorkflowRun stage = begin(counter());
+        suspend(stage, 1);
+        hosts.connect("B");
+        move("B");
+        awaitMoved(stage, "A", "B");
+        Rig.awaitCounting(stage);
+        assertEquals(1, hosts.stages("A"), "it is not cleaned yet");
+        suspend(stage, 2);
+        move("A");
+        awaitMoved(stage, "B", "A");
+        assertThat(Rig.log(stage), not(containsString("Not moved")));
+        endsOn("A", stage);
+        awaitClean("A");
+        awaitClean("B");
+    }
+}

@@ -1,0 +1,128 @@
+package io.jenkins.plugins.preemptible.acceptance;
+
+import static org.awaitility.Awaitility.await;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import hudson.cli.CLICommandInvoker;
+import hudson.model.Slave;
+import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import org.jenkinsci.plugins.workflow.job.WorkflowRun;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.jvnet.hudson.test.JenkinsRule;
+import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
+
+/** Tests in which a stage of the job {@code low} goes from agent A to agent B. */
+@WithJenkins
+abstract class MovedStages {
+
+    static final Duration LONG = Duration.ofMinutes(3);
+
+    JenkinsRule j;
+    Rig rig;
+    TwoHosts hosts;
+
+    @BeforeEach
+    void controller(JenkinsRule jenkins) throws Exception {
+        j = jenkins;
+        Rig.assumeSuspendable();
+        rig = new Rig(j);
+        rig.prepare();
+        PreemptibleConfiguration.get().setMoveStages(true);
+        hosts = new TwoHosts(j);
+    }
+
+    @AfterEach
+    void tell() throws Exception {
+        if (rig != null) {
+            rig.tell();
+            rig.clear();
+        }
+        if (hosts != null) {
+            hosts.close();
+        }
+    }
+
+    static String counter() {
+        return "sh '''set +x\n" + Rig.endless() + "\n'''";
+    }
+
+    /** A stage on A that runs. */
+    WorkflowRun begin(String body) throws Exception {
+        hosts.connect("A");
+        WorkflowRun stage =
+                Rig.start(rig.pipeline("low", 5, "preemptible(label: '" + Rig.LABEL + "') {\n" + body + "\n}"));
+        Rig.awaitLog(stage, "count-3\n");
+        return stage;
+    }
+
+    /** @param times how often it is sealed by then */
+    void suspend(WorkflowRun stage, int times) throws Exception {
+        assertEquals(
+                0,
+                new CLICommandInvoker(j, "preemptible-suspend")
+                        .invokeWithArgs("low", "1")
+                        .returnCode());
+        Rig.awaitSealed(stage, times);
+    }
+
+    /** Asks for a move until it is taken: an agent that has just connected is not described at once. */
+    void move(String agent) {
+        await("it is taken")
+                .atMost(LONG)
+                .until(() -> new CLICommandInvoker(j, "preemptible-move")
+                                .invokeWithArgs("low", "1", "--to", agent)
+                                .returnCode()
+                        == 0);
+    }
+
+    static void awaitMoved(WorkflowRun stage, String from, String to) {
+        await("a move to " + to)
+                .atMost(LONG)
+                .until(() -> Rig.log(stage).contains("Moved from " + from + " to " + to + " in "));
+    }
+
+    static StageRecord record() {
+        return StageRegistry.get().all().iterator().next();
+    }
+
+    void endsOn(String agent, WorkflowRun stage) throws Exception {
+        Rig.awaitCounting(stage);
+        enough(agent);
+        j.assertBuildStatusSuccess(j.waitForCompletion(stage));
+        Rig.countedAtLeast(stage, 4);
+    }
+
+    void enough(String agent) throws Exception {
+        Path enough = hosts.workspace(agent, "low").resolve("enough");
+        if (!Files.exists(enough)) {
+            Files.createFile(enough);
+        }
+    }
+
+    void awaitClean(String agent) {
+        await(agent + " knows no stage").atMost(LONG).until(() -> hosts.stages(agent) == 0);
+    }
+
+    ProcessHandle process(String agent) throws Exception {
+        long pid =
+                Long.parseLong(j.jenkins.getNode(agent).createPath("/proc/self").readLink());
+        return ProcessHandle.of(pid).orElseThrow();
+    }
+
+    void awaitOffline(String agent) {
+        await(agent + " is away")
+                .atMost(LONG)
+                .until(() -> j.jenkins.getComputer(agent).isOffline());
+    }
+
+    void reconnect(String agent) throws Exception {
+        j.jenkins.getComputer(agent).connect(true);
+        j.waitOnline((Slave) j.jenkins.getNode(agent));
+    }
+}

@@ -1,0 +1,53 @@
+package io.jenkins.plugins.preemptible.lifecycle.stage;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+class LeftAgentsTest {
+
+    private final StageRecord stage = StageRecord.running(
+            "preemptible-12345678", StageRecord.Form.OWN, "job#1", "preemptible", "A", "/w", null, 5, 0);
+
+    @Test
+    void anAgentIsLeftWhenTheStageIsElsewhere() {
+        LeftAgents.holds("A", List.of("/w@tmp")).accept(stage);
+        LeftAgents.holds("B", List.of("/w@tmp")).accept(stage);
+        assertEquals(Map.of("B", List.of("/w@tmp")), LeftAgents.of(stage), "it may have come there");
+        stage.restoringOn = "B";
+        assertEquals(Map.of(), LeftAgents.of(stage), "it may run there");
+        stage.restoringOn = null;
+        stage.node = "B";
+        assertEquals(Map.of("A", List.of("/w@tmp")), LeftAgents.of(stage));
+        LeftAgents.cleaned("A").accept(stage);
+        assertEquals(Map.of(), LeftAgents.of(stage));
+        LeftAgents.cleaned("B").accept(stage);
+        assertNull(stage.left);
+    }
+
+    /** In the records of earlier versions there is none, and a published record never changes. */
+    @Test
+    void aCopyIsChanged() {
+        StageRecord copy = stage.clone();
+        LeftAgents.holds("B", List.of()).accept(copy);
+        assertEquals(Map.of(), LeftAgents.of(stage));
+        StageRecord again = copy.clone();
+        LeftAgents.cleaned("B").accept(again);
+        assertEquals(Map.of("B", List.of()), LeftAgents.of(copy));
+    }
+
+    /** Plain collections: no class's name is saved that might change. */
+    @Test
+    void itIsSavedAndReadAgain() {
+        LeftAgents.holds("B", List.of("/w@tmp", "/w/sub@tmp")).accept(stage);
+        String saved = StageFiles.XSTREAM.toXML(stage);
+        String part = saved.substring(saved.indexOf("<left"), saved.indexOf("</left>"));
+        assertFalse(part.contains("ImmutableCollections") || part.contains("CollSer"), part);
+        StageRecord read = (StageRecord) StageFiles.XSTREAM.fromXML(saved);
+        assertEquals(Map.of("B", List.of("/w@tmp", "/w/sub@tmp")), LeftAgents.of(read));
+    }
+}
