@@ -186,16 +186,18 @@ record ContainerEngine(Engine inner, StageContainers containers) implements Engi
                 all);
     }
 
+    /** The tree is killed also where a container cannot be; another call tries that again. */
     @Override
     public void kill(StageId id) {
-        if (containers.paused(id)) {
-            try {
+        try {
+            if (containers.paused(id)) {
                 containers.kill(id, null, true);
-            } catch (IOException e) {
-                throw new UncheckedIOException("the containers of " + id + " could not be ended", e);
             }
+        } catch (IOException e) {
+            throw new UncheckedIOException("the containers of " + id + " could not be ended", e);
+        } finally {
+            inner.kill(id);
         }
-        inner.kill(id);
     }
 
     @Override

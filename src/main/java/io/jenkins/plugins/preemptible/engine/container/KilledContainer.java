@@ -52,7 +52,7 @@ record KilledContainer(ContainerRef container, HostProcess init) {
             tool.killInside(
                     spared.stream().map(process -> Proc.innerPid(process.pid())).toList());
         }
-        awaitEnd(stages);
+        awaitEnd(seen);
     }
 
     /**
@@ -78,9 +78,12 @@ record KilledContainer(ContainerRef container, HostProcess init) {
         return Proc.stat(process.pid()).filter(same).isPresent();
     }
 
-    private void awaitEnd(List<Proc.Stat> killed) throws IOException {
+    /** In a container that was not paused, a process may have started another one at the last moment. */
+    private void awaitEnd(ContainerTool.Seen seen) throws IOException {
         long end = System.nanoTime() + MOST.toNanos();
-        while (killed.stream().anyMatch(KilledContainer::lives)) {
+        List<Proc.Stat> left = stages(new ContainerProcesses(seen.id()).all(), seen.pid());
+        while (!left.isEmpty()) {
+            left.forEach(process -> LibC.kill(process.pid(), LibC.SIGKILL));
             if (System.nanoTime() - end > 0) {
                 throw new IOException("processes of the stage are left in " + container.shown());
             }
@@ -90,6 +93,7 @@ record KilledContainer(ContainerRef container, HostProcess init) {
                 Thread.currentThread().interrupt();
                 throw new IOException("interrupted", e);
             }
+            left = stages(new ContainerProcesses(seen.id()).all(), seen.pid());
         }
     }
 }

@@ -90,7 +90,7 @@ public final class AbortedStage {
             StageRecord stage = StageRegistry.get().find(stageId);
             FilePath root = stage == null ? null : Nodes.rootOf(stage.node());
             if (root != null) {
-                // First: whoever hears that the step has ended stops the container, which must run for that.
+                // First: when the step has ended, the container block stops the container, which must run for that.
                 endContained(stage, controlFolders);
                 DurableTasks.endAborted(root, controlFolders);
             }

@@ -39,7 +39,8 @@ public final class RealContainers implements AutoCloseable {
             """;
 
     private static final long SECONDS = 120;
-    private static final String TRIED = "preemptible-tried";
+    private static final String TRIED =
+            "preemptible-tried-" + ProcessHandle.current().pid();
 
     private final String program;
     private final List<String> started = new ArrayList<>();
