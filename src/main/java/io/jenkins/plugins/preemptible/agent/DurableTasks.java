@@ -37,7 +37,9 @@ public final class DurableTasks {
     private static final String RESULT = "jenkins-result.txt";
     private static final String COOKIE = "JENKINS_SERVER_COOKIE";
     private static final String WORKSPACE_TMP = System.getProperty("hudson.slaves.WorkspaceList", "@") + "tmp";
-    private static final String LOG = "jenkins-log.txt";
+    /** The file in a control folder that Pipeline reads a step's output from. */
+    public static final String LOG = "jenkins-log.txt";
+
     /** 128 + SIGTERM, what the shell would report. */
     private static final int TERMINATED = 143;
 

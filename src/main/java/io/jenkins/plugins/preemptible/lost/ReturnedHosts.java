@@ -5,12 +5,15 @@ import hudson.FilePath;
 import hudson.model.Computer;
 import hudson.model.Node;
 import hudson.model.TaskListener;
+import hudson.remoting.Channel;
 import hudson.slaves.ComputerListener;
 import hudson.slaves.WorkspaceList;
+import io.jenkins.plugins.preemptible.agent.DurableTasks;
 import io.jenkins.plugins.preemptible.agent.MovingStage;
 import io.jenkins.plugins.preemptible.lifecycle.luggage.StageLuggage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LeftAgents;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LuggageChanges;
+import io.jenkins.plugins.preemptible.lifecycle.stage.OutlivesAgent;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
@@ -28,12 +31,43 @@ import java.util.logging.Logger;
  *       stage of that id by right.
  *   <li>What is left of the stage there, processes included, is removed, and the temporary folder with its secrets.
  *   <li>A stage that has ended meanwhile is {@code UnknownStages}' part.
+ *   <li>Another host may connect by the name of the one that a suspended stage has left: Pipeline's steps, which look for their
+ *       workspace there, find an empty one until the stage is resumed.
  * </ol>
  */
 @Extension
 public final class ReturnedHosts extends ComputerListener {
 
     private static final Logger LOGGER = Logger.getLogger(ReturnedHosts.class.getName());
+
+    @Override
+    public void preOnline(Computer computer, Channel channel, FilePath root, TaskListener listener) {
+        for (StageRecord stage : StageRegistry.get().all()) {
+            if (stage.node().equals(computer.getName()) && OutlivesAgent.isStored(stage)) {
+                try {
+                    standIn(stage, channel);
+                } catch (IOException | RuntimeException x) {
+                    LOGGER.log(Level.WARNING, x, () -> "cannot look for the workspace of " + stage);
+                } catch (InterruptedException x) {
+                    Thread.currentThread().interrupt();
+                    return;
+                }
+            }
+        }
+    }
+
+    private static void standIn(StageRecord stage, Channel channel) throws IOException, InterruptedException {
+        FilePath workspace = new FilePath(channel, stage.workspace());
+        if (workspace.exists()) {
+            return;
+        }
+        workspace.mkdirs();
+        for (String control : stage.controlFolders()) {
+            FilePath log = new FilePath(channel, control).child(DurableTasks.LOG);
+            log.getParent().mkdirs();
+            log.touch(System.currentTimeMillis());
+        }
+    }
 
     @Override
     public void onOnline(Computer computer, TaskListener listener) {

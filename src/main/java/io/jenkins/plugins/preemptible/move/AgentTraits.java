@@ -59,6 +59,17 @@ final class AgentTraits {
         }
     }
 
+    /** Asks the agent now, and keeps what it says. */
+    static HostTraits asked(Node agent) throws IOException, InterruptedException {
+        Computer computer = agent.toComputer();
+        VirtualChannel connection = computer == null ? null : computer.getChannel();
+        HostTraits traits = MovingStage.describe(agent);
+        if (connection != null) {
+            KNOWN.put(computer.getName(), new Known(traits, connection, System.nanoTime()));
+        }
+        return traits;
+    }
+
     private static void ask(Computer computer, VirtualChannel connection) {
         String name = computer.getName();
         Node node = computer.getNode();

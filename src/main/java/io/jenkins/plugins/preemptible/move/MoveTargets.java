@@ -3,7 +3,6 @@ package io.jenkins.plugins.preemptible.move;
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.model.Computer;
 import hudson.model.Node;
-import io.jenkins.plugins.preemptible.agent.MovingStage;
 import io.jenkins.plugins.preemptible.agent.Nodes;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.move.HostFit;
@@ -154,7 +153,7 @@ public final class MoveTargets {
             return false;
         }
         try {
-            return isOther(stage, MovingStage.describe(agent));
+            return isOther(stage, AgentTraits.asked(agent));
         } catch (IOException | RuntimeException x) {
             // What comes next fails as well, and says so.
             return false;

@@ -179,7 +179,8 @@ public final class MovingRestorer implements Restorer {
         }
         kept = isOwn(stage, to) && had != null && KeptWorkspaces.isOf(workspace, had);
         if (kept) {
-            lease = had;
+            // By its path: its agent may have another connection by now.
+            lease = WorkspaceList.Lease.createLinkedDummyLease(workspace, had);
             return;
         }
         lease = KeptWorkspaces.take(stage, computer, workspace);

@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.acceptance;
 
+import static org.awaitility.Awaitility.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
@@ -17,6 +18,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.time.Duration;
 import java.util.List;
 import org.jvnet.hudson.test.JenkinsRule;
 import org.jvnet.hudson.test.SimpleCommandLauncher;
@@ -159,7 +161,14 @@ final class TwoHosts implements AutoCloseable {
         delete();
     }
 
-    void delete() throws IOException {
-        StageFolder.delete(base);
+    void delete() {
+        // An agent's process that is about to end may write there still.
+        await("the hosts are gone")
+                .atMost(Duration.ofMinutes(2))
+                .ignoreExceptions()
+                .until(() -> {
+                    StageFolder.delete(base);
+                    return true;
+                });
     }
 }
