@@ -42,7 +42,7 @@ public final class RemovedTarget extends NodeListener {
         if (awaited.isEmpty()) {
             return;
         }
-        for (StageRecord stage : awaited) {
+        for (StageRecord stage : millis > 0 ? awaited : List.<StageRecord>of()) {
             tell(
                     stage,
                     "The agent '" + agent

@@ -138,8 +138,9 @@ public final class MovingRestorer implements Restorer {
         }
     }
 
-    /** As long as the stage may run on the new agent nobody else may have its workspace there. */
+    /** As long as the stage may run on the new agent, or is not cleaned there, nobody else may have its workspace. */
     private void giveBack(StageRecord stage, Computer computer) {
+        LeftAgent.schedule(stage.id(), computer.getName(), 0);
         StageRecord now = StageRegistry.get().find(stage.id());
         boolean needed =
                 now != null && (now.restoringOn() != null || LeftAgents.of(now).containsKey(computer.getName()));
@@ -164,7 +165,6 @@ public final class MovingRestorer implements Restorer {
             FailedMoves.add(stage, to.getNodeName());
         }
         StageRegistry.get().update(stage.id(), StageChanges.moveTo(null));
-        LeftAgent.schedule(stage.id(), to.getNodeName(), 0);
     }
 
     private static NotMovedException refused(Misfit why) {
