@@ -8,6 +8,7 @@ import hudson.model.listeners.ItemListener;
 import hudson.slaves.AbstractCloudSlave;
 import io.jenkins.plugins.preemptible.agent.Nodes;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.OutlivesAgent;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
@@ -27,6 +28,7 @@ import jenkins.model.NodeListener;
  *       controller.
  *   <li>Then the stage is resumed on its own agent, from its sealed image. Processes of it that run on the removed one's host
  *       are out of reach; they are ended when that agent connects again.
+ *   <li>A stage whose workspace is sealed, too, does not wait, and may be resumed on any agent that fits.
  * </ol>
  */
 @Extension
@@ -38,7 +40,10 @@ public final class RemovedTarget extends NodeListener {
     }
 
     private static void waitFor(String agent, long millis) {
-        Collection<StageRecord> awaited = awaited(agent);
+        awaited(agent).stream().filter(OutlivesAgent::isStored).forEach(stage -> takeBackSoon(stage, agent));
+        Collection<StageRecord> awaited = awaited(agent).stream()
+                .filter(stage -> !OutlivesAgent.isStored(stage))
+                .toList();
         if (awaited.isEmpty()) {
             return;
         }
@@ -53,11 +58,13 @@ public final class RemovedTarget extends NodeListener {
         }
         StageThreads.schedule("looking for agent " + agent, millis, () -> {
             if (Nodes.named(agent) == null) {
-                awaited(agent)
-                        .forEach(stage -> StageThreads.submitFor(
-                                stage.node(), "taking back " + stage, () -> takeBack(stage.id(), agent)));
+                awaited(agent).forEach(stage -> takeBackSoon(stage, agent));
             }
         });
+    }
+
+    private static void takeBackSoon(StageRecord stage, String agent) {
+        StageThreads.submitFor(stage.node(), "taking back " + stage, () -> takeBack(stage.id(), agent));
     }
 
     private static List<StageRecord> awaited(String agent) {

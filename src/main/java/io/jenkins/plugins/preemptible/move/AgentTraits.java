@@ -53,9 +53,8 @@ final class AgentTraits {
     /** Asks the agent, unless they are known. Takes as long as the agent does; one that is offline is not asked. */
     static void learn(Node agent) throws IOException, InterruptedException {
         Computer computer = agent.toComputer();
-        VirtualChannel connection = computer == null ? null : computer.getChannel();
-        if (connection != null && of(computer) == null) {
-            KNOWN.put(computer.getName(), new Known(MovingStage.describe(agent), connection, System.nanoTime()));
+        if (computer != null && computer.getChannel() != null && of(computer) == null) {
+            asked(agent);
         }
     }
 

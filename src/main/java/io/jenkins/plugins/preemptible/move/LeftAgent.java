@@ -10,10 +10,10 @@ import hudson.slaves.ComputerListener;
 import hudson.slaves.WorkspaceList;
 import io.jenkins.plugins.preemptible.agent.Nodes;
 import io.jenkins.plugins.preemptible.engine.move.HostTraits;
-import io.jenkins.plugins.preemptible.lifecycle.stage.LuggageChanges;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.agents.LeftStages;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LeftAgents;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LuggageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageThreads;
@@ -87,7 +87,12 @@ final class LeftAgent {
             if (!isSameFolder(stage, node) && !clean(stage, node)) {
                 return false;
             }
-            StageRegistry.get().update(stageId, LeftAgents.cleaned(agent).andThen(LuggageChanges.cleanedOn(token(node))));
+            HostTraits host = traits(node);
+            StageRegistry.get()
+                    .update(
+                            stageId,
+                            LeftAgents.cleaned(agent)
+                                    .andThen(LuggageChanges.cleanedOn(host == null ? "" : host.token())));
             return true;
         } catch (IOException | RuntimeException x) {
             LOGGER.log(Level.FINE, x, () -> "cannot clean " + agent + " of stage " + stageId + " yet");
@@ -121,11 +126,6 @@ final class LeftAgent {
                 && here != null
                 && !there.token().isEmpty()
                 && there.token().equals(here.token());
-    }
-
-    private static String token(Node node) {
-        HostTraits known = traits(node);
-        return known == null ? "" : known.token();
     }
 
     @CheckForNull

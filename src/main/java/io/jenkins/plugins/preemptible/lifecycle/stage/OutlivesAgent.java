@@ -35,9 +35,12 @@ public final class OutlivesAgent {
         return isStored(stage) && (stage.luggage.treeEnded() || Nodes.named(stage.node) == null) && !isAwaited(stage);
     }
 
-    /** Whether another agent, which Jenkins knows, was asked to restore it and has not answered: it may run there. */
+    /**
+     * Whether another agent was asked to restore it and has not answered: it may run there. One that was removed from Jenkins is
+     * waited for where the stage needs its own agent, see {@code RemovedTarget}.
+     */
     public static boolean isAwaited(StageRecord stage) {
-        return stage.restoringOn != null && Nodes.named(stage.restoringOn) != null;
+        return stage.restoringOn != null && (Nodes.named(stage.restoringOn) != null || !isStored(stage));
     }
 
     /** Whether what is sealed of a suspended stage is enough for another agent, as soon as it runs nowhere. */
