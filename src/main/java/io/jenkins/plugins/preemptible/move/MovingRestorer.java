@@ -139,7 +139,7 @@ public final class MovingRestorer implements Restorer {
     }
 
     /** As long as the stage may run on the new agent, or is not cleaned there, nobody else may have its workspace. */
-    private void giveBack(LiveStage live, StageRecord stage, Computer computer) {
+    private void giveBack(StageRecord stage, Computer computer) {
         LeftAgent.schedule(stage.id(), computer.getName(), 0);
         StageRecord now = StageRegistry.get().find(stage.id());
         boolean needed =

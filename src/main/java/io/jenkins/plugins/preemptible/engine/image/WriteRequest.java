@@ -78,13 +78,35 @@ public record WriteRequest(
 
     public WriteRequest preserving(List<Path> paths) {
         return new WriteRequest(
-                imageDir, archive, key, manifest, paths, places, touched, index, parent, difference, workers, cancelled);
+                imageDir,
+                archive,
+                key,
+                manifest,
+                paths,
+                places,
+                touched,
+                index,
+                parent,
+                difference,
+                workers,
+                cancelled);
     }
 
     /** @param copies absolute paths of copies, by the preserved paths that they are copies of */
     public WriteRequest lying(Map<Path, Path> copies) {
         return new WriteRequest(
-                imageDir, archive, key, manifest, preserved, copies, touched, index, parent, difference, workers, cancelled);
+                imageDir,
+                archive,
+                key,
+                manifest,
+                preserved,
+                copies,
+                touched,
+                index,
+                parent,
+                difference,
+                workers,
+                cancelled);
     }
 
     /**
@@ -111,22 +133,46 @@ public record WriteRequest(
     /** A full image, whose index is written for later differences. */
     public WriteRequest indexed(Path indexFile) {
         return new WriteRequest(
-                imageDir, archive, key, manifest, preserved, places, touched, indexFile, parent, false, workers, cancelled);
+                imageDir, archive, key, manifest, preserved, places, touched, indexFile, parent, false, workers,
+                cancelled);
     }
 
     /** @param lastFull null for the one that the index is of */
     public WriteRequest against(Path indexFile, Path lastFull) {
         return new WriteRequest(
-                imageDir, archive, key, manifest, preserved, places, touched, indexFile, lastFull, true, workers, cancelled);
+                imageDir, archive, key, manifest, preserved, places, touched, indexFile, lastFull, true, workers,
+                cancelled);
     }
 
     public WriteRequest withWorkers(int threads) {
         return new WriteRequest(
-                imageDir, archive, key, manifest, preserved, places, touched, index, parent, difference, threads, cancelled);
+                imageDir,
+                archive,
+                key,
+                manifest,
+                preserved,
+                places,
+                touched,
+                index,
+                parent,
+                difference,
+                threads,
+                cancelled);
     }
 
     public WriteRequest unless(BooleanSupplier signal) {
         return new WriteRequest(
-                imageDir, archive, key, manifest, preserved, places, touched, index, parent, difference, workers, signal);
+                imageDir,
+                archive,
+                key,
+                manifest,
+                preserved,
+                places,
+                touched,
+                index,
+                parent,
+                difference,
+                workers,
+                signal);
     }
 }
