@@ -4,7 +4,6 @@ import io.jenkins.plugins.preemptible.engine.Engine;
 import io.jenkins.plugins.preemptible.engine.api.DumpGuard;
 import io.jenkins.plugins.preemptible.engine.api.EngineException;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
-import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.live.LiveImage;
 import io.jenkins.plugins.preemptible.engine.live.LiveRequest;
@@ -84,9 +83,9 @@ final class LiveVerbs {
 
         @Override
         Boolean act(Engine engine, StageId stage, Path exchange) {
-            boolean over = state(engine, stage)
-                    .map(now -> now == State.ENDED || now == State.FAILED)
-                    .orElse(true);
+            // Its record may say otherwise as long as another process holds its lock.
+            boolean over =
+                    state(engine, stage).isEmpty() || engine.status(stage).initPid() == 0;
             return over && DurableTasks.finishedOne(controlFolders).isEmpty();
         }
     }

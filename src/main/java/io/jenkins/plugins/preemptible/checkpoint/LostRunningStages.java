@@ -55,6 +55,9 @@ public final class LostRunningStages extends PeriodicWork {
     private static final Logger LOGGER = Logger.getLogger(LostRunningStages.class.getName());
     private static final String REASON = "Its agent was lost while it ran.";
 
+    /** When an agent that has connected is asked; its builds may be loaded later than that. */
+    private static final long[] AFTER_RETURN_MILLIS = {0, 10_000, 60_000};
+
     /** Stages that were looked at and cannot be rolled back, as long as their agents are lost. */
     private static final Set<String> IN_VAIN = ConcurrentHashMap.newKeySet();
 
@@ -102,12 +105,20 @@ public final class LostRunningStages extends PeriodicWork {
             Node node = computer.getNode();
             for (StageRecord stage : StageRegistry.get().all()) {
                 if (node != null && stage.node().equals(node.getNodeName()) && mayGoBack(stage)) {
-                    StageThreads.submitFor(stage.node(), "looking for " + stage, () -> {
-                        if (CheckpointedStage.on(node, stage.id()).isGone(stage.controlFolders())) {
-                            takeBack(stage.id(), true);
-                        }
-                    });
+                    for (long delayMillis : AFTER_RETURN_MILLIS) {
+                        String what = "looking for " + stage;
+                        StageThreads.scheduleFor(stage.node(), what, delayMillis, () -> look(node, stage.id()));
+                    }
                 }
+            }
+        }
+
+        private static void look(Node node, String id) throws IOException, InterruptedException {
+            StageRecord stage = StageRegistry.get().find(id);
+            if (stage != null
+                    && mayGoBack(stage)
+                    && CheckpointedStage.on(node, id).isGone(stage.controlFolders())) {
+                takeBack(id, true);
             }
         }
     }

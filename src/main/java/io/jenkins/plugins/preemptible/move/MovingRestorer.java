@@ -56,13 +56,9 @@ public final class MovingRestorer implements Restorer {
     private static final Logger LOGGER = Logger.getLogger(MovingRestorer.class.getName());
 
     private WorkspaceList.Lease lease;
-    /** It is the one that the stage had before. */
-    private boolean kept;
-
     private long beganNanos;
     private long workspaceBytes;
-    /** It was found running, with nothing lost. */
-    private boolean whole;
+    private boolean foundRunning;
 
     /** Whether a suspended stage is not simply resumed where it was suspended. */
     public static boolean isNeeded(StageRecord stage, Computer computer) throws InterruptedException {
@@ -86,9 +82,9 @@ public final class MovingRestorer implements Restorer {
         boolean done = false;
         boolean another = false;
         try {
-            lease(computer, to, stage, live.lease());
+            lease(live, computer, to, stage);
             AgentStage.Restore answer = awaited || isOwn(stage, to) ? agent.resumeHere() : null;
-            whole = answer != null;
+            foundRunning = answer != null;
             if (answer == null) {
                 StageRecord known =
                         awaited ? StageRegistry.get().update(stage.id(), StageChanges.restoringOn(null)) : stage;
@@ -133,29 +129,32 @@ public final class MovingRestorer implements Restorer {
             throw new NotMovedException("An agent or the archive failed: " + why + (why.endsWith(".") ? "" : "."), x);
         } finally {
             if (!done) {
-                giveBack(stage, computer);
+                giveBack(live, stage, computer);
             }
         }
     }
 
     /** As long as the stage may run on the new agent, or is not cleaned there, nobody else may have its workspace. */
-    private void giveBack(StageRecord stage, Computer computer) {
+    private void giveBack(LiveStage live, StageRecord stage, Computer computer) {
         LeftAgent.schedule(stage.id(), computer.getName(), 0);
         StageRecord now = StageRegistry.get().find(stage.id());
         boolean needed =
                 now != null && (now.restoringOn() != null || LeftAgents.of(now).containsKey(computer.getName()));
-        if (lease == null || kept) {
-            return;
-        }
-        if (needed) {
+        if (lease != null && computer.getName().equals(stage.node())) {
+            live.lease(lease);
+        } else if (lease != null && needed) {
             KeptWorkspaces.keep(stage, computer, lease);
-        } else {
+        } else if (lease != null) {
             lease.release();
         }
     }
 
     /** A stage that has lost its processes there, and is resumed from a checkpoint. */
     private static boolean isOwn(StageRecord stage, Node to) {
+        return sameName(stage, to) && RolledBack.is(stage);
+    }
+
+    private static boolean sameName(StageRecord stage, Node to) {
         return to.getNodeName().equals(stage.node());
     }
 
@@ -171,19 +170,21 @@ public final class MovingRestorer implements Restorer {
         return new NotMovedException(why.sentence(), null);
     }
 
-    private void lease(Computer computer, Node to, StageRecord stage, WorkspaceList.Lease had)
+    private void lease(LiveStage live, Computer computer, Node to, StageRecord stage)
             throws IOException, InterruptedException {
         FilePath workspace = to.createPath(stage.workspace());
         if (workspace == null) {
             throw new IOException("the agent " + to.getDisplayName() + " is offline");
         }
-        kept = isOwn(stage, to) && had != null && KeptWorkspaces.isOf(workspace, had);
-        if (kept) {
-            // By its path: its agent may have another connection by now.
-            lease = WorkspaceList.Lease.createLinkedDummyLease(workspace, had);
-            return;
+        WorkspaceList.Lease own = sameName(stage, to) ? live.lease() : null;
+        if (own == null) {
+            lease = KeptWorkspaces.take(stage, computer, workspace);
+        } else {
+            // The same agent on another host, or after its host's restart: it has had that workspace all along.
+            live.lease(null);
+            // By its path: the connection is another one.
+            lease = WorkspaceList.Lease.createLinkedDummyLease(workspace, own);
         }
-        lease = KeptWorkspaces.take(stage, computer, workspace);
         if (!KeptWorkspaces.isOf(workspace, lease)) {
             lease.release();
             lease = null;
@@ -230,8 +231,7 @@ public final class MovingRestorer implements Restorer {
         String imageKey = stage.imageKey().getPlainText();
         StageImages.fetch(run, stage, there.prepare(UnknownStages.originOf(stage)));
         obstacle = there.misfit(own, MoveTargets.needs(stage, live), imageKey);
-        boolean sameFolder = obstacle != null && obstacle.obstacle() == MoveObstacle.SAME_FOLDER;
-        if (obstacle != null && !(sameFolder && isOwn(stage, to))) {
+        if (obstacle != null && !(obstacle.obstacle() == MoveObstacle.SAME_FOLDER && isOwn(stage, to))) {
             throw refused(obstacle);
         }
         obstacle = fromArchive ? unpack(run, stage, there) : carry(stage, MovingStage.on(from, stage.id()), there);
@@ -271,11 +271,11 @@ public final class MovingRestorer implements Restorer {
         Computer computer = executor.getOwner();
         WorkspaceList.Lease old = live.lease();
         live.lease(lease);
-        if (!whole) {
+        if (!foundRunning) {
             RolledBack.runs(live, before);
         }
         StepsOnAgent.follow(live);
-        if (computer.getName().equals(before.node())) {
+        if (computer.getName().equals(before.node()) && RolledBack.is(before)) {
             return;
         }
         try {

@@ -31,7 +31,7 @@ final class CheckpointBenchmark implements Benchmark {
     public Result run(BenchRig rig) throws Exception {
         Path count = rig.work.resolve("count");
         StageId id = rig.start(List.of(
-                rig.compiled("work").toString(),
+                rig.compiled("load").toString(),
                 Integer.toString(MEGABYTES),
                 Integer.toString(MEGABYTES_A_SECOND),
                 count.toString()));

@@ -1,4 +1,4 @@
-/* Holds memory, writes to so much of it a second, and counts the work that it gets done: work MEGABYTES RATE FILE */
+/* Holds memory, writes to so much of it a second, and counts the work that it gets done: load MEGABYTES RATE FILE */
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
