@@ -24,7 +24,7 @@ import java.util.concurrent.locks.ReentrantLock;
  *   <li>Of an agent that was asked to restore the stage and has not answered. After a restart of the controller, and on an
  *       agent that was added again, it is leased before the agent takes builds.
  *   <li>Of an agent that is to be cleaned of the stage.
- *   <li>Whoever comes to that agent with the stage takes the lease over. It goes by the path: a connection that was made anew
+ *   <li>The next move of the stage to that agent takes the lease over. It goes by the path: a connection that was made anew
  *       has other {@link FilePath} objects.
  * </ol>
  *

@@ -22,21 +22,15 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
-import java.time.Duration;
 import java.util.List;
 import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.jvnet.hudson.test.JenkinsRule;
-import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 
 /** A running stage whose agent is lost goes on elsewhere from its last checkpoint. */
-@WithJenkins
 @Tag("acceptance")
-class CheckpointTest {
+class CheckpointTest extends OnTwoHosts {
 
     static {
         System.setProperty("io.jenkins.plugins.preemptible.move.LeftAgent.delayMillis", "500");
@@ -47,33 +41,7 @@ class CheckpointTest {
         System.setProperty("io.jenkins.plugins.preemptible.lifecycle.SuspendedSteps.periodMillis", "2000");
     }
 
-    private static final Duration LONG = Duration.ofMinutes(3);
     private static final String MADE = "Checkpoint: the stage stood still for ";
-
-    private JenkinsRule j;
-    private Rig rig;
-    private TwoHosts hosts;
-
-    @BeforeEach
-    void controller(JenkinsRule jenkins) throws Exception {
-        j = jenkins;
-        Rig.assumeSuspendable();
-        rig = new Rig(j);
-        rig.prepare();
-        PreemptibleConfiguration.get().setMoveStages(true);
-        hosts = new TwoHosts(j);
-    }
-
-    @AfterEach
-    void tell() throws Exception {
-        if (rig != null) {
-            rig.tell();
-            rig.clear();
-        }
-        if (hosts != null) {
-            hosts.close();
-        }
-    }
 
     /** A stage on agent A, whose log and workspace have each number. */
     private WorkflowRun running(String shell) throws Exception {

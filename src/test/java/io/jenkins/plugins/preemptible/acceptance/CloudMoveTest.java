@@ -11,11 +11,9 @@ import hudson.cli.CLICommandInvoker;
 import hudson.model.FreeStyleBuild;
 import hudson.slaves.CloudRetentionStrategy;
 import hudson.slaves.NodeProvisioner;
-import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import org.jenkinsci.plugins.durabletask.executors.OnceRetentionStrategy;
@@ -25,13 +23,10 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.jvnet.hudson.test.JenkinsRule;
-import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 
 /** An agent of a cloud is kept until its stage is sealed; then the cloud may have it, and brings another one for the stage. */
-@WithJenkins
 @Tag("acceptance")
-class CloudMoveTest {
+class CloudMoveTest extends OnTwoHosts {
 
     static {
         System.setProperty("io.jenkins.plugins.preemptible.move.LeftAgent.delayMillis", "500");
@@ -42,34 +37,18 @@ class CloudMoveTest {
         NodeProvisioner.NodeProvisionerInvoker.RECURRENCEPERIOD = 1_000;
     }
 
-    private static final Duration LONG = Duration.ofMinutes(5);
-
-    private JenkinsRule j;
-    private Rig rig;
-    private TwoHosts hosts;
     private FolderCloud cloud;
 
     @BeforeEach
-    void controller(JenkinsRule jenkins) throws Exception {
-        j = jenkins;
-        Rig.assumeSuspendable();
-        rig = new Rig(j);
-        rig.prepare();
-        PreemptibleConfiguration.get().setMoveStages(true);
-        hosts = new TwoHosts(j);
+    void cloud() throws Exception {
         CloudAgent.GIVEN_BACK.clear();
         cloud = FolderCloud.of(hosts);
     }
 
     @AfterEach
-    void tell() throws Exception {
-        if (rig != null) {
-            rig.tell();
+    void withoutCloud() {
+        if (cloud != null) {
             j.jenkins.clouds.remove(cloud);
-            rig.clear();
-        }
-        if (hosts != null) {
-            hosts.close();
         }
     }
 

@@ -25,20 +25,14 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
-import java.time.Duration;
 import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.jvnet.hudson.test.JenkinsRule;
-import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 
 /** What was sealed outlives its host: the agent of a suspended stage is removed or stays away, and the stage goes on. */
-@WithJenkins
 @Tag("acceptance")
-class LostAgentTest {
+class LostAgentTest extends OnTwoHosts {
 
     static {
         System.setProperty("io.jenkins.plugins.preemptible.move.LeftAgent.delayMillis", "500");
@@ -46,33 +40,6 @@ class LostAgentTest {
         System.setProperty("io.jenkins.plugins.preemptible.lifecycle.SuspendedSteps.periodMillis", "3000");
         System.setProperty("io.jenkins.plugins.preemptible.lost.LostAgents.awayMillis", "3000");
         System.setProperty("io.jenkins.plugins.preemptible.lifecycle.RemovedAgent.graceMillis", "2000");
-    }
-
-    private static final Duration LONG = Duration.ofMinutes(3);
-
-    private JenkinsRule j;
-    private Rig rig;
-    private TwoHosts hosts;
-
-    @BeforeEach
-    void controller(JenkinsRule jenkins) throws Exception {
-        j = jenkins;
-        Rig.assumeSuspendable();
-        rig = new Rig(j);
-        rig.prepare();
-        PreemptibleConfiguration.get().setMoveStages(true);
-        hosts = new TwoHosts(j);
-    }
-
-    @AfterEach
-    void tell() throws Exception {
-        if (rig != null) {
-            rig.tell();
-            rig.clear();
-        }
-        if (hosts != null) {
-            hosts.close();
-        }
     }
 
     /** A stage that is suspended manually on agent A. */
@@ -220,7 +187,7 @@ class LostAgentTest {
                 .until(() -> j.jenkins.getNode(agent).toComputer().isOffline());
     }
 
-    /** It may run there, so that it waits, until somebody says that it does not. */
+    /** It may run there, so that it waits, until the agent is removed. */
     @Test
     void anAgentThatHasNotAnsweredIsWaitedForUntilItIsRemoved() throws Exception {
         WorkflowRun stage = sealed();
@@ -251,7 +218,7 @@ class LostAgentTest {
         endsOn("A", stage);
     }
 
-    /** Nobody has the label any more; later somebody has. */
+    /** No agent has the label any more; later one has. */
     @Test
     void aLabelThatNobodyHasIsWaitedFor() throws Exception {
         WorkflowRun stage = sealed();

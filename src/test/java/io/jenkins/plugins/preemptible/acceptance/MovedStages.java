@@ -5,48 +5,14 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import hudson.cli.CLICommandInvoker;
 import hudson.model.Slave;
-import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
-import org.jvnet.hudson.test.JenkinsRule;
-import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 
 /** Tests in which a stage of the job {@code low} goes from agent A to agent B. */
-@WithJenkins
-abstract class MovedStages {
-
-    static final Duration LONG = Duration.ofMinutes(3);
-
-    JenkinsRule j;
-    Rig rig;
-    TwoHosts hosts;
-
-    @BeforeEach
-    void controller(JenkinsRule jenkins) throws Exception {
-        j = jenkins;
-        Rig.assumeSuspendable();
-        rig = new Rig(j);
-        rig.prepare();
-        PreemptibleConfiguration.get().setMoveStages(true);
-        hosts = new TwoHosts(j);
-    }
-
-    @AfterEach
-    void tell() throws Exception {
-        if (rig != null) {
-            rig.tell();
-            rig.clear();
-        }
-        if (hosts != null) {
-            hosts.close();
-        }
-    }
+abstract class MovedStages extends OnTwoHosts {
 
     static String counter() {
         return "sh '''set +x\n" + Rig.endless() + "\n'''";

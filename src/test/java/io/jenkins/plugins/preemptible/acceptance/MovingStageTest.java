@@ -18,58 +18,26 @@ import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.List;
 import org.htmlunit.html.HtmlForm;
 import org.htmlunit.html.HtmlOption;
 import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.jvnet.hudson.test.JenkinsRule;
-import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 
 /** A suspended stage resumes on another agent, on a real controller with two agents that run as root. */
-@WithJenkins
 @Tag("acceptance")
-class MovingStageTest {
+class MovingStageTest extends OnTwoHosts {
 
     static {
         System.setProperty("io.jenkins.plugins.preemptible.move.LeftAgent.delayMillis", "500");
     }
 
-    private static final Duration LONG = Duration.ofMinutes(3);
     /** What the stage has in its workspace, and what later steps find there. */
     private static final String LATER =
             "sh 'echo \"later on $NODE_NAME in $WORKSPACE\"; cat mark; ls \"$WORKSPACE_TMP\" >&2'\n"
                     + "dir('sub') { sh 'echo \"in $(pwd)\"' }\n";
-
-    private JenkinsRule j;
-    private Rig rig;
-    private TwoHosts hosts;
-
-    @BeforeEach
-    void controller(JenkinsRule jenkins) throws Exception {
-        j = jenkins;
-        Rig.assumeSuspendable();
-        rig = new Rig(j);
-        rig.prepare();
-        PreemptibleConfiguration.get().setMoveStages(true);
-        hosts = new TwoHosts(j);
-    }
-
-    @AfterEach
-    void tell() throws Exception {
-        if (rig != null) {
-            rig.tell();
-            rig.clear();
-        }
-        if (hosts != null) {
-            hosts.close();
-        }
-    }
 
     private WorkflowRun begin(String script) throws Exception {
         hosts.connect("A");
