@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import hudson.cli.CLICommandInvoker;
+import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LeftAgents;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -104,6 +105,8 @@ class MoveOutageTest extends MovedStages {
 
     @Test
     void aStageGoesBackToItsOwnAgentWhenTheNewOneIsRemoved() throws Exception {
+        // One whose workspace is stored does not wait.
+        PreemptibleConfiguration.get().setStoredWorkspaceMegabytes(0);
         WorkflowRun stage = diesWhileItRestores();
         j.jenkins.removeNode(j.jenkins.getNode("B"));
         Rig.awaitLog(stage, "The agent 'B', which was asked to resume this stage and has not answered, was removed");

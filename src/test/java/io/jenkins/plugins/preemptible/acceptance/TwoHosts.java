@@ -44,8 +44,7 @@ final class TwoHosts implements AutoCloseable {
         Files.writeString(
                 base.resolve("start.sh"),
                 "mount --bind '" + base + "'/\"$1\" '" + base.resolve("agent") + "' || exit 1\nshift\nexec \"$@\"\n");
-        // Jenkins ends all processes below the one that it has started, and those with its cookie, when it disconnects
-        // an
+        // Jenkins ends all processes below the one that it has started, and those with its cookie, when it disconnects an
         // agent: the stages would get a signal.
         Files.writeString(
                 base.resolve("apart.sh"),
@@ -117,12 +116,19 @@ final class TwoHosts implements AutoCloseable {
 
     /** Kills the agent's process, as the end of its host does. */
     void kill(String host) throws Exception {
-        List<ProcessHandle> processes = ProcessHandle.current()
-                .children()
-                .filter(process -> isOf(process, host))
+        List<ProcessHandle> processes = ProcessHandle.allProcesses()
+                .filter(process -> isAgent(process) && isOf(process, host))
                 .toList();
         assertEquals(1, processes.size(), "processes of " + host);
         processes.get(0).destroyForcibly();
+    }
+
+    private boolean isAgent(ProcessHandle process) {
+        return process.info()
+                .arguments()
+                .filter(words -> List.of(words).contains(base.resolve("agent.jar").toString()))
+                .filter(words -> List.of(words).contains("-jar"))
+                .isPresent();
     }
 
     /** By what is mounted there: the words that it was started with are gone with the shell. */

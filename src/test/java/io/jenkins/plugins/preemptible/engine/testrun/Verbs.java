@@ -56,7 +56,7 @@ final class Verbs {
             run.setUp("--tests");
             return run.halves(
                     halves -> halves.engine("30m", List.of(TRY_AGAIN)),
-                    halves -> halves.plugin("50m", List.of(TRY_AGAIN), System.out));
+                    halves -> halves.plugin("60m", List.of(TRY_AGAIN), System.out));
         }
     }
 
