@@ -44,7 +44,8 @@ final class TwoHosts implements AutoCloseable {
         Files.writeString(
                 base.resolve("start.sh"),
                 "mount --bind '" + base + "'/\"$1\" '" + base.resolve("agent") + "' || exit 1\nshift\nexec \"$@\"\n");
-        // Jenkins ends all processes below the one that it has started, and those with its cookie, when it disconnects an
+        // Jenkins ends all processes below the one that it has started, and those with its cookie, when it disconnects
+        // an
         // agent: the stages would get a signal.
         Files.writeString(
                 base.resolve("apart.sh"),
@@ -126,7 +127,8 @@ final class TwoHosts implements AutoCloseable {
     private boolean isAgent(ProcessHandle process) {
         return process.info()
                 .arguments()
-                .filter(words -> List.of(words).contains(base.resolve("agent.jar").toString()))
+                .filter(words ->
+                        List.of(words).contains(base.resolve("agent.jar").toString()))
                 .filter(words -> List.of(words).contains("-jar"))
                 .isPresent();
     }

@@ -19,7 +19,8 @@ import org.jvnet.hudson.test.junit.jupiter.RealJenkinsExtension;
 class WithoutDeclarativeTest {
 
     @RegisterExtension
-    private final RealJenkinsExtension controller = new RealJenkinsExtension().omitPlugins("pipeline-model-definition", "docker-workflow");
+    private final RealJenkinsExtension controller =
+            new RealJenkinsExtension().omitPlugins("pipeline-model-definition", "docker-workflow");
 
     @Test
     void startsCleanAndRunsStages() throws Throwable {

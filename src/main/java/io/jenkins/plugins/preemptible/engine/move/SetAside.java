@@ -7,6 +7,8 @@ import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.nio.file.attribute.FileAttribute;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -16,7 +18,8 @@ import java.util.Map;
  * What was in the place of folders that are made anew.
  *
  * <ol>
- *   <li>Each folder is renamed, beside itself, to a name that only this stage uses.
+ *   <li>Each folder is renamed, beside itself, to a name that only this stage uses, and an empty one takes its place: a step of
+ *       the stage that looks for its workspace at that moment would end at once without one.
  *   <li>{@link #drop} says that the new ones stay; otherwise {@link #close} removes them and the old ones come back.
  *   <li>One that an attempt before left there, since its process was killed, is the old one still: what is in its place
  *       is half made and goes.
@@ -26,6 +29,8 @@ import java.util.Map;
  */
 final class SetAside implements AutoCloseable {
 
+    private static final FileAttribute<?> OWNER_ONLY =
+            PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
     private static final String PREFIX = ".preemptible-aside-";
 
     private final Map<Path, Path> asides = new LinkedHashMap<>();
@@ -42,7 +47,11 @@ final class SetAside implements AutoCloseable {
                 if (Files.exists(aside, LinkOption.NOFOLLOW_LINKS)) {
                     StageFolder.delete(folder);
                 } else if (Files.exists(folder, LinkOption.NOFOLLOW_LINKS)) {
+                    boolean isFolder = Files.isDirectory(folder, LinkOption.NOFOLLOW_LINKS);
                     Files.move(folder, aside, StandardCopyOption.ATOMIC_MOVE);
+                    if (isFolder) {
+                        Files.createDirectory(folder, OWNER_ONLY);
+                    }
                 }
                 all.asides.put(folder, aside);
             }
