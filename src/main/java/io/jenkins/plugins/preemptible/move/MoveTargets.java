@@ -14,6 +14,7 @@ import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.agents.KeptAgents;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.OutlivesAgent;
+import io.jenkins.plugins.preemptible.lifecycle.stage.SealedLuggage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import io.jenkins.plugins.preemptible.lost.LostAgents;
@@ -165,7 +166,8 @@ public final class MoveTargets {
     }
 
     private static boolean isOther(StageRecord stage, @CheckForNull HostTraits now) {
-        HostTraits then = stage.luggage().host();
+        SealedLuggage sealed = stage.luggage();
+        HostTraits then = sealed == null ? null : sealed.host();
         return then != null
                 && now != null
                 && !now.token().isEmpty()
@@ -188,7 +190,8 @@ public final class MoveTargets {
     @CheckForNull
     static HostTraits left(StageRecord stage) {
         if (fromArchive(stage)) {
-            return stage.luggage().host();
+            SealedLuggage sealed = stage.luggage();
+            return sealed == null ? null : sealed.host();
         }
         Node own = Nodes.named(stage.node());
         Computer here = own == null ? null : own.toComputer();

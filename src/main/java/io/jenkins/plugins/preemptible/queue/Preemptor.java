@@ -123,17 +123,18 @@ final class Preemptor {
     static void started(Queue.LeftItem item, Reservations.Reservation reservation) {
         PreemptorAction story = item.getAction(PreemptorAction.class);
         long now = System.currentTimeMillis();
+        String why = null;
         if (story != null) {
             if (story.getSuspendedMillis() == 0) {
                 story.suspended(reservation.openMillis());
             }
             story.started(now);
+            why = story.getReason();
         }
         LiveStage live = LiveStage.find(reservation.stageId());
         StageRecord victim = StageRegistry.get().find(reservation.stageId());
         if (live != null && victim != null) {
-            String name = LoggedName.ofPreemptor(
-                    item.task.getFullDisplayName(), job(item), victim.job(), story == null ? null : story.getReason());
+            String name = LoggedName.ofPreemptor(item.task.getFullDisplayName(), job(item), victim.job(), why);
             StageLog.line(
                     live.context(),
                     LoggedName.atBeginning(name) + " has the executor, "

@@ -18,6 +18,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.security.SecureRandom;
+import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.Set;
 import org.apache.commons.compress.archivers.tar.TarArchiveEntry;
@@ -35,9 +36,10 @@ import org.apache.commons.compress.archivers.zip.ZipEncodingHelper;
  */
 public final class ArchiveFormat {
 
-    public static final byte[] MAGIC = "PREEMPT\n".getBytes(StandardCharsets.US_ASCII);
+    private static final byte[] MAGIC = "PREEMPT\n".getBytes(StandardCharsets.US_ASCII);
     static final byte[] END_MAGIC = "PREEMEND".getBytes(StandardCharsets.US_ASCII);
-    public static final int HEAD_BYTES = MAGIC.length + Short.BYTES;
+    public static final int MAGIC_BYTES = MAGIC.length;
+    public static final int HEAD_BYTES = MAGIC_BYTES + Short.BYTES;
     public static final int TAIL_BYTES = Long.BYTES + END_MAGIC.length;
     public static final int ID_BYTES = 16;
 
@@ -66,6 +68,12 @@ public final class ArchiveFormat {
     private static final SecureRandom RANDOM = new SecureRandom();
 
     private ArchiveFormat() {}
+
+    /** Whether a file that begins so may be an archive, as far as its magic is there. */
+    public static boolean beginsLikeOne(byte[] head) {
+        int bytes = Math.min(head.length, MAGIC_BYTES);
+        return Arrays.equals(head, 0, bytes, MAGIC, 0, bytes);
+    }
 
     /**
      * Last entry of the tar.

@@ -176,9 +176,10 @@ public final class StageImages {
     /** Removes the image where that can be done; tells whether nothing is left. */
     public static boolean delete(Run<?, ?> run, String stageId) {
         // All of them, whatever becomes of one.
-        return delete(run, stageId, ImagePath.LUGGAGE)
-                & delete(run, stageId, ImagePath.FILE)
-                & delete(run, stageId, AgentStage.IMAGE_FILE);
+        boolean luggage = delete(run, stageId, ImagePath.LUGGAGE);
+        boolean image = delete(run, stageId, ImagePath.FILE);
+        boolean ofEarlierVersion = delete(run, stageId, AgentStage.IMAGE_FILE);
+        return luggage && image && ofEarlierVersion;
     }
 
     /** Removes all files of a stage whose names begin so; tells whether nothing is left of them. */

@@ -86,14 +86,13 @@ final class ArchiveStream {
 
     private void checkEnds(FileChannel channel, long fileBytes) throws IOException {
         byte[] head = bytesAt(channel, 0, (int) Math.min(ArchiveFormat.HEAD_BYTES, fileBytes));
-        int magicBytes = Math.min(head.length, ArchiveFormat.MAGIC.length);
-        if (!Arrays.equals(head, 0, magicBytes, ArchiveFormat.MAGIC, 0, magicBytes)) {
+        if (!ArchiveFormat.beginsLikeOne(head)) {
             throw new ImageException(NOT_AN_IMAGE, archive, null, null);
         }
         if (head.length < ArchiveFormat.HEAD_BYTES) {
             throw new ImageException(TRUNCATED, archive, "it has " + fileBytes + " bytes", null);
         }
-        int version = Short.toUnsignedInt(ByteBuffer.wrap(head).getShort(ArchiveFormat.MAGIC.length));
+        int version = Short.toUnsignedInt(ByteBuffer.wrap(head).getShort(ArchiveFormat.MAGIC_BYTES));
         if (version != ImageManifest.FORMAT_VERSION) {
             throw new ImageException(
                     OTHER_VERSION, archive, "it has " + version + ", known is " + ImageManifest.FORMAT_VERSION, null);
