@@ -142,13 +142,17 @@ final class Preemptor {
             StageListener.fire(listener -> listener.onPreemptorStarted(
                     new PreemptorStarted(victim.ref(), now, now - reservation.sinceMillis())));
         }
-        WaitingPipeline build = story == null ? null : WaitingPipeline.of(item.task);
-        if (build != null) {
-            Run<?, ?> run = build.build();
-            if (run != null) {
-                build.line(story.sentenceForLog(run.getParent().getFullName()));
-                run.addAction(story);
-            }
+        if (story != null) {
+            tellBuild(item, story);
+        }
+    }
+
+    private static void tellBuild(Queue.LeftItem item, PreemptorAction story) {
+        WaitingPipeline build = WaitingPipeline.of(item.task);
+        Run<?, ?> run = build == null ? null : build.build();
+        if (run != null) {
+            build.line(story.sentenceForLog(run.getParent().getFullName()));
+            run.addAction(story);
         }
     }
 }
