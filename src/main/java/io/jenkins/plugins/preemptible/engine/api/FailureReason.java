@@ -277,8 +277,8 @@ public enum FailureReason {
             "The image of the stage was tried beside its frozen processes, and CRIU was not through in time, so they were not"
                     + " killed",
             "Nothing of the stage is lost: it is resumed from memory, or its image is made again. Until then, do not restart its host. A host"
-                    + " with less to do may be in time; where it never is, PREEMPTIBLE_TRIAL=off in the agent's environment switches"
-                    + " trials off"),
+                    + " with less to do may be in time; where it never is, PREEMPTIBLE_TIME_FACTOR=10 in the agent's environment"
+                    + " gives it ten times as long, and PREEMPTIBLE_TRIAL=off switches trials off"),
     CONTAINER(
             "Steps of the stage run in a container, which can be frozen but not dumped",
             "Run it outside of containers, or have it frozen for a time where an administrator has chosen freeze-only",
