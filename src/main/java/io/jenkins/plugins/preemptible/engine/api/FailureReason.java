@@ -224,6 +224,9 @@ public enum FailureReason {
     COVERED_FILE(
             "A process of the stage has a file open to which its path does not lead: something is mounted over it, its file system was unmounted, or it was deleted and has another name",
             "Unmount what covers the file, or let the stage close it"),
+    CRIU_TOO_OLD(
+            "This host's CRIU is too old for what the stage needs: TCP connections between its own processes take version 3.19",
+            "Install CRIU 3.19 or newer on the agent's host, or let the stage use unix sockets or pipes inside"),
     BUSY_CONNECTION(
             "Data is under way on a TCP connection inside of the stage, and this host cannot hold it back while the stage is dumped",
             "Install libnftables (Debian: libnftables1), or try again when the connection is idle"),

@@ -40,6 +40,9 @@ public class Criu {
     /** The exit code that a shell and Java give for an end by SIGKILL. */
     static final int KILLED = 128 + LibC.SIGKILL;
 
+    /** The first version that knows {@code --network-lock skip}. */
+    private static final String SKIPS_LOCK = "3.19";
+
     static final String DUMP_LOG = "dump.log";
     /** The file in {@link StageFolder#logs} that is there from before a restore until criu has succeeded and ended. */
     static final String RUNNING = "restore.running";
@@ -108,6 +111,10 @@ public class Criu {
             throws CriuException, IOException {
         Files.createDirectories(folder.logs());
         List<TcpEnds> connections = TcpEnds.ofTree(init.pid());
+        boolean skipsLock = CriuVersion.isAtLeast(version(), SKIPS_LOCK);
+        if (options.tcpEstablished() && !skipsLock && !connections.isEmpty()) {
+            throw new CriuException(FailureReason.CRIU_TOO_OLD, List.of());
+        }
         List<String> command = new ArrayList<>(List.of(
                 program.toString(),
                 "dump",
@@ -115,7 +122,7 @@ public class Criu {
                 Long.toString(init.pid()),
                 "--images-dir",
                 folder.images().toString()));
-        command.addAll(options.forDump());
+        command.addAll(options.forDump(skipsLock));
         if (freezer.cgroup().isPresent()) {
             command.addAll(List.of("--freeze-cgroup", freezer.cgroup().get().toString(), "--leave-running"));
         } else {
