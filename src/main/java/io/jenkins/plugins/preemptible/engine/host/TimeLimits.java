@@ -12,7 +12,7 @@ import java.util.logging.Logger;
  *   <li>{@link #FACTOR} in the environment of the engine's own process, or as a system property, multiplies each limit:
  *       a whole number from 1, the default, to {@value #MOST}. Emulated machines need 10 to 30.
  *   <li>Anything else is told in the log, and counts as 1.
- *   <li>Only waiting becomes longer: what is in time is as fast as without.
+ *   <li>Only waiting becomes longer: what is in time is as fast as without. The demo's work lasts longer, too.
  * </ol>
  *
  * Read once, when this class is loaded. Limits of half an hour, which only end what hangs, stay as they are.
