@@ -52,6 +52,11 @@ class OldCriuTest {
     @Test
     void suspendsAndResumes() throws Exception {
         try (StageBench bench = StageBench.openWith(oldCriu())) {
+            assertTrue(
+                    bench.engine.check().items().stream()
+                            .anyMatch(item -> item.detail().contains("3.17.1")
+                                    && item.detail().contains("too old for stages with TCP connections")),
+                    "check says what it cannot do");
             StageId id = bench.script("while :; do echo; sleep 0.05; done").id();
             bench.engine.suspend(id, bench.archive(id), bench.key);
             int before = bench.output(id).size();

@@ -62,6 +62,11 @@ public class Criu {
         return CriuVersion.of(program);
     }
 
+    /** Whether it is new enough for stages with TCP connections between their own processes. */
+    public boolean carriesConnections() {
+        return CriuVersion.isAtLeast(version(), SKIPS_LOCK);
+    }
+
     /** What {@code criu check} says: whether this program works on this kernel. Mounts that no stage has do not count. */
     public HostTool.Answer check() {
         List<String> command = List.of(program.toString(), "check");
@@ -111,7 +116,7 @@ public class Criu {
             throws CriuException, IOException {
         Files.createDirectories(folder.logs());
         List<TcpEnds> connections = TcpEnds.ofTree(init.pid());
-        boolean skipsLock = CriuVersion.isAtLeast(version(), SKIPS_LOCK);
+        boolean skipsLock = carriesConnections();
         if (options.tcpEstablished() && !skipsLock && !connections.isEmpty()) {
             throw new CriuException(FailureReason.CRIU_TOO_OLD, List.of());
         }
