@@ -15,6 +15,7 @@ import io.jenkins.plugins.preemptible.engine.fixup.ImageFixups;
 import io.jenkins.plugins.preemptible.engine.home.InterruptedSteps;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
+import io.jenkins.plugins.preemptible.engine.host.TimeLimits;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.image.ImageManifest;
 import io.jenkins.plugins.preemptible.engine.image.WriteRequest;
@@ -47,7 +48,7 @@ import java.util.Optional;
  */
 public final class Dumping {
 
-    private static final Duration REFREEZE_LIMIT = Duration.ofSeconds(5);
+    private static final Duration REFREEZE_LIMIT = TimeLimits.of(Duration.ofSeconds(5));
 
     private final SuspendAttempt suspension;
     private final StageFolder folder;

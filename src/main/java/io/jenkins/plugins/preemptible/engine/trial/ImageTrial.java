@@ -10,6 +10,7 @@ import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
 import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.host.HostMemory;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
+import io.jenkins.plugins.preemptible.engine.host.TimeLimits;
 import io.jenkins.plugins.preemptible.engine.stage.CriuOptions;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import java.io.IOException;
@@ -46,7 +47,7 @@ public final class ImageTrial {
     static final String GROUP = "group";
 
     private static final Logger LOG = Logger.getLogger(ImageTrial.class.getName());
-    private static final Duration LIMIT = Duration.ofSeconds(10);
+    private static final Duration LIMIT = TimeLimits.of(Duration.ofSeconds(10));
     private static final long BYTES_PER_SECOND = 100_000_000;
 
     /**
