@@ -53,6 +53,19 @@ final class ArchiveStream {
 
     /** @param whole whether all of it is going to be read, which is worth a thread */
     <T> T use(boolean whole, Use<T> use) throws ImageException {
+        return use(whole, true, use);
+    }
+
+    /**
+     * Reads a file that may be cut off.
+     *
+     * @throws ImageException also where what is read lies behind the end: any reason but MISSING
+     */
+    <T> T useBeginning(Use<T> use) throws ImageException {
+        return use(false, false, use);
+    }
+
+    private <T> T use(boolean whole, boolean hasTail, Use<T> use) throws ImageException {
         if (!Files.isReadable(archive)) {
             throw new ImageException(MISSING, archive, null, null);
         }
@@ -61,11 +74,11 @@ final class ArchiveStream {
         }
         try (FileChannel channel = FileChannel.open(archive, StandardOpenOption.READ)) {
             long fileBytes = channel.size();
-            checkEnds(channel, fileBytes);
+            checkEnds(channel, fileBytes, hasTail);
             channel.position(ArchiveFormat.HEAD_BYTES);
             InputStream body = BoundedInputStream.builder()
                     .setInputStream(Channels.newInputStream(channel))
-                    .setMaxCount(fileBytes - ArchiveFormat.HEAD_BYTES - ArchiveFormat.TAIL_BYTES)
+                    .setMaxCount(fileBytes - ArchiveFormat.HEAD_BYTES - (hasTail ? ArchiveFormat.TAIL_BYTES : 0))
                     .get();
             try (InputStream decrypted = key.cipher().newDecryptingStream(body, ArchiveFormat.head());
                     InputStream zstd = new ZstdInputStream(decrypted).setLongMax(LARGEST_WINDOW_LOG);
@@ -84,7 +97,7 @@ final class ArchiveStream {
         }
     }
 
-    private void checkEnds(FileChannel channel, long fileBytes) throws IOException {
+    private void checkEnds(FileChannel channel, long fileBytes, boolean hasTail) throws IOException {
         byte[] head = bytesAt(channel, 0, (int) Math.min(ArchiveFormat.HEAD_BYTES, fileBytes));
         int magicBytes = Math.min(head.length, ArchiveFormat.MAGIC.length);
         if (!Arrays.equals(head, 0, magicBytes, ArchiveFormat.MAGIC, 0, magicBytes)) {
@@ -97,6 +110,9 @@ final class ArchiveStream {
         if (version != ImageManifest.FORMAT_VERSION) {
             throw new ImageException(
                     OTHER_VERSION, archive, "it has " + version + ", known is " + ImageManifest.FORMAT_VERSION, null);
+        }
+        if (!hasTail) {
+            return;
         }
         if (fileBytes < ArchiveFormat.HEAD_BYTES + ArchiveFormat.TAIL_BYTES
                 || !Arrays.equals(
