@@ -230,7 +230,7 @@ public final class MovingRestorer implements Restorer {
         MovingStage there = MovingStage.on(to, stage.id());
         String imageKey = stage.imageKey().getPlainText();
         StageImages.fetch(run, stage, there.prepare(UnknownStages.originOf(stage)));
-        obstacle = there.misfit(own, MoveTargets.needs(stage, live), imageKey);
+        obstacle = there.misfit(own, MoveTargets.needs(stage, live), StageLuggage.folders(stage), imageKey);
         if (obstacle != null && !(obstacle.obstacle() == MoveObstacle.SAME_FOLDER && isOwn(stage, to))) {
             throw refused(obstacle);
         }
