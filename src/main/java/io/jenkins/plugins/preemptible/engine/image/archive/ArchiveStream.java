@@ -74,11 +74,12 @@ final class ArchiveStream {
         }
         try (FileChannel channel = FileChannel.open(archive, StandardOpenOption.READ)) {
             long fileBytes = channel.size();
-            checkEnds(channel, fileBytes, hasTail);
+            boolean tail = hasTail || endsWithTail(channel, fileBytes);
+            checkEnds(channel, fileBytes, tail);
             channel.position(ArchiveFormat.HEAD_BYTES);
             InputStream body = BoundedInputStream.builder()
                     .setInputStream(Channels.newInputStream(channel))
-                    .setMaxCount(fileBytes - ArchiveFormat.HEAD_BYTES - (hasTail ? ArchiveFormat.TAIL_BYTES : 0))
+                    .setMaxCount(fileBytes - ArchiveFormat.HEAD_BYTES - (tail ? ArchiveFormat.TAIL_BYTES : 0))
                     .get();
             try (InputStream decrypted = key.cipher().newDecryptingStream(body, ArchiveFormat.head());
                     InputStream zstd = new ZstdInputStream(decrypted).setLongMax(LARGEST_WINDOW_LOG);
@@ -111,15 +112,16 @@ final class ArchiveStream {
             throw new ImageException(
                     OTHER_VERSION, archive, "it has " + version + ", known is " + ImageManifest.FORMAT_VERSION, null);
         }
-        if (!hasTail) {
-            return;
-        }
-        if (fileBytes < ArchiveFormat.HEAD_BYTES + ArchiveFormat.TAIL_BYTES
-                || !Arrays.equals(
-                        bytesAt(channel, fileBytes - ArchiveFormat.TAIL_BYTES, ArchiveFormat.TAIL_BYTES),
-                        ArchiveFormat.tail(fileBytes))) {
+        if (hasTail && !endsWithTail(channel, fileBytes)) {
             throw new ImageException(TRUNCATED, archive, "it has " + fileBytes + " bytes", null);
         }
+    }
+
+    private static boolean endsWithTail(FileChannel channel, long fileBytes) throws IOException {
+        return fileBytes >= ArchiveFormat.HEAD_BYTES + ArchiveFormat.TAIL_BYTES
+                && Arrays.equals(
+                        bytesAt(channel, fileBytes - ArchiveFormat.TAIL_BYTES, ArchiveFormat.TAIL_BYTES),
+                        ArchiveFormat.tail(fileBytes));
     }
 
     private static byte[] bytesAt(FileChannel channel, long position, int length) throws IOException {
