@@ -38,14 +38,19 @@ public final class MoveTargets {
 
     private MoveTargets() {}
 
-    /** Names of the agents that fit now. Empty where moves are switched off. */
+    /**
+     * Names of the agents that fit now and on which a trial of the image has passed. Where there is none, the next one is
+     * tried meanwhile. Empty where moves are switched off.
+     */
     public static Set<String> of(StageRecord stage, LiveStage live) {
         if (ofStage(stage) != null) {
             return Set.of();
         }
         return Stream.of(Jenkins.get().getComputers())
+                .filter(computer -> stage.moveTo() == null || stage.moveTo().equals(computer.getName()))
                 .filter(computer -> computer.countIdle() > 0 && !FailedMoves.contain(stage, computer.getName()))
                 .filter(computer -> ofAgent(stage, live, computer.getNode()) == null)
+                .filter(computer -> TriedAgents.passed(stage, live, computer.getNode()))
                 .map(Computer::getName)
                 .collect(Collectors.toSet());
     }
@@ -67,7 +72,7 @@ public final class MoveTargets {
                 && live != null
                 && (agent.getNodeName().equals(stage.node())
                         ? !LostAgents.isLost(stage)
-                        : isTarget(stage, live, agent));
+                        : isTarget(stage, live, agent) && TriedAgents.passed(stage, live, agent));
     }
 
     private static boolean isTarget(StageRecord stage, LiveStage live, Node agent) {

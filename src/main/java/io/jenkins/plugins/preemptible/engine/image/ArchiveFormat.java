@@ -20,6 +20,7 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.security.SecureRandom;
 import java.util.Arrays;
 import java.util.HexFormat;
+import java.util.List;
 import java.util.Set;
 import org.apache.commons.compress.archivers.tar.TarArchiveEntry;
 import org.apache.commons.compress.archivers.tar.TarConstants;
@@ -65,6 +66,8 @@ public final class ArchiveFormat {
 
     static final int LONGEST_NAME = 99;
 
+    private static final List<String> CONTENT = List.of("ghost-file-", "pagemap-", "pages-", "tmpfs-");
+
     private static final SecureRandom RANDOM = new SecureRandom();
 
     private ArchiveFormat() {}
@@ -108,6 +111,14 @@ public final class ArchiveFormat {
                 && !name.equals(REFERENCES)
                 && !name.equals(SEAL)
                 && !(name + "/").equals(PRESERVED);
+    }
+
+    /**
+     * Whether an image file of this name has the content of memory or of files; those are large, and lie behind all others
+     * (in archives of earlier versions: anywhere).
+     */
+    public static boolean isContent(String name) {
+        return CONTENT.stream().anyMatch(name::startsWith);
     }
 
     /** Entry of the content of the preserved file with this number in the manifest's list. */

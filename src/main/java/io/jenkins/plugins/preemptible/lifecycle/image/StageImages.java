@@ -161,6 +161,25 @@ public final class StageImages {
         }
     }
 
+    /**
+     * The first bytes of a stage's image.
+     *
+     * @param most at least 1
+     * @return fewer only when it has no more
+     * @throws ImageGoneException when the image is not there any more
+     */
+    public static byte[] beginning(Run<?, ?> run, StageRecord stage, int most) throws IOException {
+        String path = ImagePath.of(stage);
+        VirtualFile image = run.getArtifactManager().root().child(path);
+        if (!image.isFile()) {
+            throw new ImageGoneException(
+                    "the image " + path + " is no longer among the artifacts of " + run.getFullDisplayName());
+        }
+        try (InputStream stored = image.open()) {
+            return stored.readNBytes(most);
+        }
+    }
+
     /** Removes an image that nobody will need; whatever fails, nothing depends on it. */
     public static void discard(LiveStage live) throws InterruptedException {
         try {
