@@ -160,7 +160,7 @@ public final class StageLuggage {
     @CheckForNull
     public static Misfit unpack(Run<?, ?> run, StageRecord stage, SealedLuggage luggage, MovingStage there)
             throws IOException, InterruptedException {
-        StageImages.fetch(run, ImagePath.of(stage.id(), luggage.file()), there.luggageFile());
+        StageImages.fetch(run, ImagePath.of(stage.id(), luggage.file()), luggage.archiveBytes(), there.luggageFile());
         return there.unpack(folders(stage), luggage.key().getPlainText());
     }
 }

@@ -324,7 +324,7 @@ final class Decided {
                         || (stage.whyNotPreemptible() == null && !tooLarge(stage) && !lacksMemory(stage)))
                 && !suspendedOften(stage)
                 && !undisturbed(stage)
-                && !inExemptTime(stage)
+                && (claimant.urgent() || !inExemptTime(stage))
                 && snapshot.nowMillis() >= stage.retryAfterMillis();
     }
 

@@ -170,7 +170,8 @@ class FreezeOnlyPropertyTest {
         int lead = (int) (freezeOnly.leadMillis() / DecisionHistory.TICK_MILLIS);
         int suspensionTicks = random.nextInt(2);
         int slice = random.nextInt(4);
-        Limits limits = new Limits(true, DecisionHistory.millis(slice), 0, 0)
+        Limits limits = new Limits(
+                        true, DecisionHistory.millis(slice), DecisionHistory.millis(random.nextInt(2) * 2 * longest), 0)
                 .withAgeing(DecisionHistory.millis(random.nextInt(4)))
                 .withUndumpable(UndumpableStages.FREEZE_ONLY)
                 .withFreezeOnly(freezeOnly);

@@ -547,6 +547,10 @@ class PreemptionPolicyTest {
         decides(keep("frozen", Reason.NO_IDLE_EXECUTOR));
         isFrozen(9, false, 120_000);
         decides(suspend("preemptor", "frozen", "a", Reason.FROZEN_TIME_ENDS));
+        limits = new Limits(true, 0, 60_000, 0)
+                .withUndumpable(UndumpableStages.FREEZE_ONLY)
+                .withFreezeOnly(limits.freezeOnly());
+        decides(suspend("preemptor", "frozen", "a", Reason.FROZEN_TIME_ENDS));
         running.clear();
         waits("item", 1, 10, "a");
         decides(new Action.Reserve("frozen", "a", Reason.FROZEN_TIME_ENDS), keep("item", Reason.NO_FITTING_STAGE));

@@ -128,7 +128,10 @@ public final class HostCheck {
                 "namespaces",
                 answer.ok(),
                 answer.ok() ? "IPC, PID, mount" : answer.firstLine(),
-                isRoot() ? "give this container CAP_SYS_ADMIN, as by docker run --privileged" : AS_ROOT);
+                isRoot()
+                        ? "give this container CAP_SYS_ADMIN, as by docker run --privileged, or by privileged: true in the"
+                                + " securityContext of a pod's container"
+                        : AS_ROOT);
     }
 
     private Item freezer() {

@@ -1,0 +1,56 @@
+package io.jenkins.plugins.preemptible.lifecycle.image;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.regex.Pattern;
+
+/**
+ * The parts in which a large file of a stage lies among the artifacts of an object store.
+ *
+ * <ol>
+ *   <li>S3 takes at most 5 GiB in one request, and artifact managers send each artifact in one.
+ *   <li>A file of at most {@link #MOST_BYTES} is one part and has its own name. The names of several say how many there are: an
+ *       earlier image of the same stage, which a store may keep, has others or is overwritten.
+ * </ol>
+ */
+final class ImageParts {
+
+    /** Must not change while a stage is suspended: the names go by it. */
+    static final long MOST_BYTES = Long.getLong(StageImages.class.getName() + ".partBytes", 4L << 30);
+
+    private static final Pattern NUMBER = Pattern.compile("\\.\\d+-of-\\d+");
+
+    private ImageParts() {}
+
+    /**
+     * @param file its name among the stage's artifacts
+     * @param offset of its first byte in the whole
+     */
+    record Part(String file, long offset, long bytes) {}
+
+    /**
+     * In their order.
+     *
+     * @param bytes of the whole
+     * @param mostBytes of a part, more than 0
+     */
+    static List<Part> of(String file, long bytes, long mostBytes) {
+        if (bytes <= mostBytes) {
+            return List.of(new Part(file, 0, bytes));
+        }
+        long count = (bytes + mostBytes - 1) / mostBytes;
+        List<Part> parts = new ArrayList<>();
+        for (long offset = 0; offset < bytes; offset += mostBytes) {
+            String name = file + "." + (parts.size() + 1) + "-of-" + count;
+            parts.add(new Part(name, offset, Math.min(mostBytes, bytes - offset)));
+        }
+        return parts;
+    }
+
+    /** Whether an artifact is that file, or a part of it. */
+    static boolean isOf(String file, String artifact) {
+        return artifact.startsWith(file)
+                && (artifact.length() == file.length()
+                        || NUMBER.matcher(artifact.substring(file.length())).matches());
+    }
+}
