@@ -45,6 +45,7 @@ public final class StockSystems {
             "was suspended and resumed from its sealed archive twice, and lost nothing. *User*: the same for a stage of an ordinary user, by",
             "`install-helper`, in memory or with `--checkpoints`. *Tests*: chosen classes of the engine's tests with real processes. "
                     + UNTRIED + ": not tried.",
+            "What differs between versions of CRIU, and what to do then, is in [agents.md](agents.md#criu).",
             "",
             "| system | kernel | CRIU | cgroups | tried | check | cycles | demo | user, in memory | user, checkpoints | tests |",
             "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
