@@ -9,6 +9,7 @@ import io.jenkins.plugins.preemptible.engine.api.IfDumpFails;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.api.StageSpec;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus;
+import io.jenkins.plugins.preemptible.engine.criu.Criu;
 import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
 import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.home.LocalImages;
@@ -84,6 +85,14 @@ public final class StageBench implements AutoCloseable {
         }
         assumeTrue(report.ok(), () -> "this host cannot suspend stages: " + report.missing());
         return bench;
+    }
+
+    /** Skips a test whose stage has TCP connections between its own processes where this host's CRIU refuses those. */
+    static void assumeConnections() {
+        CriuSearch search = new CriuSearch();
+        assumeTrue(
+                search.usable().map(Criu::carriesConnections).orElse(true),
+                "this host's CRIU is too old for TCP connections inside of a stage");
     }
 
     StageStatus start(String... command) {

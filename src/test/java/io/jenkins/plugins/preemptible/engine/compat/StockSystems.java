@@ -18,6 +18,7 @@ import java.util.regex.Pattern;
  *
  * <ol>
  *   <li>{@code src/test/scripts/stock-system --page} calls it with what the guest printed.
+ *   <li>Tests are counted as they end, so that a run that is cut off has told what it saw.
  *   <li>One row for each system and CRIU. A run of some steps replaces their cells; those of other steps stay.
  * </ol>
  */
@@ -34,7 +35,9 @@ public final class StockSystems {
     private static final Pattern CRIU = Pattern.compile("criu Version: (\\S+) .*");
     private static final Pattern CGROUPS = Pattern.compile("cgroups (\\S+), .*");
     private static final Pattern STEP = Pattern.compile("step (\\w+): (ok|FAILED).*");
-    private static final Pattern TESTS = Pattern.compile("tests: (\\d+ passed, \\d+ failed, \\d+ skipped)");
+    /** A line of the console launcher's feed. */
+    private static final Pattern TEST = Pattern.compile("JUnit Jupiter > .* :: (SUCCESSFUL|FAILED|ABORTED|SKIPPED)");
+
     private static final String UNTRIED = "–";
 
     private static final List<String> HEAD = List.of(
@@ -42,6 +45,7 @@ public final class StockSystems {
             "was suspended and resumed from its sealed archive twice, and lost nothing. *User*: the same for a stage of an ordinary user, by",
             "`install-helper`, in memory or with `--checkpoints`. *Tests*: chosen classes of the engine's tests with real processes. "
                     + UNTRIED + ": not tried.",
+            "What differs between versions of CRIU, and what to do then, is in [agents.md](agents.md#criu).",
             "",
             "| system | kernel | CRIU | cgroups | tried | check | cycles | demo | user, in memory | user, checkpoints | tests |",
             "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
@@ -84,9 +88,13 @@ public final class StockSystems {
     private static List<String> row(List<String> console, String date) {
         String[] facts = {"", "", "", "", date};
         Map<String, String> steps = new TreeMap<>();
-        String tests = "";
+        Map<String, Integer> tests = new TreeMap<>();
         for (String line : console) {
             String said = line.strip();
+            Matcher test = TEST.matcher(said);
+            if (test.matches()) {
+                tests.merge(test.group(1), 1, Integer::sum);
+            }
             if (!said.startsWith(SAID)) {
                 continue;
             }
@@ -95,7 +103,6 @@ public final class StockSystems {
             Matcher criu = CRIU.matcher(said);
             Matcher cgroups = CGROUPS.matcher(said);
             Matcher step = STEP.matcher(said);
-            Matcher counts = TESTS.matcher(said);
             if (system.matches()) {
                 facts[0] = system.group(2);
                 facts[1] = system.group(1);
@@ -103,8 +110,6 @@ public final class StockSystems {
                 facts[2] = criu.group(1);
             } else if (cgroups.matches()) {
                 facts[3] = cgroups.group(1).equals("cgroup2fs") ? "v2" : "v1";
-            } else if (counts.matches()) {
-                tests = counts.group(1);
             } else if (step.matches()) {
                 steps.put(step.group(1), step.group(2).equals("ok") ? "ok" : "**failed**");
             }
@@ -113,7 +118,11 @@ public final class StockSystems {
             throw new IllegalArgumentException("the guest did not say what it is");
         }
         if (!tests.isEmpty()) {
-            steps.put("tests", tests);
+            steps.put(
+                    "tests",
+                    tests.getOrDefault("SUCCESSFUL", 0) + " passed, " + tests.getOrDefault("FAILED", 0) + " failed, "
+                            + (tests.getOrDefault("ABORTED", 0) + tests.getOrDefault("SKIPPED", 0)) + " skipped"
+                            + (steps.containsKey("tests") ? "" : "; cut off"));
         }
         List<String> row = new ArrayList<>(List.of(facts));
         STEPS.forEach(step -> row.add(steps.getOrDefault(step, UNTRIED)));

@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.compat;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.jenkins.plugins.preemptible.engine.cli.simulate.MarkedSection;
 import java.util.ArrayList;
@@ -40,14 +41,20 @@ class StockSystemsTest {
     void keepsWhatARunDidNotTry() {
         List<String> first = StockSystems.section(page(List.of()), GUEST, "2026-11-24");
         List<String> again = new ArrayList<>(GUEST.subList(0, 3));
-        again.add("stock-system: tests: 90 passed, 1 failed, 2 skipped");
+        again.add("JUnit Jupiter > TierTest > a() :: STARTED");
+        again.add("JUnit Jupiter > TierTest > a() :: SUCCESSFUL\r");
+        again.add("JUnit Jupiter > TierTest > b(int) > [1] x :: FAILED");
+        again.add("JUnit Jupiter > TierTest > c() :: ABORTED");
         again.add("stock-system: step demo: ok, 9 s");
         again.add("stock-system: step tests: FAILED (1), 900 s");
         List<String> second = StockSystems.section(page(first), again, "2026-11-25");
         assertEquals(
                 List.of("| Debian GNU/Linux 12 (bookworm) | 6.1.0-50-cloud-amd64 | 3.17.1 | v2 | 2026-11-25"
-                        + " | ok | – | ok | – | – | 90 passed, 1 failed, 2 skipped |"),
+                        + " | ok | – | ok | – | – | 1 passed, 1 failed, 1 skipped |"),
                 rows(second));
+        again.removeIf(line -> line.contains("step tests"));
+        List<String> cutOff = rows(StockSystems.section(page(first), again, "2026-11-25"));
+        assertTrue(cutOff.get(0).endsWith("| 1 passed, 1 failed, 1 skipped; cut off |"), cutOff.get(0));
         again.set(1, "stock-system: criu Version: 4.2.1 at /usr/local/sbin/criu; Looks good.");
         assertEquals(
                 2,
