@@ -6,9 +6,11 @@ import hudson.model.Queue;
 import hudson.model.Run;
 import hudson.remoting.VirtualChannel;
 import io.jenkins.plugins.preemptible.agent.MovingStage;
+import io.jenkins.plugins.preemptible.engine.move.Misfit;
 import io.jenkins.plugins.preemptible.engine.move.StageNeeds;
 import io.jenkins.plugins.preemptible.lifecycle.image.StageImages;
 import io.jenkins.plugins.preemptible.lifecycle.luggage.StageLuggage;
+import io.jenkins.plugins.preemptible.lifecycle.pipeline.StepsOnAgent;
 import io.jenkins.plugins.preemptible.lifecycle.stage.ImagePath;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
@@ -104,6 +106,12 @@ final class TriedAgents {
                 || now == null
                 || now.imageKey() == null
                 || !key(now, agent).equals(key(stage, agent))) {
+            return;
+        }
+        Misfit obstacle = StepsOnAgent.obstacle(live);
+        if (obstacle != null) {
+            FailedMoves.add(stage, agent.getNodeName());
+            say(live, agent, obstacle.sentence(), List.of());
             return;
         }
         MovingStage.Tried tried;

@@ -9,9 +9,11 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import hudson.cli.CLICommandInvoker;
+import hudson.model.Computer;
 import hudson.model.FreeStyleBuild;
 import hudson.model.FreeStyleProject;
 import hudson.model.Label;
+import hudson.slaves.WorkspaceList;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.move.MoveObstacle;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
@@ -240,10 +242,36 @@ class MovingStageTest extends OnTwoHosts {
         assertFalse(Files.exists(hosts.workspace("B", "low")));
         Path other = hosts.workspace("B", "low").getParent().resolveSibling("held");
         Files.writeString(other, "another\n");
+        theWorkspaceIsInUse(stage);
         assertThat(move("B"), containsString("as soon as an executor is idle there"));
         awaitMoved(stage, "A", "B");
         endsOn("B", stage);
         ends(high, "A");
+    }
+
+    private void theWorkspaceIsInUse(WorkflowRun stage) throws Exception {
+        Computer b = j.jenkins.getComputer("B");
+        String workspace = StageRegistry.get().all().iterator().next().workspace();
+        try (WorkspaceList.Lease lease =
+                b.getWorkspaceList().acquire(b.getNode().createPath(workspace))) {
+            assertThat(move("B"), containsString("as soon as an executor is idle there"));
+            Rig.awaitLog(stage, "Not moved. The workspace of that path is in use on the other agent");
+        }
+    }
+
+    @Test
+    void aStageInsideOfWsStaysWhereItIs() throws Exception {
+        WorkflowRun stage = begin(script("ws('elsewhere') {\n" + counter() + "\n}"));
+        FreeStyleBuild high = occupy("A");
+        Rig.awaitSealed(stage, 1);
+        hosts.connect("B");
+        Rig.awaitLog(stage, "Not moved to B: A ws block inside of the stage is open.");
+        ends(high, "A");
+        Rig.awaitLog(stage, "Resumed on A");
+        Rig.awaitCounting(stage);
+        Files.createFile(hosts.workspace("A", "low").getParent().resolveSibling("elsewhere/enough"));
+        j.assertBuildStatusSuccess(j.waitForCompletion(stage));
+        assertThat(Rig.log(stage), not(containsString("Moved from")));
     }
 
     @Test

@@ -179,6 +179,32 @@ class LuggageTest {
         assertFalse(Files.exists(scratch));
     }
 
+    /** It has room for the archive, and none for what is in it. */
+    @Test
+    void aFullDiskRefusesTheMove() throws Exception {
+        pack();
+        there();
+        Path disk = Files.createDirectories(folder.resolve("agent"));
+        assumeTrue(
+                HostProcess.isRoot()
+                        && HostTool.run(10, List.of("mount", "-t", "tmpfs", "-o", "size=1m", "full", disk.toString()))
+                                .ok(),
+                "a small disk cannot be mounted");
+        try {
+            Files.createDirectories(workspace);
+            Files.writeString(workspace.resolve("mine"), "mine");
+            MoveRefusedException refused = assertThrows(
+                    MoveRefusedException.class,
+                    () -> Luggage.unpack(ID, folders(), archive, KEY, disk.resolve("scratch")));
+            assertEquals(MoveObstacle.DISK_FULL, refused.misfit().obstacle());
+            assertEquals("mine", Files.readString(workspace.resolve("mine")));
+            assertEquals(List.of("a job"), beside());
+            assertFalse(Files.exists(disk.resolve("scratch")));
+        } finally {
+            HostTool.run(10, List.of("umount", disk.toString()));
+        }
+    }
+
     /** Its process was killed between two renames. */
     @Test
     void anAttemptThatWasCutOffIsFinishedByTheNext() throws Exception {
