@@ -6,6 +6,7 @@ import hudson.model.Queue;
 import hudson.model.Run;
 import hudson.remoting.VirtualChannel;
 import io.jenkins.plugins.preemptible.agent.MovingStage;
+import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.move.Misfit;
 import io.jenkins.plugins.preemptible.engine.move.StageNeeds;
 import io.jenkins.plugins.preemptible.lifecycle.image.StageImages;
@@ -122,6 +123,7 @@ final class TriedAgents {
                     .tryBeginning(
                             beginning,
                             StageLuggage.folders(now),
+                            PreemptibleConfiguration.get().moveExcludes(),
                             MoveTargets.left(now),
                             new StageNeeds(live.memory().residentBytes(), -1, Map.of()),
                             now.imageKey().getPlainText());

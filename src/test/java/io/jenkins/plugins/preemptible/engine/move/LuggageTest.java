@@ -272,12 +272,29 @@ class LuggageTest {
     /** The log has three million bytes, and others have a few. */
     @Test
     void whatIsTooLargeIsNotPacked() throws Exception {
-        MoveRefusedException refused =
-                assertThrows(MoveRefusedException.class, () -> Luggage.pack(ID, folders(), archive, KEY, noise.length));
+        MoveRefusedException refused = assertThrows(
+                MoveRefusedException.class,
+                () -> Luggage.pack(ID, folders(), MoveExcludes.NONE, archive, KEY, noise.length));
         assertEquals(MoveObstacle.WORKSPACE_TOO_LARGE, refused.misfit().obstacle());
         assertFalse(Files.exists(archive));
-        Luggage.Packed packed = Luggage.pack(ID, folders(), archive, KEY, noise.length + 1000);
+        Luggage.Packed packed = Luggage.pack(ID, folders(), MoveExcludes.NONE, archive, KEY, noise.length + 1000);
         assertTrue(packed.contentBytes() <= noise.length + 1000);
+    }
+
+    @Test
+    void whatIsExcludedStaysBehindAndDoesNotCount() throws Exception {
+        Path cache = Files.createDirectories(workspace.resolve("part/target/cache/deep"));
+        Files.write(cache.resolve("large"), noise);
+        Files.writeString(workspace.resolve("part/target/kept"), "");
+        Files.write(workspace.resolve("disk.iso"), noise);
+        MoveExcludes excludes = MoveExcludes.parse("**/target/cache/**\n*.iso");
+        Luggage.pack(ID, folders(), excludes, archive, KEY, noise.length + 1000);
+        there();
+        unpack();
+        assertWhole();
+        assertTrue(Files.exists(workspace.resolve("part/target/kept")));
+        assertFalse(Files.exists(workspace.resolve("part/target/cache")));
+        assertFalse(Files.exists(workspace.resolve("disk.iso")));
     }
 
     @Test
