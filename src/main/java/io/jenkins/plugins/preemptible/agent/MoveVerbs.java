@@ -11,6 +11,7 @@ import io.jenkins.plugins.preemptible.engine.move.HostFit;
 import io.jenkins.plugins.preemptible.engine.move.HostTraits;
 import io.jenkins.plugins.preemptible.engine.move.Luggage;
 import io.jenkins.plugins.preemptible.engine.move.Misfit;
+import io.jenkins.plugins.preemptible.engine.move.MoveExcludes;
 import io.jenkins.plugins.preemptible.engine.move.MoveRefusedException;
 import io.jenkins.plugins.preemptible.engine.move.StageNeeds;
 import java.io.File;
@@ -63,12 +64,14 @@ final class MoveVerbs {
         private static final int MOST_ATTEMPTS = 3;
 
         private final List<String> folders;
+        private final List<String> excludes;
         private final String key;
         private final long mostBytes;
 
-        Pack(String id, List<String> folders, String key, long mostBytes) {
+        Pack(String id, List<String> folders, List<String> excludes, String key, long mostBytes) {
             super(id);
             this.folders = folders;
+            this.excludes = excludes;
             this.key = key;
             this.mostBytes = mostBytes;
         }
@@ -80,8 +83,8 @@ final class MoveVerbs {
             MoveRefusedException last = null;
             for (int attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
                 try {
-                    Luggage.Packed packed =
-                            Luggage.pack(stage, paths(folders), archive, ImageKey.parse(key), mostBytes);
+                    Luggage.Packed packed = Luggage.pack(
+                            stage, paths(folders), MoveExcludes.of(excludes), archive, ImageKey.parse(key), mostBytes);
                     return new MovingStage.Packed(null, packed.contentBytes(), packed.archiveBytes());
                 } catch (MoveRefusedException x) {
                     last = x;

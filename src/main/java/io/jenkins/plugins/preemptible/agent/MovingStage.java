@@ -7,6 +7,7 @@ import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.api.TrialVerdict;
 import io.jenkins.plugins.preemptible.engine.move.HostTraits;
 import io.jenkins.plugins.preemptible.engine.move.Misfit;
+import io.jenkins.plugins.preemptible.engine.move.MoveExcludes;
 import io.jenkins.plugins.preemptible.engine.move.StageNeeds;
 import io.jenkins.plugins.preemptible.engine.text.PlainText;
 import java.io.IOException;
@@ -126,28 +127,45 @@ public final class MovingStage {
      * no workspace needed.
      *
      * @param beginning of the sealed image, all of it when it is smaller
-     * @param workspace the folders that are going to travel
+     * @param workspace the folders that are going to travel, the workspace first
+     * @param excludes what of it is not
      * @param own the host that the stage was suspended on; null when that is not known
      */
     public Tried tryBeginning(
-            byte[] beginning, List<String> workspace, @CheckForNull HostTraits own, StageNeeds needs, String key)
+            byte[] beginning,
+            List<String> workspace,
+            MoveExcludes excludes,
+            @CheckForNull HostTraits own,
+            StageNeeds needs,
+            String key)
             throws IOException, InterruptedException {
         return Limited.required(Limited.act(
                 home,
                 Tried.class,
-                new TrialVerb(id.value(), beginning, List.copyOf(workspace), own, needs.memoryBytes(), key),
+                new TrialVerb(
+                        id.value(),
+                        beginning,
+                        List.copyOf(workspace),
+                        excludes.patterns(),
+                        own,
+                        needs.memoryBytes(),
+                        key),
                 TRIAL_MILLIS));
     }
 
     /** Packs the stage's folders on the agent that it leaves. Takes as long as they are large. */
-    public Packed pack(List<String> folders, String key) throws IOException, InterruptedException {
-        return pack(folders, key, Long.MAX_VALUE);
+    public Packed pack(List<String> folders, MoveExcludes excludes, String key)
+            throws IOException, InterruptedException {
+        return pack(folders, excludes, key, Long.MAX_VALUE);
     }
 
     /** The same, unless they have more than that. */
-    public Packed pack(List<String> folders, String key, long mostBytes) throws IOException, InterruptedException {
+    public Packed pack(List<String> folders, MoveExcludes excludes, String key, long mostBytes)
+            throws IOException, InterruptedException {
         return Limited.required(Limited.actLong(
-                home, Packed.class, new MoveVerbs.Pack(id.value(), List.copyOf(folders), key, mostBytes)));
+                home,
+                Packed.class,
+                new MoveVerbs.Pack(id.value(), List.copyOf(folders), excludes.patterns(), key, mostBytes)));
     }
 
     /**

@@ -10,6 +10,7 @@ import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.image.archive.ImageArchive;
 import io.jenkins.plugins.preemptible.engine.move.HostTraits;
 import io.jenkins.plugins.preemptible.engine.move.Misfit;
+import io.jenkins.plugins.preemptible.engine.move.MoveExcludes;
 import io.jenkins.plugins.preemptible.engine.move.StageNeeds;
 import io.jenkins.plugins.preemptible.engine.trial.TrialElsewhere;
 import java.io.IOException;
@@ -38,6 +39,7 @@ final class TrialVerb extends InEngine<MovingStage.Tried> {
 
     private final byte[] beginning;
     private final List<String> workspace;
+    private final List<String> excludes;
     private final HostTraits own;
     private final long memoryBytes;
     private final String key;
@@ -46,12 +48,14 @@ final class TrialVerb extends InEngine<MovingStage.Tried> {
             String id,
             byte[] beginning,
             List<String> workspace,
+            List<String> excludes,
             @CheckForNull HostTraits own,
             long memoryBytes,
             String key) {
         super(id);
         this.beginning = beginning;
         this.workspace = workspace;
+        this.excludes = excludes;
         this.own = own;
         this.memoryBytes = memoryBytes;
         this.key = key;
@@ -77,6 +81,7 @@ final class TrialVerb extends InEngine<MovingStage.Tried> {
     private MovingStage.Tried attempt(Engine engine, StageId stage, Path image, Path scratch, Path home)
             throws IOException {
         List<Path> folders = MoveVerbs.paths(workspace);
+        MoveExcludes leftOut = MoveExcludes.of(excludes);
         ImageKey parsed = ImageKey.parse(key);
         StageNeeds needs = StageNeeds.of(ImageArchive.manifestOfBeginning(image, parsed), memoryBytes, folders);
         Misfit misfit = own == null ? null : MoveVerbs.misfit(home, engine, own, needs);
@@ -86,7 +91,14 @@ final class TrialVerb extends InEngine<MovingStage.Tried> {
         Optional<Criu> criu = engine.checkpoints() ? MoveVerbs.INSTALLED.usable() : Optional.empty();
         TrialResult result = criu.isEmpty()
                 ? TrialResult.notTried("no CRIU works here")
-                : TrialElsewhere.run(stage, image, parsed, folders, scratch, criu.get());
+                : TrialElsewhere.run(
+                        stage,
+                        image,
+                        parsed,
+                        folders,
+                        path -> leftOut.contain(folders.get(0), path),
+                        scratch,
+                        criu.get());
         return new MovingStage.Tried(false, null, result.verdict(), result.why(), result.criuLines());
     }
 

@@ -11,6 +11,7 @@ import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.agent.MovingStage;
 import io.jenkins.plugins.preemptible.agent.Nodes;
 import io.jenkins.plugins.preemptible.checkpoint.RolledBack;
+import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.move.HostTraits;
 import io.jenkins.plugins.preemptible.engine.move.Misfit;
@@ -250,7 +251,8 @@ public final class MovingRestorer implements Restorer {
         String key = ImageKey.generate().export();
         List<String> folders = StageLuggage.folders(stage);
         try {
-            MovingStage.Packed packed = here.pack(folders, key);
+            MovingStage.Packed packed =
+                    here.pack(folders, PreemptibleConfiguration.get().moveExcludes(), key);
             if (packed.refusal() != null) {
                 return packed.refusal();
             }

@@ -6,9 +6,12 @@ import hudson.model.Queue;
 import hudson.model.Run;
 import hudson.remoting.VirtualChannel;
 import io.jenkins.plugins.preemptible.agent.MovingStage;
+import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
+import io.jenkins.plugins.preemptible.engine.move.Misfit;
 import io.jenkins.plugins.preemptible.engine.move.StageNeeds;
 import io.jenkins.plugins.preemptible.lifecycle.image.StageImages;
 import io.jenkins.plugins.preemptible.lifecycle.luggage.StageLuggage;
+import io.jenkins.plugins.preemptible.lifecycle.pipeline.StepsOnAgent;
 import io.jenkins.plugins.preemptible.lifecycle.stage.ImagePath;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
@@ -106,6 +109,12 @@ final class TriedAgents {
                 || !key(now, agent).equals(key(stage, agent))) {
             return;
         }
+        Misfit obstacle = StepsOnAgent.obstacle(live);
+        if (obstacle != null) {
+            FailedMoves.add(stage, agent.getNodeName());
+            say(live, agent, obstacle.sentence(), List.of());
+            return;
+        }
         MovingStage.Tried tried;
         int bytes = FIRST_BYTES;
         do {
@@ -114,6 +123,7 @@ final class TriedAgents {
                     .tryBeginning(
                             beginning,
                             StageLuggage.folders(now),
+                            PreemptibleConfiguration.get().moveExcludes(),
                             MoveTargets.left(now),
                             new StageNeeds(live.memory().residentBytes(), -1, Map.of()),
                             now.imageKey().getPlainText());

@@ -119,6 +119,8 @@ class MovedStageTest {
         String refused = on("B", Try.class);
         assertTrue(refused.contains("FAILED") && refused.contains("tools/data"), refused);
         Files.copy(temp.resolve("A/tools/data"), temp.resolve("B/tools/data"));
+        String leftOut = on("B", Try.class, "log");
+        assertTrue(leftOut.contains("FAILED") && leftOut.contains("job/log open"), leftOut);
         String tried = on("B", Try.class);
         assertTrue(tried.contains("PASSED"), tried);
         done(tried);
@@ -140,7 +142,7 @@ class MovedStageTest {
     }
 
     /** In a process of the agent's own, which has its folder at the path of both. */
-    private String on(String name, Class<?> main) {
+    private String on(String name, Class<?> main, String... more) {
         List<String> command = new ArrayList<>(List.of(
                 "unshare",
                 "--mount",
@@ -159,6 +161,7 @@ class MovedStageTest {
                 agent.toString(),
                 temp.toString(),
                 id.value()));
+        command.addAll(List.of(more));
         return HostTool.run(180, command).text();
     }
 
@@ -248,6 +251,7 @@ class MovedStageTest {
                             beginning,
                             here.key(),
                             here.folders(),
+                            path -> path.endsWith(words.length > 3 ? words[3] : "none"),
                             here.folder.resolve("preemptible/trial"),
                             new CriuSearch().usable().orElseThrow());
                     System.out.println(result + ", with " + Math.min(image.length, bytes) + " of " + image.length

@@ -24,6 +24,7 @@ import java.util.function.Predicate;
  *     it belongs
  * @param touched null where preserved files may change after they were packed; else all are looked at again before the
  *     archive is sealed, and a change refuses it. Of a path for which this is true only its time may change
+ * @param leftOut files and folders at and below the preserved paths that are not packed, nor what is below them; null for none
  * @param index the private file with the block hashes of the last full image; written with each full image, and gone
  *     or stale it costs a full image, nothing else; null to write full images without one
  * @param parent the archive of the last full image, in the same folder as the new one; null for the one that the index
@@ -41,6 +42,7 @@ public record WriteRequest(
         List<Path> preserved,
         Map<Path, Path> places,
         Predicate<Path> touched,
+        Predicate<Path> leftOut,
         Path index,
         Path parent,
         boolean difference,
@@ -70,6 +72,7 @@ public record WriteRequest(
                 null,
                 null,
                 null,
+                null,
                 false,
                 // Each holds a few megabytes, and beyond four the encrypting thread is the slowest.
                 Math.min(4, Runtime.getRuntime().availableProcessors()),
@@ -85,6 +88,7 @@ public record WriteRequest(
                 paths,
                 places,
                 touched,
+                leftOut,
                 index,
                 parent,
                 difference,
@@ -102,6 +106,7 @@ public record WriteRequest(
                 preserved,
                 copies,
                 touched,
+                leftOut,
                 index,
                 parent,
                 difference,
@@ -123,6 +128,25 @@ public record WriteRequest(
                 preserved,
                 places,
                 onlyTouched,
+                leftOut,
+                index,
+                parent,
+                difference,
+                workers,
+                cancelled);
+    }
+
+    /** @param files absolute paths for which it is true, and what is below them, stay behind without a word */
+    public WriteRequest leavingOut(Predicate<Path> files) {
+        return new WriteRequest(
+                imageDir,
+                archive,
+                key,
+                manifest,
+                preserved,
+                places,
+                touched,
+                files,
                 index,
                 parent,
                 difference,
@@ -133,15 +157,15 @@ public record WriteRequest(
     /** A full image, whose index is written for later differences. */
     public WriteRequest indexed(Path indexFile) {
         return new WriteRequest(
-                imageDir, archive, key, manifest, preserved, places, touched, indexFile, parent, false, workers,
-                cancelled);
+                imageDir, archive, key, manifest, preserved, places, touched, leftOut, indexFile, parent, false,
+                workers, cancelled);
     }
 
     /** @param lastFull null for the one that the index is of */
     public WriteRequest against(Path indexFile, Path lastFull) {
         return new WriteRequest(
-                imageDir, archive, key, manifest, preserved, places, touched, indexFile, lastFull, true, workers,
-                cancelled);
+                imageDir, archive, key, manifest, preserved, places, touched, leftOut, indexFile, lastFull, true,
+                workers, cancelled);
     }
 
     public WriteRequest withWorkers(int threads) {
@@ -153,6 +177,7 @@ public record WriteRequest(
                 preserved,
                 places,
                 touched,
+                leftOut,
                 index,
                 parent,
                 difference,
@@ -169,6 +194,7 @@ public record WriteRequest(
                 preserved,
                 places,
                 touched,
+                leftOut,
                 index,
                 parent,
                 difference,

@@ -18,6 +18,7 @@ import java.nio.file.attribute.BasicFileAttributes;
 import java.time.Instant;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Predicate;
 import java.util.stream.Collectors;
 
 /**
@@ -53,15 +54,19 @@ public final class Luggage {
     /**
      * Packs, unless the folders have more than that.
      *
+     * @param folders the first is the workspace
+     * @param excludes what of the workspace stays behind
      * @param mostBytes of the files' contents as they are just before
      * @throws MoveRefusedException {@link MoveObstacle#WORKSPACE_TOO_LARGE}, besides those of {@link #pack(StageId, List,
      *     Path, ImageKey)}
      */
-    public static Packed pack(StageId id, List<Path> folders, Path archive, ImageKey key, long mostBytes)
+    public static Packed pack(
+            StageId id, List<Path> folders, MoveExcludes excludes, Path archive, ImageKey key, long mostBytes)
             throws IOException {
+        Predicate<Path> leftOut = path -> excludes.contain(folders.get(0), path);
         long bytes = 0;
         for (Path folder : folders) {
-            bytes += bytesBelow(folder, mostBytes - bytes);
+            bytes += bytesBelow(folder, mostBytes - bytes, leftOut);
         }
         if (bytes > mostBytes) {
             throw new MoveRefusedException(
@@ -70,19 +75,24 @@ public final class Luggage {
                             "more than " + (mostBytes >> 20) + " MiB may not be stored"),
                     null);
         }
-        return pack(id, folders, archive, key);
+        return pack(id, folders, Map.of(), leftOut, archive, key);
     }
 
     /** Links are counted and not followed; ends when it is enough. */
-    private static long bytesBelow(Path folder, long enough) throws IOException {
+    private static long bytesBelow(Path folder, long enough, Predicate<Path> leftOut) throws IOException {
         long[] bytes = {0};
         if (!Files.isDirectory(folder, LinkOption.NOFOLLOW_LINKS)) {
             return 0;
         }
         Files.walkFileTree(folder, new SimpleFileVisitor<>() {
             @Override
+            public FileVisitResult preVisitDirectory(Path below, BasicFileAttributes is) {
+                return leftOut.test(below) ? FileVisitResult.SKIP_SUBTREE : FileVisitResult.CONTINUE;
+            }
+
+            @Override
             public FileVisitResult visitFile(Path file, BasicFileAttributes is) {
-                bytes[0] += is.isRegularFile() ? is.size() : 0;
+                bytes[0] += is.isRegularFile() && !leftOut.test(file) ? is.size() : 0;
                 return bytes[0] > enough ? FileVisitResult.TERMINATE : FileVisitResult.CONTINUE;
             }
 
@@ -105,7 +115,7 @@ public final class Luggage {
      * @throws IOException when a disk or a folder fails
      */
     public static Packed pack(StageId id, List<Path> folders, Path archive, ImageKey key) throws IOException {
-        return pack(id, folders, Map.of(), archive, key);
+        return pack(id, folders, Map.of(), path -> false, archive, key);
     }
 
     /**
@@ -115,6 +125,12 @@ public final class Luggage {
      * @throws MoveRefusedException as above
      */
     public static Packed pack(StageId id, List<Path> folders, Map<Path, Path> copies, Path archive, ImageKey key)
+            throws IOException {
+        return pack(id, folders, copies, path -> false, archive, key);
+    }
+
+    private static Packed pack(
+            StageId id, List<Path> folders, Map<Path, Path> copies, Predicate<Path> leftOut, Path archive, ImageKey key)
             throws IOException {
         Path label = Files.createTempDirectory(archive.toAbsolutePath().getParent(), "label");
         try {
@@ -133,6 +149,7 @@ public final class Luggage {
             ImageArchive.Written written = ImageArchive.write(WriteRequest.of(label, archive, key, manifest)
                     .preserving(folders)
                     .lying(copies)
+                    .leavingOut(leftOut)
                     .unchanged(Luggage::isStepsLog));
             String left = leftBehind(written.skipped(), folders);
             if (!left.isEmpty()) {

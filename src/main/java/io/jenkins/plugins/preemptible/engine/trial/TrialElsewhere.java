@@ -2,6 +2,10 @@ package io.jenkins.plugins.preemptible.engine.trial;
 
 import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.api.TrialResult;
+import io.jenkins.plugins.preemptible.engine.content.ContentReader;
+import io.jenkins.plugins.preemptible.engine.content.FileContent;
+import io.jenkins.plugins.preemptible.engine.content.FileKind;
+import io.jenkins.plugins.preemptible.engine.content.ImageContent;
 import io.jenkins.plugins.preemptible.engine.criu.Criu;
 import io.jenkins.plugins.preemptible.engine.criu.TarOptions;
 import io.jenkins.plugins.preemptible.engine.image.ImageException;
@@ -18,6 +22,9 @@ import java.nio.file.attribute.FileAttribute;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
+import java.util.function.Predicate;
+import java.util.stream.Collectors;
 
 /**
  * Tries a sealed image on another host than its own, from the beginning of its archive alone.
@@ -43,6 +50,7 @@ public final class TrialElsewhere {
      *
      * @param beginning of the archive, as much as there is of it by now
      * @param workspace the folders that travel with the stage; at least one
+     * @param leftOut files of these that do not travel: a stage that has one open is refused
      * @param scratch made for the trial; what an earlier one has left there is ended and removed. Its parent exists
      * @param criu this process's own, as root
      * @return {@code NOT_TRIED} where nothing is known of a restore here: the archive is of an earlier version, or this host
@@ -50,7 +58,13 @@ public final class TrialElsewhere {
      * @throws ImageException when the beginning is too short, or is not that of an image of this stage
      */
     public static TrialResult run(
-            StageId id, Path beginning, ImageKey key, List<Path> workspace, Path scratch, Criu criu)
+            StageId id,
+            Path beginning,
+            ImageKey key,
+            List<Path> workspace,
+            Predicate<Path> leftOut,
+            Path scratch,
+            Criu criu)
             throws ImageException {
         try {
             clear(scratch);
@@ -64,6 +78,11 @@ public final class TrialElsewhere {
             StageJson sealed = new StageFolder(images)
                     .read()
                     .orElseThrow(() -> new IOException("the image holds no stage record"));
+            Optional<String> open = open(images, leftOut);
+            if (open.isPresent()) {
+                return TrialResult.failed(
+                        "The stage has " + open.get() + " open, which is left out of what travels", List.of());
+            }
             Path logs = Files.createDirectory(scratch.resolve("logs"));
             Path tools = scratch.resolve("tools");
             TarOptions.makeTools(tools);
@@ -90,6 +109,18 @@ public final class TrialElsewhere {
                 // The next trial of the stage here removes it.
             }
         }
+    }
+
+    private static Optional<String> open(Path images, Predicate<Path> leftOut) throws IOException {
+        ImageContent content = ContentReader.ofFolderWithoutPages(images);
+        Set<Long> deleted = content.deletedFiles().stream()
+                .map(ImageContent.DeletedFile::fileId)
+                .collect(Collectors.toSet());
+        return content.files().stream()
+                .filter(file -> file.kind() == FileKind.FILE && !deleted.contains(file.id()))
+                .map(FileContent::name)
+                .filter(name -> name.startsWith("/") && leftOut.test(Path.of(name)))
+                .findFirst();
     }
 
     /** Ends and removes what a trial has left; without effect when nothing is. */

@@ -93,7 +93,8 @@ public final class StageLuggage {
             return not(live, obstacle.sentence());
         }
         String key = ImageKey.generate().export();
-        MovingStage.Packed packed = agent.pack(folders(stage), key, mostBytes);
+        MovingStage.Packed packed =
+                agent.pack(folders(stage), PreemptibleConfiguration.get().moveExcludes(), key, mostBytes);
         return packed.refusal() != null
                 ? not(live, packed.refusal().sentence())
                 : new Packed(agent, Secret.fromString(key), host, packed.contentBytes(), packed.archiveBytes());

@@ -154,8 +154,8 @@ final class MoveBenchmark implements Benchmark {
                 try (InputStream in = Files.newInputStream(fetched)) {
                     Files.write(beginning, in.readNBytes(BEGINNING));
                 }
-                tried[0] =
-                        TrialElsewhere.run(id, beginning, rig.key, List.of(workspace), homes.resolve("to/trial"), criu);
+                tried[0] = TrialElsewhere.run(
+                        id, beginning, rig.key, List.of(workspace), path -> false, homes.resolve("to/trial"), criu);
             }));
             if (tried[0].verdict() != TrialVerdict.PASSED) {
                 throw new IOException("the trial did not pass: " + tried[0]);

@@ -179,6 +179,32 @@ class LuggageTest {
         assertFalse(Files.exists(scratch));
     }
 
+    /** It has room for the archive, and none for what is in it. */
+    @Test
+    void aFullDiskRefusesTheMove() throws Exception {
+        pack();
+        there();
+        Path disk = Files.createDirectories(folder.resolve("agent"));
+        assumeTrue(
+                HostProcess.isRoot()
+                        && HostTool.run(10, List.of("mount", "-t", "tmpfs", "-o", "size=1m", "full", disk.toString()))
+                                .ok(),
+                "a small disk cannot be mounted");
+        try {
+            Files.createDirectories(workspace);
+            Files.writeString(workspace.resolve("mine"), "mine");
+            MoveRefusedException refused = assertThrows(
+                    MoveRefusedException.class,
+                    () -> Luggage.unpack(ID, folders(), archive, KEY, disk.resolve("scratch")));
+            assertEquals(MoveObstacle.DISK_FULL, refused.misfit().obstacle());
+            assertEquals("mine", Files.readString(workspace.resolve("mine")));
+            assertEquals(List.of("a job"), beside());
+            assertFalse(Files.exists(disk.resolve("scratch")));
+        } finally {
+            HostTool.run(10, List.of("umount", disk.toString()));
+        }
+    }
+
     /** Its process was killed between two renames. */
     @Test
     void anAttemptThatWasCutOffIsFinishedByTheNext() throws Exception {
@@ -246,12 +272,29 @@ class LuggageTest {
     /** The log has three million bytes, and others have a few. */
     @Test
     void whatIsTooLargeIsNotPacked() throws Exception {
-        MoveRefusedException refused =
-                assertThrows(MoveRefusedException.class, () -> Luggage.pack(ID, folders(), archive, KEY, noise.length));
+        MoveRefusedException refused = assertThrows(
+                MoveRefusedException.class,
+                () -> Luggage.pack(ID, folders(), MoveExcludes.NONE, archive, KEY, noise.length));
         assertEquals(MoveObstacle.WORKSPACE_TOO_LARGE, refused.misfit().obstacle());
         assertFalse(Files.exists(archive));
-        Luggage.Packed packed = Luggage.pack(ID, folders(), archive, KEY, noise.length + 1000);
+        Luggage.Packed packed = Luggage.pack(ID, folders(), MoveExcludes.NONE, archive, KEY, noise.length + 1000);
         assertTrue(packed.contentBytes() <= noise.length + 1000);
+    }
+
+    @Test
+    void whatIsExcludedStaysBehindAndDoesNotCount() throws Exception {
+        Path cache = Files.createDirectories(workspace.resolve("part/target/cache/deep"));
+        Files.write(cache.resolve("large"), noise);
+        Files.writeString(workspace.resolve("part/target/kept"), "");
+        Files.write(workspace.resolve("disk.iso"), noise);
+        MoveExcludes excludes = MoveExcludes.parse("**/target/cache/**\n*.iso");
+        Luggage.pack(ID, folders(), excludes, archive, KEY, noise.length + 1000);
+        there();
+        unpack();
+        assertWhole();
+        assertTrue(Files.exists(workspace.resolve("part/target/kept")));
+        assertFalse(Files.exists(workspace.resolve("part/target/cache")));
+        assertFalse(Files.exists(workspace.resolve("disk.iso")));
     }
 
     @Test

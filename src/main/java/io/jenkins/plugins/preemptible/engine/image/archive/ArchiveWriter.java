@@ -70,7 +70,7 @@ final class ArchiveWriter {
             throw new ImageException(INPUT_OUTPUT, archive, "its folder does not exist", null);
         }
         ParentChoice parent = ParentChoice.of(request, archive);
-        PreservedScan scan = new PreservedScan(ownPaths(parent));
+        PreservedScan scan = new PreservedScan(ownPaths(parent), request.leftOut());
         for (Path each : request.preserved()) {
             scan.add(each, request.places().getOrDefault(each, each));
         }
