@@ -72,6 +72,7 @@ class FrozenOnlyTest extends OneAgent {
         PreemptibleConfiguration.get().setUndumpable("wait");
         PreemptibleConfiguration.get().setFrozenOnlySeconds(600);
         PreemptibleConfiguration.get().setFrozenOnlyPercent(25);
+        PreemptibleConfiguration.get().setExemptSeconds(0);
     }
 
     /** Counts as {@link Rig#endless} does, under strace. */
@@ -186,6 +187,8 @@ class FrozenOnlyTest extends OneAgent {
         WorkflowRun preemptor = Rig.start(rig.pipeline("high", 1, Rig.own(Rig.endless())));
         StageRecord stage = Rig.awaitState(StageState.SUSPENDED);
         Rig.awaitLog(victim, WARNED);
+        // What runs in its place is protected from everybody else.
+        PreemptibleConfiguration.get().setExemptSeconds(3600);
         Rig.awaitLog(preemptor, Reason.FROZEN_TIME_ENDS.sentence());
         Rig.awaitLog(victim, "Resumed on worker");
         assertFalse(Rig.log(victim).contains("no executor of its agent could be had"), "it was in time");
