@@ -12,6 +12,7 @@ import io.jenkins.plugins.preemptible.engine.text.PlainText;
 import io.jenkins.plugins.preemptible.lifecycle.agents.Preflights;
 import io.jenkins.plugins.preemptible.lifecycle.pipeline.AbortedStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageContainers;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import java.io.IOException;
@@ -97,18 +98,21 @@ public record ContainedLaunch(String stageId, Launcher inner, ContainerCommand c
     }
 
     private boolean aborted(StageRecord stage, ContainerRef container) {
-        return stage.containers() != null
-                && stage.containers().folderIn(container).isPresent()
-                && AbortedStage.kill(
-                        stageId,
-                        DurableTasks.marks(
-                                stage.containers().folderIn(container).get()),
-                        () -> AgentStage.on(Nodes.named(stage.node()), stageId).killInContainer(container));
+        StageContainers known = stage.containers();
+        return known != null
+                && known.folderIn(container)
+                        .filter(folder -> AbortedStage.kill(
+                                stageId,
+                                DurableTasks.marks(folder),
+                                () -> AgentStage.on(Nodes.named(stage.node()), stageId)
+                                        .killInContainer(container)))
+                        .isPresent();
     }
 
     private void forgetEnded(StageRecord stage) {
-        if (stage.containers() != null) {
-            for (ContainerRef known : stage.containers().all()) {
+        StageContainers containers = stage.containers();
+        if (containers != null) {
+            for (ContainerRef known : containers.all()) {
                 if (command.ends(known)) {
                     StageRegistry.get().update(stageId, record -> record.containerEnded(known));
                 }

@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.lifecycle;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
+import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.agent.StageAgent;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
@@ -145,11 +146,12 @@ final class ResumptionSteps {
         if (here != null || stage.frozen()) {
             return here;
         }
-        if (stage.imageKey() == null) {
+        Secret key = stage.imageKey();
+        if (key == null) {
             throw new ImageGoneException("the image's key is gone");
         }
         side.fetchImage(stage);
-        return agent.restore(stage.imageKey().getPlainText());
+        return agent.restore(key.getPlainText());
     }
 
     private void went(StageRecord before, AgentStage.Restore restore, long tookMillis) throws InterruptedException {

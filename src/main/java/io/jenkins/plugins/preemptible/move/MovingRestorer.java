@@ -151,11 +151,7 @@ public final class MovingRestorer implements Restorer {
 
     /** A stage that has lost its processes there, and is resumed from a checkpoint. */
     private static boolean isOwn(StageRecord stage, Node to) {
-        return sameName(stage, to) && RolledBack.is(stage);
-    }
-
-    private static boolean sameName(StageRecord stage, Node to) {
-        return to.getNodeName().equals(stage.node());
+        return to.getNodeName().equals(stage.node()) && RolledBack.is(stage);
     }
 
     /** @param another whether it has another image, which that agent may restore */
@@ -176,7 +172,7 @@ public final class MovingRestorer implements Restorer {
         if (workspace == null) {
             throw new IOException("the agent " + to.getDisplayName() + " is offline");
         }
-        WorkspaceList.Lease own = sameName(stage, to) ? live.lease() : null;
+        WorkspaceList.Lease own = to.getNodeName().equals(stage.node()) ? live.lease() : null;
         if (own == null) {
             lease = KeptWorkspaces.take(stage, computer, workspace);
         } else {
@@ -230,7 +226,7 @@ public final class MovingRestorer implements Restorer {
         MovingStage there = MovingStage.on(to, stage.id());
         String imageKey = stage.imageKey().getPlainText();
         StageImages.fetch(run, stage, there.prepare(UnknownStages.originOf(stage)));
-        obstacle = there.misfit(own, MoveTargets.needs(stage, live), imageKey);
+        obstacle = there.misfit(own, MoveTargets.needs(stage, live), StageLuggage.folders(stage), imageKey);
         if (obstacle != null && !(obstacle.obstacle() == MoveObstacle.SAME_FOLDER && isOwn(stage, to))) {
             throw refused(obstacle);
         }
@@ -287,11 +283,15 @@ public final class MovingRestorer implements Restorer {
             LOGGER.log(Level.WARNING, x, () -> "cannot note where " + before + " runs now");
         }
         Node from = Nodes.named(before.node());
+        long millis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - beganNanos);
+        if (!foundRunning) {
+            MoveCosts.took(before.archiveBytes() + workspaceBytes, millis);
+        }
         StageLog.line(
                 live.context(),
                 "Moved from " + (from == null ? before.node() : from.getDisplayName()) + " to "
                         + computer.getDisplayName() + " in "
-                        + StageLog.time(TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - beganNanos)) + ": image "
+                        + StageLog.time(millis) + ": image "
                         + StageLog.size(before.archiveBytes()) + ", workspace " + StageLog.size(workspaceBytes) + ".");
         LeftAgent.clean(before, old);
     }

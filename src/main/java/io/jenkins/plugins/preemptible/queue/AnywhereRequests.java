@@ -90,7 +90,7 @@ final class AnywhereRequests {
     private static void unanswered(StageRecord stage, LiveStage live) {
         if (stage.state() == StageState.SUSPENDED
                 && OutlivesAgent.isStored(stage)
-                && !stage.luggage().treeEnded()
+                && !OutlivesAgent.isTreeEnded(stage)
                 && LostAgents.awayMillis(stage.node()) >= LostAgents.AWAY_MILLIS
                 && UNANSWERED.add(stage.id() + "/" + stage.suspensions())) {
             say(

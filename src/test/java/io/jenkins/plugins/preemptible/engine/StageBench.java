@@ -12,6 +12,7 @@ import io.jenkins.plugins.preemptible.engine.api.StageStatus;
 import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
 import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.home.LocalImages;
+import io.jenkins.plugins.preemptible.engine.host.TimeLimits;
 import io.jenkins.plugins.preemptible.engine.host.check.HostReport;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
@@ -120,7 +121,9 @@ public final class StageBench implements AutoCloseable {
         StageFolder.delete(path);
     }
 
-    public static void until(String what, Duration limit, BooleanSupplier condition) {
+    /** @param usual how long it may take on a usual host */
+    public static void until(String what, Duration usual, BooleanSupplier condition) {
+        Duration limit = TimeLimits.of(usual);
         long end = System.nanoTime() + limit.toNanos();
         while (!condition.getAsBoolean()) {
             if (System.nanoTime() - end > 0) {

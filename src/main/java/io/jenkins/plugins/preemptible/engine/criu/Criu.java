@@ -40,6 +40,9 @@ public class Criu {
     /** The exit code that a shell and Java give for an end by SIGKILL. */
     static final int KILLED = 128 + LibC.SIGKILL;
 
+    /** The first version that knows {@code --network-lock skip}. */
+    private static final String SKIPS_LOCK = "3.19";
+
     static final String DUMP_LOG = "dump.log";
     /** The file in {@link StageFolder#logs} that is there from before a restore until criu has succeeded and ended. */
     static final String RUNNING = "restore.running";
@@ -57,6 +60,11 @@ public class Criu {
     /** The version as the program tells it, such as {@code 4.2.1}, or {@code unknown}. */
     public String version() {
         return CriuVersion.of(program);
+    }
+
+    /** Whether it is new enough for stages with TCP connections between their own processes. */
+    public boolean carriesConnections() {
+        return CriuVersion.isAtLeast(version(), SKIPS_LOCK);
     }
 
     /** What {@code criu check} says: whether this program works on this kernel. Mounts that no stage has do not count. */
@@ -108,6 +116,10 @@ public class Criu {
             throws CriuException, IOException {
         Files.createDirectories(folder.logs());
         List<TcpEnds> connections = TcpEnds.ofTree(init.pid());
+        boolean skipsLock = carriesConnections();
+        if (options.tcpEstablished() && !skipsLock && !connections.isEmpty()) {
+            throw new CriuException(FailureReason.CRIU_TOO_OLD, List.of());
+        }
         List<String> command = new ArrayList<>(List.of(
                 program.toString(),
                 "dump",
@@ -115,7 +127,7 @@ public class Criu {
                 Long.toString(init.pid()),
                 "--images-dir",
                 folder.images().toString()));
-        command.addAll(options.forDump());
+        command.addAll(options.forDump(skipsLock));
         if (freezer.cgroup().isPresent()) {
             command.addAll(List.of("--freeze-cgroup", freezer.cgroup().get().toString(), "--leave-running"));
         } else {

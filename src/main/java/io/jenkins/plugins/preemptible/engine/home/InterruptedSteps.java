@@ -5,6 +5,7 @@ import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
 import io.jenkins.plugins.preemptible.engine.criu.CriuRun;
 import io.jenkins.plugins.preemptible.engine.criu.SilentClose;
+import io.jenkins.plugins.preemptible.engine.host.TimeLimits;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageJson;
 import io.jenkins.plugins.preemptible.engine.trial.ImageTrial;
@@ -24,7 +25,7 @@ import java.util.logging.Logger;
  */
 public final class InterruptedSteps {
 
-    private static final Duration DUMPER_LIMIT = Duration.ofSeconds(30);
+    private static final Duration DUMPER_LIMIT = TimeLimits.of(Duration.ofSeconds(30));
     private static final Logger LOG = Logger.getLogger(InterruptedSteps.class.getName());
 
     private InterruptedSteps() {}

@@ -25,14 +25,14 @@ import java.util.stream.Collectors;
  *
  * <ol>
  *   <li>{@link #pack} seals them into one archive, in the format of images: files, folders, links, hard links and FIFOs
- *       with their owners, modes and times. What changes meanwhile, until the archive is sealed, refuses the move.
+ *       with their owners, modes, times, extended attributes and access lists. What changes meanwhile, until the archive is sealed, refuses the move.
  *   <li>Sockets stay behind: CRIU binds those that the stage holds anew, and a stale one would be in the way. A device,
  *       or what lies on another file system below, refuses the move.
  *   <li>{@link #unpack} makes each folder anew, never outside of it, since no link on the way is followed. What was
  *       there before is set aside and comes back when it fails.
  * </ol>
  *
- * Extended attributes and access lists do not travel. At most 200,000 files. Blocking, and streaming: memory stays as
+ * At most 200,000 files. Blocking, and streaming: memory stays as
  * that of an image. The caller sees to it that nobody else uses the folders.
  */
 public final class Luggage {
@@ -186,7 +186,7 @@ public final class Luggage {
             ImageArchive.Unpacked unpacked =
                     ImageArchive.read(ReadRequest.of(archive, key).expecting(id.value(), 0, null), scratch);
             try (SetAside before = SetAside.of(id, folders)) {
-                unpacked.preserved().putBack(folders);
+                unpacked.preserved().putBackByRename(folders);
                 before.drop();
             }
         } catch (ImageException e) {

@@ -40,6 +40,9 @@ public enum Reason {
     /** Keep a suspended stage. */
     NO_IDLE_EXECUTOR("No executor that the stage may use is idle."),
     /** Keep a suspended stage. */
+    OWN_AGENT_FREE_SOON(
+            "Its own agent is expected to have an idle executor before a move to another one would be through."),
+    /** Keep a suspended stage. */
     RESTORE_REQUESTED_ALREADY("The stage is already in the queue, to be resumed."),
     /** Keep a suspended stage. */
     SUSPENDED_BY_HAND("The stage was suspended manually."),

@@ -171,10 +171,7 @@ public final class StageImages {
      */
     public static void fetch(Run<?, ?> run, String path, long bytes, FilePath to)
             throws IOException, InterruptedException {
-        ArtifactManager manager = run.getArtifactManager();
-        long mostBytes = isOnThisDisk(manager) ? Long.MAX_VALUE : ImageParts.MOST_BYTES;
-        Iterator<ImageParts.Part> parts = ImageParts.of(path, bytes, mostBytes).iterator();
-        try (InputStream stored = new SequenceInputStream(new Opened(run, manager.root(), parts))) {
+        try (InputStream stored = open(run, path, bytes)) {
             to.copyFrom(stored);
         } catch (UncheckedIOException x) {
             throw x.getCause();
@@ -182,6 +179,29 @@ public final class StageImages {
             // Remoting throws what the agent says that it has thrown.
             throw new IOException("the image could not be brought to the agent", x);
         }
+    }
+
+    /**
+     * The first bytes of a stage's image.
+     *
+     * @param most at least 1
+     * @return fewer only when it has no more
+     * @throws ImageGoneException when the image is not there any more
+     */
+    public static byte[] beginning(Run<?, ?> run, StageRecord stage, int most) throws IOException {
+        try (InputStream stored = open(run, ImagePath.of(stage), stage.archiveBytes())) {
+            return stored.readNBytes(most);
+        } catch (UncheckedIOException x) {
+            throw x.getCause();
+        }
+    }
+
+    /** A part that cannot be opened throws {@link UncheckedIOException} when its turn comes, the first one here. */
+    private static InputStream open(Run<?, ?> run, String path, long bytes) {
+        ArtifactManager manager = run.getArtifactManager();
+        long mostBytes = isOnThisDisk(manager) ? Long.MAX_VALUE : ImageParts.MOST_BYTES;
+        Iterator<ImageParts.Part> parts = ImageParts.of(path, bytes, mostBytes).iterator();
+        return new SequenceInputStream(new Opened(run, manager.root(), parts));
     }
 
     /**

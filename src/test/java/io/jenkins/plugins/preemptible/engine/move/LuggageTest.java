@@ -8,6 +8,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.host.HostProcess;
+import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.image.ImageException;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
@@ -104,6 +106,43 @@ class LuggageTest {
         assertWhole();
         assertEquals(List.of("a job", "a job@tmp"), beside());
         assertFalse(Files.exists(scratch));
+    }
+
+    /** An access list for the user 65534 to read and write, and a capability to open raw sockets, as the kernel has them. */
+    @Test
+    void extendedAttributesAndAccessListsArrive() throws Exception {
+        assumeTrue(HostProcess.isRoot() && HostTool.find("python3").isPresent(), "root and python3 are needed");
+        assertEquals("", attributes(true), "this file system has no extended attributes");
+        String before = attributes(false);
+        assertTrue(before.contains("user.note") && before.contains("posix_acl_default"), before);
+        pack();
+        there();
+        unpack();
+        assertWhole();
+        assertEquals(before, attributes(false));
+    }
+
+    private String attributes(boolean set) {
+        String python = """
+                import os, struct, sys
+                file, folder = sys.argv[1] + '/first name', sys.argv[1] + '/empty'
+                entry = lambda tag, perm, who: struct.pack('<HHI', tag, perm, who)
+                none = 0xffffffff
+                acl = struct.pack('<I', 2) + entry(1, 6, none) + entry(2, 6, 65534) + entry(4, 4, none)
+                acl += entry(16, 6, none) + entry(32, 0, none)
+                if sys.argv[2] == 'true':
+                    os.setxattr(file, 'user.note', bytes(range(256)))
+                    os.setxattr(file, 'system.posix_acl_access', acl)
+                    os.setxattr(file, 'security.capability', struct.pack('<IIIII', 0x02000001, 1 << 13, 0, 0, 0))
+                    os.setxattr(folder, 'system.posix_acl_default', acl)
+                    os.setxattr(folder, 'user.folder', b'')
+                else:
+                    for each in (file, folder):
+                        print(each, os.stat(each).st_mode)
+                        for name in sorted(os.listxattr(each)): print(name, os.getxattr(each, name))
+                """;
+        return HostTool.run(30, List.of("python3", "-c", python, workspace.toString(), Boolean.toString(set)))
+                .text();
     }
 
     @Test

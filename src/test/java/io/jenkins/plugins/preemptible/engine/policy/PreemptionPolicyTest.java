@@ -118,6 +118,50 @@ class PreemptionPolicyTest {
         decides(keep("stage", Reason.NO_IDLE_EXECUTOR));
     }
 
+    private void mayMoveIn(String id, long millis) {
+        suspended.add(new SuspendedStage(
+                id, Set.of("a"), 5, "", NOW - 10, null, false, null, false, 0, Set.of("b", "c"), millis));
+    }
+
+    private void endsIn(String id, long millis) {
+        running.add(new RunningStage(
+                id, "a", 1, "", NOW - 500, NOW - 500, 0, 0, null, 0, -1, 0, NOW + millis, false, false));
+    }
+
+    @Test
+    void aStageStaysWhereItsAgentIsFreeBeforeItHadMoved() {
+        agent("a", 0);
+        agent("b", 1);
+        agent("c", 1);
+        endsIn("soon", 3000);
+        mayMoveIn("stage", 4000);
+        decides(keep("stage", Reason.OWN_AGENT_FREE_SOON));
+        suspended.clear();
+        mayMoveIn("quicker", 2000);
+        decides(move("quicker", "b"));
+    }
+
+    /** Of two that could move one has the executor that is free soon, and the other one moves. */
+    @Test
+    void anExecutorThatIsFreeSoonIsForOne() {
+        agent("a", 0);
+        agent("b", 1);
+        agent("c", 1);
+        endsIn("soon", 3000);
+        mayMoveIn("one", 4000);
+        mayMoveIn("other", 4000);
+        decides(keep("one", Reason.OWN_AGENT_FREE_SOON), move("other", "b"));
+    }
+
+    @Test
+    void aStageThatHasRunLongerThanExpectedKeepsNobody() {
+        agent("a", 0);
+        agent("b", 1);
+        endsIn("overdue", -1);
+        mayMoveIn("stage", 4000);
+        decides(move("stage", "b"));
+    }
+
     @Test
     void ofTwoStagesTheBetterOneMoves() {
         agent("a", 0);

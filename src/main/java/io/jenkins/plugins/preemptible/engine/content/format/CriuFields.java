@@ -161,6 +161,7 @@ public final class CriuFields {
     public static final class FileEntry {
         public static final int TYPE = 1;
         public static final int ID = 2;
+        public static final int REGULAR_FILE = 3;
         public static final int INET_SOCKET = 4;
 
         private FileEntry() {}
@@ -172,6 +173,8 @@ public final class CriuFields {
         public static final int POSITION = 3;
         public static final int NAME = 6;
         public static final int SIZE = 8;
+        public static final int MODE = 10;
+        public static final int BUILD_ID = 12;
 
         private RegularFile() {}
     }

@@ -153,11 +153,17 @@ public final class HostCheck {
         };
     }
 
+    private static String words(Criu criu) {
+        return criu.version() + " at " + criu.program()
+                + (criu.carriesConnections()
+                        ? ""
+                        : "; too old for stages with TCP connections between their own processes, which take 3.19");
+    }
+
     private Item criu() {
         var usable = criu.usable();
         if (usable.isPresent()) {
-            return item(
-                    "criu", true, usable.get().version() + " at " + usable.get().program(), "");
+            return item("criu", true, words(usable.get()), "");
         }
         List<Path> installed = criu.installed();
         if (installed.isEmpty()) {

@@ -147,7 +147,8 @@ public final class PreservedScan {
                 link = first.toString();
             }
         }
-        list(is, kind, link, below);
+        boolean plain = kind == Kind.FILE || kind == Kind.FOLDER;
+        list(is, kind, link, below, plain ? ExtendedAttributes.of(path) : null);
         if (kind == Kind.FOLDER) {
             try (OpenFolder child = folder.child(name)) {
                 for (String each : names(child)) {
@@ -158,7 +159,8 @@ public final class PreservedScan {
         }
     }
 
-    private void list(Map<String, Object> is, Kind kind, String link, String below) throws ImageException {
+    private void list(Map<String, Object> is, Kind kind, String link, String below, Map<String, String> attributes)
+            throws ImageException {
         if (files.size() == ArchiveFormat.MOST_PRESERVED) {
             throw new ImageException(
                     TOO_LARGE,
@@ -177,7 +179,8 @@ public final class PreservedScan {
                 (int) is.get("gid"),
                 Math.floorDiv(nanos, 1_000_000_000L),
                 (int) Math.floorMod(nanos, 1_000_000_000L),
-                link));
+                link,
+                attributes));
         states.add(
                 new State(is.get("dev"), is.get("ino"), (long) is.get("size"), modified, (FileTime) is.get("ctime")));
     }
