@@ -113,6 +113,18 @@ class MovingStageTest extends OnTwoHosts {
         ends(high, "A");
     }
 
+    /** It is suspended and sealed, and goes on elsewhere while its own agent has an idle executor. */
+    @Test
+    void aStageOfADrainedAgentGoesOnOnAnotherOne() throws Exception {
+        WorkflowRun stage = begin(script(counter()));
+        hosts.connect("B");
+        CLICommandInvoker.Result drain = new CLICommandInvoker(j, "preemptible-drain").invokeWithArgs("A");
+        assertEquals(0, drain.returnCode(), drain.stderr());
+        awaitMoved(stage, "A", "B");
+        assertEquals(0, j.jenkins.getComputer("A").countBusy());
+        endsOn("B", stage);
+    }
+
     @Test
     void aStageComesBack() throws Exception {
         WorkflowRun stage = begin(script(counter()));

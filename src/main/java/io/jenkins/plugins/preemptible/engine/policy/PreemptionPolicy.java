@@ -25,7 +25,8 @@ import java.util.stream.Collectors;
  *   <li>Whoever got none may have one running stage give way, see {@link Victims}; a suspended stage that has waited so
  *       long that nobody's claim on its agent is better has the next executor kept for it.
  *   <li>A stage that could move to another agent stays where its own one is expected to be free before it had moved.
- *   <li>A stage that cannot be dumped has the best of all claims shortly before it has been frozen as long as it may.
+ *   <li>A stage that cannot be dumped has the next executor kept for it from the beginning, and the best of all claims shortly
+ *       before it has been frozen as long as it may.
  * </ol>
  *
  * A suspended stage has the same claim as an item: else of two stages of equal priority the second would never give
@@ -196,7 +197,8 @@ public final class PreemptionPolicy {
             if (other != null && fits.isThere(other)) {
                 return new Action.Resume(stage.id(), fits.agents.get(other).name(), Reason.IDLE_ELSEWHERE);
             }
-            int first = stage.aged() && !stage.requested() ? unwanted(stage.fit()) : -1;
+            boolean keeps = (stage.aged() || stage.frozenOnly()) && !stage.requested();
+            int first = keeps ? unwanted(stage.fit()) : -1;
             Action action = freeFor(stage);
             if (!(action instanceof Action.Wait wait) || wait.reason() == Reason.AGENT_NOT_ACCEPTING) {
                 return action;
@@ -205,7 +207,9 @@ public final class PreemptionPolicy {
                 return new Action.Reserve(
                         stage.id(),
                         fits.agents.get(first).name(),
-                        stage.urgent() ? Reason.FROZEN_TIME_ENDS : Reason.WAITED_LONG);
+                        stage.urgent()
+                                ? Reason.FROZEN_TIME_ENDS
+                                : stage.frozenOnly() ? Reason.FROZEN_GOES_NEXT : Reason.WAITED_LONG);
             }
             return new Action.Wait(stage.id(), whyNotResumed(stage, wait.reason()));
         }

@@ -31,6 +31,10 @@ public enum Reason {
     IDLE_ELSEWHERE("No executor of the stage's own agent is idle, and another agent that fits has one."),
     /** Reserve. */
     WAITED_LONG("The stage has waited so long that it now has the best claim to this agent."),
+    /** Reserve. */
+    FROZEN_GOES_NEXT(
+            "The stage cannot be dumped and may be frozen for a limited time only: it gets the next executor that no"
+                    + " more urgent, short item needs."),
     /** Keep a suspended stage. */
     BETTER_ITEM_WAITS("An item with a better claim waits for the executor."),
     /** Keep a suspended stage. */

@@ -8,7 +8,8 @@ import java.util.regex.Pattern;
  * The parts in which a large file of a stage lies among the artifacts of an object store.
  *
  * <ol>
- *   <li>S3 takes at most 5 GiB in one request, and artifact managers send each artifact in one.
+ *   <li>S3 takes at most 5 GiB in one request, and its artifact manager sends each artifact in one, which it gives up and tries again
+ *       after 15 minutes.
  *   <li>A file of at most {@link #MOST_BYTES} is one part and has its own name. The names of several say how many there are: an
  *       earlier image of the same stage, which a store may keep, has others or is overwritten.
  * </ol>
@@ -16,7 +17,7 @@ import java.util.regex.Pattern;
 final class ImageParts {
 
     /** Must not change while a stage is suspended: the names go by it. */
-    static final long MOST_BYTES = Long.getLong(StageImages.class.getName() + ".partBytes", 4L << 30);
+    static final long MOST_BYTES = Long.getLong(StageImages.class.getName() + ".partBytes", 1L << 30);
 
     private static final Pattern NUMBER = Pattern.compile("\\.\\d+-of-\\d+");
 

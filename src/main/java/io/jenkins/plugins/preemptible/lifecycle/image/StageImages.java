@@ -22,10 +22,8 @@ import java.nio.file.DirectoryNotEmptyException;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.Enumeration;
 import java.util.Iterator;
-import java.util.List;
 import java.util.Map;
 import java.util.function.Predicate;
 import java.util.logging.Level;
@@ -198,33 +196,35 @@ public final class StageImages {
         }
     }
 
-    /** A part that cannot be opened throws {@link UncheckedIOException} when its turn comes. */
-    private static InputStream open(Run<?, ?> run, String path, long bytes) throws IOException {
+    /** A part that cannot be opened throws {@link UncheckedIOException} when its turn comes, the first one here. */
+    private static InputStream open(Run<?, ?> run, String path, long bytes) {
         ArtifactManager manager = run.getArtifactManager();
         long mostBytes = isOnThisDisk(manager) ? Long.MAX_VALUE : ImageParts.MOST_BYTES;
-        List<VirtualFile> parts = new ArrayList<>();
-        for (ImageParts.Part part : ImageParts.of(path, bytes, mostBytes)) {
-            VirtualFile file = manager.root().child(part.file());
-            if (!file.isFile()) {
-                throw new ImageGoneException("the image " + part.file() + " is no longer among the artifacts of "
-                        + run.getFullDisplayName());
-            }
-            parts.add(file);
-        }
-        return new SequenceInputStream(new Opened(parts.iterator()));
+        Iterator<ImageParts.Part> parts = ImageParts.of(path, bytes, mostBytes).iterator();
+        return new SequenceInputStream(new Opened(run, manager.root(), parts));
     }
 
-    /** Opens each when the one before it is at its end: a store gives up a connection on which nobody reads. */
-    private record Opened(Iterator<VirtualFile> files) implements Enumeration<InputStream> {
+    /**
+     * Asks for each part when the one before it is at its end: the artifact manager for S3 begins to fetch a file when it is asked
+     * whether it is there, and a store gives up a connection on which nobody reads.
+     */
+    private record Opened(Run<?, ?> run, VirtualFile root, Iterator<ImageParts.Part> parts)
+            implements Enumeration<InputStream> {
         @Override
         public boolean hasMoreElements() {
-            return files.hasNext();
+            return parts.hasNext();
         }
 
         @Override
         public InputStream nextElement() {
+            String path = parts.next().file();
             try {
-                return files.next().open();
+                VirtualFile file = root.child(path);
+                if (!file.isFile()) {
+                    throw new ImageGoneException(
+                            "the image " + path + " is no longer among the artifacts of " + run.getFullDisplayName());
+                }
+                return file.open();
             } catch (IOException x) {
                 throw new UncheckedIOException(x);
             }

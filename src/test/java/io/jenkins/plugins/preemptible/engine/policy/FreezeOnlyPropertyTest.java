@@ -97,12 +97,12 @@ class FreezeOnlyPropertyTest {
                 snapshot.limits().mostSuspended() == 0 && snapshot.limits().mostSuspendedPerAgent() == 0;
         boolean awaits = decided.actions().stream()
                 .map(Action::reason)
-                .anyMatch(
-                        Set.of(
-                                Reason.ENDS_SOON,
-                                Reason.WAITED_LONG,
-                                Reason.FROZEN_TIME_ENDS,
-                                Reason.RESTORE_REQUESTED_ALREADY)::contains);
+                .anyMatch(Set.of(
+                        Reason.ENDS_SOON,
+                        Reason.WAITED_LONG,
+                        Reason.FROZEN_GOES_NEXT,
+                        Reason.FROZEN_TIME_ENDS,
+                        Reason.RESTORE_REQUESTED_ALREADY)::contains);
         for (Freeing freeing : decided.freed()) {
             taken.add(freeing.stageId());
             Claimant claimant = decided.claimant(freeing);

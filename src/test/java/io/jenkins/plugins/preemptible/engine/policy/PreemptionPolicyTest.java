@@ -544,7 +544,7 @@ class PreemptionPolicyTest {
         freezeOnly(50);
         runs("preemptor", "a", 1, 500);
         isFrozen(9, false, 120_001);
-        decides(keep("frozen", Reason.NO_IDLE_EXECUTOR));
+        decides(new Action.Reserve("frozen", "a", Reason.FROZEN_GOES_NEXT));
         isFrozen(9, false, 120_000);
         decides(suspend("preemptor", "frozen", "a", Reason.FROZEN_TIME_ENDS));
         limits = new Limits(true, 0, 60_000, 0)
@@ -554,6 +554,27 @@ class PreemptionPolicyTest {
         running.clear();
         waits("item", 1, 10, "a");
         decides(new Action.Reserve("frozen", "a", Reason.FROZEN_TIME_ENDS), keep("item", Reason.NO_FITTING_STAGE));
+    }
+
+    private void frozenBeside(int priority, long expectedMillis) {
+        waiting.clear();
+        waiting.add(new WaitingItem("item", priority, "", 10, Set.of("a"), null, expectedMillis));
+    }
+
+    @Test
+    void theNextExecutorIsForAFrozenStageUnlessABetterItemEndsInTime() {
+        freezeOnly(50);
+        isFrozen(5, false, 300_000);
+        for (int priority : new int[] {5, 9}) {
+            frozenBeside(priority, 0);
+            decides(new Action.Reserve("frozen", "a", Reason.FROZEN_GOES_NEXT), keep("item", Reason.NO_FITTING_STAGE));
+        }
+        for (long expected : new long[] {0, 180_000}) {
+            frozenBeside(1, expected);
+            decides(keep("item", Reason.NO_FITTING_STAGE), keep("frozen", Reason.NO_IDLE_EXECUTOR));
+        }
+        frozenBeside(1, 180_001);
+        decides(new Action.Reserve("frozen", "a", Reason.FROZEN_GOES_NEXT), keep("item", Reason.NO_FITTING_STAGE));
     }
 
     @Test
