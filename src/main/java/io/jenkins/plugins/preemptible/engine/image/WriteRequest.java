@@ -13,7 +13,8 @@ import java.util.function.Predicate;
  * <ol>
  *   <li>{@link #of} gives the simple form: an image folder into a full image.
  *   <li>{@link #preserving} adds files of the stage's that do not belong to CRIU's image.
- *   <li>{@link #against} lets what did not change since the last full image be stored by reference.
+ *   <li>{@link #against} lets what did not change since the last full image be stored by reference; {@link #apart} where that
+ *       image was taken elsewhere.
  * </ol>
  *
  * @param imageDir a flat folder of regular files, as {@code criu dump -D} leaves it; must not change meanwhile
@@ -28,6 +29,8 @@ import java.util.function.Predicate;
  *     or stale it costs a full image, nothing else; null to write full images without one
  * @param parent the archive of the last full image, in the same folder as the new one; null for the one that the index
  *     is of
+ * @param base the index of a full image that lies elsewhere, which a difference refers to without seeing it; its reader has
+ *     to have it beside the difference; null when the parent lies beside, as {@code index} and {@code parent} say
  * @param difference whether what did not change may be stored by reference to the parent; without a usable parent, and
  *     when more than half changed, a full image is written all the same
  * @param workers threads that hash and compress, from 1 to 16; the calling thread encrypts and writes
@@ -43,6 +46,7 @@ public record WriteRequest(
         Predicate<Path> touched,
         Path index,
         Path parent,
+        Path base,
         boolean difference,
         int workers,
         BooleanSupplier cancelled) {
@@ -70,6 +74,7 @@ public record WriteRequest(
                 null,
                 null,
                 null,
+                null,
                 false,
                 // Each holds a few megabytes, and beyond four the encrypting thread is the slowest.
                 Math.min(4, Runtime.getRuntime().availableProcessors()),
@@ -87,6 +92,7 @@ public record WriteRequest(
                 touched,
                 index,
                 parent,
+                base,
                 difference,
                 workers,
                 cancelled);
@@ -104,6 +110,7 @@ public record WriteRequest(
                 touched,
                 index,
                 parent,
+                base,
                 difference,
                 workers,
                 cancelled);
@@ -125,6 +132,7 @@ public record WriteRequest(
                 onlyTouched,
                 index,
                 parent,
+                base,
                 difference,
                 workers,
                 cancelled);
@@ -133,14 +141,37 @@ public record WriteRequest(
     /** A full image, whose index is written for later differences. */
     public WriteRequest indexed(Path indexFile) {
         return new WriteRequest(
-                imageDir, archive, key, manifest, preserved, places, touched, indexFile, parent, false, workers,
+                imageDir, archive, key, manifest, preserved, places, touched, indexFile, parent, null, false, workers,
                 cancelled);
     }
 
     /** @param lastFull null for the one that the index is of */
     public WriteRequest against(Path indexFile, Path lastFull) {
         return new WriteRequest(
-                imageDir, archive, key, manifest, preserved, places, touched, indexFile, lastFull, true, workers,
+                imageDir, archive, key, manifest, preserved, places, touched, indexFile, lastFull, null, true, workers,
+                cancelled);
+    }
+
+    /**
+     * A difference to a full image that is not here any more; a full image when there is no such index.
+     *
+     * @param indexFile written when it becomes a full one
+     * @param apart the index that was written with the other one; null when there is none
+     */
+    public WriteRequest apart(Path indexFile, Path apart) {
+        return new WriteRequest(
+                imageDir,
+                archive,
+                key,
+                manifest,
+                preserved,
+                places,
+                touched,
+                indexFile,
+                null,
+                apart,
+                apart != null,
+                workers,
                 cancelled);
     }
 
@@ -155,6 +186,7 @@ public record WriteRequest(
                 touched,
                 index,
                 parent,
+                base,
                 difference,
                 threads,
                 cancelled);
@@ -171,6 +203,7 @@ public record WriteRequest(
                 touched,
                 index,
                 parent,
+                base,
                 difference,
                 workers,
                 signal);

@@ -196,12 +196,20 @@ public final class LiveCheckpoint {
         Path images = taken.images();
         return idle(() -> {
             ImageFixups.apply(images);
+            CheckpointIndexes indexes = CheckpointIndexes.of(folder, request);
             ImageArchive.Written image =
                     ImageArchive.write(WriteRequest.of(images, request.archive(), request.key(), taken.manifest())
+                            .apart(indexes.image(), indexes.imageBase())
                             .unless(this::over));
             mirror.finish();
-            Luggage.Packed files =
-                    Luggage.pack(id, request.folders(), mirror.copies(), request.luggage(), request.key());
+            Luggage.Packed files = Luggage.pack(
+                    id,
+                    request.folders(),
+                    mirror.copies(),
+                    request.luggage(),
+                    request.key(),
+                    write -> write.apart(indexes.files(), indexes.filesBase()));
+            indexes.removeOthers();
             return new LiveImage(
                     id,
                     taken.stopMillis(),
@@ -211,6 +219,8 @@ public final class LiveCheckpoint {
                     files.contentBytes(),
                     taken.copiedBytes(),
                     files.archiveBytes(),
+                    image.difference(),
+                    files.difference(),
                     taken.processes(),
                     taken.sizes());
         });

@@ -12,6 +12,8 @@ import java.util.Map;
  * @param imageBytes of CRIU's files
  * @param fileBytes of all copied files
  * @param stoppedBytes of the files that were copied while the stage stood still
+ * @param imageDiffers whether the image refers to its base
+ * @param filesDiffer whether the files refer to theirs
  * @param sizes of the files that were asked for and exist
  */
 public record LiveImage(
@@ -23,6 +25,8 @@ public record LiveImage(
         long fileBytes,
         long stoppedBytes,
         long luggageBytes,
+        boolean imageDiffers,
+        boolean filesDiffer,
         int processes,
         Map<Path, Long> sizes) {
 

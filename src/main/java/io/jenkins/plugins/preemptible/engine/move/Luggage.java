@@ -18,6 +18,7 @@ import java.nio.file.attribute.BasicFileAttributes;
 import java.time.Instant;
 import java.util.List;
 import java.util.Map;
+import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 
 /**
@@ -47,8 +48,9 @@ public final class Luggage {
      *
      * @param contentBytes of all files
      * @param archiveBytes size of the archive
+     * @param difference whether it refers to an earlier one for what did not change
      */
-    public record Packed(long contentBytes, long archiveBytes) {}
+    public record Packed(long contentBytes, long archiveBytes, boolean difference) {}
 
     /**
      * Packs, unless the folders have more than that.
@@ -105,16 +107,23 @@ public final class Luggage {
      * @throws IOException when a disk or a folder fails
      */
     public static Packed pack(StageId id, List<Path> folders, Path archive, ImageKey key) throws IOException {
-        return pack(id, folders, Map.of(), archive, key);
+        return pack(id, folders, Map.of(), archive, key, UnaryOperator.identity());
     }
 
     /**
      * Packs copies of the folders, which {@link #unpack} puts where the folders were.
      *
      * @param copies by the folders that they are copies of
+     * @param how what else is asked of the archive, such as {@link WriteRequest#apart}
      * @throws MoveRefusedException as above
      */
-    public static Packed pack(StageId id, List<Path> folders, Map<Path, Path> copies, Path archive, ImageKey key)
+    public static Packed pack(
+            StageId id,
+            List<Path> folders,
+            Map<Path, Path> copies,
+            Path archive,
+            ImageKey key,
+            UnaryOperator<WriteRequest> how)
             throws IOException {
         Path label = Files.createTempDirectory(archive.toAbsolutePath().getParent(), "label");
         try {
@@ -130,16 +139,16 @@ public final class Luggage {
                     0,
                     0,
                     List.of());
-            ImageArchive.Written written = ImageArchive.write(WriteRequest.of(label, archive, key, manifest)
+            ImageArchive.Written written = ImageArchive.write(how.apply(WriteRequest.of(label, archive, key, manifest)
                     .preserving(folders)
                     .lying(copies)
-                    .unchanged(Luggage::isStepsLog));
+                    .unchanged(Luggage::isStepsLog)));
             String left = leftBehind(written.skipped(), folders);
             if (!left.isEmpty()) {
                 Files.deleteIfExists(archive);
                 throw new MoveRefusedException(new Misfit(MoveObstacle.UNPACKABLE, left), null);
             }
-            return new Packed(written.storedBytes(), written.archiveBytes());
+            return new Packed(written.allBytes(), written.archiveBytes(), written.difference());
         } catch (ImageException e) {
             throw refusal(e);
         } finally {

@@ -76,6 +76,11 @@ public final class StageFolder {
         return path.resolve("image.index");
     }
 
+    /** Folder of the indexes of full checkpoints, each named after its archive; sealed with the archive's key. */
+    public Path checkpointIndexes() {
+        return path.resolve("checkpoint-indexes");
+    }
+
     /** What a checkpoint of the running stage makes for itself; not there otherwise. */
     public Path live() {
         return path.resolve("live");
