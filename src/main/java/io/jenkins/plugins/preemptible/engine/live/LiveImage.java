@@ -14,6 +14,8 @@ import java.util.Map;
  * @param stoppedBytes of the files that were copied while the stage stood still
  * @param imageDiffers whether the image refers to its base
  * @param filesDiffer whether the files refer to theirs
+ * @param wholeWhy why the stage stood still until all of its memory was written, a sentence without a final stop; null
+ *     when it did not have to, or has little memory
  * @param sizes of the files that were asked for and exist
  */
 public record LiveImage(
@@ -27,6 +29,7 @@ public record LiveImage(
         long luggageBytes,
         boolean imageDiffers,
         boolean filesDiffer,
+        String wholeWhy,
         int processes,
         Map<Path, Long> sizes) {
 

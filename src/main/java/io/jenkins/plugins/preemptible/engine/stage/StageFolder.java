@@ -86,7 +86,12 @@ public final class StageFolder {
         return path.resolve("live");
     }
 
-    /** There while the stage stands still for such a checkpoint. */
+    /** There when the stage's memory cannot be copied for a checkpoint while it runs; it says why. */
+    public Path wholeDump() {
+        return path.resolve("whole-dump");
+    }
+
+    /** There while the stage stands still for such a checkpoint, and its memory is copied. */
     public Path standing() {
         return live().resolve("standing");
     }
