@@ -21,6 +21,7 @@ import io.jenkins.plugins.preemptible.lifecycle.agents.UnknownStages;
 import io.jenkins.plugins.preemptible.lifecycle.image.StageImages;
 import io.jenkins.plugins.preemptible.lifecycle.luggage.StageLuggage;
 import io.jenkins.plugins.preemptible.lifecycle.pipeline.StepsOnAgent;
+import io.jenkins.plugins.preemptible.lifecycle.stage.ImagePath;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LeftAgents;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.OutlivesAgent;
@@ -226,7 +227,12 @@ public final class MovingRestorer implements Restorer {
                                 .andThen(LeftAgents.holds(to.getNodeName(), temporary)));
         MovingStage there = MovingStage.on(to, stage.id());
         String imageKey = stage.imageKey().getPlainText();
-        StageImages.fetch(run, stage, there.prepare(UnknownStages.originOf(stage)));
+        FilePath exchange = there.prepare(UnknownStages.originOf(stage));
+        StageImages.fetch(run, stage, exchange);
+        String base = RolledBack.base(stage);
+        if (base != null) {
+            StageImages.fetchWhole(run, ImagePath.of(stage.id(), base), exchange.child(base));
+        }
         obstacle = there.misfit(own, MoveTargets.needs(stage, live), StageLuggage.folders(stage), imageKey);
         if (obstacle != null && !(obstacle.obstacle() == MoveObstacle.SAME_FOLDER && isOwn(stage, to))) {
             throw refused(obstacle);

@@ -114,13 +114,47 @@ public class Criu {
             boolean idle,
             CriuRun.Watch watch)
             throws CriuException, IOException {
+        dump(DumpWay.USUAL, init, folder, freezer, hostMounts, options, idle, watch);
+    }
+
+    /**
+     * The same in another way.
+     *
+     * <p>With a gate the tree may run until the gate is opened; there must be no TCP connection that stays then.
+     */
+    public void dump(
+            DumpWay way,
+            HostProcess init,
+            StageFolder folder,
+            Freezer freezer,
+            List<String> hostMounts,
+            CriuOptions options,
+            CriuRun.Watch watch)
+            throws CriuException, IOException {
+        dump(way, init, folder, freezer, hostMounts, options, false, watch);
+    }
+
+    private void dump(
+            DumpWay way,
+            HostProcess init,
+            StageFolder folder,
+            Freezer freezer,
+            List<String> hostMounts,
+            CriuOptions options,
+            boolean idle,
+            CriuRun.Watch watch)
+            throws CriuException, IOException {
         Files.createDirectories(folder.logs());
         List<TcpEnds> connections = TcpEnds.ofTree(init.pid());
         boolean skipsLock = carriesConnections();
         if (options.tcpEstablished() && !skipsLock && !connections.isEmpty()) {
             throw new CriuException(FailureReason.CRIU_TOO_OLD, List.of());
         }
-        List<String> command = new ArrayList<>(List.of(
+        List<String> command = new ArrayList<>();
+        if (way.withoutMemory()) {
+            command.addAll(List.of(tool("perl"), "-e", Script.text(Criu.class, "without-memory.pl")));
+        }
+        command.addAll(List.of(
                 program.toString(),
                 "dump",
                 "--tree",
@@ -135,6 +169,9 @@ public class Criu {
         }
         common(command, folder.logs(), DUMP_LOG, hostMounts);
         command.add("-v2");
+        if (way.gate() != null) {
+            command.addAll(List.of("--action-script", way.gate().script().toString()));
+        }
         Path words = folder.logs().resolve("dump.out");
         int code;
         try (ConnectionLock lock = ConnectionLock.of(options.tcpEstablished() ? connections : List.of())) {
@@ -256,7 +293,7 @@ public class Criu {
 
     private static String tool(String name) throws IOException {
         Optional<Path> found = HostTool.find(name);
-        return found.orElseThrow(() -> new IOException(name + " of util-linux is not on this host"))
+        return found.orElseThrow(() -> new IOException(name + " is not on this host"))
                 .toString();
     }
 }

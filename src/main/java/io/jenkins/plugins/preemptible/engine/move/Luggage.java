@@ -19,6 +19,7 @@ import java.time.Instant;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Predicate;
+import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 
 /**
@@ -48,8 +49,9 @@ public final class Luggage {
      *
      * @param contentBytes of all files
      * @param archiveBytes size of the archive
+     * @param difference whether it refers to an earlier one for what did not change
      */
-    public record Packed(long contentBytes, long archiveBytes) {}
+    public record Packed(long contentBytes, long archiveBytes, boolean difference) {}
 
     /**
      * Packs, unless the folders have more than that.
@@ -75,7 +77,7 @@ public final class Luggage {
                             "more than " + (mostBytes >> 20) + " MiB may not be stored"),
                     null);
         }
-        return pack(id, folders, Map.of(), leftOut, archive, key);
+        return pack(id, folders, Map.of(), leftOut, archive, key, UnaryOperator.identity());
     }
 
     /** Links are counted and not followed; ends when it is enough. */
@@ -115,22 +117,35 @@ public final class Luggage {
      * @throws IOException when a disk or a folder fails
      */
     public static Packed pack(StageId id, List<Path> folders, Path archive, ImageKey key) throws IOException {
-        return pack(id, folders, Map.of(), path -> false, archive, key);
+        return pack(id, folders, Map.of(), path -> false, archive, key, UnaryOperator.identity());
     }
 
     /**
      * Packs copies of the folders, which {@link #unpack} puts where the folders were.
      *
      * @param copies by the folders that they are copies of
+     * @param how what else is asked of the archive, such as {@link WriteRequest#apart}
      * @throws MoveRefusedException as above
      */
-    public static Packed pack(StageId id, List<Path> folders, Map<Path, Path> copies, Path archive, ImageKey key)
+    public static Packed pack(
+            StageId id,
+            List<Path> folders,
+            Map<Path, Path> copies,
+            Path archive,
+            ImageKey key,
+            UnaryOperator<WriteRequest> how)
             throws IOException {
-        return pack(id, folders, copies, path -> false, archive, key);
+        return pack(id, folders, copies, path -> false, archive, key, how);
     }
 
     private static Packed pack(
-            StageId id, List<Path> folders, Map<Path, Path> copies, Predicate<Path> leftOut, Path archive, ImageKey key)
+            StageId id,
+            List<Path> folders,
+            Map<Path, Path> copies,
+            Predicate<Path> leftOut,
+            Path archive,
+            ImageKey key,
+            UnaryOperator<WriteRequest> how)
             throws IOException {
         Path label = Files.createTempDirectory(archive.toAbsolutePath().getParent(), "label");
         try {
@@ -146,17 +161,17 @@ public final class Luggage {
                     0,
                     0,
                     List.of());
-            ImageArchive.Written written = ImageArchive.write(WriteRequest.of(label, archive, key, manifest)
+            ImageArchive.Written written = ImageArchive.write(how.apply(WriteRequest.of(label, archive, key, manifest)
                     .preserving(folders)
                     .lying(copies)
                     .leavingOut(leftOut)
-                    .unchanged(Luggage::isStepsLog));
+                    .unchanged(Luggage::isStepsLog)));
             String left = leftBehind(written.skipped(), folders);
             if (!left.isEmpty()) {
                 Files.deleteIfExists(archive);
                 throw new MoveRefusedException(new Misfit(MoveObstacle.UNPACKABLE, left), null);
             }
-            return new Packed(written.storedBytes(), written.archiveBytes());
+            return new Packed(written.allBytes(), written.archiveBytes(), written.difference());
         } catch (ImageException e) {
             throw refusal(e);
         } finally {

@@ -1,8 +1,11 @@
 package io.jenkins.plugins.preemptible.lifecycle.image;
 
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.IntStream;
 
 /**
  * The parts in which a large file of a stage lies among the artifacts of an object store.
@@ -19,7 +22,7 @@ final class ImageParts {
     /** Must not change while a stage is suspended: the names go by it. */
     static final long MOST_BYTES = Long.getLong(StageImages.class.getName() + ".partBytes", 1L << 30);
 
-    private static final Pattern NUMBER = Pattern.compile("\\.\\d+-of-\\d+");
+    private static final Pattern NUMBER = Pattern.compile("\\.\\d+-of-(\\d{1,6})");
 
     private ImageParts() {}
 
@@ -46,6 +49,25 @@ final class ImageParts {
             parts.add(new Part(name, offset, Math.min(mostBytes, bytes - offset)));
         }
         return parts;
+    }
+
+    /**
+     * The names of its parts, in their order, where its size is not known.
+     *
+     * @param artifacts names of all that lies beside it
+     * @return its own name when there are no parts
+     */
+    static List<String> named(String file, Collection<String> artifacts) {
+        for (String artifact : artifacts) {
+            Matcher number = NUMBER.matcher(artifact.startsWith(file) ? artifact.substring(file.length()) : "");
+            if (number.matches()) {
+                int count = Integer.parseInt(number.group(1));
+                return IntStream.rangeClosed(1, count)
+                        .mapToObj(part -> file + "." + part + "-of-" + count)
+                        .toList();
+            }
+        }
+        return List.of(file);
     }
 
     /** Whether an artifact is that file, or a part of it. */

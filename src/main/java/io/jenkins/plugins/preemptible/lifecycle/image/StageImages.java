@@ -24,6 +24,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Enumeration;
 import java.util.Iterator;
+import java.util.List;
 import java.util.Map;
 import java.util.function.Predicate;
 import java.util.logging.Level;
@@ -171,7 +172,20 @@ public final class StageImages {
      */
     public static void fetch(Run<?, ?> run, String path, long bytes, FilePath to)
             throws IOException, InterruptedException {
-        try (InputStream stored = open(run, path, bytes)) {
+        fetch(run, parts(run, path, bytes), to);
+    }
+
+    /** The same of a file whose size is not known: its parts go by their names. */
+    public static void fetchWhole(Run<?, ?> run, String path, FilePath to) throws IOException, InterruptedException {
+        int name = path.lastIndexOf('/') + 1;
+        VirtualFile folder = run.getArtifactManager().root().child(path.substring(0, name));
+        List<String> beside = Stream.of(folder.list()).map(VirtualFile::getName).toList();
+        List<String> files = ImageParts.named(path.substring(name), beside);
+        fetch(run, files.stream().map(path.substring(0, name)::concat).toList(), to);
+    }
+
+    private static void fetch(Run<?, ?> run, List<String> files, FilePath to) throws IOException, InterruptedException {
+        try (InputStream stored = open(run, files)) {
             to.copyFrom(stored);
         } catch (UncheckedIOException x) {
             throw x.getCause();
@@ -189,7 +203,7 @@ public final class StageImages {
      * @throws ImageGoneException when the image is not there any more
      */
     public static byte[] beginning(Run<?, ?> run, StageRecord stage, int most) throws IOException {
-        try (InputStream stored = open(run, ImagePath.of(stage), stage.archiveBytes())) {
+        try (InputStream stored = open(run, parts(run, ImagePath.of(stage), stage.archiveBytes()))) {
             return stored.readNBytes(most);
         } catch (UncheckedIOException x) {
             throw x.getCause();
@@ -197,29 +211,32 @@ public final class StageImages {
     }
 
     /** A part that cannot be opened throws {@link UncheckedIOException} when its turn comes, the first one here. */
-    private static InputStream open(Run<?, ?> run, String path, long bytes) {
-        ArtifactManager manager = run.getArtifactManager();
-        long mostBytes = isOnThisDisk(manager) ? Long.MAX_VALUE : ImageParts.MOST_BYTES;
-        Iterator<ImageParts.Part> parts = ImageParts.of(path, bytes, mostBytes).iterator();
-        return new SequenceInputStream(new Opened(run, manager.root(), parts));
+    private static InputStream open(Run<?, ?> run, List<String> files) {
+        return new SequenceInputStream(new Opened(run, files.iterator()));
+    }
+
+    private static List<String> parts(Run<?, ?> run, String path, long bytes) {
+        long mostBytes = isOnThisDisk(run.getArtifactManager()) ? Long.MAX_VALUE : ImageParts.MOST_BYTES;
+        return ImageParts.of(path, bytes, mostBytes).stream()
+                .map(ImageParts.Part::file)
+                .toList();
     }
 
     /**
      * Asks for each part when the one before it is at its end: the artifact manager for S3 begins to fetch a file when it is asked
      * whether it is there, and a store gives up a connection on which nobody reads.
      */
-    private record Opened(Run<?, ?> run, VirtualFile root, Iterator<ImageParts.Part> parts)
-            implements Enumeration<InputStream> {
+    private record Opened(Run<?, ?> run, Iterator<String> files) implements Enumeration<InputStream> {
         @Override
         public boolean hasMoreElements() {
-            return parts.hasNext();
+            return files.hasNext();
         }
 
         @Override
         public InputStream nextElement() {
-            String path = parts.next().file();
+            String path = files.next();
             try {
-                VirtualFile file = root.child(path);
+                VirtualFile file = run.getArtifactManager().root().child(path);
                 if (!file.isFile()) {
                     throw new ImageGoneException(
                             "the image " + path + " is no longer among the artifacts of " + run.getFullDisplayName());

@@ -162,6 +162,12 @@ public final class StageLuggage {
     public static Misfit unpack(Run<?, ?> run, StageRecord stage, SealedLuggage luggage, MovingStage there)
             throws IOException, InterruptedException {
         StageImages.fetch(run, ImagePath.of(stage.id(), luggage.file()), luggage.archiveBytes(), there.luggageFile());
+        if (luggage.base() != null) {
+            StageImages.fetchWhole(
+                    run,
+                    ImagePath.of(stage.id(), luggage.base()),
+                    there.luggageFile().sibling(luggage.base()));
+        }
         return there.unpack(folders(stage), luggage.key().getPlainText());
     }
 }

@@ -141,6 +141,9 @@ public final class CriuFields {
         public static final int FLAGS = 4;
         public static final int PAGES = 5;
 
+        /** Of {@link #FLAGS}: a restore may leave the pages out and ask for them later. */
+        public static final int LAZY = 1 << 1;
+
         /** Of {@link #FLAGS}: the pages lie in the image's pages file. */
         public static final int PRESENT = 1 << 2;
 

@@ -147,6 +147,7 @@ final class ArchiveWriter {
                     manifest.isDifference() ? manifest.parent().imageId() : null,
                     manifest.imageBytes(),
                     manifest.storedBytes(),
+                    manifest.allBytes(),
                     archiveBytes,
                     (System.nanoTime() - began) / 1_000_000,
                     scan.skipped());

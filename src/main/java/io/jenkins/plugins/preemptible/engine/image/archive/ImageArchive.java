@@ -41,6 +41,7 @@ public final class ImageArchive {
      * @param parentId of the full image that a difference refers to; null for a full image
      * @param imageBytes of all image files before compression
      * @param storedBytes of everything that the archive holds, before compression
+     * @param allBytes of everything that it restores, before compression; as many as stored ones for a full image
      * @param archiveBytes size of the archive
      * @param millis it took
      * @param skipped preserved paths that were not packed: missing ones, sockets, devices, other file systems
@@ -50,6 +51,7 @@ public final class ImageArchive {
             String parentId,
             long imageBytes,
             long storedBytes,
+            long allBytes,
             long archiveBytes,
             long millis,
             List<String> skipped) {
