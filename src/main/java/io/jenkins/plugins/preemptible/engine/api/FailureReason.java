@@ -290,7 +290,15 @@ public enum FailureReason {
             "Steps of the stage run in a container that the agent cannot freeze",
             "Let the agent's process use Docker or Podman on its own host",
             true),
-    CONTAINER_NOT_PAUSED("A container of the stage could not be paused", "Try again later");
+    CONTAINER_NOT_PAUSED("A container of the stage could not be paused", "Try again later"),
+    CONTAINER_NOT_ENTERED(
+            "The agent does not start a stage inside of this container, so what runs there can be frozen but not dumped",
+            "Remove what it names, or have the stage frozen for a time where an administrator has chosen freeze-only",
+            true),
+    CONTAINER_GONE(
+            "The container in which the stage lived has ended, and the stage can be resumed nowhere else",
+            "Run the stage again; let nothing stop the container of a suspended stage",
+            true);
 
     private final String sentence;
     private final String remedy;

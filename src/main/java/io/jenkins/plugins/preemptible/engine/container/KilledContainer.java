@@ -1,6 +1,8 @@
 package io.jenkins.plugins.preemptible.engine.container;
 
 import io.jenkins.plugins.preemptible.engine.api.ContainerRef;
+import io.jenkins.plugins.preemptible.engine.contained.ContainerProcesses;
+import io.jenkins.plugins.preemptible.engine.contained.ContainerTool;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.LibC;
 import io.jenkins.plugins.preemptible.engine.host.Proc;

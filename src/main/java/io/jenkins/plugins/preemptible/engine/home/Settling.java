@@ -207,6 +207,7 @@ record Settling(Stages stages) {
             if (init.isEmpty()) {
                 return now.withState(State.SUSPENDED);
             }
+            InterruptedSteps.release(now);
             TaskTraits.giveBackTaken(folder.path(), init.get().pid());
             freezer.thaw(init.get());
             StageFolder.delete(folder.images());

@@ -76,6 +76,11 @@ public final class LiveCheckpoint {
     public LiveImage take() {
         SuspendAttempt attempt = new SuspendAttempt(stages, id);
         StageJson record = running();
+        if (record.container() != null) {
+            // Its copy would have to bring the container's own files.
+            throw new SuspendFailedException(
+                    FailureReason.CONTAINER, record.container().container().shown());
+        }
         Criu criu = attempt.usableCriu();
         PreflightReport seen = new StagePreflight(stages).of(record);
         Optional<Obstacle> obstacle = seen.obstacles().stream()

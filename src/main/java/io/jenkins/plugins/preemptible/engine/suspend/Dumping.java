@@ -7,6 +7,7 @@ import io.jenkins.plugins.preemptible.engine.api.Handover;
 import io.jenkins.plugins.preemptible.engine.api.IfDumpFails;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
 import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
+import io.jenkins.plugins.preemptible.engine.contained.Bystanders;
 import io.jenkins.plugins.preemptible.engine.criu.Criu;
 import io.jenkins.plugins.preemptible.engine.criu.CriuException;
 import io.jenkins.plugins.preemptible.engine.criu.CriuRun;
@@ -78,7 +79,7 @@ public final class Dumping {
             try {
                 InterruptedSteps.endDumper(folder, record);
                 requireFolder(target);
-                Criu criu = suspension.usableCriu();
+                Criu criu = suspension.usableCriu().in(record.container());
                 suspension.change(r -> r.withArchive(target.toString(), null));
                 return dump(record, tree, criu, target, key, extent);
             } catch (CriuException | IOException | RuntimeException e) {
@@ -153,7 +154,11 @@ public final class Dumping {
             }
         };
         long dumping = System.nanoTime();
-        criu.dump(record.init(), folder, frozen.freezer(), mounts, record.options(), idle, watch);
+        try (Bystanders others = record.container() == null
+                ? null
+                : Bystanders.hold(suspension.id(), record.container(), frozen.freezer())) {
+            criu.dump(record.init(), folder, frozen.freezer(), mounts, record.options(), idle, watch);
+        }
         long ended = System.nanoTime();
         StageJson.Freezing freezing = record.freezing();
         ImageManifest timed = manifest.with(new ImageManifest.Timings(

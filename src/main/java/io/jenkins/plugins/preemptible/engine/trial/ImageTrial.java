@@ -62,7 +62,7 @@ public final class ImageTrial {
      * @param tools the folder that comes first on CRIU's PATH
      * @param criu the program
      * @param mounts the mount points of the host that the image refers to
-     * @param asRoot whether this process runs CRIU itself
+     * @param untriable why no trial of it can be made, in words; null when one can
      */
     public record Subject(
             StageId id,
@@ -73,7 +73,7 @@ public final class ImageTrial {
             Path criu,
             CriuOptions options,
             List<String> mounts,
-            boolean asRoot) {
+            String untriable) {
 
         public Subject {
             mounts = List.copyOf(mounts);
@@ -117,8 +117,8 @@ public final class ImageTrial {
             if ("off".equals(environment.get(SETTING)) || "off".equals(System.getProperty(SETTING))) {
                 throw new UntriableException(SETTING + "=off");
             }
-            if (!subject.asRoot()) {
-                throw new UntriableException("the privileged part makes no trials");
+            if (subject.untriable() != null) {
+                throw new UntriableException(subject.untriable());
             }
             if (HostTool.find("ip").isEmpty()) {
                 throw new UntriableException("ip of iproute2 is not on this host");
