@@ -31,7 +31,7 @@ class ImagePartsTest {
             next += part.bytes();
         }
         assertEquals(large, next);
-        assertEquals("image.4-of-4", parts.get(3).file());
+        assertEquals("image.4-of-16", parts.get(3).file());
     }
 
     @Test
