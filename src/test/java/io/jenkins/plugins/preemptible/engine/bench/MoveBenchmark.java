@@ -17,6 +17,7 @@ import java.io.File;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
+import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -75,6 +76,10 @@ final class MoveBenchmark implements Benchmark {
                                 + "anew in its own place.",
                         "One step after the other, at normal priority, with the trial on both agents and everything forced to disk "
                                 + "that has to be. Plain criu forces nothing to disk.",
+                        "Load average of the machine at the end, with this: "
+                                + Math.round(ManagementFactory.getOperatingSystemMXBean()
+                                        .getSystemLoadAverage())
+                                + ". Above the number of processors the steps that use several threads lose most.",
                         "Not measured: connections between controller and agents, two machines."));
     }
 
