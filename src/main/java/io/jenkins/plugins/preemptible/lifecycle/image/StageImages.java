@@ -7,6 +7,7 @@ import hudson.Launcher;
 import hudson.model.Run;
 import hudson.model.TaskListener;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
+import io.jenkins.plugins.preemptible.agent.Delivery;
 import io.jenkins.plugins.preemptible.agent.StageAgent;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.lifecycle.stage.ImagePath;
@@ -36,7 +37,7 @@ import jenkins.util.VirtualFile;
  *   <li>{@link #store} brings the image from the agent, counting its bytes, and adds it to the artifacts of the build,
  *       which may run on while it does. An artifact manager that keeps files elsewhere gets it from the controller, not
  *       from the agent: else nobody would count.
- *   <li>{@link #fetch} streams it to the agent's exchange folder.
+ *   <li>{@link #fetch} brings it to the agent's exchange folder.
  *   <li>{@link #delete} removes the file where the artifact manager keeps files; elsewhere the image stays, useless
  *       without its key.
  * </ol>
@@ -154,7 +155,7 @@ public final class StageImages {
                     "the image " + path + " is no longer among the artifacts of " + run.getFullDisplayName());
         }
         try (InputStream stored = image.open()) {
-            to.copyFrom(stored);
+            Delivery.bring(stored, to);
         } catch (Error x) {
             // Remoting throws what the agent says that it has thrown.
             throw new IOException("the image could not be brought to the agent", x);

@@ -35,6 +35,8 @@ final class AgentProcess implements AutoCloseable {
                 Path.of(System.getProperty("java.home"), "bin/java").toString(),
                 "-Xmx256m",
                 "-XX:+UseSerialGC",
+                // For a short start.
+                "-XX:TieredStopAtLevel=1",
                 "-jar",
                 jar.toString(),
                 "-url",

@@ -80,7 +80,7 @@ final class MoveFigures {
                 verdict.kind().name(),
                 verdict.why().isEmpty() ? null : verdict.why(),
                 null);
-        System.out.println(verdict.kind() + ": " + round + "; " + line);
+        System.out.println(verdict.kind() + ": " + round + "; " + run.phases() + line);
         ROUNDS.add(line);
         if (Files.exists(PAGE)) {
             Files.writeString(PAGE, withFigures(Files.readString(PAGE), ROUNDS.read()));

@@ -21,7 +21,7 @@ final class MoveRig implements AutoCloseable {
 
     static final List<String> AGENTS = List.of("A", "B", "C");
 
-    private static final int LOST_SECONDS = 5;
+    private static final int LOST_SECONDS = 3;
     private static final int REMOVED_SECONDS = 10;
     private static final int PIPELINE_SECONDS = 40;
     /** The step of a host that has restarted ends after one or two of these. */

@@ -71,7 +71,7 @@ record MoveRound(
 
     private static long lasts(MoveFault fault, Random random) {
         return switch (fault) {
-            case LINK_CUT_LONG -> logarithmic(random, 12_000, 16_000);
+            case LINK_CUT_LONG -> logarithmic(random, 17_000, 22_000);
             case AGENT_STOPPED -> logarithmic(random, 500, 12_000);
             case HOST_REBOOTED -> logarithmic(random, 500, 10_000);
             default -> logarithmic(random, 500, 4_000);

@@ -56,7 +56,7 @@ class MoveRoundTest {
             assertTrue(round.fault().moments().contains(round.moment()), round::toString);
             assertTrue(round.moment() != MoveMoment.CHECKPOINTED || round.checkpointed(), round::toString);
             assertTrue(round.delayMillis() >= 0 && round.delayMillis() < 1500, round::toString);
-            assertTrue(round.lastsMillis() >= 500 && round.lastsMillis() <= 16_000, round::toString);
+            assertTrue(round.lastsMillis() >= 500 && round.lastsMillis() <= 22_000, round::toString);
         }
     }
 }

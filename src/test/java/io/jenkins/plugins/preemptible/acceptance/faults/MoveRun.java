@@ -31,7 +31,7 @@ final class MoveRun {
     /** How far its output has to come again after the fault. */
     private static final int LINES = 2;
 
-    private static final long LOOK_MILLIS = 250;
+    private static final long LOOK_MILLIS = 400;
 
     private final MoveRig rig;
     private final MoveRound round;
@@ -40,6 +40,8 @@ final class MoveRun {
     private String own;
     private String target;
     private BuildLog log;
+    private final StringBuilder phases = new StringBuilder();
+    private final long beganNanos = System.nanoTime();
     private String stateAtFault = "";
     private boolean met;
     private boolean sealed;
@@ -63,7 +65,9 @@ final class MoveRun {
     /** What became of the stage. @throws AssertionError when it does not go on, or leaves something behind */
     MoveVerdict run() throws Throwable {
         begin();
+        phase("begun");
         met = approach();
+        phase("moment");
         Thread.sleep(round.delayMillis());
         RecordedStage before = record().orElse(last);
         stateAtFault = shown(before);
@@ -75,13 +79,16 @@ final class MoveRun {
         MoveVerdict verdict;
         try {
             fault.begin();
+            phase("struck");
             Thread.sleep(300);
             // What the controller has learned meanwhile counts: a stage that ran again just before had no image any
             // more.
             sealed = before.outlivesAgent()
                     && record().map(RecordedStage::outlivesAgent).orElse(true);
             goOn(fault);
+            phase("on");
             String result = end();
+            phase("ended");
             verdict = MoveVerdict.of(
                     result,
                     log.text(),
@@ -94,8 +101,22 @@ final class MoveRun {
         }
         rig.controller.call(MoveJobs::reset, rig.root());
         rig.awaitIdle();
+        phase("idle");
         new Leftovers(rig.controller, round.job(), number, id, Path.of(last.workspace()), rig.folders()).awaitNone();
+        phase("clean");
         return verdict;
+    }
+
+    /** When each part of the round was over, in seconds. */
+    String phases() {
+        return phases.toString();
+    }
+
+    private void phase(String what) {
+        phases.append(what)
+                .append(' ')
+                .append(TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - beganNanos))
+                .append(", ");
     }
 
     int lines() throws IOException {
@@ -196,7 +217,7 @@ final class MoveRun {
             if (stage.isEmpty() || moment.isOver(stage.get())) {
                 return false;
             }
-            Thread.sleep(2);
+            Thread.sleep(moment.passesSoon() ? 5 : 50);
         }
         return false;
     }
