@@ -6,7 +6,7 @@ import java.util.List;
 /**
  * Where an agent's process runs.
  *
- * @param disk holds all that the agent keeps, in the folder {@code agent}; what fills it lies beside that
+ * @param disk holds all that the agent keeps, in the folder {@code agent}
  * @param root the agent's root folder, by the path that the agent knows
  * @param before the words before those of its process
  */

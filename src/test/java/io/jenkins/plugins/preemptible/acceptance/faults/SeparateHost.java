@@ -30,7 +30,8 @@ final class SeparateHost {
     /** @param heartbeatSeconds after which Pipeline looks whether a step's process lives */
     SeparateHost(Path folder, FolderInPlace place, int heartbeatSeconds) throws IOException {
         this.place = place;
-        FullDisk disk = new FullDisk(folder, "400m");
+        // A checkpoint leaves a gigabyte free.
+        FullDisk disk = new FullDisk(folder, "1600m");
         Files.createDirectory(AgentHost.folder(disk));
         bootId = folder.resolveSibling(folder.getFileName() + ".boot");
         boot();
