@@ -11,7 +11,6 @@ import io.jenkins.plugins.preemptible.engine.move.MoveExcludes;
 import io.jenkins.plugins.preemptible.engine.move.StageNeeds;
 import io.jenkins.plugins.preemptible.engine.text.PlainText;
 import java.io.IOException;
-import java.io.OutputStream;
 import java.io.Serializable;
 import java.util.List;
 
@@ -221,16 +220,14 @@ public final class MovingStage {
      */
     public void bring(MovingStage from, long bytes) throws IOException, InterruptedException {
         FilePath source = from.luggage();
-        try (OutputStream out = luggageFile().write()) {
-            for (long at = 0; at < bytes; ) {
-                int expected = (int) Math.min(PIECE, bytes - at);
-                byte[] piece = Limited.required(Limited.act(source, byte[].class, new ReadImage(at, expected)));
-                if (piece.length != expected) {
-                    throw Limited.notUnderstood();
-                }
-                out.write(piece);
-                at += expected;
+        for (long at = 0; at < bytes; ) {
+            int expected = (int) Math.min(PIECE, bytes - at);
+            byte[] piece = Limited.required(Limited.act(source, byte[].class, new ReadImage(at, expected)));
+            if (piece.length != expected) {
+                throw Limited.notUnderstood();
             }
+            Delivery.send(luggageFile(), at, piece);
+            at += expected;
         }
     }
 

@@ -32,6 +32,7 @@ final class TwoHosts implements AutoCloseable {
 
     private final JenkinsRule j;
     private final Path base;
+    private final FolderInPlace agentFolder;
 
     /** Skips the test, with the reason, where this cannot be had. */
     TwoHosts(JenkinsRule j) throws Exception {
@@ -40,13 +41,9 @@ final class TwoHosts implements AutoCloseable {
         // Not below /tmp: a stage has one of its own.
         base = Files.createTempDirectory(Path.of("/var/tmp"), "preemptible-hosts")
                 .toRealPath();
-        Files.createDirectory(base.resolve("agent"));
-        Files.writeString(
-                base.resolve("start.sh"),
-                "mount --bind '" + base + "'/\"$1\" '" + base.resolve("agent") + "' || exit 1\nshift\nexec \"$@\"\n");
+        agentFolder = new FolderInPlace(base.resolve("agent"));
         // Jenkins ends all processes below the one that it has started, and those with its cookie, when it disconnects
-        // an
-        // agent: the stages would get a signal.
+        // an agent: the stages would get a signal.
         Files.writeString(
                 base.resolve("apart.sh"),
                 "exec 3<&0\n( ( exec env -u HUDSON_COOKIE setsid \"$@\" <&3 3<&- ) & )\n"
@@ -56,14 +53,15 @@ final class TwoHosts implements AutoCloseable {
         }
     }
 
-    private TwoHosts(JenkinsRule j, Path base) {
+    private TwoHosts(JenkinsRule j, TwoHosts before) {
         this.j = j;
-        this.base = base;
+        base = before.base;
+        agentFolder = before.agentFolder;
     }
 
     /** The same hosts, after a restart of the controller. */
     TwoHosts of(JenkinsRule again) {
-        return new TwoHosts(again, base);
+        return new TwoHosts(again, this);
     }
 
     /** No agent can be started there any more. */
@@ -97,18 +95,12 @@ final class TwoHosts implements AutoCloseable {
 
     /** Starts an agent with that host's folder in the place of {@link #root}. */
     ComputerLauncher launcher(String host) throws Exception {
-        Files.createDirectories(base.resolve(host));
+        Path folder = Files.createDirectories(base.resolve(host));
         return new SimpleCommandLauncher(String.join(
                 " ",
                 "/bin/sh",
                 base.resolve("apart.sh").toString(),
-                "unshare",
-                "--mount",
-                "--propagation",
-                "private",
-                "/bin/sh",
-                base.resolve("start.sh").toString(),
-                host,
+                String.join(" ", agentFolder.before(folder)),
                 System.getProperty("java.home") + "/bin/java",
                 "-Xmx256m",
                 "-jar",
@@ -135,12 +127,7 @@ final class TwoHosts implements AutoCloseable {
 
     /** By what is mounted there: the words that it was started with are gone with the shell. */
     private boolean isOf(ProcessHandle process, String host) {
-        try {
-            Path mounts = Path.of("/proc", String.valueOf(process.pid()), "mountinfo");
-            return Files.readString(mounts).contains(base.getFileName() + "/" + host + " " + base + "/agent ");
-        } catch (IOException e) {
-            return false;
-        }
+        return agentFolder.isSeenBy(process.pid(), base.resolve(host));
     }
 
     /** A job's workspace on an agent, as this process sees it. */

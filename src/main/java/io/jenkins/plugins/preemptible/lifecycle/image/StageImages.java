@@ -7,6 +7,7 @@ import hudson.Launcher;
 import hudson.model.Run;
 import hudson.model.TaskListener;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
+import io.jenkins.plugins.preemptible.agent.Delivery;
 import io.jenkins.plugins.preemptible.agent.StageAgent;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.lifecycle.stage.ImagePath;
@@ -43,7 +44,7 @@ import jenkins.util.VirtualFile;
  *   <li>{@link #store} brings the image from the agent, counting its bytes, and adds it to the artifacts of the build,
  *       which may run on while it does. An artifact manager that keeps files elsewhere gets it from the controller, not
  *       from the agent: else nobody would count. It gets a large one in {@link ImageParts}, one after the other.
- *   <li>{@link #fetch} streams it to the agent's exchange folder.
+ *   <li>{@link #fetch} brings it to the agent's exchange folder.
  *   <li>{@link #delete} removes the file where the artifact manager keeps files; elsewhere the image stays, useless
  *       without its key.
  * </ol>
@@ -186,7 +187,7 @@ public final class StageImages {
 
     private static void fetch(Run<?, ?> run, List<String> files, FilePath to) throws IOException, InterruptedException {
         try (InputStream stored = open(run, files)) {
-            to.copyFrom(stored);
+            Delivery.bring(stored, to);
         } catch (UncheckedIOException x) {
             throw x.getCause();
         } catch (Error x) {

@@ -2,8 +2,10 @@ package io.jenkins.plugins.preemptible.acceptance.faults;
 
 import io.jenkins.plugins.preemptible.engine.Engine;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus;
+import io.jenkins.plugins.preemptible.engine.host.LibC;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
@@ -13,6 +15,7 @@ final class AgentProcess implements AutoCloseable {
     final String name;
     final FullDisk disk;
     final CuttableLink link;
+    private final AgentHost host;
     private final List<String> command;
     private final Path output;
     private Process process;
@@ -21,15 +24,19 @@ final class AgentProcess implements AutoCloseable {
      * @param jar remoting's agent.jar
      * @param output file that the process's output is appended to
      */
-    AgentProcess(String name, FullDisk disk, CuttableLink link, Path jar, String secret, Path output) {
+    AgentProcess(String name, AgentHost host, CuttableLink link, Path jar, String secret, Path output) {
         this.name = name;
-        this.disk = disk;
+        this.host = host;
+        disk = host.disk();
         this.link = link;
         this.output = output;
-        command = List.of(
+        command = new ArrayList<>(host.before());
+        command.addAll(List.of(
                 Path.of(System.getProperty("java.home"), "bin/java").toString(),
                 "-Xmx256m",
                 "-XX:+UseSerialGC",
+                // For a short start.
+                "-XX:TieredStopAtLevel=1",
                 "-jar",
                 jar.toString(),
                 "-url",
@@ -40,18 +47,14 @@ final class AgentProcess implements AutoCloseable {
                 "-secret",
                 secret,
                 "-workDir",
-                folder(disk).toString(),
+                host.root().toString(),
                 "-noReconnectAfter",
-                "1d");
+                "1d"));
     }
 
-    /** Where the agent keeps everything: a folder of its own, since what fills the disk lies beside it. */
-    static Path folder(FullDisk disk) {
-        return disk.folder().resolve("agent");
-    }
-
+    /** Where it keeps everything, by the path that this process knows. */
     Path folder() {
-        return folder(disk);
+        return host.folder();
     }
 
     void start() throws IOException {
@@ -64,6 +67,15 @@ final class AgentProcess implements AutoCloseable {
     /** By SIGKILL; what it has launched lives on. */
     void kill() throws InterruptedException {
         process.destroyForcibly().waitFor(30, TimeUnit.SECONDS);
+    }
+
+    boolean isAlive() {
+        return process.isAlive();
+    }
+
+    /** Stops it, or lets it go on. */
+    void signal(int signal) {
+        LibC.kill(process.pid(), signal);
     }
 
     /** A stage that a lost round left behind is ended too. */

@@ -1,19 +1,11 @@
 package io.jenkins.plugins.preemptible.acceptance.faults;
 
 import com.fasterxml.jackson.annotation.JsonInclude;
-import com.fasterxml.jackson.databind.ObjectMapper;
-import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.List;
-import java.util.Map;
-import java.util.TreeMap;
-import java.util.function.Function;
 
 /**
  * Counts rounds, and writes what docs/reliability.md has of them.
@@ -26,19 +18,15 @@ import java.util.function.Function;
  */
 final class FaultFigures {
 
-    private static final ObjectMapper JSON = new ObjectMapper();
-    private static final Path ROUNDS = Path.of("docs", "reliability-rounds.jsonl");
+    static final KeptRounds<Line> ROUNDS =
+            new KeptRounds<>(Path.of("docs", "reliability-rounds.jsonl"), Line.class, Line::ended);
     static final Path PAGE = Path.of("docs", "reliability.md");
-    private static final String BEGIN = "<!-- figures -->";
-    private static final String END = "<!-- end of figures -->";
 
     private final long seed;
-    private final String commit;
+    private final String commit = KeptRounds.commit();
 
     FaultFigures(long seed) {
         this.seed = seed;
-        HostTool.Answer described = HostTool.run(10, List.of("git", "rev-parse", "--short", "HEAD"));
-        commit = described.ok() ? described.text().strip() : "unknown";
     }
 
     /**
@@ -84,31 +72,15 @@ final class FaultFigures {
                 loss,
                 null);
         System.out.println((loss == null ? "nothing lost: " : "LOST: ") + round + "; " + line);
-        Files.writeString(
-                ROUNDS, JSON.writeValueAsString(line) + "\n", StandardOpenOption.CREATE, StandardOpenOption.APPEND);
+        ROUNDS.add(line);
         if (Files.exists(PAGE)) {
-            Files.writeString(PAGE, withFigures(Files.readString(PAGE), read()));
+            Files.writeString(PAGE, withFigures(Files.readString(PAGE), ROUNDS.read()));
         }
-    }
-
-    /** All rounds that are kept, by the time they ended. */
-    static List<Line> read() throws IOException {
-        List<Line> lines = new ArrayList<>();
-        for (String text : Files.readAllLines(ROUNDS)) {
-            lines.add(JSON.readValue(text, Line.class));
-        }
-        lines.sort(Comparator.comparingLong(Line::ended));
-        return lines;
     }
 
     /** The page with the figures of these rounds between its two comments; as it is when it has none. */
     static String withFigures(String page, List<Line> rounds) {
-        int begin = page.indexOf(BEGIN);
-        int end = page.indexOf(END);
-        if (begin < 0 || end < begin) {
-            return page;
-        }
-        StringBuilder tables = new StringBuilder(BEGIN).append("\n\n");
+        StringBuilder tables = new StringBuilder();
         long lost = rounds.stream().filter(line -> line.loss != null).count();
         int last = rounds.size();
         while (last > 0 && rounds.get(last - 1).loss == null) {
@@ -121,7 +93,7 @@ final class FaultFigures {
                 .append(rounds.size() - last)
                 .append(".\n");
         if (lost > 0) {
-            table(
+            FigureTables.counts(
                     tables,
                     "Why rounds were lost, and what was changed since",
                     rounds.stream().filter(line -> line.loss != null).toList(),
@@ -140,7 +112,7 @@ final class FaultFigures {
                     .append(of.stream().filter(line -> line.loss != null).count())
                     .append(" |\n");
         }
-        table(tables, "State of the stage when the fault came", rounds, Line::state);
+        FigureTables.counts(tables, "State of the stage when the fault came", rounds, Line::state);
         int console = rounds.stream().mapToInt(Line::lines).sum();
         tables.append("\nOf ")
                 .append(console)
@@ -149,17 +121,6 @@ final class FaultFigures {
                 .append(" stood there twice and ")
                 .append(rounds.stream().mapToInt(Line::missing).sum())
                 .append(" were missing.\n\n");
-        return page.substring(0, begin) + tables + page.substring(end);
-    }
-
-    private static void table(StringBuilder tables, String title, List<Line> rounds, Function<Line, String> key) {
-        Map<String, Long> counts = new TreeMap<>();
-        rounds.forEach(line -> counts.merge(
-                key.apply(line).isEmpty() ? "lost before the fault came, or not known" : key.apply(line),
-                1L,
-                Long::sum));
-        tables.append("\n| ").append(title).append(" | Rounds |\n| --- | --- |\n");
-        counts.forEach((name, count) ->
-                tables.append("| ").append(name).append(" | ").append(count).append(" |\n"));
+        return FigureTables.with(page, tables);
     }
 }

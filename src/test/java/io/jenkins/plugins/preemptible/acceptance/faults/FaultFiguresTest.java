@@ -34,7 +34,7 @@ class FaultFiguresTest {
     @Test
     void pageIsOfTheRoundsThatAreKept() throws Exception {
         String page = Files.readString(FaultFigures.PAGE);
-        assertEquals(FaultFigures.withFigures(page, FaultFigures.read()), page);
+        assertEquals(FaultFigures.withFigures(page, FaultFigures.ROUNDS.read()), page);
     }
 
     @Test

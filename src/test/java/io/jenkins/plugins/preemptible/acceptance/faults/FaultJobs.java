@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.acceptance.faults;
 
+import hudson.model.Computer;
 import hudson.model.Executor;
 import hudson.model.Node;
 import hudson.model.ParametersAction;
@@ -57,25 +58,33 @@ final class FaultJobs {
 
     /** Agents of one executor, and their jobs. */
     static void make(JenkinsRule j, String agent, String folder) throws Exception {
-        Jenkins jenkins = Jenkins.get();
-        PreemptibleConfiguration configuration = PreemptibleConfiguration.get();
-        configuration.setExemptSeconds(0);
-        configuration.setDiskFloorMegabytes(0);
-        configuration.setDiskFloorPercent(0);
-        jenkins.setNumExecutors(0);
-        usePriorities();
-        JNLPLauncher launcher = new JNLPLauncher();
-        launcher.setWebSocket(true);
-        DumbSlave node = new DumbSlave(agent, folder, launcher);
-        node.setLabelString(agent);
-        node.setNumExecutors(1);
-        node.setMode(Node.Mode.EXCLUSIVE);
-        jenkins.addNode(node);
+        settings();
+        addAgent(agent, folder, agent);
         for (boolean silent : new boolean[] {false, true}) {
             String shell = "sh '''set +x\n" + counter(silent) + "\n'''";
             make(victim("own", silent, agent), 5, "preemptible(label: '" + agent + "') { " + shell + " }");
             make(victim("nested", silent, agent), 5, "node('" + agent + "') { preemptible { " + shell + " } }");
         }
+    }
+
+    static void settings() throws Exception {
+        PreemptibleConfiguration configuration = PreemptibleConfiguration.get();
+        configuration.setExemptSeconds(0);
+        configuration.setDiskFloorMegabytes(0);
+        configuration.setDiskFloorPercent(0);
+        Jenkins.get().setNumExecutors(0);
+        usePriorities();
+    }
+
+    /** One of one executor, which connects by itself. */
+    static void addAgent(String agent, String folder, String labels) throws Exception {
+        JNLPLauncher launcher = new JNLPLauncher();
+        launcher.setWebSocket(true);
+        DumbSlave node = new DumbSlave(agent, folder, launcher);
+        node.setLabelString(labels);
+        node.setNumExecutors(1);
+        node.setMode(Node.Mode.EXCLUSIVE);
+        Jenkins.get().addNode(node);
     }
 
     static void memoryFloor(JenkinsRule j, Integer megabytes) {
@@ -108,7 +117,7 @@ final class FaultJobs {
         }
     }
 
-    private static WorkflowJob make(String name, int priority, String script) throws Exception {
+    static WorkflowJob make(String name, int priority, String script) throws Exception {
         WorkflowJob job = Jenkins.get().createProject(WorkflowJob.class, name);
         job.addProperty(new PriorityJobProperty(true, priority));
         job.setDefinition(new CpsFlowDefinition(script, true));
@@ -120,7 +129,8 @@ final class FaultJobs {
     }
 
     static Boolean online(JenkinsRule j, String agent) {
-        return Jenkins.get().getComputer(agent).isOnline();
+        Computer computer = Jenkins.get().getComputer(agent);
+        return computer != null && computer.isOnline();
     }
 
     static Integer nextNumber(JenkinsRule j, String job) {

@@ -3,16 +3,11 @@ package io.jenkins.plugins.preemptible.acceptance.faults;
 import static org.awaitility.Awaitility.await;
 
 import java.io.IOException;
-import java.io.InputStream;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
 import java.util.concurrent.TimeUnit;
-import java.util.stream.Stream;
-import org.jvnet.hudson.test.fixtures.RealJenkinsFixture;
 
 /** A controller and two agents, each in a process of its own that can be killed and started again. */
 final class FaultRig implements AutoCloseable {
@@ -20,60 +15,29 @@ final class FaultRig implements AutoCloseable {
     static final List<String> AGENTS = List.of("first", "second");
 
     private static final Duration START = Duration.ofMinutes(5);
-    private static final Path FAKE_CLOCK = Path.of("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1");
 
-    private final RealJenkinsFixture jenkins = new RealJenkinsFixture();
-    private final Path clock;
     final Path folder;
-    final FullDisk home;
+    final ControllerProcess controller;
     final List<AgentProcess> agents = new ArrayList<>();
 
     /** @param folder for everything, not below /tmp, where a stage would not see it */
     FaultRig(Path folder) throws Throwable {
         this.folder = folder;
-        home = new FullDisk(folder.resolve("controller"), "1500m");
-        clock = Files.writeString(folder.resolve("clock"), "+0");
-        jenkins.withTimeout(0).withName("controller").prepareHomeLazily(true);
-        jenkins.setHome(Files.createDirectory(home.folder().resolve("home")).toFile());
-        Path scripts = Files.createDirectory(jenkinsHome().resolve("init.groovy.d"));
-        // They would take agents with small or full disks offline. Jenkins forgets this at each start.
-        Files.writeString(
-                scripts.resolve("monitors.groovy"), "hudson.model.ComputerSet.monitors.each { it.ignored = true }");
-        jenkins.javaOptions(
-                "-Xmx768m",
-                "-XX:+UseSerialGC",
-                // For a short start.
-                "-XX:TieredStopAtLevel=1",
+        controller = new ControllerProcess(
+                "controller",
+                folder,
                 // A cut may last longer than the five minutes that Pipeline waits for an agent.
                 "-Dorg.jenkinsci.plugins.workflow.support.pickles.ExecutorPickle.timeoutForNodeMillis="
                         + TimeUnit.MINUTES.toMillis(20));
-        if (canSetClock()) {
-            jenkins.extraEnv("LD_PRELOAD", FAKE_CLOCK.toString())
-                    .extraEnv("FAKETIME_TIMESTAMP_FILE", clock.toString())
-                    .extraEnv("FAKETIME_CACHE_DURATION", "1")
-                    .extraEnv("FAKETIME_DONT_FAKE_MONOTONIC", "1")
-                    // Without this waits of Java end at once, and each thread that waits takes a processor.
-                    .extraEnv("FAKETIME_FORCE_MONOTONIC_FIX", "0")
-                    .extraEnv("NO_FAKE_STAT", "1");
-        }
-        jenkins.setUp(FaultRig.class.getName(), "controller");
         try {
-            startController();
             Path jar = folder.resolve("agent.jar");
-            try (InputStream served = jenkins.getUrl()
-                    .toURI()
-                    .resolve("jnlpJars/agent.jar")
-                    .toURL()
-                    .openStream()) {
-                Files.copy(served, jar);
-            }
+            controller.agentJar(jar);
             for (String name : AGENTS) {
-                FullDisk disk = new FullDisk(folder.resolve(name), "400m");
-                jenkins.runRemotely(
-                        FaultJobs::make, name, AgentProcess.folder(disk).toString());
-                String secret = jenkins.runRemotely(FaultJobs::secret, name);
-                CuttableLink link = new CuttableLink(jenkins.getUrl().getPort());
-                AgentProcess agent = new AgentProcess(name, disk, link, jar, secret, folder.resolve(name + ".log"));
+                AgentHost host = AgentHost.here(new FullDisk(folder.resolve(name), "400m"));
+                controller.call(FaultJobs::make, name, host.root().toString());
+                String secret = controller.ask(FaultJobs::secret, name);
+                CuttableLink link = new CuttableLink(controller.port());
+                AgentProcess agent = new AgentProcess(name, host, link, jar, secret, folder.resolve(name + ".log"));
                 agents.add(agent);
                 agent.start();
             }
@@ -84,115 +48,12 @@ final class FaultRig implements AutoCloseable {
         }
     }
 
-    static boolean canSetClock() {
-        return Files.exists(FAKE_CLOCK);
-    }
-
-    /** @param seconds from the true time */
-    void setClock(int seconds) throws IOException {
-        Path next = Files.writeString(folder.resolve("clock.next"), (seconds < 0 ? "" : "+") + seconds);
-        Files.move(next, clock, java.nio.file.StandardCopyOption.ATOMIC_MOVE);
-    }
-
-    Path jenkinsHome() {
-        return jenkins.getHome().toPath();
-    }
-
-    void startController() throws Exception {
-        jenkins.startJenkins();
-    }
-
-    void killController() throws InterruptedException {
-        Process process = jenkins.getProcess();
-        jenkins.stopJenkinsForcibly();
-        process.waitFor(30, TimeUnit.SECONDS);
-    }
-
     void awaitOnline() {
         for (String agent : AGENTS) {
             await(agent + " is online")
                     .atMost(START)
                     .pollInterval(Duration.ofMillis(600))
-                    .until(() -> ask(FaultJobs::online, agent));
-        }
-    }
-
-    /** Asked again while the controller cannot answer. */
-    <R extends java.io.Serializable> R ask(
-            RealJenkinsFixture.StepWithReturnAndOneArg<R, String> step, String argument) {
-        return answered(() -> jenkins.runRemotely(step, argument));
-    }
-
-    <R extends java.io.Serializable> R ask(
-            RealJenkinsFixture.StepWithReturnAndTwoArgs<R, String, Integer> step, String job, int number) {
-        return answered(() -> jenkins.runRemotely(step, job, number));
-    }
-
-    boolean quiet() {
-        return answered(() -> jenkins.runRemotely(FaultJobs::quiet));
-    }
-
-    /** @param isShort whether the agents count as short of memory, from now on */
-    void memory(boolean isShort) {
-        answered(() -> {
-            jenkins.runRemotely(FaultJobs::memoryFloor, isShort ? 1_048_576 : 0);
-            return true;
-        });
-    }
-
-    void makePreemptor(String job, String agent) {
-        answered(() -> {
-            jenkins.runRemotely(FaultJobs::makePreemptor, job, agent);
-            return true;
-        });
-    }
-
-    int schedule(String job, String seconds) {
-        int number = ask(FaultJobs::nextNumber, job);
-        return answered(() -> jenkins.runRemotely(FaultJobs::schedule, job, seconds, number));
-    }
-
-    @FunctionalInterface
-    private interface Question<T> {
-        T ask() throws Throwable;
-    }
-
-    private static <T> T answered(Question<T> question) {
-        Object[] answer = new Object[1];
-        await("the controller answers")
-                .atMost(START)
-                .pollInterval(Duration.ofMillis(200))
-                .ignoreExceptions()
-                .until(() -> {
-                    try {
-                        answer[0] = question.ask();
-                        return true;
-                    } catch (Exception x) {
-                        throw x;
-                    } catch (Throwable x) {
-                        throw new IllegalStateException(x);
-                    }
-                });
-        @SuppressWarnings("unchecked")
-        T typed = (T) answer[0];
-        return typed;
-    }
-
-    /** A stage's record, as its file has it now. */
-    Optional<RecordedStage> stage(String id) {
-        return RecordedStage.read(jenkinsHome().resolve("preemptible-stages").resolve(id + ".xml"));
-    }
-
-    /** The controller's record of a build's stage, as its file has it now. */
-    Optional<RecordedStage> stage(String job, int number) {
-        Path records = jenkinsHome().resolve("preemptible-stages");
-        try (Stream<Path> files = Files.list(records)) {
-            return files.filter(file -> file.toString().endsWith(".xml"))
-                    .flatMap(file -> RecordedStage.read(file).stream())
-                    .filter(stage -> stage.runId().equals(job + "#" + number))
-                    .findFirst();
-        } catch (IOException none) {
-            return Optional.empty();
+                    .until(() -> controller.ask(FaultJobs::online, agent));
         }
     }
 
@@ -201,9 +62,6 @@ final class FaultRig implements AutoCloseable {
         for (AgentProcess agent : agents) {
             agent.close();
         }
-        if (jenkins.getProcess() != null) {
-            killController();
-        }
-        home.close();
+        controller.close();
     }
 }

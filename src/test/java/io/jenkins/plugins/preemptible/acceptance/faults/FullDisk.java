@@ -1,22 +1,26 @@
 package io.jenkins.plugins.preemptible.acceptance.faults;
 
+import static org.awaitility.Awaitility.await;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import java.io.IOException;
-import java.io.OutputStream;
+import java.nio.file.FileStore;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 
 /** A file system in memory that can be filled. */
 final class FullDisk implements AutoCloseable {
 
     private final Path folder;
+    private final String size;
 
     /** Mounts it. */
     FullDisk(Path folder, String size) throws IOException {
         this.folder = Files.createDirectories(folder);
+        this.size = size;
         HostTool.Answer mounted = HostTool.run(
                 10, List.of("mount", "-t", "tmpfs", "-o", "size=" + size + ",mode=755", "none", folder.toString()));
         assertTrue(mounted.ok(), mounted::text);
@@ -26,31 +30,26 @@ final class FullDisk implements AutoCloseable {
         return folder;
     }
 
-    void fill() throws IOException {
-        byte[] piece = new byte[1 << 16];
-        try (OutputStream out = Files.newOutputStream(filler())) {
-            while (true) {
-                out.write(piece);
-            }
-        } catch (IOException full) {
-            // That is what was wanted; a few bytes that are left, by a file of single bytes.
-            try (OutputStream out = Files.newOutputStream(filler().resolveSibling("filler-2"))) {
-                while (true) {
-                    out.write(piece, 0, 4096);
-                }
-            } catch (IOException x) {
-                assertTrue(x.getMessage().contains("space"), x::getMessage);
-            }
-        }
+    /** Leaves it as large as what it holds: nothing has to be written for that, and no memory is taken. */
+    void fill() {
+        // What is written meanwhile makes it too small a size.
+        await("the disk is full")
+                .pollDelay(Duration.ZERO)
+                .pollInterval(Duration.ofMillis(20))
+                .until(() -> {
+                    FileStore store = Files.getFileStore(folder);
+                    long used = store.getTotalSpace() - store.getUnallocatedSpace();
+                    return resize(used / 1024 + "k");
+                });
     }
 
-    void empty() throws IOException {
-        Files.deleteIfExists(filler());
-        Files.deleteIfExists(filler().resolveSibling("filler-2"));
+    void empty() {
+        assertTrue(resize(size));
     }
 
-    private Path filler() {
-        return folder.resolve("filler");
+    private boolean resize(String to) {
+        return HostTool.run(10, List.of("mount", "-o", "remount,size=" + to, folder.toString()))
+                .ok();
     }
 
     @Override

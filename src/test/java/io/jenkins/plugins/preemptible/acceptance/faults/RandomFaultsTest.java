@@ -12,7 +12,6 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -36,7 +35,7 @@ class RandomFaultsTest {
         try {
             for (int i = 1; i <= ROUNDS; i++) {
                 FaultRound round = FaultRound.of(SEED, i);
-                if (round.fault().changesClock() && !FaultRig.canSetClock()) {
+                if (round.fault().changesClock() && !ControllerProcess.canSetClock()) {
                     System.out.println(
                             "not run: " + round + ": libfaketime is not installed (Debian package libfaketime)");
                     continue;
@@ -73,27 +72,11 @@ class RandomFaultsTest {
     }
 
     private void keepLogs(FaultRound round) throws IOException {
-        Path kept = Files.createDirectories(Path.of("target", "faults", SEED + "-" + round.number()));
-        Path jobs = rig.jenkinsHome().resolve("jobs");
-        try (Stream<Path> files = Files.walk(jobs)) {
-            for (Path log : files.filter(file -> file.endsWith("log")).toList()) {
-                Files.copy(
-                        log,
-                        kept.resolve(jobs.relativize(log).toString().replace('/', '_')),
-                        java.nio.file.StandardCopyOption.REPLACE_EXISTING);
-            }
-        }
-        try (Stream<Path> records = Files.list(rig.jenkinsHome().resolve("preemptible-stages"))) {
-            for (Path record : records.toList()) {
-                Files.copy(
-                        record, kept.resolve(record.getFileName()), java.nio.file.StandardCopyOption.REPLACE_EXISTING);
-            }
-        }
-        for (String agent : FaultRig.AGENTS) {
-            Files.copy(
-                    rig.folder.resolve(agent + ".log"),
-                    kept.resolve(agent + ".log"),
-                    java.nio.file.StandardCopyOption.REPLACE_EXISTING);
-        }
+        KeptLogs.keep(
+                Path.of("target", "faults", SEED + "-" + round.number()),
+                rig.controller.jenkinsHome(),
+                FaultRig.AGENTS.stream()
+                        .map(agent -> rig.folder.resolve(agent + ".log"))
+                        .toList());
     }
 }

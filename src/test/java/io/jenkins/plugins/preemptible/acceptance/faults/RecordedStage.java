@@ -7,8 +7,28 @@ import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** What a stage's record on the controller's disk says. */
-record RecordedStage(String id, String runId, String state, boolean frozen, int suspensions) {
+/**
+ * What a stage's record on the controller's disk says.
+ *
+ * @param node the agent on which it runs, or was suspended
+ * @param workspace by the path that its processes know
+ * @param moves how often it was resumed on another agent
+ * @param byHand whether a user wants it suspended
+ * @param withWorkspace whether its workspace is sealed beside its image
+ * @param checkpointed whether a checkpoint of it was sealed
+ */
+record RecordedStage(
+        String id,
+        String runId,
+        String state,
+        boolean frozen,
+        int suspensions,
+        String node,
+        String workspace,
+        int moves,
+        boolean byHand,
+        boolean withWorkspace,
+        boolean checkpointed) {
 
     /** Empty for a file that is just replaced or removed. */
     static Optional<RecordedStage> read(Path file) {
@@ -19,7 +39,13 @@ record RecordedStage(String id, String runId, String state, boolean frozen, int 
                     value(xml, "runId"),
                     value(xml, "state"),
                     value(xml, "frozen").equals("true"),
-                    Integer.parseInt("0" + value(xml, "suspensions"))));
+                    Integer.parseInt("0" + value(xml, "suspensions")),
+                    value(xml, "node"),
+                    value(xml, "workspace"),
+                    Integer.parseInt("0" + value(xml, "moves")),
+                    value(xml, "byHand").equals("true"),
+                    xml.contains("<luggage>"),
+                    xml.contains("<made>")));
         } catch (IOException gone) {
             return Optional.empty();
         }
@@ -40,6 +66,15 @@ record RecordedStage(String id, String runId, String state, boolean frozen, int 
             case RESUMED -> state.equals("RUNNING") && suspensions > 0;
             case ENDED -> state.equals("ENDED") || state.equals("FAILED");
         };
+    }
+
+    boolean suspended() {
+        return state.equals("SUSPENDED") || state.equals("RESUMING");
+    }
+
+    /** Whether the loss of its agent must not be its end. */
+    boolean outlivesAgent() {
+        return suspended() && !frozen && withWorkspace || state.equals("RUNNING") && checkpointed;
     }
 
     /** For the figures. */

@@ -50,7 +50,7 @@ final class RoundRun {
     }
 
     Seen run() throws Exception {
-        rig.memory(round.imageFirst());
+        rig.controller.call(FaultJobs::memoryFloor, round.imageFirst() ? 1_048_576 : 0);
         begin();
         CountingStage watched = victims.get(round.agent());
         if (round.moment() != Moment.RUNNING) {
@@ -91,7 +91,7 @@ final class RoundRun {
         await("preemptors end")
                 .atMost(BACK)
                 .pollInterval(Duration.ofMillis(500))
-                .until(rig::quiet);
+                .until(() -> rig.controller.ask(FaultJobs::quiet));
         for (CountingStage victim : victims) {
             victim.awaitNothingLeft();
         }
@@ -107,14 +107,16 @@ final class RoundRun {
             // Of an earlier round.
             Files.deleteIfExists(workspace(i).resolve("counted"));
             Files.deleteIfExists(workspace(i).resolve("enough"));
-            numbers.add(rig.schedule(job(i), ""));
+            numbers.add(rig.controller.schedule(job(i), ""));
         }
         for (int i = 0; i < FaultRig.AGENTS.size(); i++) {
             String job = job(i);
             int number = numbers.get(i);
             AgentProcess agent = rig.agents.get(i);
-            await(job + " runs").atMost(BACK).until(() -> rig.stage(job, number).isPresent());
-            String id = rig.stage(job, number).orElseThrow().id();
+            await(job + " runs")
+                    .atMost(BACK)
+                    .until(() -> rig.controller.stage(job, number).isPresent());
+            String id = rig.controller.stage(job, number).orElseThrow().id();
             CountingStage victim = new CountingStage(rig, job, number, agent, workspace(i), id);
             victims.add(victim);
             await(job + " counts").atMost(BACK).until(() -> victim.counted().size() >= 3);
@@ -132,8 +134,10 @@ final class RoundRun {
     }
 
     private String shownState(CountingStage victim) {
-        String shown =
-                rig.stage(victim.stageId()).map(RecordedStage::shownState).orElse("none: it has ended");
+        String shown = rig.controller
+                .stage(victim.stageId())
+                .map(RecordedStage::shownState)
+                .orElse("none: it has ended");
         return shown.equals("SUSPENDING") && round.imageFirst() ? shown + ", image first" : shown;
     }
 
@@ -151,8 +155,8 @@ final class RoundRun {
     }
 
     private void preempt(CountingStage victim) {
-        rig.makePreemptor(preemptor(victim), victim.agent().name);
-        preemptors.put(victim, rig.schedule(preemptor(victim), Integer.toString(round.preemptorSeconds())));
+        rig.controller.call(FaultJobs::makePreemptor, preemptor(victim), victim.agent().name);
+        preemptors.put(victim, rig.controller.schedule(preemptor(victim), Integer.toString(round.preemptorSeconds())));
     }
 
     private String preemptor(CountingStage victim) {
@@ -166,7 +170,7 @@ final class RoundRun {
     private boolean awaitMoment(CountingStage victim) throws InterruptedException {
         long until = System.nanoTime() + MOMENT.toNanos();
         while (System.nanoTime() < until) {
-            Optional<RecordedStage> stage = rig.stage(victim.stageId());
+            Optional<RecordedStage> stage = rig.controller.stage(victim.stageId());
             if (stage.filter(s -> s.at(round.moment())).isPresent()) {
                 return true;
             }
@@ -185,8 +189,8 @@ final class RoundRun {
         AgentProcess agent = rig.agents.get(round.agent());
         switch (round.fault()) {
             case CONTROLLER_KILLED -> {
-                rig.killController();
-                rig.startController();
+                rig.controller.kill();
+                rig.controller.start();
             }
             case AGENT_KILLED -> {
                 agent.kill();
@@ -195,8 +199,8 @@ final class RoundRun {
             }
             case BOTH_KILLED -> {
                 agent.kill();
-                rig.killController();
-                rig.startController();
+                rig.controller.kill();
+                rig.controller.start();
                 agent.start();
             }
             case NETWORK_CUT -> {
@@ -215,9 +219,9 @@ final class RoundRun {
                 agent.disk.empty();
             }
             case CONTROLLER_DISK_FULL -> {
-                rig.home.fill();
+                rig.controller.home.fill();
                 lasts();
-                rig.home.empty();
+                rig.controller.home.empty();
             }
             case CLOCK_AHEAD -> clock(3600);
             case CLOCK_BACK -> clock(-3600);
@@ -226,9 +230,9 @@ final class RoundRun {
     }
 
     private void clock(int seconds) throws Exception {
-        rig.setClock(seconds);
+        rig.controller.setClock(seconds);
         lasts();
-        rig.setClock(0);
+        rig.controller.setClock(0);
     }
 
     private void lasts() throws InterruptedException {
@@ -241,9 +245,9 @@ final class RoundRun {
                 .atMost(BACK)
                 .pollInterval(Duration.ofMillis(400))
                 .until(() -> {
-                    Optional<RecordedStage> stage = rig.stage(victim.stageId());
+                    Optional<RecordedStage> stage = rig.controller.stage(victim.stageId());
                     if (stage.isEmpty()) {
-                        String result = rig.ask(FaultJobs::result, victim.job(), victim.number());
+                        String result = rig.controller.ask(FaultJobs::result, victim.job(), victim.number());
                         assertEquals("running", result, victim.job() + " #" + victim.number() + " ended by itself");
                     }
                     return stage.filter(s -> s.at(Moment.RUNNING)).isPresent() && preempted(victim);
@@ -256,12 +260,13 @@ final class RoundRun {
 
     /** The preemptor has had its turn. */
     private boolean preempted(CountingStage victim) {
-        if (!rig.ask(FaultJobs::result, preemptor(victim), preemptors.get(victim))
+        if (!rig.controller
+                .ask(FaultJobs::result, preemptor(victim), preemptors.get(victim))
                 .equals("running")) {
             return true;
         }
         if (round.fault().killsController()
-                && rig.ask(FaultJobs::endForgotten, preemptor(victim), preemptors.get(victim))) {
+                && rig.controller.ask(FaultJobs::endForgotten, preemptor(victim), preemptors.get(victim))) {
             preempt(victim);
         }
         return false;
@@ -271,11 +276,12 @@ final class RoundRun {
         await(victim.job() + " #" + victim.number() + " ends")
                 .atMost(BACK)
                 .pollInterval(Duration.ofMillis(500))
-                .until(() -> !rig.ask(FaultJobs::result, victim.job(), victim.number())
+                .until(() -> !rig.controller
+                        .ask(FaultJobs::result, victim.job(), victim.number())
                         .equals("running"));
         assertEquals(
                 "SUCCESS",
-                rig.ask(FaultJobs::result, victim.job(), victim.number()),
+                rig.controller.ask(FaultJobs::result, victim.job(), victim.number()),
                 victim.job() + " #" + victim.number());
     }
 

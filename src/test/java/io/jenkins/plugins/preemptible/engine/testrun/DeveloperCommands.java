@@ -113,6 +113,8 @@ public final class DeveloperCommands implements Runnable {
     }
 
     private static String takes(CommandLine verb) {
-        return verb.getCommand() instanceof Verbs.Soak ? "takes --faults N and --seed S, but got" : "does not take";
+        return verb.getCommand() instanceof Verbs.Soak
+                ? "takes --faults N, --moves N, --streams K and --seed S, but got"
+                : "does not take";
     }
 }

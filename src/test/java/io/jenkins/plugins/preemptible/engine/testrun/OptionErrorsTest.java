@@ -53,9 +53,12 @@ class OptionErrorsTest {
                 "soak --faults 3 --seed | '--seed' takes a whole number from 1, but got ''.",
                 "soak --faults 3 --seed x | '--seed' takes a whole number from 1, but got 'x'.",
                 "soak --faults 3 --seed -1 | '--seed' takes a whole number from 1, but got '-1'.",
-                "soak --seed 4 | '--seed' counts beside '--faults N' only.",
-                "soak --rounds 4 | 'soak' takes --faults N and --seed S, but got '--rounds'; see 'preempt soak --help'.",
-                "soak all | 'soak' takes --faults N and --seed S, but got 'all'; see 'preempt soak --help'.",
+                "soak --seed 4 | '--seed' counts beside '--faults N' or '--moves N' only.",
+                "soak --moves 0 | '--moves' takes a whole number from 1, but got '0'.",
+                "soak --moves 3 --faults 3 | '--faults' and '--moves' do not go together.",
+                "soak --faults 3 --streams 2 | '--streams' counts beside '--moves N' only.",
+                "soak --rounds 4 | 'soak' takes --faults N, --moves N, --streams K and --seed S, but got '--rounds'; see 'preempt soak --help'.",
+                "soak all | 'soak' takes --faults N, --moves N, --streams K and --seed S, but got 'all'; see 'preempt soak --help'.",
                 "test all | 'test' does not take 'all'; see 'preempt test --help'.",
                 "test --slow | 'test' does not take '--slow'; see 'preempt test --help'.",
                 "test --fast all | 'test' does not take 'all'; see 'preempt test --help'.",
@@ -77,7 +80,7 @@ class OptionErrorsTest {
     @ParameterizedTest
     @CsvSource({
         "test,preempt test [--fast]",
-        "soak,preempt soak [--faults N [--seed S]]",
+        "soak,preempt soak [--faults N [--seed S] | --moves N [--streams K] [--seed S]]",
         "fuzz,preempt fuzz",
         "compat,preempt compat"
     })

@@ -62,7 +62,7 @@ final class Verbs {
 
     @Command(
             name = "soak",
-            customSynopsis = "preempt soak [--faults N [--seed S]]",
+            customSynopsis = "preempt soak [--faults N [--seed S] | --moves N [--streams K] [--seed S]]",
             description =
                     "Runs the long tests: suspensions in a row, failures at every phase, restarts, shares, many jobs on"
                             + " many agents, how long preemptors wait.")
@@ -83,6 +83,23 @@ final class Verbs {
         private Integer faults;
 
         @Option(
+                names = "--moves",
+                paramLabel = "N",
+                converter = WholeNumber.class,
+                description =
+                        "In their place, N rounds of random faults while a stage moves between three agents: removed, killed,"
+                                + " cut off, restarted. Counts go into docs/moving-reliability.md.")
+        private Integer moves;
+
+        @Option(
+                names = "--streams",
+                paramLabel = "K",
+                converter = WholeNumber.class,
+                description =
+                        "How many rounds of --moves run side by side, each on a controller of its own; 1 by default.")
+        private Integer streams;
+
+        @Option(
                 names = "--seed",
                 paramLabel = "S",
                 converter = WholeNumber.class,
@@ -95,21 +112,33 @@ final class Verbs {
 
         @Override
         public Integer call() throws Exception {
-            if (seed != null && faults == null) {
-                throw new ParameterException(spec.commandLine(), "'--seed' counts beside '--faults N' only.");
-            }
+            refuse(faults != null && moves != null, "'--faults' and '--moves' do not go together.");
+            refuse(streams != null && moves == null, "'--streams' counts beside '--moves N' only.");
+            refuse(
+                    seed != null && faults == null && moves == null,
+                    "'--seed' counts beside '--faults N' or '--moves N' only.");
             run.setUp("--tests");
-            if (faults == null) {
+            if (faults == null && moves == null) {
                 return run.halves(
                         halves -> halves.engine("12h", longTests("-Dgroups=soak")),
                         halves -> halves.plugin("2h", longTests("-Dgroups=soak"), System.out));
             }
-            List<String> rounds =
-                    longTests("-Dgroups=soak", "-Dtest=RandomFaultsTest", "-Dpreemptible.faults=" + faults);
+            List<String> rounds = faults == null
+                    ? longTests("-Dgroups=soak", "-Dtest=RandomMovesTest", "-Dpreemptible.moves=" + moves)
+                    : longTests("-Dgroups=soak", "-Dtest=RandomFaultsTest", "-Dpreemptible.faults=" + faults);
+            if (streams != null) {
+                rounds.add("-Dpreemptible.streams=" + streams);
+            }
             if (seed != null) {
                 rounds.add("-Dpreemptible.seed=" + seed);
             }
             return run.halves(Run.NOT_ASKED_FOR, halves -> halves.plugin("24h", rounds, System.out));
+        }
+
+        private void refuse(boolean wrong, String sentence) {
+            if (wrong) {
+                throw new ParameterException(spec.commandLine(), sentence);
+            }
         }
     }
 

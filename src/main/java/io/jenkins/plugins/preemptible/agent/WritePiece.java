@@ -1,0 +1,59 @@
+package io.jenkins.plugins.preemptible.agent;
+
+import hudson.remoting.VirtualChannel;
+import java.io.File;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.SeekableByteChannel;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.OpenOption;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.HashSet;
+import java.util.Set;
+import jenkins.MasterToSlaveFileCallable;
+
+/**
+ * Writes a piece of a file that the controller brings.
+ *
+ * <ol>
+ *   <li>The first piece makes the file, and replaces what was there; each further one continues it.
+ *   <li>A link is not followed.
+ * </ol>
+ */
+final class WritePiece extends MasterToSlaveFileCallable<Boolean> {
+
+    private static final long serialVersionUID = 1L;
+
+    private final long offset;
+    private final byte[] piece;
+
+    /** @param offset how much of the file is there already */
+    WritePiece(long offset, byte[] piece) {
+        this.offset = offset;
+        this.piece = piece;
+    }
+
+    /** @return true */
+    @Override
+    public Boolean invoke(File to, VirtualChannel channel) throws IOException {
+        Path path = to.toPath();
+        Set<OpenOption> options = new HashSet<>(Set.of(StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS));
+        if (offset == 0) {
+            Files.createDirectories(path.getParent());
+            Files.deleteIfExists(path);
+            options.add(StandardOpenOption.CREATE_NEW);
+        }
+        try (SeekableByteChannel file = Files.newByteChannel(path, options)) {
+            if (file.size() != offset) {
+                throw new IOException(path + " has " + file.size() + " bytes in place of " + offset);
+            }
+            file.position(offset);
+            for (ByteBuffer left = ByteBuffer.wrap(piece); left.hasRemaining(); ) {
+                file.write(left);
+            }
+        }
+        return true;
+    }
+}

@@ -1,0 +1,120 @@
+package io.jenkins.plugins.preemptible.agent;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
+
+import hudson.FilePath;
+import hudson.remoting.Channel;
+import hudson.remoting.ChannelBuilder;
+import java.io.BufferedOutputStream;
+import java.io.ByteArrayInputStream;
+import java.io.FilterOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Random;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Files that are brought to an agent, here the other end of a channel in this process. */
+class DeliveryTest {
+
+    private final ExecutorService threads = Executors.newCachedThreadPool();
+    private volatile boolean cut;
+    private Channel agent;
+    private Socket near;
+    private Socket far;
+
+    @TempDir
+    Path folder;
+
+    @BeforeEach
+    void connect() throws Exception {
+        try (ServerSocket listening = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            near = new Socket(listening.getInetAddress(), listening.getLocalPort());
+            far = listening.accept();
+        }
+        Future<Channel> other = threads.submit(() -> new ChannelBuilder("agent", threads)
+                .withMode(Channel.Mode.BINARY)
+                .build(far.getInputStream(), new BufferedOutputStream(far.getOutputStream())));
+        agent = new ChannelBuilder("controller", threads)
+                .withMode(Channel.Mode.BINARY)
+                .build(near.getInputStream(), new BufferedOutputStream(new Cuttable(near.getOutputStream())));
+        other.get();
+    }
+
+    @AfterEach
+    void end() throws IOException {
+        near.close();
+        far.close();
+        threads.shutdownNow();
+    }
+
+    /** Loses what is written, as a link that is cut. */
+    private final class Cuttable extends FilterOutputStream {
+        Cuttable(OutputStream out) {
+            super(out);
+        }
+
+        @Override
+        public void write(byte[] bytes, int offset, int length) throws IOException {
+            if (!cut) {
+                out.write(bytes, offset, length);
+            }
+        }
+    }
+
+    private FilePath to(String name) {
+        return new FilePath(agent, folder.resolve(name).toString());
+    }
+
+    @Test
+    void arrivesWhole() throws Exception {
+        byte[] bytes = new byte[9_000_001];
+        new Random(1).nextBytes(bytes);
+        Files.writeString(Files.createDirectory(folder.resolve("there")).resolve("file"), "of earlier");
+        Delivery.bring(new ByteArrayInputStream(bytes), to("there/file"));
+        assertArrayEquals(bytes, Files.readAllBytes(folder.resolve("there/file")));
+        Delivery.bring(InputStream.nullInputStream(), to("none"));
+        assertEquals(0, Files.size(folder.resolve("none")));
+    }
+
+    /** As one whose link is cut in the midst, until its connection is found to be dead. */
+    @Test
+    void anAgentThatGoesAwayMeanwhileIsNotWaitedFor() {
+        InputStream endless = new InputStream() {
+            @Override
+            public int read() {
+                return 1;
+            }
+
+            @Override
+            public int read(byte[] into, int offset, int length) {
+                if (!cut) {
+                    cut = true;
+                    CompletableFuture.delayedExecutor(500, TimeUnit.MILLISECONDS)
+                            .execute(() -> agent.terminate(new IOException("it is dead")));
+                }
+                return length;
+            }
+        };
+        assertTimeoutPreemptively(
+                Duration.ofSeconds(30),
+                () -> assertThrows(IOException.class, () -> Delivery.bring(endless, to("file"))));
+    }
+}
