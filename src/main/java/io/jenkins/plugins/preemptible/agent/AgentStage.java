@@ -4,13 +4,10 @@ import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.FilePath;
 import hudson.model.Node;
 import io.jenkins.plugins.preemptible.engine.Engine;
-import io.jenkins.plugins.preemptible.engine.api.Connections;
 import io.jenkins.plugins.preemptible.engine.api.ContainerRef;
 import io.jenkins.plugins.preemptible.engine.api.EngineException;
 import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
-import io.jenkins.plugins.preemptible.engine.api.StageSpec;
-import io.jenkins.plugins.preemptible.engine.host.check.HostReport;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import io.jenkins.plugins.preemptible.engine.text.PlainText;
 import java.io.IOException;
@@ -96,11 +93,21 @@ public final class AgentStage implements StageAgent {
      *
      * @param closeConnections whether its TCP connections to the outside are cut when it is suspended
      * @param origin noted on the agent, by which {@link PresentStages} tells whose stage it is
+     * @param container in which the sandbox is made, if it can be; null for none
+     * @param marks variables with their values that it was started with
      */
-    public Sandbox open(FilePath workspace, String name, boolean closeConnections, StageOrigin origin)
+    public Sandbox open(
+            FilePath workspace,
+            String name,
+            boolean closeConnections,
+            StageOrigin origin,
+            @CheckForNull ContainerRef container,
+            List<String> marks)
             throws IOException, InterruptedException {
         Sandbox sandbox = Limited.required(Limited.act(
-                home, Sandbox.class, new Open(id.value(), name, workspace.getRemote(), closeConnections, origin)));
+                home,
+                Sandbox.class,
+                new SandboxVerb(id.value(), name, workspace.getRemote(), closeConnections, origin, container, marks)));
         requireOwn(sandbox.enterCommand());
         return sandbox;
     }
@@ -246,15 +253,23 @@ public final class AgentStage implements StageAgent {
      * What {@link #open} answers. Exactly one of the first two is null.
      *
      * @param memoryOnly whether suspended stages stay in the agent's memory, since no images are made there
+     * @param notInside why it was not made in the container that was asked for, in words; null when it was, or none was
      */
     public record Sandbox(
             @CheckForNull EnterCommand enterCommand,
             @CheckForNull String refusal,
-            boolean memoryOnly) implements Serializable {
+            boolean memoryOnly,
+            @CheckForNull String notInside)
+            implements Serializable {
 
         public Sandbox {
             requireOne(enterCommand, refusal);
             refusal = PlainText.of(refusal);
+            notInside = PlainText.of(notInside);
+        }
+
+        public Sandbox(@CheckForNull EnterCommand enterCommand, @CheckForNull String refusal, boolean memoryOnly) {
+            this(enterCommand, refusal, memoryOnly, null);
         }
 
         /** The stage runs, and cannot be suspended. */
@@ -445,50 +460,6 @@ public final class AgentStage implements StageAgent {
         /** It does not run. */
         public static Restore refused(Refusal why) {
             return new Restore(why, null, null, 0, 0, 0, List.of());
-        }
-    }
-
-    private static final class Open extends InEngine<Sandbox> {
-        private static final long serialVersionUID = 1L;
-        private final String name;
-        private final String workspace;
-        private final boolean closeConnections;
-        private final StageOrigin origin;
-
-        Open(String id, String name, String workspace, boolean closeConnections, StageOrigin origin) {
-            super(id);
-            this.name = name;
-            this.workspace = workspace;
-            this.closeConnections = closeConnections;
-            this.origin = origin;
-        }
-
-        @Override
-        Sandbox withoutEngine(EngineException why) {
-            return Sandbox.refused(why.getMessage());
-        }
-
-        @Override
-        Sandbox act(Engine engine, StageId stage, Path exchange) throws IOException {
-            HostReport report = engine.check();
-            if (!report.ok()) {
-                return Sandbox.refused(report.missingWithRemedies());
-            }
-            try {
-                remove(engine, stage);
-                origin.write(homeOf(exchange), stage);
-                engine.start(new StageSpec(
-                        stage,
-                        name,
-                        Path.of(workspace),
-                        List.of(),
-                        sandboxEnvironment(),
-                        closeConnections ? Connections.CLOSE : Connections.REFUSE,
-                        List.of()));
-                return new Sandbox(engine.enterCommand(stage), null, !engine.checkpoints());
-            } catch (EngineException x) {
-                return Sandbox.refused(x.getMessage());
-            }
         }
     }
 

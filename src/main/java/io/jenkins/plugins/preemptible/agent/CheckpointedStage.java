@@ -4,8 +4,10 @@ import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.FilePath;
 import hudson.model.Node;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.text.PlainText;
 import java.io.IOException;
 import java.io.Serializable;
+import java.util.ArrayList;
 import java.util.List;
 
 /**
@@ -39,6 +41,9 @@ public final class CheckpointedStage {
      *
      * @param refusal null on success
      * @param stopMillis for how long the stage stood still
+     * @param imageDiffers whether the image refers to its base; likewise of the files
+     * @param wholeWhy why it stood still until all of its memory was written, a sentence without a final stop; null when it
+     *     did not, or has little memory
      * @param logSizes of the steps' logs at that moment, in the order of their control folders
      */
     public record Made(
@@ -49,6 +54,9 @@ public final class CheckpointedStage {
             long archiveBytes,
             long fileBytes,
             long luggageBytes,
+            boolean imageDiffers,
+            boolean filesDiffer,
+            @CheckForNull String wholeWhy,
             int processes,
             List<Long> logSizes)
             implements Serializable {
@@ -61,11 +69,33 @@ public final class CheckpointedStage {
             fileBytes = Answers.bytes(fileBytes);
             luggageBytes = Answers.bytes(luggageBytes);
             processes = Answers.processes(processes);
+            wholeWhy = PlainText.of(wholeWhy);
             logSizes = logSizes.stream().map(Answers::bytes).toList();
         }
 
         static Made refused(AgentStage.Refusal why) {
-            return new Made(why, 0, 0, 0, 0, 0, 0, 0, List.of());
+            return new Made(why, 0, 0, 0, 0, 0, 0, false, false, null, 0, List.of());
+        }
+    }
+
+    /**
+     * What the archives of a checkpoint are called, and which earlier ones it may refer to.
+     *
+     * @param imageBase a full image with the same key; null when a full one is wanted
+     * @param filesBase the same of the files
+     * @param others further archives that later checkpoints may refer to
+     */
+    public record Names(
+            String image,
+            String files,
+            @CheckForNull String imageBase,
+            @CheckForNull String filesBase,
+            List<String> others)
+            implements Serializable {
+
+        public Names {
+            // A plain one: it is sent to the agent.
+            others = new ArrayList<>(others);
         }
     }
 
@@ -76,11 +106,14 @@ public final class CheckpointedStage {
      * @param controlFolders of the steps that run in it
      * @param mostFileBytes that the files may have
      */
-    public Made take(List<String> folders, List<String> controlFolders, String key, long mostFileBytes)
+    public Made take(List<String> folders, List<String> controlFolders, String key, Names names, long mostFileBytes)
             throws IOException, InterruptedException {
         Made made = Limited.required(Limited.actLong(
-                home, Made.class, new LiveVerbs.Take(id.value(), folders, controlFolders, key, mostFileBytes)));
-        if (made.refusal() == null && made.logSizes().size() != controlFolders.size()) {
+                home, Made.class, new LiveVerbs.Take(id.value(), folders, controlFolders, key, names, mostFileBytes)));
+        boolean fits = made.logSizes().size() == controlFolders.size()
+                && !(made.imageDiffers() && names.imageBase() == null)
+                && !(made.filesDiffer() && names.filesBase() == null);
+        if (made.refusal() == null && !fits) {
             throw Limited.notUnderstood();
         }
         return made;

@@ -10,6 +10,7 @@ import java.io.File;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import jenkins.MasterToSlaveFileCallable;
 
@@ -50,7 +51,7 @@ abstract class InEngine<T> extends MasterToSlaveFileCallable<T> {
 
     /** The home folder that an exchange folder is in. */
     static Path homeOf(Path exchange) {
-        return exchange.getParent().getParent();
+        return Objects.requireNonNull(exchange.getParent()).getParent();
     }
 
     abstract T act(Engine engine, StageId stage, Path exchange) throws IOException;

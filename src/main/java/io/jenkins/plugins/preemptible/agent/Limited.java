@@ -61,7 +61,9 @@ final class Limited {
         return act(where, type, verb, Long.MAX_VALUE);
     }
 
-    private static <T> T act(FilePath where, Class<T> type, FilePath.FileCallable<T> verb, long limitMillis)
+    /** The same with another limit. */
+    @CheckForNull
+    static <T> T act(FilePath where, Class<T> type, FilePath.FileCallable<T> verb, long limitMillis)
             throws IOException, InterruptedException {
         Future<?> answer = where.actAsync(verb);
         Object told;

@@ -5,11 +5,14 @@ import io.jenkins.plugins.preemptible.engine.api.DumpGuard;
 import io.jenkins.plugins.preemptible.engine.api.EngineException;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
+import io.jenkins.plugins.preemptible.engine.live.Bases;
 import io.jenkins.plugins.preemptible.engine.live.LiveImage;
 import io.jenkins.plugins.preemptible.engine.live.LiveRequest;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Set;
 
 /** The verbs of {@link CheckpointedStage}, carried out on the agent. */
 final class LiveVerbs {
@@ -27,10 +30,18 @@ final class LiveVerbs {
         private final List<String> folders;
         private final List<String> controlFolders;
         private final String key;
+        private final CheckpointedStage.Names names;
         private final long mostFileBytes;
 
-        Take(String id, List<String> folders, List<String> controlFolders, String key, long mostFileBytes) {
+        Take(
+                String id,
+                List<String> folders,
+                List<String> controlFolders,
+                String key,
+                CheckpointedStage.Names names,
+                long mostFileBytes) {
             super(id);
+            this.names = names;
             this.folders = List.copyOf(folders);
             this.controlFolders = List.copyOf(controlFolders);
             this.key = key;
@@ -40,8 +51,9 @@ final class LiveVerbs {
         @Override
         CheckpointedStage.Made act(Engine engine, StageId stage, Path exchange) throws IOException {
             PrivateFolder.make(exchange);
-            Path image = PrivateFolder.make(exchange.resolve(IMAGE)).resolve(AgentStage.IMAGE_FILE);
-            Path files = PrivateFolder.make(exchange.resolve(FILES)).resolve(AgentStage.IMAGE_FILE);
+            // By these names a later one refers to them.
+            Path image = PrivateFolder.make(exchange.resolve(IMAGE)).resolve(names.image());
+            Path files = PrivateFolder.make(exchange.resolve(FILES)).resolve(names.files());
             DumpGuard guard = frozen -> DurableTasks.finishedOne(controlFolders)
                     .map(folder -> "a step of it has just ended, " + folder + " has its result");
             List<Path> logs = DurableTasks.logs(controlFolders);
@@ -50,8 +62,11 @@ final class LiveVerbs {
                 LiveImage made = engine.checkpoint(
                         stage,
                         LiveRequest.of(image, files, ImageKey.parse(key), packed)
+                                .against(new Bases(names.imageBase(), names.filesBase(), Set.copyOf(names.others())))
                                 .asking(guard, logs)
                                 .unlessLargerThan(mostFileBytes));
+                Files.move(image, image.resolveSibling(AgentStage.IMAGE_FILE));
+                Files.move(files, files.resolveSibling(AgentStage.IMAGE_FILE));
                 return new CheckpointedStage.Made(
                         null,
                         made.stopMillis(),
@@ -60,6 +75,9 @@ final class LiveVerbs {
                         made.archiveBytes(),
                         made.fileBytes(),
                         made.luggageBytes(),
+                        made.imageDiffers(),
+                        made.filesDiffer(),
+                        made.wholeWhy(),
                         made.processes(),
                         logs.stream()
                                 .map(log -> made.sizes().getOrDefault(log, 0L))

@@ -11,6 +11,7 @@ import io.jenkins.plugins.preemptible.engine.move.HostFit;
 import io.jenkins.plugins.preemptible.engine.move.HostTraits;
 import io.jenkins.plugins.preemptible.engine.move.Luggage;
 import io.jenkins.plugins.preemptible.engine.move.Misfit;
+import io.jenkins.plugins.preemptible.engine.move.MoveExcludes;
 import io.jenkins.plugins.preemptible.engine.move.MoveRefusedException;
 import io.jenkins.plugins.preemptible.engine.move.StageNeeds;
 import java.io.File;
@@ -20,7 +21,6 @@ import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.Collection;
 import java.util.List;
-import java.util.Map;
 import jenkins.MasterToSlaveFileCallable;
 
 /** The verbs of {@link MovingStage}, carried out on the agent. */
@@ -30,7 +30,7 @@ final class MoveVerbs {
     static final String LUGGAGE = "luggage";
 
     /** One for all verbs of an agent's process: {@code criu check} takes its time. */
-    private static final CriuSearch INSTALLED = new CriuSearch();
+    static final CriuSearch INSTALLED = new CriuSearch();
 
     private MoveVerbs() {}
 
@@ -38,8 +38,15 @@ final class MoveVerbs {
         return HostTraits.read(home, engine.checkpoints() ? INSTALLED : null, files);
     }
 
-    private static List<Path> paths(List<String> folders) {
+    static List<Path> paths(List<String> folders) {
         return folders.stream().map(Path::of).toList();
+    }
+
+    /** The worst; null when there is none. */
+    static Misfit misfit(Path home, Engine engine, HostTraits own, StageNeeds needs) throws IOException {
+        return HostFit.misfits(own, traits(home, engine, needs.buildIds().keySet()), needs).stream()
+                .findFirst()
+                .orElse(null);
     }
 
     static final class Describe extends MasterToSlaveFileCallable<HostTraits> {
@@ -57,12 +64,14 @@ final class MoveVerbs {
         private static final int MOST_ATTEMPTS = 3;
 
         private final List<String> folders;
+        private final List<String> excludes;
         private final String key;
         private final long mostBytes;
 
-        Pack(String id, List<String> folders, String key, long mostBytes) {
+        Pack(String id, List<String> folders, List<String> excludes, String key, long mostBytes) {
             super(id);
             this.folders = folders;
+            this.excludes = excludes;
             this.key = key;
             this.mostBytes = mostBytes;
         }
@@ -74,8 +83,8 @@ final class MoveVerbs {
             MoveRefusedException last = null;
             for (int attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
                 try {
-                    Luggage.Packed packed =
-                            Luggage.pack(stage, paths(folders), archive, ImageKey.parse(key), mostBytes);
+                    Luggage.Packed packed = Luggage.pack(
+                            stage, paths(folders), MoveExcludes.of(excludes), archive, ImageKey.parse(key), mostBytes);
                     return new MovingStage.Packed(null, packed.contentBytes(), packed.archiveBytes());
                 } catch (MoveRefusedException x) {
                     last = x;
@@ -124,24 +133,21 @@ final class MoveVerbs {
         private static final long serialVersionUID = 1L;
         private final HostTraits own;
         private final long memoryBytes;
+        private final List<String> workspace;
         private final String key;
 
-        Compare(String id, HostTraits own, long memoryBytes, String key) {
+        Compare(String id, HostTraits own, long memoryBytes, List<String> workspace, String key) {
             super(id);
             this.own = own;
             this.memoryBytes = memoryBytes;
+            this.workspace = workspace;
             this.key = key;
         }
 
         @Override
         Misfit act(Engine engine, StageId stage, Path exchange) throws IOException {
             ImageManifest image = ImageArchive.manifestOf(exchange.resolve(AgentStage.IMAGE_FILE), ImageKey.parse(key));
-            Map<String, String> builds =
-                    image.host() == null ? Map.of() : image.host().buildIds();
-            StageNeeds needs = new StageNeeds(memoryBytes, image.imageBytes(), builds);
-            return HostFit.misfits(own, traits(homeOf(exchange), engine, builds.keySet()), needs).stream()
-                    .findFirst()
-                    .orElse(null);
+            return misfit(homeOf(exchange), engine, own, StageNeeds.of(image, memoryBytes, paths(workspace)));
         }
     }
 

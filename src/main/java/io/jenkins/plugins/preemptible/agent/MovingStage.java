@@ -4,9 +4,12 @@ import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.FilePath;
 import hudson.model.Node;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.api.TrialVerdict;
 import io.jenkins.plugins.preemptible.engine.move.HostTraits;
 import io.jenkins.plugins.preemptible.engine.move.Misfit;
+import io.jenkins.plugins.preemptible.engine.move.MoveExcludes;
 import io.jenkins.plugins.preemptible.engine.move.StageNeeds;
+import io.jenkins.plugins.preemptible.engine.text.PlainText;
 import java.io.IOException;
 import java.io.Serializable;
 import java.util.List;
@@ -65,15 +68,103 @@ public final class MovingStage {
         }
     }
 
+    /**
+     * What {@link #tryBeginning} answers.
+     *
+     * @param needsMore whether the beginning was too short; then nothing else is told
+     * @param misfit what of the two hosts differs; null when nothing does
+     * @param verdict null when there is a misfit
+     * @param why a sentence's beginning for a verdict that is not {@code PASSED}, without the final stop; else empty
+     */
+    public record Tried(
+            boolean needsMore,
+            @CheckForNull Misfit misfit,
+            @CheckForNull TrialVerdict verdict,
+            String why,
+            List<String> criuLines)
+            implements Serializable {
+        public Tried {
+            why = why == null ? "" : PlainText.of(why);
+            criuLines = criuLines == null
+                    ? List.of()
+                    : List.copyOf(criuLines.stream()
+                            .limit(MOST_LINES)
+                            .map(PlainText::of)
+                            .toList());
+        }
+
+        static Tried more() {
+            return new Tried(true, null, null, "", List.of());
+        }
+
+        /** Whether the stage must not be brought there. */
+        public boolean refuses() {
+            return misfit != null || verdict == TrialVerdict.FAILED || verdict == TrialVerdict.OUT_OF_TIME;
+        }
+
+        /** Whether something is known of a restore there. */
+        public boolean tells() {
+            return misfit != null || verdict == TrialVerdict.PASSED || refuses();
+        }
+
+        /** For people. */
+        public String sentence() {
+            if (misfit != null) {
+                return misfit.sentence();
+            }
+            String said = (verdict == null ? TrialVerdict.NOT_TRIED : verdict).sentence();
+            return said + (why.isEmpty() ? "" : " (" + why + ")") + ".";
+        }
+    }
+
+    private static final int MOST_LINES = 20;
+    /** A trial takes a second, and ten at most; other agents are tried after it. */
+    private static final long TRIAL_MILLIS = 60_000;
+
+    /**
+     * Tries there whether the stage's image can be restored, from its beginning alone. Nothing of the agent's is changed, and
+     * no workspace needed.
+     *
+     * @param beginning of the sealed image, all of it when it is smaller
+     * @param workspace the folders that are going to travel, the workspace first
+     * @param excludes what of it is not
+     * @param own the host that the stage was suspended on; null when that is not known
+     */
+    public Tried tryBeginning(
+            byte[] beginning,
+            List<String> workspace,
+            MoveExcludes excludes,
+            @CheckForNull HostTraits own,
+            StageNeeds needs,
+            String key)
+            throws IOException, InterruptedException {
+        return Limited.required(Limited.act(
+                home,
+                Tried.class,
+                new TrialVerb(
+                        id.value(),
+                        beginning,
+                        List.copyOf(workspace),
+                        excludes.patterns(),
+                        own,
+                        needs.memoryBytes(),
+                        key),
+                TRIAL_MILLIS));
+    }
+
     /** Packs the stage's folders on the agent that it leaves. Takes as long as they are large. */
-    public Packed pack(List<String> folders, String key) throws IOException, InterruptedException {
-        return pack(folders, key, Long.MAX_VALUE);
+    public Packed pack(List<String> folders, MoveExcludes excludes, String key)
+            throws IOException, InterruptedException {
+        return pack(folders, excludes, key, Long.MAX_VALUE);
     }
 
     /** The same, unless they have more than that. */
-    public Packed pack(List<String> folders, String key, long mostBytes) throws IOException, InterruptedException {
+    public Packed pack(List<String> folders, MoveExcludes excludes, String key, long mostBytes)
+            throws IOException, InterruptedException {
         return Limited.required(Limited.actLong(
-                home, Packed.class, new MoveVerbs.Pack(id.value(), List.copyOf(folders), key, mostBytes)));
+                home,
+                Packed.class,
+                new MoveVerbs.Pack(id.value(), List.copyOf(folders), excludes.patterns(), key, mostBytes)));
     }
 
     /**
@@ -110,11 +201,16 @@ public final class MovingStage {
      * Whether the stage fits here, now that its image lies in the exchange folder.
      *
      * @param own what the host is like that it was suspended on
+     * @param workspace the folders that travel
      * @return the worst obstacle; null when there is none
      */
     @CheckForNull
-    public Misfit misfit(HostTraits own, StageNeeds needs, String key) throws IOException, InterruptedException {
-        return Limited.act(home, Misfit.class, new MoveVerbs.Compare(id.value(), own, needs.memoryBytes(), key));
+    public Misfit misfit(HostTraits own, StageNeeds needs, List<String> workspace, String key)
+            throws IOException, InterruptedException {
+        return Limited.act(
+                home,
+                Misfit.class,
+                new MoveVerbs.Compare(id.value(), own, needs.memoryBytes(), List.copyOf(workspace), key));
     }
 
     /**

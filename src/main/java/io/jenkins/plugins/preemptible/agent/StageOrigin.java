@@ -41,8 +41,8 @@ public record StageOrigin(String controller, String runId, long beganMillis) imp
      */
     public void write(Path home, StageId id) throws IOException {
         Path file = file(home, id);
-        Files.createDirectories(file.getParent());
-        Path next = Files.createTempFile(file.getParent(), id.value(), ".tmp");
+        Path folder = Files.createDirectories(folder(home));
+        Path next = Files.createTempFile(folder, id.value(), ".tmp");
         try {
             Files.write(next, JSON.writeValueAsBytes(this));
             Files.move(next, file, StandardCopyOption.ATOMIC_MOVE);
@@ -65,6 +65,10 @@ public record StageOrigin(String controller, String runId, long beganMillis) imp
     }
 
     private static Path file(Path home, StageId id) {
-        return home.resolve("origins").resolve(id.value() + ".json");
+        return folder(home).resolve(id.value() + ".json");
+    }
+
+    private static Path folder(Path home) {
+        return home.resolve("origins");
     }
 }

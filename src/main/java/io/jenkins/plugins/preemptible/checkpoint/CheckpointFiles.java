@@ -58,7 +58,7 @@ public final class CheckpointFiles implements StageListener {
         try (ACLContext system = ACL.as2(ACL.SYSTEM2)) {
             Run<?, ?> run = Run.fromExternalizableId(event.stage().runId());
             if (run != null) {
-                StageImages.deleteAll(run, event.stage().id(), PREFIX);
+                StageImages.deleteAll(run, event.stage().id(), name -> name.startsWith(PREFIX));
             }
         } catch (IllegalArgumentException x) {
             LOGGER.log(Level.FINE, x, () -> "no build of " + event.stage());

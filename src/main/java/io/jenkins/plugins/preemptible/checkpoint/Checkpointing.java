@@ -7,6 +7,7 @@ import hudson.remoting.RequestAbortedException;
 import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.agent.CheckpointedStage;
 import io.jenkins.plugins.preemptible.agent.CheckpointedStage.Made;
+import io.jenkins.plugins.preemptible.agent.CheckpointedStage.Names;
 import io.jenkins.plugins.preemptible.agent.MovingStage;
 import io.jenkins.plugins.preemptible.agent.Nodes;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
@@ -30,6 +31,7 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import java.io.IOException;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -70,6 +72,9 @@ final class Checkpointing {
 
     /** The last refusal that each stage's log has, by the stage's id. */
     private static final Map<String, String> TOLD = new ConcurrentHashMap<>();
+
+    /** Why memory is written while a stage stands still, as its log has it, by the stage's id. */
+    private static final Map<String, String> WHOLE = new ConcurrentHashMap<>();
 
     private final LiveStage live;
 
@@ -138,7 +143,10 @@ final class Checkpointing {
 
     private boolean make(StageRecord stage, CheckpointedStage agent, HostTraits host, StepsInFlight before)
             throws IOException, InterruptedException {
-        String key = ImageKey.generate().export();
+        StageCheckpoint base = stage.checkpoints().replaced();
+        StageCheckpoint stays = stage.checkpoints().staying();
+        // Both are read with one key at a resume.
+        String key = base == null ? ImageKey.generate().export() : base.key().getPlainText();
         List<String> folders = stage.controlFolders();
         long atMillis = System.currentTimeMillis();
         long executorMillis = stage.executorMillis(atMillis);
@@ -146,7 +154,15 @@ final class Checkpointing {
         if (most == 0) {
             return not("Workspaces are not stored (storedWorkspaceMegabytes is 0).");
         }
-        Made made = agent.take(StageLuggage.folders(stage), folders, key, most);
+        String image = CheckpointFiles.image(stage.checkpoints().begun());
+        String files = CheckpointFiles.files(stage.checkpoints().begun());
+        Names names = new Names(
+                image,
+                files,
+                base == null ? null : base.fullImage(),
+                base == null ? null : base.fullFiles(),
+                stays == null ? List.of() : List.of(stays.fullImage(), stays.fullFiles()));
+        Made made = agent.take(StageLuggage.folders(stage), folders, key, names, most);
         if (made.refusal() != null) {
             return !JUST_BUSY.contains(made.refusal().reason())
                     && not(made.refusal().sentence());
@@ -162,8 +178,6 @@ final class Checkpointing {
         if (withoutRoom(made.archiveBytes() + made.luggageBytes())) {
             return false;
         }
-        String image = CheckpointFiles.image(stage.checkpoints().begun());
-        String files = CheckpointFiles.files(stage.checkpoints().begun());
         boolean noted = false;
         try {
             StageImages.store(live, agent::readImage, made.archiveBytes(), image);
@@ -178,14 +192,16 @@ final class Checkpointing {
                             image,
                             secret,
                             made.archiveBytes(),
-                            SealedLuggage.of(files, secret, made.luggageBytes(), made.fileBytes(), host),
+                            SealedLuggage.of(files, secret, made.luggageBytes(), made.fileBytes(), host)
+                                    .against(made.filesDiffer() ? names.filesBase() : null),
                             before.external().stream()
                                     .map(FlowNode::getId)
                                     .sorted()
                                     .toList(),
                             sizes,
                             atMillis,
-                            executorMillis),
+                            executorMillis,
+                            made.imageDiffers() ? names.imageBase() : null),
                     before);
         } catch (ArchiveRoom.ShortageException x) {
             return not(x.shortage().sentence());
@@ -202,7 +218,12 @@ final class Checkpointing {
                             + made.processes() + " processes with " + StageLog.size(made.imageBytes())
                             + " of memory and state, and " + StageLog.size(made.fileBytes())
                             + " of files, are sealed into "
-                            + StageLog.size(made.archiveBytes() + made.luggageBytes()) + ".");
+                            + StageLog.size(made.archiveBytes() + made.luggageBytes())
+                            + (made.imageDiffers()
+                                    ? ", since the rest has not changed since the checkpoint " + names.imageBase()
+                                    : "")
+                            + "."
+                            + whole(made.wholeWhy()));
         }
         return noted;
     }
@@ -220,12 +241,9 @@ final class Checkpointing {
             if (StageRegistry.get().update(live.id(), Checkpoints.set(all)) == null) {
                 return false;
             }
-            for (StageCheckpoint each : old.made()) {
-                if (all.named(each.file()) == null) {
-                    CheckpointFiles.delete(
-                            live, List.of(each.file(), each.luggage().file()));
-                }
-            }
+            Set<String> needless = new HashSet<>(old.files());
+            needless.removeAll(all.files());
+            CheckpointFiles.delete(live, List.copyOf(needless));
             return true;
         } finally {
             live.operation().unlock();
@@ -248,7 +266,15 @@ final class Checkpointing {
         return false;
     }
 
+    /** Said once. */
+    private String whole(@CheckForNull String why) {
+        return why == null || why.equals(WHOLE.put(live.id(), why))
+                ? ""
+                : " It stood still until its memory was written, since " + why + ".";
+    }
+
     static void forget(String stageId) {
         TOLD.remove(stageId);
+        WHOLE.remove(stageId);
     }
 }

@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.checkpoint;
 
+import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.Util;
 import io.jenkins.plugins.preemptible.lifecycle.pipeline.StepOutput;
 import io.jenkins.plugins.preemptible.lifecycle.stage.Checkpoints;
@@ -45,6 +46,14 @@ public final class RolledBack {
         return stage.suspended() && checkpoint(stage) != null;
     }
 
+    /** Name of the full image that the image of a suspended stage refers to; null when it refers to none. */
+    @CheckForNull
+    public static String base(StageRecord stage) {
+        StageCheckpoint from = checkpoint(stage);
+        return from == null ? null : from.imageBase();
+    }
+
+    @CheckForNull
     private static StageCheckpoint checkpoint(StageRecord stage) {
         return stage.checkpoints() == null || !CheckpointFiles.isCheckpoint(stage.imageFile())
                 ? null
@@ -59,6 +68,10 @@ public final class RolledBack {
      */
     public static boolean refused(LiveStage live, StageRecord before) throws InterruptedException {
         StageCheckpoint bad = checkpoint(before);
+        if (bad != null) {
+            StageRegistry.get()
+                    .update(live.id(), Checkpoints.set(before.checkpoints().refused(bad.file())));
+        }
         StageCheckpoint other = bad == null
                 ? null
                 : before.checkpoints().made().stream()

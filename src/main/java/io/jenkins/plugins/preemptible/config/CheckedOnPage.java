@@ -2,10 +2,12 @@ package io.jenkins.plugins.preemptible.config;
 
 import hudson.util.FormValidation;
 import hudson.util.ListBoxModel;
+import io.jenkins.plugins.preemptible.engine.move.MoveExcludes;
 import io.jenkins.plugins.preemptible.engine.policy.UndumpableStages;
 import io.jenkins.plugins.preemptible.priority.Priorities;
 import java.util.concurrent.TimeUnit;
 import jenkins.model.GlobalConfiguration;
+import jenkins.model.Jenkins;
 import org.kohsuke.accmod.Restricted;
 import org.kohsuke.accmod.restrictions.NoExternalUse;
 import org.kohsuke.stapler.QueryParameter;
@@ -123,6 +125,17 @@ public abstract class CheckedOnPage extends GlobalConfiguration {
     @POST
     public FormValidation doCheckStoredWorkspaceMegabytes(@QueryParameter String value) {
         return Range.STORED_WORKSPACE.check(value);
+    }
+
+    @POST
+    public FormValidation doCheckMoveExcludes(@QueryParameter String value) {
+        Jenkins.get().checkPermission(Jenkins.ADMINISTER);
+        try {
+            MoveExcludes.parse(value);
+            return FormValidation.ok();
+        } catch (IllegalArgumentException x) {
+            return FormValidation.error(x.getMessage());
+        }
     }
 
     @POST

@@ -93,7 +93,7 @@ public final class FolderDefaults extends AbstractFolderProperty<AbstractFolder<
         public AbstractFolderProperty<?> newInstance(StaplerRequest2 req, JSONObject form) throws FormException {
             try {
                 FolderDefaults set = (FolderDefaults) super.newInstance(req, StageDefaults.filledIn(form));
-                return set.defaults.isEmpty() ? null : set;
+                return set == null || set.defaults.isEmpty() ? null : set;
             } catch (LinkageError refused) {
                 throw new FormException(PreemptibleConfiguration.sentenceOf(refused), refused, "preemptibleDefaults");
             }

@@ -4,8 +4,10 @@ import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.BulkChange;
 import hudson.Extension;
 import hudson.ExtensionList;
+import hudson.Util;
 import hudson.model.PersistentDescriptor;
 import io.jenkins.plugins.preemptible.engine.api.FreezeRequest;
+import io.jenkins.plugins.preemptible.engine.move.MoveExcludes;
 import io.jenkins.plugins.preemptible.engine.policy.FreezeOnly;
 import io.jenkins.plugins.preemptible.engine.policy.Limits;
 import io.jenkins.plugins.preemptible.engine.policy.Slices;
@@ -79,6 +81,7 @@ public final class PreemptibleConfiguration extends CheckedOnPage implements Per
     private volatile boolean moveStages;
 
     private volatile int storedWorkspaceMegabytes = DEFAULT_STORED_WORKSPACE_MEGABYTES;
+    private volatile String moveExcludes = "";
     private volatile OwnerBy ownerBy = OwnerBy.USER;
 
     @CheckForNull
@@ -347,6 +350,23 @@ public final class PreemptibleConfiguration extends CheckedOnPage implements Per
         return (long) storedWorkspaceMegabytes << 20;
     }
 
+    /** What of workspaces does not travel and is not stored: patterns, see {@link MoveExcludes}; empty for nothing. */
+    public String getMoveExcludes() {
+        return moveExcludes;
+    }
+
+    /** @throws IllegalArgumentException when one is no pattern, or there are more than 100 */
+    @DataBoundSetter
+    public void setMoveExcludes(String moveExcludes) {
+        String plain = Util.fixNull(moveExcludes).trim();
+        MoveExcludes.parse(plain);
+        change(target -> target.moveExcludes = plain);
+    }
+
+    public MoveExcludes moveExcludes() {
+        return MoveExcludes.parse(moveExcludes);
+    }
+
     /** By what executor time is shared among equals: {@code user}, {@code folder} or {@code job}. */
     public String getOwnerBy() {
         return Choice.word(ownerBy);
@@ -429,8 +449,18 @@ public final class PreemptibleConfiguration extends CheckedOnPage implements Per
         diskFloorPercent = Range.DISK_FLOOR_PERCENT.savedOr(DEFAULT_DISK_FLOOR_PERCENT, diskFloorPercent);
         frozenOnlySeconds = Range.FROZEN_ONLY_SECONDS.savedOr(DEFAULT_FROZEN_ONLY_SECONDS, frozenOnlySeconds);
         frozenOnlyPercent = Range.FROZEN_ONLY_PERCENT.savedOr(DEFAULT_FROZEN_ONLY_PERCENT, frozenOnlyPercent);
+        moveExcludes = savedExcludes(moveExcludes);
         storedWorkspaceMegabytes =
                 Range.STORED_WORKSPACE.savedOr(DEFAULT_STORED_WORKSPACE_MEGABYTES, storedWorkspaceMegabytes);
+    }
+
+    private static String savedExcludes(String saved) {
+        try {
+            MoveExcludes.parse(saved);
+            return Util.fixNull(saved);
+        } catch (IllegalArgumentException x) {
+            return "";
+        }
     }
 
     /** Takes over the page's values, all of them or, when one is out of its range, none. */
@@ -518,6 +548,7 @@ public final class PreemptibleConfiguration extends CheckedOnPage implements Per
         frozenOnlyPercent = other.frozenOnlyPercent;
         moveStages = other.moveStages;
         storedWorkspaceMegabytes = other.storedWorkspaceMegabytes;
+        moveExcludes = other.moveExcludes;
         ownerBy = other.ownerBy;
         undisturbedHours = other.undisturbedHours;
         stageDefaults = other.stageDefaults;

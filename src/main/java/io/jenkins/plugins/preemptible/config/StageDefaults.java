@@ -105,7 +105,6 @@ public final class StageDefaults implements Describable<StageDefaults> {
     }
 
     /** The form without a choice that was left open, which Stapler would read as false; null for null. */
-    @CheckForNull
     public static JSONObject filledIn(@CheckForNull JSONObject form) {
         if (form != null && form.optString("rerun").isBlank()) {
             form.remove("rerun");

@@ -8,13 +8,17 @@ import io.jenkins.plugins.preemptible.agent.DurableTasks;
 import io.jenkins.plugins.preemptible.agent.Nodes;
 import io.jenkins.plugins.preemptible.engine.api.ContainerRef;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import io.jenkins.plugins.preemptible.engine.text.PlainText;
 import io.jenkins.plugins.preemptible.lifecycle.agents.Preflights;
 import io.jenkins.plugins.preemptible.lifecycle.pipeline.AbortedStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageContainers;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
@@ -24,6 +28,7 @@ import java.util.concurrent.TimeUnit;
  * <ol>
  *   <li>A durable task in a container: container and control folder are noted with the stage before it is launched, and it
  *       is launched only while the stage runs, since nothing can be started in a paused container.
+ *   <li>Where the stage lives in the container itself, {@code step} starts a durable task there, and only the rest comes here.
  *   <li>The beginning of a kill, while the stage has no executor: the container is paused, so {@link AbortedStage} takes it
  *       over, and the plugin is told that there is no process.
  *   <li>The end of a container: it is forgotten. Everything else passes unchanged.
@@ -97,18 +102,37 @@ public record ContainedLaunch(String stageId, Launcher inner, ContainerCommand c
     }
 
     private boolean aborted(StageRecord stage, ContainerRef container) {
-        return stage.containers() != null
-                && stage.containers().folderIn(container).isPresent()
-                && AbortedStage.kill(
-                        stageId,
-                        DurableTasks.marks(
-                                stage.containers().folderIn(container).get()),
-                        () -> AgentStage.on(Nodes.named(stage.node()), stageId).killInContainer(container));
+        if (stage.enterCommand() instanceof EnterCommand.Contained home && command.startsIn(home.container())) {
+            return !stage.controlFolders().isEmpty()
+                    && AbortedStage.kill(
+                            stageId, DurableTasks.marks(stage.controlFolders().get(0)), () -> endAll(home));
+        }
+        StageContainers known = stage.containers();
+        return known != null
+                && known.folderIn(container)
+                        .filter(folder -> AbortedStage.kill(
+                                stageId,
+                                DurableTasks.marks(folder),
+                                () -> AgentStage.on(Nodes.named(stage.node()), stageId)
+                                        .killInContainer(container)))
+                        .isPresent();
+    }
+
+    /** All but the init of the stage, with the rights of its processes. */
+    private void endAll(EnterCommand.Contained home) throws IOException, InterruptedException {
+        List<String> words = new ArrayList<>(home.words());
+        words.addAll(List.of("sh", "-c", "kill -9 -1"));
+        inner.launch()
+                .cmds(words.stream().map(word -> word.replace("$", "$$")).toList())
+                .quiet(true)
+                .start()
+                .joinWithTimeout(LONGEST_WAIT_SECONDS, TimeUnit.SECONDS, inner.getListener());
     }
 
     private void forgetEnded(StageRecord stage) {
-        if (stage.containers() != null) {
-            for (ContainerRef known : stage.containers().all()) {
+        StageContainers containers = stage.containers();
+        if (containers != null) {
+            for (ContainerRef known : containers.all()) {
                 if (command.ends(known)) {
                     StageRegistry.get().update(stageId, record -> record.containerEnded(known));
                 }

@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.container;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import io.jenkins.plugins.preemptible.engine.api.ContainerRef;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 
@@ -51,6 +52,40 @@ public record ContainerCommand(String program, List<String> words) {
             at += 2;
         }
         return at < words.size() && ContainerRef.isId(words.get(at)) ? at : -1;
+    }
+
+    /** Whether it starts a program in this container. */
+    public boolean startsIn(ContainerRef container) {
+        ContainerRef named = execIn();
+        return named != null
+                && named.program().equals(container.program())
+                && container.id().startsWith(named.id());
+    }
+
+    /** The words of {@link #words} in front of the program that it starts. */
+    public int optionsLength() {
+        return idAt() + 1;
+    }
+
+    /** The working folder that it asks for; empty where it asks for none. */
+    public String folder() {
+        List<String> folders = values("--workdir");
+        return folders.isEmpty() ? "" : folders.get(folders.size() - 1);
+    }
+
+    /** The variables that it gives, as {@code NAME=value}. */
+    public List<String> variables() {
+        return values("--env");
+    }
+
+    private List<String> values(String option) {
+        List<String> values = new ArrayList<>();
+        for (int at = 1; at + 1 < idAt(); at += 2) {
+            if (words.get(at).equals(option)) {
+                values.add(words.get(at + 1));
+            }
+        }
+        return values;
     }
 
     /** Whether it lists the processes of a container: so that plugin begins to kill a step. */

@@ -240,6 +240,11 @@ record ContainerEngine(Engine inner, StageContainers containers) implements Engi
     }
 
     @Override
+    public StageStatus startIn(StageSpec spec, ContainerRef container, List<String> marks) {
+        return inner.startIn(spec, container, marks);
+    }
+
+    @Override
     public EnterCommand enterCommand(StageId id) {
         return inner.enterCommand(id);
     }

@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.engine;
 
 import io.jenkins.plugins.preemptible.engine.api.Checkpoint;
+import io.jenkins.plugins.preemptible.engine.api.ContainerRef;
 import io.jenkins.plugins.preemptible.engine.api.EngineException;
 import io.jenkins.plugins.preemptible.engine.api.Extent;
 import io.jenkins.plugins.preemptible.engine.api.FailureReason;
@@ -13,6 +14,8 @@ import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.api.StageSpec;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus;
 import io.jenkins.plugins.preemptible.engine.api.SuspendReport;
+import io.jenkins.plugins.preemptible.engine.contained.ContainedStart;
+import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
 import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.home.CleanUp;
 import io.jenkins.plugins.preemptible.engine.home.KillAndForget;
@@ -74,6 +77,19 @@ record DirectEngine(Stages stages) implements Engine {
     }
 
     @Override
+    public StageStatus startIn(StageSpec spec, ContainerRef container, List<String> marks) {
+        if (!HostProcess.isRoot()) {
+            throw new EngineException(
+                    FailureReason.CONTAINER_NOT_ENTERED, container.shown() + ": the agent's process is not root");
+        }
+        if (!checkpoints() || stages.criu().usable().isEmpty()) {
+            throw new EngineException(
+                    FailureReason.CONTAINER_NOT_ENTERED, container.shown() + ": this host makes no images");
+        }
+        return new StageStart(stages).startIn(spec, ContainedStart.find(container, marks));
+    }
+
+    @Override
     public EnterCommand enterCommand(StageId id) {
         StageJson record = stages.settle(id);
         record.state().refusalToEnter().ifPresent(reason -> {
@@ -82,7 +98,10 @@ record DirectEngine(Stages stages) implements Engine {
         if (record.init() == null) {
             throw new EngineException(FailureReason.STAGE_BUSY, id.value());
         }
-        return StageLaunch.enter(id, record.init(), Stages.freezer(record).orElseThrow());
+        Freezer freezer = Stages.freezer(record).orElseThrow();
+        return record.container() == null
+                ? StageLaunch.enter(id, record.init(), freezer)
+                : ContainedStart.enter(id.value(), record.container(), record.init(), stages.folder(id), freezer);
     }
 
     @Override

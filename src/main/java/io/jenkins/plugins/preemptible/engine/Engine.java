@@ -78,6 +78,20 @@ public interface Engine {
     StageStatus start(StageSpec spec);
 
     /**
+     * Starts a sandbox whose processes live inside of a running container of Docker or Podman, with the rights that its program
+     * gives to what it starts there. It is suspended and resumed as any other stage, in this very container only.
+     *
+     * @param spec without a command and without preserved paths
+     * @param marks variables with their values that the container was started with, as {@link #tellContainers} has them
+     * @throws EngineException {@link FailureReason#CONTAINER_NOT_ENTERED} with the reason, {@link FailureReason#BAD_SPEC},
+     *     {@link FailureReason#NO_FREEZER}; nothing of the stage is left then, and the container is as before
+     */
+    default StageStatus startIn(StageSpec spec, ContainerRef container, List<String> marks) {
+        throw new EngineException(
+                FailureReason.CONTAINER_NOT_ENTERED, container.shown() + ": the agent's process is not root");
+    }
+
+    /**
      * How a command enters a stage: in its caller's working folder and environment, and in a session of its own. Its
      * background processes belong to the stage. Valid until the stage is suspended next; used later, the command ends
      * with exit code 125 and changes nothing.

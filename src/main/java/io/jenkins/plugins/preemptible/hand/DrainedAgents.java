@@ -23,9 +23,10 @@ import jenkins.model.NodeListener;
  * The agents that are being drained: everything preemptible there is suspended, and nothing new starts.
  *
  * <ol>
+ *   <li>An agent that is about to go is evacuated as well: its suspended stages do not wait for it.
  *   <li>Kept in {@code preemptible-drained.xml}, so that a restart of the controller undoes nothing.
  *   <li>Goes by the node's name, follows it when that changes, and ends when the node is removed.
- *   <li>{@link #contains} is one look-up without a lock: it is asked under the queue's lock.
+ *   <li>{@link #contains} and {@link #evacuates} are one look-up without a lock: they are asked under the queue's lock.
  * </ol>
  */
 @Extension
@@ -68,6 +69,12 @@ public final class DrainedAgents implements Saveable {
         return byNode.containsKey(node);
     }
 
+    /** Whether it is about to go: its suspended stages do not wait for it. */
+    public boolean evacuates(String node) {
+        Drain drain = byNode.get(node);
+        return drain != null && drain.evacuated;
+    }
+
     /** Who drains it since when; null when nobody does. */
     @CheckForNull
     public Drain of(String node) {
@@ -80,14 +87,35 @@ public final class DrainedAgents implements Saveable {
      * @return false when it was noted before
      * @throws UncheckedIOException when it cannot be saved; then nothing has changed
      */
-    public synchronized boolean drain(String node, String by) {
-        if (byNode.putIfAbsent(node, new Drain(node, by, System.currentTimeMillis())) != null) {
+    public boolean drain(String node, String by) {
+        return put(new Drain(node, by, System.currentTimeMillis(), false));
+    }
+
+    /**
+     * Notes that an agent is to be drained, and that it is about to go. {@link #undo} undoes both.
+     *
+     * @return false when it was noted before
+     * @throws UncheckedIOException when it cannot be saved; then nothing has changed
+     */
+    public boolean evacuate(String node, String by) {
+        return put(new Drain(node, by, System.currentTimeMillis(), true));
+    }
+
+    /** @return false when as much was noted before */
+    private synchronized boolean put(Drain drain) {
+        Drain before = byNode.get(drain.node);
+        if (before != null && (before.evacuated || !drain.evacuated)) {
             return false;
         }
+        byNode.put(drain.node, drain);
         try {
             save();
         } catch (UncheckedIOException x) {
-            byNode.remove(node);
+            if (before == null) {
+                byNode.remove(drain.node);
+            } else {
+                byNode.put(drain.node, before);
+            }
             throw x;
         }
         return true;
@@ -116,7 +144,7 @@ public final class DrainedAgents implements Saveable {
     private synchronized void renamed(String from, String to) {
         Drain drain = byNode.remove(from);
         if (drain != null) {
-            byNode.put(to, new Drain(to, drain.by, drain.sinceMillis));
+            byNode.put(to, new Drain(to, drain.by, drain.sinceMillis, drain.evacuated));
             save();
         }
     }
@@ -141,11 +169,14 @@ public final class DrainedAgents implements Saveable {
         private final String node;
         private final String by;
         private final long sinceMillis;
+        /** Absent in what earlier versions have saved. */
+        private final boolean evacuated;
 
-        Drain(String node, String by, long sinceMillis) {
+        Drain(String node, String by, long sinceMillis, boolean evacuated) {
             this.node = node;
             this.by = by;
             this.sinceMillis = sinceMillis;
+            this.evacuated = evacuated;
         }
 
         /** Id of the user who asked for it. */
@@ -156,6 +187,11 @@ public final class DrainedAgents implements Saveable {
         /** Milliseconds since 1970. */
         public long sinceMillis() {
             return sinceMillis;
+        }
+
+        /** Whether the agent is about to go. */
+        public boolean evacuated() {
+            return evacuated;
         }
     }
 

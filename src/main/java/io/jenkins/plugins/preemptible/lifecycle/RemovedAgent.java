@@ -127,7 +127,7 @@ public final class RemovedAgent extends NodeListener {
 
     private static String goesOn(StageRecord stage) {
         return "This stage is resumed on another agent that fits, from its sealed image and workspace."
-                + (stage.luggage().treeEnded()
+                + (OutlivesAgent.isTreeEnded(stage)
                         ? ""
                         : " It may still run on the host of that agent, which was asked to resume it and has not answered; it is"
                                 + " ended there when an agent with the same root folder connects.");

@@ -1,8 +1,10 @@
 package io.jenkins.plugins.preemptible.lifecycle;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
+import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.agent.StageAgent;
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.event.StageRefused;
 import io.jenkins.plugins.preemptible.event.StageResumed;
@@ -43,6 +45,8 @@ final class ResumptionSteps {
 
     /** The longest one: ten minutes by default. */
     static final int MOST_DOUBLINGS = 6;
+
+    private static final String GONE = FailureReason.CONTAINER_GONE.name();
 
     private final LiveStage live;
     private final StageStore stages;
@@ -113,7 +117,7 @@ final class ResumptionSteps {
             return Outcome.ENDED;
         }
         if (restore.refusal() != null) {
-            return failed(restore.refusal(), true);
+            return GONE.equals(restore.refusal().reason()) ? gone(restore.refusal()) : failed(restore.refusal(), true);
         }
         went(stage, restore, TimeUnit.NANOSECONDS.toMillis(clock.nanoTime() - began));
         return Outcome.RUNS;
@@ -145,11 +149,12 @@ final class ResumptionSteps {
         if (here != null || stage.frozen()) {
             return here;
         }
-        if (stage.imageKey() == null) {
+        Secret key = stage.imageKey();
+        if (key == null) {
             throw new ImageGoneException("the image's key is gone");
         }
         side.fetchImage(stage);
-        return agent.restore(stage.imageKey().getPlainText());
+        return agent.restore(key.getPlainText());
     }
 
     private void went(StageRecord before, AgentStage.Restore restore, long tookMillis) throws InterruptedException {
@@ -192,6 +197,20 @@ final class ResumptionSteps {
         side.tell(listener -> listener.onResumed(
                 new StageResumed(before.ref(), now, tookMillis, Math.max(0, suspendedMillis), from.name())));
         live.carryOutKill();
+    }
+
+    /** Where the stage could be resumed is no more: it ends as one that ran when that ended. */
+    private Outcome gone(AgentStage.Refusal refusal) {
+        long now = clock.nowMillis();
+        StageRecord stage = stages.settle(
+                live.id(), StageChanges.notResumed(RETRY_MILLIS, now).andThen(StageChanges.imageUseless()));
+        if (stage == null) {
+            return Outcome.ENDED;
+        }
+        side.tell(listener -> listener.onRefused(
+                new StageRefused(stage.ref(), now, StageRefused.Phase.RESUME, refusal.reason(), refusal.sentence())));
+        side.say("Not resumed. " + refusal.sentence());
+        return side.fail(refusal.sentence()) ? Outcome.ENDED : Outcome.STAYS_SUSPENDED;
     }
 
     /** @param imageThere whether there is something that a further attempt could resume from */

@@ -4,6 +4,7 @@ import hudson.Extension;
 import hudson.model.Computer;
 import hudson.model.PeriodicWork;
 import hudson.slaves.OfflineCause;
+import io.jenkins.plugins.preemptible.hand.DrainedAgents;
 import io.jenkins.plugins.preemptible.lifecycle.stage.OutlivesAgent;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
@@ -40,7 +41,7 @@ public final class LostAgents {
     public static boolean isLost(StageRecord stage) {
         return OutlivesAgent.holdsWithout(stage)
                 || OutlivesAgent.holds(stage)
-                        && (Evacuations.contains(stage.node())
+                        && (DrainedAgents.get().evacuates(stage.node())
                                 || isIdleOffline(stage.node())
                                 || awayMillis(stage.node()) >= AWAY_MILLIS);
     }

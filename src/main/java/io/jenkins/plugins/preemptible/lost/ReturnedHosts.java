@@ -7,9 +7,9 @@ import hudson.model.Node;
 import hudson.model.TaskListener;
 import hudson.remoting.Channel;
 import hudson.slaves.ComputerListener;
-import hudson.slaves.WorkspaceList;
 import io.jenkins.plugins.preemptible.agent.DurableTasks;
 import io.jenkins.plugins.preemptible.agent.MovingStage;
+import io.jenkins.plugins.preemptible.lifecycle.agents.LeftStages;
 import io.jenkins.plugins.preemptible.lifecycle.luggage.StageLuggage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LeftAgents;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LuggageChanges;
@@ -93,7 +93,7 @@ public final class ReturnedHosts extends ComputerListener {
                     .filter(stage -> !LeftAgents.of(stage).containsKey(node.getNodeName()))
                     .toList();
             for (StageRecord stage : left) {
-                clean(node, stage);
+                LeftStages.clean(stage, node, StageLuggage.temporary(stage));
                 StageRegistry.get().update(stage.id(), LuggageChanges.cleanedOn(token));
                 listener.getLogger()
                         .println(StageLog.marked("Removed what was left of the stage " + stage.id()
@@ -102,22 +102,6 @@ public final class ReturnedHosts extends ComputerListener {
         } catch (IOException | RuntimeException x) {
             // The next connection tries again.
             LOGGER.log(Level.WARNING, x, () -> "cannot clean " + node.getDisplayName() + " of stages that it has lost");
-        }
-    }
-
-    private static void clean(Node node, StageRecord stage) throws IOException, InterruptedException {
-        Computer computer = node.toComputer();
-        FilePath workspace = node.createPath(stage.workspace());
-        if (computer == null || workspace == null) {
-            throw new IOException("the agent is offline");
-        }
-        // Another build that has begun in that workspace has the temporary folder, too.
-        WorkspaceList.Lease lease = computer.getWorkspaceList().allocate(workspace);
-        try {
-            boolean ours = lease.path.equals(workspace);
-            MovingStage.on(node, stage.id()).leave(ours ? StageLuggage.temporary(stage) : List.of());
-        } finally {
-            lease.release();
         }
     }
 }

@@ -12,7 +12,6 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.OutlivesAgent;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageThreads;
-import io.jenkins.plugins.preemptible.lost.Evacuations;
 import io.jenkins.plugins.preemptible.manual.Answer.OfStage;
 import io.jenkins.plugins.preemptible.queue.Preemption;
 import jakarta.servlet.http.HttpServletResponse;
@@ -26,7 +25,8 @@ import java.util.List;
  *   <li>It is drained: nothing new starts, and what can be suspended is.
  *   <li>What is frozen in its memory is sealed at once, with its workspace; a stage that is sealed is resumed on another
  *       agent, and does not wait for this one.
- *   <li>Asked again, it tells how far that has come. The end of the drain is the end of this.
+ *   <li>Asked again, it tells how far that has come. The end of the drain is the end of this; a restart of the
+ *       controller is not.
  * </ol>
  *
  * Errors and threads as in {@link AgentVerbs}.
@@ -52,9 +52,7 @@ final class EvacuateVerb {
             return Answer.refused(HttpServletResponse.SC_CONFLICT, Messages.EvacuateVerb_SwitchedOff());
         }
         String agent = node.getNodeName();
-        boolean begins = !Evacuations.contains(agent);
-        DrainedAgents.get().drain(agent, StageVerbs.user());
-        Evacuations.begin(agent);
+        boolean begins = DrainedAgents.get().evacuate(agent, StageVerbs.user());
         int[] counts = new int[Progress.values().length];
         List<OfStage> stages = new ArrayList<>();
         for (StageRecord stage : AgentVerbs.stagesOn(agent)) {

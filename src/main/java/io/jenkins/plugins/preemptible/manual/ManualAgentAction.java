@@ -7,6 +7,7 @@ import hudson.Util;
 import hudson.model.Action;
 import hudson.model.Computer;
 import hudson.model.Node;
+import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.hand.DrainedAgents;
 import io.jenkins.plugins.preemptible.hand.PreemptiblePermissions;
 import io.jenkins.plugins.preemptible.history.AgentTimelines;
@@ -31,7 +32,7 @@ import org.kohsuke.stapler.verb.POST;
  * <ol>
  *   <li>Made for each request by the {@link Factory}; nothing of it is saved.
  *   <li>The page lists the stages there, with the names of those builds that the looking user may see, and has the
- *       button that drains the agent or undoes that.
+ *       buttons that drain the agent or undo that, and evacuate it.
  *   <li>The same addresses are for programs; see {@link Answer} for what they get.
  * </ol>
  */
@@ -95,11 +96,19 @@ public final class ManualAgentAction implements Action {
     @CheckForNull
     public String getDrained() {
         DrainedAgents.Drain drain = getDrain();
-        return drain == null
-                ? null
-                : Messages.ManualAgentAction_Drained(
-                        drain.by(),
-                        Util.getTimeSpanString(Math.max(0, System.currentTimeMillis() - drain.sinceMillis())));
+        if (drain == null) {
+            return null;
+        }
+        String since = Util.getTimeSpanString(Math.max(0, System.currentTimeMillis() - drain.sinceMillis()));
+        return drain.evacuated()
+                ? Messages.ManualAgentAction_Evacuated(drain.by(), since)
+                : Messages.ManualAgentAction_Drained(drain.by(), since);
+    }
+
+    /** Whether the page has a button for it. */
+    public boolean isMayEvacuate() {
+        DrainedAgents.Drain drain = getDrain();
+        return isMayManage() && PreemptibleConfiguration.get().isMoveStages() && (drain == null || !drain.evacuated());
     }
 
     /** How stages are suspended there, in a sentence. */

@@ -14,6 +14,7 @@ import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.agents.KeptAgents;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.OutlivesAgent;
+import io.jenkins.plugins.preemptible.lifecycle.stage.SealedLuggage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import io.jenkins.plugins.preemptible.lost.LostAgents;
@@ -37,14 +38,19 @@ public final class MoveTargets {
 
     private MoveTargets() {}
 
-    /** Names of the agents that fit now. Empty where moves are switched off. */
+    /**
+     * Names of the agents that fit now and on which a trial of the image has passed. Where there is none, the next one is
+     * tried meanwhile. Empty where moves are switched off.
+     */
     public static Set<String> of(StageRecord stage, LiveStage live) {
         if (ofStage(stage) != null) {
             return Set.of();
         }
         return Stream.of(Jenkins.get().getComputers())
+                .filter(computer -> stage.moveTo() == null || stage.moveTo().equals(computer.getName()))
                 .filter(computer -> computer.countIdle() > 0 && !FailedMoves.contain(stage, computer.getName()))
                 .filter(computer -> ofAgent(stage, live, computer.getNode()) == null)
+                .filter(computer -> TriedAgents.passed(stage, live, computer.getNode()))
                 .map(Computer::getName)
                 .collect(Collectors.toSet());
     }
@@ -66,7 +72,7 @@ public final class MoveTargets {
                 && live != null
                 && (agent.getNodeName().equals(stage.node())
                         ? !LostAgents.isLost(stage)
-                        : isTarget(stage, live, agent));
+                        : isTarget(stage, live, agent) && TriedAgents.passed(stage, live, agent));
     }
 
     private static boolean isTarget(StageRecord stage, LiveStage live, Node agent) {
@@ -165,7 +171,8 @@ public final class MoveTargets {
     }
 
     private static boolean isOther(StageRecord stage, @CheckForNull HostTraits now) {
-        HostTraits then = stage.luggage().host();
+        SealedLuggage sealed = stage.luggage();
+        HostTraits then = sealed == null ? null : sealed.host();
         return then != null
                 && now != null
                 && !now.token().isEmpty()
@@ -188,7 +195,8 @@ public final class MoveTargets {
     @CheckForNull
     static HostTraits left(StageRecord stage) {
         if (fromArchive(stage)) {
-            return stage.luggage().host();
+            SealedLuggage sealed = stage.luggage();
+            return sealed == null ? null : sealed.host();
         }
         Node own = Nodes.named(stage.node());
         Computer here = own == null ? null : own.toComputer();

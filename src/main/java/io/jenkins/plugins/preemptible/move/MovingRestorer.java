@@ -11,6 +11,7 @@ import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.agent.MovingStage;
 import io.jenkins.plugins.preemptible.agent.Nodes;
 import io.jenkins.plugins.preemptible.checkpoint.RolledBack;
+import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.move.HostTraits;
 import io.jenkins.plugins.preemptible.engine.move.Misfit;
@@ -20,6 +21,7 @@ import io.jenkins.plugins.preemptible.lifecycle.agents.UnknownStages;
 import io.jenkins.plugins.preemptible.lifecycle.image.StageImages;
 import io.jenkins.plugins.preemptible.lifecycle.luggage.StageLuggage;
 import io.jenkins.plugins.preemptible.lifecycle.pipeline.StepsOnAgent;
+import io.jenkins.plugins.preemptible.lifecycle.stage.ImagePath;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LeftAgents;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.OutlivesAgent;
@@ -151,11 +153,7 @@ public final class MovingRestorer implements Restorer {
 
     /** A stage that has lost its processes there, and is resumed from a checkpoint. */
     private static boolean isOwn(StageRecord stage, Node to) {
-        return sameName(stage, to) && RolledBack.is(stage);
-    }
-
-    private static boolean sameName(StageRecord stage, Node to) {
-        return to.getNodeName().equals(stage.node());
+        return to.getNodeName().equals(stage.node()) && RolledBack.is(stage);
     }
 
     /** @param another whether it has another image, which that agent may restore */
@@ -176,7 +174,7 @@ public final class MovingRestorer implements Restorer {
         if (workspace == null) {
             throw new IOException("the agent " + to.getDisplayName() + " is offline");
         }
-        WorkspaceList.Lease own = sameName(stage, to) ? live.lease() : null;
+        WorkspaceList.Lease own = to.getNodeName().equals(stage.node()) ? live.lease() : null;
         if (own == null) {
             lease = KeptWorkspaces.take(stage, computer, workspace);
         } else {
@@ -229,8 +227,13 @@ public final class MovingRestorer implements Restorer {
                                 .andThen(LeftAgents.holds(to.getNodeName(), temporary)));
         MovingStage there = MovingStage.on(to, stage.id());
         String imageKey = stage.imageKey().getPlainText();
-        StageImages.fetch(run, stage, there.prepare(UnknownStages.originOf(stage)));
-        obstacle = there.misfit(own, MoveTargets.needs(stage, live), imageKey);
+        FilePath exchange = there.prepare(UnknownStages.originOf(stage));
+        StageImages.fetch(run, stage, exchange);
+        String base = RolledBack.base(stage);
+        if (base != null) {
+            StageImages.fetchWhole(run, ImagePath.of(stage.id(), base), exchange.child(base));
+        }
+        obstacle = there.misfit(own, MoveTargets.needs(stage, live), StageLuggage.folders(stage), imageKey);
         if (obstacle != null && !(obstacle.obstacle() == MoveObstacle.SAME_FOLDER && isOwn(stage, to))) {
             throw refused(obstacle);
         }
@@ -254,7 +257,8 @@ public final class MovingRestorer implements Restorer {
         String key = ImageKey.generate().export();
         List<String> folders = StageLuggage.folders(stage);
         try {
-            MovingStage.Packed packed = here.pack(folders, key);
+            MovingStage.Packed packed =
+                    here.pack(folders, PreemptibleConfiguration.get().moveExcludes(), key);
             if (packed.refusal() != null) {
                 return packed.refusal();
             }
@@ -287,11 +291,15 @@ public final class MovingRestorer implements Restorer {
             LOGGER.log(Level.WARNING, x, () -> "cannot note where " + before + " runs now");
         }
         Node from = Nodes.named(before.node());
+        long millis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - beganNanos);
+        if (!foundRunning) {
+            MoveCosts.took(before.archiveBytes() + workspaceBytes, millis);
+        }
         StageLog.line(
                 live.context(),
                 "Moved from " + (from == null ? before.node() : from.getDisplayName()) + " to "
                         + computer.getDisplayName() + " in "
-                        + StageLog.time(TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - beganNanos)) + ": image "
+                        + StageLog.time(millis) + ": image "
                         + StageLog.size(before.archiveBytes()) + ", workspace " + StageLog.size(workspaceBytes) + ".");
         LeftAgent.clean(before, old);
     }

@@ -7,13 +7,13 @@ import hudson.slaves.AbstractCloudSlave;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.move.Misfit;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.hand.DrainedAgents;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.OutlivesAgent;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageThreads;
-import io.jenkins.plugins.preemptible.lost.Evacuations;
 import io.jenkins.plugins.preemptible.lost.LostAgents;
 import io.jenkins.plugins.preemptible.move.MoveTargets;
 import java.util.HashMap;
@@ -90,7 +90,7 @@ final class AnywhereRequests {
     private static void unanswered(StageRecord stage, LiveStage live) {
         if (stage.state() == StageState.SUSPENDED
                 && OutlivesAgent.isStored(stage)
-                && !stage.luggage().treeEnded()
+                && !OutlivesAgent.isTreeEnded(stage)
                 && LostAgents.awayMillis(stage.node()) >= LostAgents.AWAY_MILLIS
                 && UNANSWERED.add(stage.id() + "/" + stage.suspensions())) {
             say(
@@ -104,7 +104,8 @@ final class AnywhereRequests {
 
     private static void begins(StageRecord stage, LiveStage live) {
         long awayMillis = LostAgents.awayMillis(stage.node());
-        if (Jenkins.get().getComputer(stage.node()) != null && !Evacuations.contains(stage.node())) {
+        if (Jenkins.get().getComputer(stage.node()) != null
+                && !DrainedAgents.get().evacuates(stage.node())) {
             say(
                     live,
                     "The agent '" + stage.node() + "' has been away for " + Util.getTimeSpanString(awayMillis)

@@ -32,10 +32,11 @@ final class MoveWishes {
     /** Half a sentence; null when the stage may still come there. */
     @CheckForNull
     private static String why(StageRecord stage, LiveStage live) {
-        if (stage.moveTo() == null || stage.restoringOn() != null || stage.state() != StageState.SUSPENDED) {
+        String wanted = stage.moveTo();
+        if (wanted == null || stage.restoringOn() != null || stage.state() != StageState.SUSPENDED) {
             return null;
         }
-        Node agent = Nodes.named(stage.moveTo());
+        Node agent = Nodes.named(wanted);
         if (agent == null) {
             return "that agent was removed from Jenkins";
         }

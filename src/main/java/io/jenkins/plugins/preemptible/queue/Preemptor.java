@@ -123,17 +123,18 @@ final class Preemptor {
     static void started(Queue.LeftItem item, Reservations.Reservation reservation) {
         PreemptorAction story = item.getAction(PreemptorAction.class);
         long now = System.currentTimeMillis();
+        String why = null;
         if (story != null) {
             if (story.getSuspendedMillis() == 0) {
                 story.suspended(reservation.openMillis());
             }
             story.started(now);
+            why = story.getReason();
         }
         LiveStage live = LiveStage.find(reservation.stageId());
         StageRecord victim = StageRegistry.get().find(reservation.stageId());
         if (live != null && victim != null) {
-            String name = LoggedName.ofPreemptor(
-                    item.task.getFullDisplayName(), job(item), victim.job(), story == null ? null : story.getReason());
+            String name = LoggedName.ofPreemptor(item.task.getFullDisplayName(), job(item), victim.job(), why);
             StageLog.line(
                     live.context(),
                     LoggedName.atBeginning(name) + " has the executor, "
@@ -141,13 +142,17 @@ final class Preemptor {
             StageListener.fire(listener -> listener.onPreemptorStarted(
                     new PreemptorStarted(victim.ref(), now, now - reservation.sinceMillis())));
         }
-        WaitingPipeline build = story == null ? null : WaitingPipeline.of(item.task);
-        if (build != null) {
-            Run<?, ?> run = build.build();
-            if (run != null) {
-                build.line(story.sentenceForLog(run.getParent().getFullName()));
-                run.addAction(story);
-            }
+        if (story != null) {
+            tellBuild(item, story);
+        }
+    }
+
+    private static void tellBuild(Queue.LeftItem item, PreemptorAction story) {
+        WaitingPipeline build = WaitingPipeline.of(item.task);
+        Run<?, ?> run = build == null ? null : build.build();
+        if (run != null) {
+            build.line(story.sentenceForLog(run.getParent().getFullName()));
+            run.addAction(story);
         }
     }
 }

@@ -8,6 +8,8 @@ import hudson.LauncherDecorator;
 import hudson.model.Executor;
 import hudson.model.Node;
 import hudson.model.Run;
+import io.jenkins.plugins.preemptible.container.ContainerAround;
+import io.jenkins.plugins.preemptible.engine.api.ContainerRef;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.lifecycle.Sealing;
 import io.jenkins.plugins.preemptible.lifecycle.pipeline.PlaceholderAccess;
@@ -111,8 +113,12 @@ final class NestedExecution extends StepExecution {
         String problem = owner == null && PlaceholderAccess.problem() == null
                 ? "the executor around it is not that of a node { } block"
                 : PlaceholderAccess.problem();
+        LauncherDecorator around = context.get(LauncherDecorator.class);
+        boolean inContainer = Surroundings.isInDocker(block);
         if (problem == null) {
-            StageOpening.open(stage, settings.closeConnections(), node, workspace, context);
+            ContainerRef container =
+                    inContainer && around != null ? ContainerAround.find(around, node, workspace) : null;
+            StageOpening.open(stage, settings.closeConnections(), node, workspace, context, container);
         } else {
             stage.opened(null, problem);
             StageRegistry.get().add(stage);
@@ -124,8 +130,7 @@ final class NestedExecution extends StepExecution {
             return;
         }
         body = context.newBodyInvoker()
-                .withContext(SandboxDecorator.around(
-                        context.get(LauncherDecorator.class), stageId, Surroundings.isInDocker(block)))
+                .withContext(SandboxDecorator.around(around, stageId, inContainer))
                 .withCallback(new StageBody(stageId))
                 .start();
         live.body(body);

@@ -21,6 +21,7 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import java.io.IOException;
 import java.io.Serializable;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -36,7 +37,8 @@ import org.jenkinsci.plugins.workflow.steps.BodyInvoker;
  *       node is left alone.
  *   <li>A durable task's launch gets the sandbox's enter command in front and is noted with its control folder; every
  *       other launch passes unchanged, since it ends with the step that made it.
- *   <li>What is launched in a container of Docker or Podman is none of the sandbox's: {@link ContainedLaunch}.
+ *   <li>What is launched in a container of Docker or Podman is none of the sandbox's ({@link ContainedLaunch}), unless that is
+ *       inside of the same container.
  *   <li>A kill that finds the stage suspended is taken over by {@link AbortedStage}.
  * </ol>
  *
@@ -91,11 +93,11 @@ final class SandboxDecorator extends LauncherDecorator implements Serializable {
         @Override
         public Proc launch(ProcStarter starter) throws IOException {
             ContainerCommand container = ContainerCommand.of(starter.cmds());
-            if (container != null) {
+            Optional<String> controlFolder = DurableTasks.controlFolder(starter.cmds());
+            if (container != null && (controlFolder.isEmpty() || !isHome(container))) {
                 return new ContainedLaunch(stageId, getInner(), container).launch(starter);
             }
             refuseKubernetes(starter.cmds());
-            Optional<String> controlFolder = DurableTasks.controlFolder(starter.cmds());
             StageRecord stage = controlFolder.isEmpty() ? StageRegistry.get().find(stageId) : resumed();
             EnterCommand enter = stage == null ? null : stage.enterCommand();
             if (enter == null || controlFolder.isEmpty()) {
@@ -116,7 +118,22 @@ final class SandboxDecorator extends LauncherDecorator implements Serializable {
             }
             StageLaunches.note(stageId, controlFolder.get());
             Preflights.afterStart(stageId);
-            return getInner().launch(inSandbox(starter, enter.words()));
+            return getInner()
+                    .launch(
+                            container != null && enter instanceof EnterCommand.Contained home
+                                    ? inSandbox(
+                                            starter,
+                                            home.words(container.folder(), container.variables()),
+                                            1 + container.optionsLength())
+                                    : inSandbox(starter, enter.words(), 0));
+        }
+
+        /** Whether the stage lives in the container in which this starts something. */
+        private boolean isHome(ContainerCommand container) {
+            StageRecord stage = StageRegistry.get().find(stageId);
+            return stage != null
+                    && stage.enterCommand() instanceof EnterCommand.Contained home
+                    && container.startsIn(home.container());
         }
 
         /**
@@ -142,18 +159,21 @@ final class SandboxDecorator extends LauncherDecorator implements Serializable {
             return stage;
         }
 
-        private static ProcStarter inSandbox(ProcStarter starter, List<String> enter) {
+        /** @param without how many words of the command the new ones stand for; what they say must not show in logs either */
+        private static ProcStarter inSandbox(ProcStarter starter, List<String> enter, int without) {
             List<String> command = new ArrayList<>();
             for (String word : enter) {
                 // LocalLauncher expands variables in arguments.
                 command.add(word.replace("$", "$$"));
             }
-            command.addAll(starter.cmds());
+            List<String> own = starter.cmds();
+            command.addAll(own.subList(without, own.size()));
             boolean[] masks = starter.masks();
             starter.cmds(command);
             if (masks != null) {
                 boolean[] shifted = new boolean[command.size()];
-                System.arraycopy(masks, 0, shifted, enter.size(), masks.length);
+                Arrays.fill(shifted, 0, enter.size(), without > 0);
+                System.arraycopy(masks, without, shifted, enter.size(), masks.length - without);
                 starter.masks(shifted);
             }
             return starter;

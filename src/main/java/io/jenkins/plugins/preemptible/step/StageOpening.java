@@ -1,12 +1,15 @@
 package io.jenkins.plugins.preemptible.step;
 
+import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.FilePath;
 import hudson.model.Node;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
+import io.jenkins.plugins.preemptible.engine.api.ContainerRef;
 import io.jenkins.plugins.preemptible.lifecycle.agents.AgentWarmUp;
 import io.jenkins.plugins.preemptible.lifecycle.agents.HowSuspended;
 import io.jenkins.plugins.preemptible.lifecycle.agents.KeptAgents;
 import io.jenkins.plugins.preemptible.lifecycle.agents.UnknownStages;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageContainers;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
@@ -21,6 +24,8 @@ import org.jenkinsci.plugins.workflow.steps.StepContext;
  *       agent rehearses a suspension, so that the first preemptor does not wait for classes.
  *   <li>An agent that cannot is no error: the stage runs as under {@code node}, and the build log says why it will not
  *       be suspended.
+ *   <li>Inside of a container block the sandbox is made in that container, where it can be; else beside it, and the build log
+ *       says why what runs there can be frozen only.
  *   <li>The stage's record is saved before its sandbox is made, so that one which a restart of the controller leaves
  *       behind is found and removed: by the next opening on the same agent, or as a leftover of another one.
  * </ol>
@@ -31,6 +36,18 @@ final class StageOpening {
 
     static void open(StageRecord stage, boolean closeConnections, Node node, FilePath workspace, StepContext context)
             throws InterruptedException {
+        open(stage, closeConnections, node, workspace, context, null);
+    }
+
+    /** @param around the container that stands around the block, and in which the stage has to live; null for none */
+    static void open(
+            StageRecord stage,
+            boolean closeConnections,
+            Node node,
+            FilePath workspace,
+            StepContext context,
+            @CheckForNull ContainerRef around)
+            throws InterruptedException {
         SliceAsked.say(stage, node, context);
         StageRegistry registry = StageRegistry.get();
         StageRecord cutOff = registry.find(stage.id());
@@ -39,7 +56,7 @@ final class StageOpening {
         }
         stage.opened(null, "its sandbox is just being made");
         registry.add(stage);
-        AgentStage.Sandbox sandbox = make(stage, closeConnections, node, workspace);
+        AgentStage.Sandbox sandbox = make(stage, closeConnections, node, workspace, around);
         StageRecord opened = registry.update(stage.id(), s -> {
             s.opened(sandbox.enterCommand(), sandbox.refusal());
             s.memoryOnly(sandbox.memoryOnly());
@@ -52,10 +69,17 @@ final class StageOpening {
             StageLog.line(
                     context,
                     "This stage runs, but cannot be suspended on " + node.getDisplayName() + ": " + sandbox.refusal());
+        } else if (sandbox.notInside() != null) {
+            StageLog.line(context, sandbox.notInside());
         }
     }
 
-    private static AgentStage.Sandbox make(StageRecord stage, boolean closeConnections, Node node, FilePath workspace)
+    private static AgentStage.Sandbox make(
+            StageRecord stage,
+            boolean closeConnections,
+            Node node,
+            FilePath workspace,
+            @CheckForNull ContainerRef around)
             throws InterruptedException {
         String notKept = KeptAgents.whyNot(node);
         if (notKept != null) {
@@ -65,8 +89,13 @@ final class StageOpening {
         try {
             workspace.mkdirs();
             AgentStage agent = AgentStage.on(node, stage.id());
-            AgentStage.Sandbox sandbox =
-                    agent.open(workspace, stage.name(), closeConnections, UnknownStages.originOf(stage));
+            AgentStage.Sandbox sandbox = agent.open(
+                    workspace,
+                    stage.name(),
+                    closeConnections,
+                    UnknownStages.originOf(stage),
+                    around,
+                    StageContainers.marks(stage));
             HowSuspended.opened(stage.node(), sandbox.memoryOnly(), sandbox.enterCommand(), sandbox.refusal());
             if (sandbox.refusal() == null) {
                 AgentWarmUp.begin(node);

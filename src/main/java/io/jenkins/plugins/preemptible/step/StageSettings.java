@@ -62,17 +62,19 @@ record StageSettings(
         }
         DefaultsInOrder defaults = DefaultsInOrder.of(run.getParent());
         Asked<Integer> slice = defaults.asked(step.getTimeSliceMinutes(), StageDefaults::getTimeSliceMinutes);
-        if (slice.value() != null && (slice.value() < 1 || slice.value() > LONGEST_SLICE_MINUTES)) {
+        Integer sliceMinutes = slice.value();
+        if (sliceMinutes != null && (sliceMinutes < 1 || sliceMinutes > LONGEST_SLICE_MINUTES)) {
             throw refused(
-                    "timeSliceMinutes is " + slice.value() + ", expected is 1 to " + LONGEST_SLICE_MINUTES,
+                    "timeSliceMinutes is " + sliceMinutes + ", expected is 1 to " + LONGEST_SLICE_MINUTES,
                     slice,
                     "the global time slice");
         }
         Priorities priorities = Priorities.get();
         Asked<Integer> own = defaults.asked(step.getPriority(), StageDefaults::getPriority);
-        if (own.value() != null && (own.value() < 1 || own.value() > priorities.lowest())) {
+        Integer asked = own.value();
+        if (asked != null && (asked < 1 || asked > priorities.lowest())) {
             throw refused(
-                    "priority is " + own.value() + ", expected is 1 (highest) to " + priorities.lowest() + " (lowest)",
+                    "priority is " + asked + ", expected is 1 (highest) to " + priorities.lowest() + " (lowest)",
                     own,
                     null);
         }
@@ -88,24 +90,26 @@ record StageSettings(
                     + " minutes. Correct it in the Jenkinsfile, or leave it out for no checkpoints.");
         }
         Asked<String> tcp = defaults.asked(step.getTcp(), StageDefaults::getTcp);
-        if (tcp.value() != null
-                && !List.of(StageDefaults.REFUSE, StageDefaults.CLOSE).contains(tcp.value())) {
+        String treatment = tcp.value();
+        if (treatment != null
+                && !List.of(StageDefaults.REFUSE, StageDefaults.CLOSE).contains(treatment)) {
             throw refused(
-                    "tcp is '" + PlainText.of(tcp.value()) + "', expected is '" + StageDefaults.REFUSE + "' or '"
+                    "tcp is '" + PlainText.of(treatment) + "', expected is '" + StageDefaults.REFUSE + "' or '"
                             + StageDefaults.CLOSE + "'",
                     tcp,
                     "'" + StageDefaults.REFUSE + "'");
         }
-        if (step.getLabel() != null && !PlainText.is(step.getLabel())) {
+        String label = step.getLabel();
+        if (label != null && !PlainText.is(label)) {
             // It would be saved with the queue, which could not be read again.
-            throw new AbortException("preemptible: the label '" + PlainText.of(step.getLabel())
+            throw new AbortException("preemptible: the label '" + PlainText.of(label)
                     + "' has a control character, or one that is none. Correct it in the Jenkinsfile.");
         }
-        int priority = BestPriority.ofStage(priorities, run, own.value());
-        if (own.value() != null && own.value() != priority) {
+        int priority = BestPriority.ofStage(priorities, run, asked);
+        if (asked != null && asked != priority) {
             StageLog.line(
                     context,
-                    BestPriority.in(run.getParent().getParent()).sentence(own.value(), priority)
+                    BestPriority.in(run.getParent().getParent()).sentence(asked, priority)
                             + (own.byDefault() ? " It asks by " + own.where() + "." : ""));
         }
         String name = step.getName() != null ? step.getName() : defaults.name();
@@ -114,8 +118,8 @@ record StageSettings(
                 step.getLabel(),
                 PlainText.of(name != null ? name : stageName(block)),
                 priority,
-                slice.value() == null ? 0 : TimeUnit.MINUTES.toMillis(slice.value()),
-                StageDefaults.CLOSE.equals(tcp.value()),
+                sliceMinutes == null ? 0 : TimeUnit.MINUTES.toMillis(sliceMinutes),
+                StageDefaults.CLOSE.equals(treatment),
                 Boolean.TRUE.equals(
                         defaults.asked(step.getRerun(), StageDefaults::getRerun).value()),
                 timeout == null ? 0 : timeout.millis(),

@@ -36,7 +36,10 @@ import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 @Tag("acceptance")
 class ContainerTest extends OneAgent {
 
-    private static final String INSIDE = "docker.image('" + RealContainers.IMAGE + "').inside('--network none')";
+    /** With this right the agent does not enter a container, so that it can be frozen only. */
+    private static final String ARGS = "--network none --cap-add SYS_PTRACE";
+
+    private static final String INSIDE = "docker.image('" + RealContainers.IMAGE + "').inside('" + ARGS + "')";
 
     /** Where the container stands. */
     enum Place {
@@ -65,7 +68,7 @@ class ContainerTest extends OneAgent {
             @Override
             String script(String shell) {
                 return "pipeline { agent { docker { image '" + RealContainers.IMAGE
-                        + "'; args '--network none'; label '"
+                        + "'; args '" + ARGS + "'; label '"
                         + Rig.LABEL + "' } }\n stages { stage('one') { steps { preemptible { " + sh(shell)
                         + " }\n sh 'echo after it' } } } }";
             }

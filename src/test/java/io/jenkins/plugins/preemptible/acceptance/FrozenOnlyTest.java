@@ -6,6 +6,7 @@ import static org.hamcrest.Matchers.containsString;
 import static org.hamcrest.Matchers.not;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import hudson.cli.CLICommandInvoker;
@@ -72,6 +73,7 @@ class FrozenOnlyTest extends OneAgent {
         PreemptibleConfiguration.get().setUndumpable("wait");
         PreemptibleConfiguration.get().setFrozenOnlySeconds(600);
         PreemptibleConfiguration.get().setFrozenOnlyPercent(25);
+        PreemptibleConfiguration.get().setExemptSeconds(0);
     }
 
     /** Counts as {@link Rig#endless} does, under strace. */
@@ -113,6 +115,7 @@ class FrozenOnlyTest extends OneAgent {
     @ValueSource(booleans = {false, true})
     void preemptedAndResumedTwice(boolean nested) throws Exception {
         start(nested ? Rig.nested(traced(), "sh 'touch after'") : Rig.own(traced()));
+        FreeStyleProject equal = rig.freestyle("equal", 5, "true");
         for (int i = 1; i <= 2; i++) {
             FreeStyleBuild preemptor = preempt("high" + i);
             StageRecord stage = Rig.awaitState(StageState.SUSPENDED);
@@ -120,9 +123,17 @@ class FrozenOnlyTest extends OneAgent {
             assertTrue(stage.frozen() && stage.memoryOnly(), stage::toString);
             assertTrue(stage.thawByMillis() > System.currentTimeMillis(), stage::toString);
             isShown(stage);
+            if (i == 1) {
+                equal.scheduleBuild2(0);
+                await("it waits")
+                        .atMost(Rig.PATIENCE)
+                        .until(() -> j.jenkins.getQueue().getBuildableItems().size() == 1);
+                Rig.awaitAnotherLook();
+            }
             ends(preemptor);
             Rig.awaitLog(victim, InMemoryOnlyTest.FROM_FROZEN, i);
             Rig.awaitCounting(victim);
+            assertNull(equal.getLastBuild(), "the executor was for the frozen stage");
         }
         String log = Rig.log(victim);
         assertEquals(1, times(log, WARNED), "warned once");
@@ -130,6 +141,8 @@ class FrozenOnlyTest extends OneAgent {
         assertThat(log, not(containsString("sealed")));
         assertThat(InMemoryOnlyTest.saved(j.jenkins.getRootDir()), not(containsString("imageKey")));
         victimEnds();
+        await("its equal runs").atMost(Rig.PATIENCE).until(() -> equal.getLastBuild() != null);
+        j.assertBuildStatusSuccess(j.waitForCompletion(equal.getLastBuild()));
     }
 
     private void isShown(StageRecord stage) throws Exception {
@@ -186,6 +199,8 @@ class FrozenOnlyTest extends OneAgent {
         WorkflowRun preemptor = Rig.start(rig.pipeline("high", 1, Rig.own(Rig.endless())));
         StageRecord stage = Rig.awaitState(StageState.SUSPENDED);
         Rig.awaitLog(victim, WARNED);
+        // What runs in its place is protected from everybody else.
+        PreemptibleConfiguration.get().setExemptSeconds(3600);
         Rig.awaitLog(preemptor, Reason.FROZEN_TIME_ENDS.sentence());
         Rig.awaitLog(victim, "Resumed on worker");
         assertFalse(Rig.log(victim).contains("no executor of its agent could be had"), "it was in time");

@@ -6,6 +6,7 @@ import static org.hamcrest.Matchers.containsString;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import hudson.cli.CLICommandInvoker;
+import hudson.model.Computer;
 import hudson.model.Node;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
@@ -17,11 +18,11 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.jvnet.hudson.test.JenkinsRule;
 import org.jvnet.hudson.test.junit.jupiter.JenkinsSessionExtension;
 
-/** The controller restarts while the agent of a sealed stage is gone: the stage goes on elsewhere all the same. */
+/** The controller restarts while the agent of a sealed stage is gone, or is about to go: the stage goes on elsewhere all the same. */
 @Tag("acceptance")
 class LostAgentRestartTest {
 
@@ -46,15 +47,28 @@ class LostAgentRestartTest {
         }
     }
 
-    private static void command(JenkinsRule j, String name) {
-        assertEquals(
-                0, new CLICommandInvoker(j, name).invokeWithArgs("low", "1").returnCode());
+    private static void command(JenkinsRule j, String name, String... arguments) {
+        assertEquals(0, new CLICommandInvoker(j, name).invokeWithArgs(arguments).returnCode());
     }
 
-    /** @param removed from Jenkins before the restart; else it does not come back after it */
+    /** What becomes of the agent before the restart. */
+    private enum Fate {
+        /** It does not come back. */
+        AWAY("has been away for"),
+        REMOVED("was removed from Jenkins"),
+        /** It is there again afterwards, and its stages do not wait for it. */
+        EVACUATED("is evacuated by");
+
+        private final String said;
+
+        Fate(String said) {
+            this.said = said;
+        }
+    }
+
     @ParameterizedTest
-    @ValueSource(booleans = {false, true})
-    void theControllerRestarts(boolean removed) throws Throwable {
+    @EnumSource
+    void theControllerRestarts(Fate fate) throws Throwable {
         sessions.then(j -> {
             Rig.assumeSuspendable();
             Rig rig = new Rig(j);
@@ -64,12 +78,16 @@ class LostAgentRestartTest {
             Node a = hosts.connect("A");
             WorkflowRun stage = Rig.start(rig.pipeline("low", 5, Rig.own(Rig.endless())));
             Rig.awaitLog(stage, "count-3\n");
-            command(j, "preemptible-suspend");
+            if (fate == Fate.EVACUATED) {
+                command(j, "preemptible-evacuate", "A");
+            } else {
+                command(j, "preemptible-suspend", "low", "1");
+            }
             Rig.awaitSealed(stage, 1);
-            if (removed) {
+            if (fate == Fate.REMOVED) {
                 a.toComputer().disconnect(null).get();
                 j.jenkins.removeNode(a);
-            } else {
+            } else if (fate == Fate.AWAY) {
                 hosts.switchOff("A");
             }
         });
@@ -77,7 +95,13 @@ class LostAgentRestartTest {
             hosts = hosts.of(j);
             WorkflowRun stage =
                     j.jenkins.getItemByFullName("low", WorkflowJob.class).getBuildByNumber(1);
-            command(j, "preemptible-resume");
+            if (fate == Fate.EVACUATED) {
+                Computer a = j.jenkins.getComputer("A");
+                a.connect(false);
+                await("A is back").atMost(LONG).until(a::isOnline);
+            } else {
+                command(j, "preemptible-resume", "low", "1");
+            }
             hosts.connect("B");
             await("a move").atMost(LONG).until(() -> Rig.log(stage).contains("Moved from A to B in "));
             assertEquals("B", Rig.awaitState(StageState.RUNNING).node());
@@ -85,7 +109,7 @@ class LostAgentRestartTest {
             Files.createFile(hosts.workspace("B", "low").resolve("enough"));
             j.assertBuildStatusSuccess(j.waitForCompletion(stage));
             Rig.countedAtLeast(stage, 4);
-            assertThat(Rig.log(stage), containsString(removed ? "was removed from Jenkins" : "has been away for"));
+            assertThat(Rig.log(stage), containsString(fate.said));
             hosts.close();
         });
     }

@@ -9,9 +9,11 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import hudson.cli.CLICommandInvoker;
+import hudson.model.Computer;
 import hudson.model.FreeStyleBuild;
 import hudson.model.FreeStyleProject;
 import hudson.model.Label;
+import hudson.slaves.WorkspaceList;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.move.MoveObstacle;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
@@ -37,7 +39,10 @@ class MovingStageTest extends OnTwoHosts {
     /** What the stage has in its workspace, and what later steps find there. */
     private static final String LATER =
             "sh 'echo \"later on $NODE_NAME in $WORKSPACE\"; cat mark; ls \"$WORKSPACE_TMP\" >&2'\n"
-                    + "dir('sub') { sh 'echo \"in $(pwd)\"' }\n";
+                    + "dir('sub') { sh 'echo \"in $(pwd)\"' }\n"
+                    + "stash name: 'kept', includes: 'mark'\n"
+                    + "dir('again') { unstash 'kept'\n sh 'echo \"stashed: $(cat mark)\"' }\n"
+                    + "junit 'report.xml'\n";
 
     private WorkflowRun begin(String script) throws Exception {
         hosts.connect("A");
@@ -48,7 +53,9 @@ class MovingStageTest extends OnTwoHosts {
     }
 
     private static String script(String counter) {
-        return "preemptible(label: '" + Rig.LABEL + "') { sh 'echo marked > mark'\n" + counter + "\n" + LATER + "}";
+        return "preemptible(label: '" + Rig.LABEL
+                + "') { sh '''echo marked > mark\necho \"<testsuite name='t' tests='1'><testcase classname='c' name='n'/></testsuite>\" > report.xml'''\n"
+                + counter + "\n" + LATER + "}";
     }
 
     private static String counter() {
@@ -79,6 +86,8 @@ class MovingStageTest extends OnTwoHosts {
         String workspace = StageLogs.between(Rig.log(stage), "later on " + agent + " in ", "\n");
         assertThat(Rig.log(stage), containsString("\nmarked\n"));
         assertThat(Rig.log(stage), containsString("in " + workspace + "/sub\n"));
+        assertThat(Rig.log(stage), containsString("stashed: marked\n"));
+        assertThat(Rig.log(stage), containsString("Recording test results"));
         await("no agent knows the stage any more").atMost(LONG).untilAsserted(() -> {
             assertEquals(0, hosts.stages("A"));
             assertEquals(0, hosts.stages("B"));
@@ -102,6 +111,18 @@ class MovingStageTest extends OnTwoHosts {
         assertTrue(high.isBuilding());
         endsOn("B", stage);
         ends(high, "A");
+    }
+
+    /** It is suspended and sealed, and goes on elsewhere while its own agent has an idle executor. */
+    @Test
+    void aStageOfADrainedAgentGoesOnOnAnotherOne() throws Exception {
+        WorkflowRun stage = begin(script(counter()));
+        hosts.connect("B");
+        CLICommandInvoker.Result drain = new CLICommandInvoker(j, "preemptible-drain").invokeWithArgs("A");
+        assertEquals(0, drain.returnCode(), drain.stderr());
+        awaitMoved(stage, "A", "B");
+        assertEquals(0, j.jenkins.getComputer("A").countBusy());
+        endsOn("B", stage);
     }
 
     @Test
@@ -214,6 +235,55 @@ class MovingStageTest extends OnTwoHosts {
         Rig.awaitLog(stage, "Resumed on A");
         assertThat(Rig.log(stage), not(containsString("Moved from")));
         endsOn("A", stage);
+    }
+
+    /** A file of A's that the stage has open is not on B. */
+    @Test
+    void aTrialThatFailsComesBeforeTheExecutor() throws Exception {
+        String held =
+                "sh 'echo content > ../../held'\n" + counter().replace("set +x\n", "set +x; exec 4< ../../held\n");
+        WorkflowRun stage = begin(script(held));
+        FreeStyleBuild high = occupy("A");
+        Rig.awaitSealed(stage, 1);
+        hosts.connect("B");
+        Rig.awaitLog(stage, "Not moved to B: The image was tried and cannot be restored");
+        assertThat(Rig.log(stage), containsString("/held"));
+        Rig.awaitAnotherLook();
+        assertEquals("A", Rig.awaitState(StageState.SUSPENDED).node());
+        assertThat(Rig.log(stage), not(containsString("Resumed on")));
+        assertFalse(Files.exists(hosts.workspace("B", "low")));
+        Path other = hosts.workspace("B", "low").getParent().resolveSibling("held");
+        Files.writeString(other, "another\n");
+        theWorkspaceIsInUse(stage);
+        assertThat(move("B"), containsString("as soon as an executor is idle there"));
+        awaitMoved(stage, "A", "B");
+        endsOn("B", stage);
+        ends(high, "A");
+    }
+
+    private void theWorkspaceIsInUse(WorkflowRun stage) throws Exception {
+        Computer b = j.jenkins.getComputer("B");
+        String workspace = StageRegistry.get().all().iterator().next().workspace();
+        try (WorkspaceList.Lease lease =
+                b.getWorkspaceList().acquire(b.getNode().createPath(workspace))) {
+            assertThat(move("B"), containsString("as soon as an executor is idle there"));
+            Rig.awaitLog(stage, "Not moved. The workspace of that path is in use on the other agent");
+        }
+    }
+
+    @Test
+    void aStageInsideOfWsStaysWhereItIs() throws Exception {
+        WorkflowRun stage = begin(script("ws('elsewhere') {\n" + counter() + "\n}"));
+        FreeStyleBuild high = occupy("A");
+        Rig.awaitSealed(stage, 1);
+        hosts.connect("B");
+        Rig.awaitLog(stage, "Not moved to B: A ws block inside of the stage is open.");
+        ends(high, "A");
+        Rig.awaitLog(stage, "Resumed on A");
+        Rig.awaitCounting(stage);
+        Files.createFile(hosts.workspace("A", "low").getParent().resolveSibling("elsewhere/enough"));
+        j.assertBuildStatusSuccess(j.waitForCompletion(stage));
+        assertThat(Rig.log(stage), not(containsString("Moved from")));
     }
 
     @Test

@@ -105,6 +105,7 @@ class ConfigurationAsCodeTest {
         assertEquals(OwnerBy.FOLDER, configuration.ownerBy());
         assertTrue(configuration.isMoveStages());
         assertEquals(512, configuration.getStoredWorkspaceMegabytes());
+        assertEquals("**/cache/**", configuration.getMoveExcludes());
     }
 
     private static final String OTHER = """
@@ -128,6 +129,7 @@ class ConfigurationAsCodeTest {
                 frozenOnlySeconds: 30
                 frozenOnlyPercent: 0
                 storedWorkspaceMegabytes: 0
+                moveExcludes: "*.iso, build/tmp/"
                 undisturbedHours:
                   from: "1:00"
                   to: "2:00"

@@ -116,6 +116,7 @@ class PreemptibleConfigurationTest {
         configuration.setOwnerBy("job");
         configuration.setMoveStages(true);
         configuration.setStoredWorkspaceMegabytes(77);
+        configuration.setMoveExcludes("**/cache/**\n*.iso");
         UndisturbedHours hours = new UndisturbedHours("22:00", "6:30");
         hours.setZone("Europe/Berlin");
         hours.setLongMinutes(120);
@@ -128,6 +129,10 @@ class PreemptibleConfigurationTest {
         assertEquals(OwnerBy.JOB, configuration.ownerBy());
         assertTrue(configuration.isMoveStages());
         assertEquals(77, configuration.getStoredWorkspaceMegabytes());
+        assertEquals(
+                List.of("**/cache/**", "*.iso"), configuration.moveExcludes().patterns());
+        assertEquals(FormValidation.Kind.ERROR, configuration.doCheckMoveExcludes("../out").kind);
+        assertThrows(IllegalArgumentException.class, () -> configuration.setMoveExcludes("/tmp/**"));
         assertEquals(2, configuration.getBestPriority());
         assertEquals(1234, configuration.getDiskFloorMegabytes());
         assertEquals(7, configuration.getDiskFloorPercent());

@@ -66,4 +66,29 @@ class ContainerCommandTest {
         assertFalse(of("podman", "rm", "-f", ID).ends(container));
         assertFalse(of("docker", "top", ID).ends(container));
     }
+
+    @Test
+    void whatItGivesToTheProgram() {
+        ContainerCommand command = ContainerCommand.of(List.of(
+                "/usr/bin/docker",
+                "exec",
+                "--workdir",
+                "/a b",
+                "--env",
+                "A=b c",
+                "--env",
+                "B=--env",
+                ID,
+                "sh",
+                "--env",
+                "x"));
+        assertEquals("/a b", command.folder());
+        assertEquals(List.of("A=b c", "B=--env"), command.variables());
+        assertEquals("sh", command.words().get(command.optionsLength()));
+        assertTrue(command.startsIn(new ContainerRef("docker", ID)));
+        assertFalse(command.startsIn(new ContainerRef("podman", ID)));
+        assertFalse(command.startsIn(new ContainerRef("docker", "f".repeat(64))));
+        assertEquals(
+                "", ContainerCommand.of(List.of("docker", "exec", ID, "ls")).folder());
+    }
 }

@@ -63,6 +63,7 @@ class BusyConnectionTest {
 
     @Test
     void theDumpIsRefusedAndTheStageRunsOn() throws Exception {
+        StageBench.assumeConnections();
         assumeTrue(HostProcess.isRoot() && HostTool.find("unshare").isPresent(), "a mount namespace is needed");
         assumeTrue(HostTool.find("perl").isPresent(), "perl makes the connection");
         try (StageBench bench = StageBench.open()) {

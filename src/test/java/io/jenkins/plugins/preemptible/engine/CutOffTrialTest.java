@@ -169,7 +169,7 @@ class CutOffTrialTest {
                     new CriuSearch().usable().orElseThrow().program(),
                     record.options(),
                     record.mounts(),
-                    true);
+                    null);
             String before = left(bench, id);
             int threads = Thread.activeCount();
             long open = descriptors();

@@ -124,6 +124,7 @@ class ImageTrialTest {
 
     @Test
     void theOriginalsFilesSocketsFifosAndLocksAreUntouched() throws Exception {
+        StageBench.assumeConnections();
         assumeTrue(HostTool.find("python3").isPresent(), "python3 is not installed");
         try (StageBench bench = StageBench.open()) {
             Path script = Files.writeString(bench.work.resolve("holds.py"), HOLDS);

@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.engine;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -17,6 +18,8 @@ import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.host.LibC;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
+import io.jenkins.plugins.preemptible.engine.image.ImageKey;
+import io.jenkins.plugins.preemptible.engine.live.Bases;
 import io.jenkins.plugins.preemptible.engine.live.LiveImage;
 import io.jenkins.plugins.preemptible.engine.live.LiveRequest;
 import io.jenkins.plugins.preemptible.engine.move.Luggage;
@@ -29,6 +32,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Random;
+import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
@@ -119,8 +124,12 @@ class LiveCheckpointTest {
     }
 
     private LiveImage take(String name) {
+        return take(request(name));
+    }
+
+    private LiveImage take(LiveRequest request) {
         try {
-            LiveImage made = bench.engine.checkpoint(id, request(name));
+            LiveImage made = bench.engine.checkpoint(id, request);
             System.out.println(made);
             return made;
         } catch (EngineException e) {
@@ -139,7 +148,8 @@ class LiveCheckpointTest {
         try {
             System.out.println(other.resume(request(name).archive(), bench.key));
         } catch (EngineException e) {
-            throw new AssertionError(e.getMessage() + e.criuLines(), e);
+            System.out.println(e.criuLines());
+            throw e;
         }
     }
 
@@ -160,24 +170,56 @@ class LiveCheckpointTest {
 
     @Test
     void itGoesOnUndisturbedAndItsImageResumesWithTheFilesOfThatMoment() throws Exception {
+        byte[] same = new byte[1 << 20];
+        new Random(1).nextBytes(same);
+        Files.write(workspace.resolve("same"), same);
         run("/bin/sh", "-c", COUNTS);
         for (int i = 0; i < 3; i++) {
-            take("first");
+            LiveImage full = take("first");
+            assertFalse(full.imageDiffers() || full.filesDiffer(), full.toString());
             growsBy(20);
         }
         long lines = StageBench.lines(log());
-        take("last");
+        LiveImage last = take(request("last").against(new Bases("first.image", "first.luggage", Set.of())));
+        assertTrue(last.imageDiffers() && last.filesDiffer(), last.toString());
+        assertTrue(last.fileBytes() > same.length && last.luggageBytes() < same.length / 2, last.toString());
         growsBy(50);
         wholeLog();
         for (Proc.Stat each : Proc.tree(bench.engine.status(id).initPid())) {
             assertEquals(0, Proc.tracer(each.pid()), each.comm());
         }
         resume("last");
+        assertArrayEquals(same, Files.readAllBytes(workspace.resolve("same")));
         growsBy(20);
         wholeLog();
         long again = StageBench.lines(bench.folder.resolve("before last/log"));
         assertTrue(lines < again, "work that is repeated");
         assertEquals(1, other.status(id).suspensions());
+    }
+
+    @Test
+    void aDifferenceIsOfUseOnlyWithItsBase() throws Exception {
+        run("/bin/sh", "-c", COUNTS);
+        take("base");
+        Bases base = new Bases("base.image", "base.luggage", Set.of());
+        Path indexes = bench.folder.resolve("home/stages/" + id + "/checkpoint-indexes");
+        assertTrue(take(request("one").against(base)).imageDiffers());
+        assertTrue(Files.exists(indexes.resolve("base.image")), "it is kept as long as it is named");
+        LiveImage unknown = take(request("two").against(new Bases("never.image", null, Set.of("base.image"))));
+        assertFalse(unknown.imageDiffers() || unknown.filesDiffer(), "full ones");
+        assertTrue(Files.exists(indexes.resolve("base.image")) && Files.exists(indexes.resolve("two.image")));
+        LiveRequest otherKey = request("three");
+        assertFalse(take(LiveRequest.of(otherKey.archive(), otherKey.luggage(), ImageKey.generate(), otherKey.folders())
+                        .against(base))
+                .imageDiffers());
+        assertFalse(Files.exists(indexes.resolve("two.image")), "nobody named it");
+        Path gone = Files.move(request("base").archive(), bench.folder.resolve("gone"));
+        EngineException why = assertThrows(EngineException.class, () -> resume("one"));
+        assertEquals(FailureReason.IMAGE_UNUSABLE, why.reason(), why.getMessage());
+        Files.move(gone, request("base").archive());
+        other.resume(request("one").archive(), bench.key);
+        growsBy(5);
+        wholeLog();
     }
 
     @Test

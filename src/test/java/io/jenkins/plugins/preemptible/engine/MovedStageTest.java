@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.engine;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
@@ -8,10 +9,12 @@ import io.jenkins.plugins.preemptible.engine.api.EngineException;
 import io.jenkins.plugins.preemptible.engine.api.ResumeReport;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.api.StageSpec;
+import io.jenkins.plugins.preemptible.engine.api.TrialResult;
 import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.host.check.HostReport;
+import io.jenkins.plugins.preemptible.engine.image.ImageException;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.image.archive.ImageArchive;
 import io.jenkins.plugins.preemptible.engine.move.HostFit;
@@ -19,6 +22,7 @@ import io.jenkins.plugins.preemptible.engine.move.HostTraits;
 import io.jenkins.plugins.preemptible.engine.move.Luggage;
 import io.jenkins.plugins.preemptible.engine.move.Misfit;
 import io.jenkins.plugins.preemptible.engine.move.StageNeeds;
+import io.jenkins.plugins.preemptible.engine.trial.TrialElsewhere;
 import java.io.File;
 import java.io.ObjectInputStream;
 import java.io.ObjectOutputStream;
@@ -26,9 +30,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
-import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
@@ -46,9 +50,12 @@ class MovedStageTest {
     private static final Duration SOON = Duration.ofSeconds(60);
     private static final String DONE = "done as asked";
     private static final String SKIPPED = "skipped: ";
-    /** 16 MB of memory, a file of its own /tmp, a deleted file, and a log that is kept open. */
+    /**
+     * 16 MB of memory, a file of its own /tmp, a deleted file, a FIFO, programs of the workspace and of /tmp, a file of the
+     * host, and a log that is kept open.
+     */
     private static final String COUNTS =
-            "{ exec 3> gone; rm gone; echo kept > /tmp/own; x=$(head -c 12000000 /dev/urandom"
+            "{ exec 3> gone 4< ../../tools/data; rm gone; mkfifo fifo; exec 5<> fifo; cp /bin/sleep nap; ./nap 1000 & cp nap /tmp/nap; /tmp/nap 1000 & echo kept > /tmp/own; x=$(head -c 12000000 /dev/urandom"
                     + " | base64 -w 0); sum=$(echo \"$x\" | md5sum); i=0; while :; do i=$((i+1)); echo line $i; echo $i >&3;"
                     + " [ \"$(cat /tmp/own)\" = kept ] && [ \"$(echo \"$x\" | md5sum)\" = \"$sum\" ] || echo broken;"
                     + " sleep 0.1; done; } > log 2>&1 < /dev/null &";
@@ -63,7 +70,8 @@ class MovedStageTest {
         temp = Files.createTempDirectory(Path.of("/var/tmp"), "preemptible-move");
         agent = Files.createDirectory(temp.resolve("agent"));
         for (String each : List.of("A", "B")) {
-            Files.createDirectory(temp.resolve(each));
+            Files.createDirectories(temp.resolve(each).resolve("tools"));
+            Files.writeString(temp.resolve(each).resolve("tools/data"), "of the host");
         }
         Files.writeString(temp.resolve("key"), ImageKey.generate().export());
     }
@@ -90,6 +98,9 @@ class MovedStageTest {
         runsOn("A");
         for (List<String> way : List.of(List.of("A", "B"), List.of("B", "A"), List.of("A", "B"))) {
             done(on(way.get(0), Suspend.class));
+            if (StageBench.lines(log("B")) == 0) {
+                theTrialTells();
+            }
             long lines = StageBench.lines(log(way.get(0)));
             done(on(way.get(1), Resume.class));
             done(on(way.get(0), Clean.class));
@@ -100,6 +111,20 @@ class MovedStageTest {
         for (int i = 0; i < lines.size(); i++) {
             assertEquals("line " + (i + 1), lines.get(i));
         }
+    }
+
+    /** Before anything of the stage is on B but the beginning of its image. */
+    private void theTrialTells() throws Exception {
+        Files.delete(temp.resolve("B/tools/data"));
+        String refused = on("B", Try.class);
+        assertTrue(refused.contains("FAILED") && refused.contains("tools/data"), refused);
+        Files.copy(temp.resolve("A/tools/data"), temp.resolve("B/tools/data"));
+        String leftOut = on("B", Try.class, "log");
+        assertTrue(leftOut.contains("FAILED") && leftOut.contains("job/log open"), leftOut);
+        String tried = on("B", Try.class);
+        assertTrue(tried.contains("PASSED"), tried);
+        done(tried);
+        assertFalse(Files.exists(temp.resolve("B/workspace")), "the trial has no workspace");
     }
 
     private Path log(String name) {
@@ -117,7 +142,7 @@ class MovedStageTest {
     }
 
     /** In a process of the agent's own, which has its folder at the path of both. */
-    private String on(String name, Class<?> main) {
+    private String on(String name, Class<?> main, String... more) {
         List<String> command = new ArrayList<>(List.of(
                 "unshare",
                 "--mount",
@@ -136,6 +161,7 @@ class MovedStageTest {
                 agent.toString(),
                 temp.toString(),
                 id.value()));
+        command.addAll(List.of(more));
         return HostTool.run(180, command).text();
     }
 
@@ -210,17 +236,52 @@ class MovedStageTest {
         }
     }
 
+    /** From the beginning of the archive, as long as it has to be. */
+    static final class Try {
+        public static void main(String[] words) throws Exception {
+            Agent here = Agent.of(words);
+            byte[] image = Files.readAllBytes(here.shared.resolve("image"));
+            Path beginning = here.folder.resolve("preemptible/beginning");
+            for (int bytes = 100_000; ; bytes += 100_000) {
+                Files.write(beginning, Arrays.copyOf(image, Math.min(image.length, bytes)));
+                try {
+                    long begun = System.nanoTime();
+                    TrialResult result = TrialElsewhere.run(
+                            here.id,
+                            beginning,
+                            here.key(),
+                            here.folders(),
+                            path -> path.endsWith(words.length > 3 ? words[3] : "none"),
+                            here.folder.resolve("preemptible/trial"),
+                            new CriuSearch().usable().orElseThrow());
+                    System.out.println(result + ", with " + Math.min(image.length, bytes) + " of " + image.length
+                            + " bytes, in "
+                            + Duration.ofNanos(System.nanoTime() - begun).toMillis() + " ms");
+                    break;
+                } catch (ImageException e) {
+                    if (bytes >= image.length) {
+                        throw e;
+                    }
+                }
+            }
+            Files.delete(beginning);
+            if (Files.exists(here.folder.resolve("preemptible/trial"))) {
+                throw new AssertionError("the trial has left something");
+            }
+            System.out.println(DONE);
+        }
+    }
+
     static final class Resume {
         public static void main(String[] words) throws Exception {
             Agent here = Agent.of(words);
-            Map<String, String> builds = ImageArchive.manifestOf(here.shared.resolve("image"), here.key())
-                    .host()
-                    .buildIds();
+            StageNeeds needs =
+                    StageNeeds.of(ImageArchive.manifestOf(here.shared.resolve("image"), here.key()), 1, here.folders());
             try (ObjectInputStream in = new ObjectInputStream(Files.newInputStream(here.shared.resolve("traits")))) {
                 HostTraits there = (HostTraits) in.readObject();
-                StageNeeds needs = new StageNeeds(1, 1, builds);
-                List<Misfit> misfits = HostFit.misfits(there, here.traits(builds.keySet()), needs);
-                if (!misfits.isEmpty() || builds.isEmpty()) {
+                List<Misfit> misfits =
+                        HostFit.misfits(there, here.traits(needs.buildIds().keySet()), needs);
+                if (!misfits.isEmpty() || needs.buildIds().isEmpty()) {
                     throw new AssertionError(misfits.toString());
                 }
             }

@@ -9,9 +9,11 @@ import io.jenkins.plugins.preemptible.engine.api.IfDumpFails;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.api.StageSpec;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus;
+import io.jenkins.plugins.preemptible.engine.criu.Criu;
 import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
 import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.home.LocalImages;
+import io.jenkins.plugins.preemptible.engine.host.TimeLimits;
 import io.jenkins.plugins.preemptible.engine.host.check.HostReport;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
@@ -85,6 +87,14 @@ public final class StageBench implements AutoCloseable {
         return bench;
     }
 
+    /** Skips a test whose stage has TCP connections between its own processes where this host's CRIU refuses those. */
+    static void assumeConnections() {
+        CriuSearch search = new CriuSearch();
+        assumeTrue(
+                search.usable().map(Criu::carriesConnections).orElse(true),
+                "this host's CRIU is too old for TCP connections inside of a stage");
+    }
+
     StageStatus start(String... command) {
         return engine.start(new StageSpec(StageId.create("test"), "test", work, List.of(command), null));
     }
@@ -120,7 +130,9 @@ public final class StageBench implements AutoCloseable {
         StageFolder.delete(path);
     }
 
-    public static void until(String what, Duration limit, BooleanSupplier condition) {
+    /** @param usual how long it may take on a usual host */
+    public static void until(String what, Duration usual, BooleanSupplier condition) {
+        Duration limit = TimeLimits.of(usual);
         long end = System.nanoTime() + limit.toNanos();
         while (!condition.getAsBoolean()) {
             if (System.nanoTime() - end > 0) {

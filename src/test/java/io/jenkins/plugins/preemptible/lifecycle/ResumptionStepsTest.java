@@ -11,6 +11,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.jenkins.plugins.preemptible.agent.AgentStage;
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.Resumption.Outcome;
 import io.jenkins.plugins.preemptible.lifecycle.image.ImageGoneException;
@@ -187,6 +188,17 @@ class ResumptionStepsTest {
         assertEquals(hasBody ? Outcome.ENDED : Outcome.STAYS_SUSPENDED, attempt.run());
         assertEquals(hasBody, attempt.effects.contains("SUSPENDED fail"));
         assertNull(attempt.stage().whyNotResumed(), "there is nothing to decide about");
+    }
+
+    /** Where it could be resumed is no more: nobody can decide about anything. */
+    @Test
+    void aStageWhoseContainerIsGoneFailsAtOnceAndItsImageIsNotKept() throws Exception {
+        attempt.fromImage = AgentStage.Restore.refused(new AgentStage.Refusal(
+                "Its container has ended.", FailureReason.CONTAINER_GONE.name(), true, List.of()));
+        assertEquals(Outcome.ENDED, attempt.run());
+        assertThat(attempt.effects, hasItem("SUSPENDED fail"));
+        assertNull(attempt.stage().imageKey());
+        assertNull(attempt.stage().whyNotResumed());
     }
 
     @Test

@@ -6,6 +6,7 @@ import static io.jenkins.plugins.preemptible.manual.Requests.told;
 import static org.awaitility.Awaitility.await;
 import static org.hamcrest.MatcherAssert.assertThat;
 import static org.hamcrest.Matchers.containsString;
+import static org.hamcrest.Matchers.not;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -229,6 +230,46 @@ class ManualActionsTest {
     }
 
     @Test
+    void evacuationsAreForThoseWhoManageAndSavedWithTheDrain() throws Exception {
+        String node = agent.getNodeName();
+        String address = agent.toComputer().getUrl() + "preemptible/";
+        answers(409, "Drain the agent instead", web.post("manager", onAgent("evacuate")));
+        assertFalse(DrainedAgents.get().contains(node));
+        assertThat(web.page("manager", address).asNormalizedText(), not(containsString("Evacuate this agent")));
+        PreemptibleConfiguration.get().setMoveStages(true);
+        try {
+            for (String user : USERS) {
+                boolean may = MAY_MANAGE.contains(user);
+                HtmlPage page = web.page(user, address);
+                assertEquals(may, page.asNormalizedText().contains("Evacuate this agent"), user);
+                // An agent that is drained already can be evacuated.
+                web.post(user, onAgent("drain"));
+                assertFalse(DrainedAgents.get().evacuates(node), user);
+                answers(
+                        may ? 200 : 403,
+                        may ? "is being evacuated" : "Preemptible/Manage",
+                        web.post(user, onAgent("evacuate")));
+                assertEquals(may, DrainedAgents.get().evacuates(node), user);
+                assertEquals(may, new DrainedAgents().evacuates(node), user + ", as it is saved");
+                web.post(user, onAgent("drain"));
+                assertEquals(may, DrainedAgents.get().evacuates(node), user + ", a drain is less");
+                page = web.page(user, address);
+                assertEquals(may, page.asNormalizedText().contains(user + " has been evacuating this agent"), user);
+                assertFalse(page.asNormalizedText().contains("Evacuate this agent"), user);
+                web.post(user, onAgent("undrain"));
+                assertFalse(new DrainedAgents().evacuates(node), user);
+                assertEquals(may ? 0 : 6, web.command("evacuate", user, node).returnCode(), user);
+                assertEquals(may, DrainedAgents.get().evacuates(node), user);
+                assertEquals(
+                        may ? 0 : 6, web.command("drain", user, node, "--undo").returnCode(), user);
+                assertFalse(DrainedAgents.get().contains(node), user);
+            }
+        } finally {
+            PreemptibleConfiguration.get().setMoveStages(false);
+        }
+    }
+
+    @Test
     void theSwitchIsForAdministrators() throws Exception {
         for (String user : USERS) {
             boolean may = user.equals("admin");
@@ -356,6 +397,7 @@ class ManualActionsTest {
         told(3, "no running or suspended preemptible stage", web.command("resume", "admin", "job", "1", "other"));
         told(4, "is not suspended", web.command("resume", "admin", "job", "1"));
         told(3, "no agent", web.command("drain", "admin", "other"));
+        told(3, "no agent", web.command("evacuate", "admin", "other"));
         told(6, "Preemptible/Manage", web.command("drain", "reader", "other"));
     }
 

@@ -224,6 +224,9 @@ public enum FailureReason {
     COVERED_FILE(
             "A process of the stage has a file open to which its path does not lead: something is mounted over it, its file system was unmounted, or it was deleted and has another name",
             "Unmount what covers the file, or let the stage close it"),
+    CRIU_TOO_OLD(
+            "This host's CRIU is too old for what the stage needs: TCP connections between its own processes take version 3.19",
+            "Install CRIU 3.19 or newer on the agent's host, or let the stage use unix sockets or pipes inside"),
     BUSY_CONNECTION(
             "Data is under way on a TCP connection inside of the stage, and this host cannot hold it back while the stage is dumped",
             "Install libnftables (Debian: libnftables1), or try again when the connection is idle"),
@@ -277,8 +280,8 @@ public enum FailureReason {
             "The image of the stage was tried beside its frozen processes, and CRIU was not through in time, so they were not"
                     + " killed",
             "Nothing of the stage is lost: it is resumed from memory, or its image is made again. Until then, do not restart its host. A host"
-                    + " with less to do may be in time; where it never is, PREEMPTIBLE_TRIAL=off in the agent's environment switches"
-                    + " trials off"),
+                    + " with less to do may be in time; where it never is, PREEMPTIBLE_TIME_FACTOR=10 in the agent's environment"
+                    + " gives it ten times as long, and PREEMPTIBLE_TRIAL=off switches trials off"),
     CONTAINER(
             "Steps of the stage run in a container, which can be frozen but not dumped",
             "Run it outside of containers, or have it frozen for a time where an administrator has chosen freeze-only",
@@ -287,7 +290,15 @@ public enum FailureReason {
             "Steps of the stage run in a container that the agent cannot freeze",
             "Let the agent's process use Docker or Podman on its own host",
             true),
-    CONTAINER_NOT_PAUSED("A container of the stage could not be paused", "Try again later");
+    CONTAINER_NOT_PAUSED("A container of the stage could not be paused", "Try again later"),
+    CONTAINER_NOT_ENTERED(
+            "The agent does not start a stage inside of this container, so what runs there can be frozen but not dumped",
+            "Remove what it names, or have the stage frozen for a time where an administrator has chosen freeze-only",
+            true),
+    CONTAINER_GONE(
+            "The container in which the stage lived has ended, and the stage can be resumed nowhere else",
+            "Run the stage again; let nothing stop the container of a suspended stage",
+            true);
 
     private final String sentence;
     private final String remedy;

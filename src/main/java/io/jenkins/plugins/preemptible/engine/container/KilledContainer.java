@@ -1,9 +1,12 @@
 package io.jenkins.plugins.preemptible.engine.container;
 
 import io.jenkins.plugins.preemptible.engine.api.ContainerRef;
+import io.jenkins.plugins.preemptible.engine.contained.ContainerProcesses;
+import io.jenkins.plugins.preemptible.engine.contained.ContainerTool;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.LibC;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
+import io.jenkins.plugins.preemptible.engine.host.TimeLimits;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.HashMap;
@@ -28,7 +31,7 @@ import java.util.stream.Stream;
  */
 record KilledContainer(ContainerRef container, HostProcess init) {
 
-    private static final Duration MOST = Duration.ofSeconds(20);
+    private static final Duration MOST = TimeLimits.of(Duration.ofSeconds(20));
 
     /** @param seen what its program says of it, which was checked to be the stage's */
     void kill(ContainerTool.Seen seen, boolean remove) throws IOException {

@@ -2,6 +2,8 @@ package io.jenkins.plugins.preemptible.engine.container;
 
 import io.jenkins.plugins.preemptible.engine.api.ContainerRef;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.contained.ContainerProcesses;
+import io.jenkins.plugins.preemptible.engine.contained.ContainerTool;
 import io.jenkins.plugins.preemptible.engine.container.ContainerNotes.Note;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import java.io.IOException;

@@ -9,6 +9,7 @@ import io.jenkins.plugins.preemptible.engine.host.LibC;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.privileged.HostState;
 import io.jenkins.plugins.preemptible.engine.stage.CriuOptions;
+import io.jenkins.plugins.preemptible.engine.stage.StageContainer;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.text.Script;
 import java.io.IOException;
@@ -40,6 +41,9 @@ public class Criu {
     /** The exit code that a shell and Java give for an end by SIGKILL. */
     static final int KILLED = 128 + LibC.SIGKILL;
 
+    /** The first version that knows {@code --network-lock skip}. */
+    private static final String SKIPS_LOCK = "3.19";
+
     static final String DUMP_LOG = "dump.log";
     /** The file in {@link StageFolder#logs} that is there from before a restore until criu has succeeded and ended. */
     static final String RUNNING = "restore.running";
@@ -54,9 +58,19 @@ public class Criu {
         return program;
     }
 
+    /** The same program, for a stage that lives in this container; null for one on the host itself. */
+    public Criu in(StageContainer container) {
+        return container == null ? this : new ContainedCriu(program, container);
+    }
+
     /** The version as the program tells it, such as {@code 4.2.1}, or {@code unknown}. */
     public String version() {
         return CriuVersion.of(program);
+    }
+
+    /** Whether it is new enough for stages with TCP connections between their own processes. */
+    public boolean carriesConnections() {
+        return CriuVersion.isAtLeast(version(), SKIPS_LOCK);
     }
 
     /** What {@code criu check} says: whether this program works on this kernel. Mounts that no stage has do not count. */
@@ -106,26 +120,67 @@ public class Criu {
             boolean idle,
             CriuRun.Watch watch)
             throws CriuException, IOException {
+        dump(DumpWay.USUAL, init, folder, freezer, hostMounts, options, idle, watch);
+    }
+
+    /**
+     * The same in another way.
+     *
+     * <p>With a gate the tree may run until the gate is opened; there must be no TCP connection that stays then.
+     */
+    public void dump(
+            DumpWay way,
+            HostProcess init,
+            StageFolder folder,
+            Freezer freezer,
+            List<String> hostMounts,
+            CriuOptions options,
+            CriuRun.Watch watch)
+            throws CriuException, IOException {
+        dump(way, init, folder, freezer, hostMounts, options, false, watch);
+    }
+
+    private void dump(
+            DumpWay way,
+            HostProcess init,
+            StageFolder folder,
+            Freezer freezer,
+            List<String> hostMounts,
+            CriuOptions options,
+            boolean idle,
+            CriuRun.Watch watch)
+            throws CriuException, IOException {
         Files.createDirectories(folder.logs());
         List<TcpEnds> connections = TcpEnds.ofTree(init.pid());
-        List<String> command = new ArrayList<>(List.of(
+        boolean skipsLock = carriesConnections();
+        if (options.tcpEstablished() && !skipsLock && !connections.isEmpty()) {
+            throw new CriuException(FailureReason.CRIU_TOO_OLD, List.of());
+        }
+        List<String> command = new ArrayList<>(dumpPrefix());
+        if (way.withoutMemory()) {
+            command.addAll(List.of(tool("perl"), "-e", Script.text(Criu.class, "without-memory.pl")));
+        }
+        command.addAll(List.of(
                 program.toString(),
                 "dump",
                 "--tree",
                 Long.toString(init.pid()),
                 "--images-dir",
                 folder.images().toString()));
-        command.addAll(options.forDump());
+        command.addAll(options.forDump(skipsLock));
         if (freezer.cgroup().isPresent()) {
             command.addAll(List.of("--freeze-cgroup", freezer.cgroup().get().toString(), "--leave-running"));
         } else {
             command.add("--leave-stopped");
         }
-        common(command, folder.logs(), DUMP_LOG, hostMounts);
+        common(command, folder.logs(), DUMP_LOG, hostMounts, hostMounts);
         command.add("-v2");
+        if (way.gate() != null) {
+            command.addAll(List.of("--action-script", way.gate().script().toString()));
+        }
         Path words = folder.logs().resolve("dump.out");
         int code;
-        try (ConnectionLock lock = ConnectionLock.of(options.tcpEstablished() ? connections : List.of())) {
+        try (ConnectionLock lock = lock(options.tcpEstablished() ? connections : List.of())) {
             if (options.tcpEstablished()
                     && !lock.holds()
                     && !connections.stream().allMatch(TcpEnds::idle)) {
@@ -156,26 +211,9 @@ public class Criu {
         Files.deleteIfExists(pidFile);
         Files.deleteIfExists(folder.logs().resolve("restore.log"));
         Files.write(running, new byte[0]);
-        List<String> command = new ArrayList<>(List.of(
-                tool("setsid"),
-                "/bin/sh",
-                "-c",
-                Script.text(Criu.class, "restore.sh"),
-                "preemptible-restore",
-                Script.text(Criu.class, "restored.sh"),
-                running.toString(),
-                pidFile.toString(),
-                tool("unshare"),
-                "--mount",
-                "--propagation",
-                "private",
-                "--",
-                "/bin/sh",
-                "-c",
-                Script.text(Criu.class, "restore-root.sh"),
-                "preemptible-restore-root",
-                folder.root().toString(),
-                freezer.joinFile().map(Path::toString).orElse(""),
+        Launch launch = restoreLaunch(folder, freezer, hostMounts, running, pidFile);
+        List<String> command = new ArrayList<>(launch.prefix());
+        command.addAll(List.of(
                 program.toString(),
                 "restore",
                 "--images-dir",
@@ -187,13 +225,60 @@ public class Criu {
                 "--restore-detached",
                 "--restore-sibling"));
         command.addAll(options.forRestore());
-        common(command, folder.logs(), "restore.log", hostMounts);
-        try (ConnectionLock lock = ConnectionLock.of(options.tcpClose() ? List.of() : TcpEnds.ofImage(images))) {
+        common(command, folder.logs(), "restore.log", hostMounts, launch.mounts());
+        try (ConnectionLock lock = lock(options.tcpClose() ? List.of() : TcpEnds.ofImage(images))) {
             // The line that tells of the sockets is an informational one. Of a thousand processes there are 100,000 of
             // those.
             command.add(lock.holds() ? "-v3" : "-v2");
             return CriuRestore.run(command, folder, freezer, lock);
         }
+    }
+
+    /** What stands in front of criu at a dump. */
+    List<String> dumpPrefix() throws IOException {
+        return List.of();
+    }
+
+    ConnectionLock lock(List<TcpEnds> connections) {
+        return ConnectionLock.of(connections);
+    }
+
+    /**
+     * How a restore begins.
+     *
+     * @param prefix in front of criu; it ends as {@code restore.sh} does
+     * @param mounts where each of the mounts is found that the image refers to
+     */
+    record Launch(List<String> prefix, List<String> mounts) {}
+
+    /**
+     * @param running removed once criu has succeeded and ended
+     * @param pidFile into which criu writes
+     */
+    Launch restoreLaunch(StageFolder folder, Freezer freezer, List<String> hostMounts, Path running, Path pidFile)
+            throws CriuException, IOException {
+        return new Launch(
+                List.of(
+                        tool("setsid"),
+                        "/bin/sh",
+                        "-c",
+                        Script.text(Criu.class, "restore.sh"),
+                        "preemptible-restore",
+                        Script.text(Criu.class, "restored.sh"),
+                        running.toString(),
+                        pidFile.toString(),
+                        tool("unshare"),
+                        "--mount",
+                        "--propagation",
+                        "private",
+                        "--",
+                        "/bin/sh",
+                        "-c",
+                        Script.text(Criu.class, "restore-root.sh"),
+                        "preemptible-restore-root",
+                        folder.root().toString(),
+                        freezer.joinFile().map(Path::toString).orElse("")),
+                hostMounts);
     }
 
     /**
@@ -221,12 +306,13 @@ public class Criu {
         return init;
     }
 
-    private static void common(List<String> command, Path logs, String log, List<String> hostMounts) {
+    private static void common(
+            List<String> command, Path logs, String log, List<String> hostMounts, List<String> places) {
         command.addAll(
                 List.of("--work-dir", logs.toString(), "--log-file", log, "--file-locks", "--manage-cgroups=ignore"));
-        for (String mount : hostMounts) {
+        for (int i = 0; i < hostMounts.size(); i++) {
             command.add("--external");
-            command.add("mnt[" + mount + "]:" + mount);
+            command.add("mnt[" + hostMounts.get(i) + "]:" + places.get(i));
         }
     }
 
@@ -242,9 +328,9 @@ public class Criu {
         return new CriuException(full ? FailureReason.NO_SPACE : said.reason(), said.decisive());
     }
 
-    private static String tool(String name) throws IOException {
+    static String tool(String name) throws IOException {
         Optional<Path> found = HostTool.find(name);
-        return found.orElseThrow(() -> new IOException(name + " of util-linux is not on this host"))
+        return found.orElseThrow(() -> new IOException(name + " is not on this host"))
                 .toString();
     }
 }

@@ -5,6 +5,7 @@ import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.host.LibC;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
+import io.jenkins.plugins.preemptible.engine.host.TimeLimits;
 import io.jenkins.plugins.preemptible.engine.text.Script;
 import java.io.File;
 import java.io.IOException;
@@ -31,9 +32,9 @@ import java.util.concurrent.TimeUnit;
  */
 public final class CriuRun {
 
-    private static final Duration END_LIMIT = Duration.ofSeconds(30);
+    private static final Duration END_LIMIT = TimeLimits.of(Duration.ofSeconds(30));
     /** How long the kernel may take for a kill: a process that waits for a dead disk does not end before that answers. */
-    private static final Duration KILL_LIMIT = Duration.ofSeconds(10);
+    private static final Duration KILL_LIMIT = TimeLimits.of(Duration.ofSeconds(10));
 
     private static final long POLL_MILLIS = 10;
 

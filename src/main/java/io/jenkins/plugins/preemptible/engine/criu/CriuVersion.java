@@ -35,6 +35,27 @@ final class CriuVersion {
         return known;
     }
 
+    /**
+     * Whether a version is another one or a later one.
+     *
+     * @param version as {@link #of} gives it; one that is not known counts as late
+     */
+    static boolean isAtLeast(String version, String wanted) {
+        String[] have = version.split("\\D+");
+        String[] want = wanted.split("\\D+");
+        if (have.length == 0 || have[0].isEmpty()) {
+            return true;
+        }
+        for (int part = 0; part < want.length; part++) {
+            int own = part < have.length ? Integer.parseInt(have[part]) : 0;
+            int other = Integer.parseInt(want[part]);
+            if (own != other) {
+                return own > other;
+            }
+        }
+        return true;
+    }
+
     private static String ask(Path program) {
         return HostTool.run(10, List.of(program.toString(), "--version"))
                 .text()

@@ -1,7 +1,9 @@
 package io.jenkins.plugins.preemptible.engine.criu;
 
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
+import java.io.IOException;
 import java.nio.file.Path;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -39,6 +41,11 @@ public final class TarOptions {
     /** Sets the variable for a restore or its trial; without effect where tar does not know the options. */
     public static void useForRestore(Map<String, String> environment) {
         use(environment, RESTORE);
+    }
+
+    /** Makes the folder that comes first on CRIU's PATH, as a dump does, for a trial on a host that has made no dump. */
+    public static void makeTools(Path folder) throws IOException {
+        CopyingGzip.use(new HashMap<>(), folder);
     }
 
     private static void use(Map<String, String> environment, String options) {

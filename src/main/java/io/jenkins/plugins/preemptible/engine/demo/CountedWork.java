@@ -1,11 +1,14 @@
 package io.jenkins.plugins.preemptible.engine.demo;
 
+import io.jenkins.plugins.preemptible.engine.host.TimeLimits;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 
 /**
  * The long stage's work, and how much of it was lost.
@@ -21,7 +24,8 @@ final class CountedWork {
 
     static final int COUNTERS = 3;
     private static final int STEPS = 150;
-    private static final String SECONDS_A_STEP = "0.04";
+    /** Longer on a slow host: there a suspension takes longer than all steps would. */
+    private static final Duration STEP = TimeLimits.of(Duration.ofMillis(40));
 
     private final Path folder;
 
@@ -30,7 +34,11 @@ final class CountedWork {
     }
 
     List<String> longCommand() throws IOException {
-        return List.of("/bin/sh", script("long-stage.sh"), folder.toString(), Integer.toString(STEPS), SECONDS_A_STEP);
+        return List.of("/bin/sh", script("long-stage.sh"), folder.toString(), Integer.toString(STEPS), secondsAStep());
+    }
+
+    private static String secondsAStep() {
+        return String.format(Locale.ROOT, "%.2f", STEP.toMillis() / 1000.0);
     }
 
     List<String> shortCommand(String seconds) throws IOException {

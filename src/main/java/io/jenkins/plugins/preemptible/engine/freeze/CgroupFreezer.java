@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.engine.freeze;
 
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.LibC;
+import io.jenkins.plugins.preemptible.engine.host.TimeLimits;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
@@ -26,7 +27,7 @@ import java.util.stream.Stream;
  */
 public final class CgroupFreezer implements Freezer {
 
-    private static final Duration REMOVAL = Duration.ofSeconds(10);
+    private static final Duration REMOVAL = TimeLimits.of(Duration.ofSeconds(10));
 
     private final boolean unified;
     private final Path folder;

@@ -76,6 +76,47 @@ public enum FreezerKind {
     }
 
     /**
+     * Makes a group for a stage inside of the group of another process, which is in one of its own.
+     *
+     * @param only the kind to use, or null for any that is a group
+     * @throws IOException when that process has none, or no group can be made there
+     */
+    public static Freezer createBelow(StageId id, FreezerKind only, long pid) throws IOException {
+        String name = "%s%s-%016x".formatted(PREFIX, id, RANDOM.nextLong());
+        List<String> groups =
+                groupsOf(pid).stream().filter(line -> !line.endsWith(":/")).toList();
+        IOException why = new IOException("the container has no control group of its own with a freezer");
+        for (FreezerKind kind : List.of(CGROUP_V2, CGROUP_V1)) {
+            Optional<Freezer> freezer = kind.of(name, Proc.self("mountinfo"), groups);
+            if (freezer.isPresent() && (only == null || only == kind)) {
+                try {
+                    freezer.get().create();
+                    return freezer.get();
+                } catch (IOException e) {
+                    why = e;
+                }
+            }
+        }
+        throw why;
+    }
+
+    /**
+     * The groups that were made for a stage inside of those of another process.
+     *
+     * @throws IOException when they cannot be listed
+     */
+    public static List<Freezer> below(StageId id, long pid) throws IOException {
+        return named(id, null, groupsOf(pid));
+    }
+
+    /** The lines of a process's {@code cgroup} file, without a group that was made for a stage. */
+    static List<String> groupsOf(long pid) {
+        return Proc.task(pid, pid, "cgroup").stream()
+                .map(line -> line.replaceFirst("/" + OWN_NAME.pattern() + "$", ""))
+                .toList();
+    }
+
+    /**
      * The groups of a stage of this id that were made inside this JVM's own, for a stage whose record cannot be read.
      *
      * @param only the kind to look for, or null for any
@@ -84,11 +125,15 @@ public enum FreezerKind {
         if (only == HELPER) {
             return List.of(new HelperFreezer(id));
         }
+        return named(id, only, Proc.self("cgroup"));
+    }
+
+    private static List<Freezer> named(StageId id, FreezerKind only, List<String> cgroup) throws IOException {
         Pattern name = Pattern.compile(Pattern.quote(PREFIX + id) + "-[0-9a-f]{16}");
         List<Freezer> left = new ArrayList<>();
         for (FreezerKind kind : List.of(CGROUP_V2, CGROUP_V1)) {
-            Optional<Path> own = ownFolder(kind == CGROUP_V2, Proc.self("mountinfo"), Proc.self("cgroup"))
-                    .filter(Files::isDirectory);
+            Optional<Path> own =
+                    ownFolder(kind == CGROUP_V2, Proc.self("mountinfo"), cgroup).filter(Files::isDirectory);
             if (own.isEmpty() || (only != null && only != kind)) {
                 continue;
             }
@@ -165,8 +210,21 @@ public enum FreezerKind {
     }
 
     private static Optional<Path> ownFolder(boolean unified, List<String> mountInfo, List<String> cgroup) {
+        return folder(unified ? "" : "freezer", mountInfo, cgroup);
+    }
+
+    /**
+     * Where a group is.
+     *
+     * @param controllers of its hierarchy as {@code /proc/PID/cgroup} has them, or one of them; empty for version 2
+     * @param mountInfo of this process
+     * @param cgroup of the process whose group is meant
+     */
+    static Optional<Path> folder(String controllers, List<String> mountInfo, List<String> cgroup) {
+        boolean unified = controllers.isEmpty();
+        List<String> wanted = List.of(controllers.split(","));
         Optional<String> own = cgroup.stream()
-                .filter(l -> unified ? l.startsWith("0::") : controllers(l).contains("freezer"))
+                .filter(l -> unified ? l.startsWith("0::") : controllers(l).containsAll(wanted))
                 .map(l -> l.substring(l.indexOf(':', l.indexOf(':') + 1) + 1))
                 .findFirst();
         for (String line : mountInfo) {
@@ -178,7 +236,7 @@ public enum FreezerKind {
             String[] right = line.substring(dash + 3).split(" ");
             boolean fits = unified
                     ? right[0].equals("cgroup2")
-                    : right[0].equals("cgroup") && List.of(right[2].split(",")).contains("freezer");
+                    : right[0].equals("cgroup") && List.of(right[2].split(",")).containsAll(wanted);
             if (fits) {
                 return Optional.of(Path.of(left[4]).resolve(below(left[3], own.get())));
             }

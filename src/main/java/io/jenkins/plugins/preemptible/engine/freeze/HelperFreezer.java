@@ -4,6 +4,7 @@ import io.jenkins.plugins.preemptible.engine.api.EngineException;
 import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
+import io.jenkins.plugins.preemptible.engine.host.TimeLimits;
 import io.jenkins.plugins.preemptible.engine.privileged.HostState;
 import io.jenkins.plugins.preemptible.engine.privileged.PrivilegedPart;
 import java.io.IOException;
@@ -25,7 +26,7 @@ import java.util.Optional;
 public final class HelperFreezer implements Freezer {
 
     /** Somewhat longer than a cancelled dump takes to end. */
-    private static final Duration BUSY_LIMIT = Duration.ofSeconds(60);
+    private static final Duration BUSY_LIMIT = TimeLimits.of(Duration.ofSeconds(60));
 
     private final StageId id;
     private final PrivilegedPart part;

@@ -3,8 +3,10 @@ package io.jenkins.plugins.preemptible.engine.home;
 import io.jenkins.plugins.preemptible.engine.api.EngineException;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
+import io.jenkins.plugins.preemptible.engine.contained.Bystanders;
 import io.jenkins.plugins.preemptible.engine.criu.CriuRun;
 import io.jenkins.plugins.preemptible.engine.criu.SilentClose;
+import io.jenkins.plugins.preemptible.engine.host.TimeLimits;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageJson;
 import io.jenkins.plugins.preemptible.engine.trial.ImageTrial;
@@ -24,7 +26,7 @@ import java.util.logging.Logger;
  */
 public final class InterruptedSteps {
 
-    private static final Duration DUMPER_LIMIT = Duration.ofSeconds(30);
+    private static final Duration DUMPER_LIMIT = TimeLimits.of(Duration.ofSeconds(30));
     private static final Logger LOG = Logger.getLogger(InterruptedSteps.class.getName());
 
     private InterruptedSteps() {}
@@ -61,15 +63,26 @@ public final class InterruptedSteps {
         if (record.freezing() != null && record.freezing().dumper() != null) {
             CriuRun.endGently(record.freezing().dumper(), DUMPER_LIMIT);
         }
+        release(record);
         if (record.archive() != null && record.dumped() == null) {
             Path archive = Path.of(record.archive());
             Files.deleteIfExists(archive.resolveSibling(archive.getFileName() + ".partial"));
         }
     }
 
+    /** Lets the other processes of a stage's container run again, if a step that was cut off has held them. */
+    static void release(StageJson record) throws IOException {
+        if (record.container() != null) {
+            Bystanders.release(StageId.parse(record.id()), record.container(), record.freezer());
+        }
+    }
+
     /** Ends the frozen or half restored processes of a commit or a resume that was cut off. */
     public static void finishKill(StageFolder folder) throws IOException {
         Optional<StageJson> known = folder.read();
+        if (known.isPresent()) {
+            release(known.get());
+        }
         if (known.isPresent() && known.get().freezer() != null) {
             Stages.killWhole(
                     Stages.freezer(known.get()).orElseThrow(), known.get().init());

@@ -6,6 +6,7 @@ import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.api.StageSpec;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
+import io.jenkins.plugins.preemptible.engine.host.TimeLimits;
 import io.jenkins.plugins.preemptible.engine.privileged.HelperRequest;
 import io.jenkins.plugins.preemptible.engine.privileged.Verb;
 import java.io.IOException;
@@ -17,7 +18,7 @@ import java.util.List;
 /** Starts a stage through the privileged part, and waits until the user's own init is about to run the command. */
 public record PrivilegedStart(PrivilegedStages stages) {
 
-    private static final Duration READY = Duration.ofSeconds(20);
+    private static final Duration READY = TimeLimits.of(Duration.ofSeconds(20));
 
     /**
      * @throws EngineException as {@code Engine.start} says; preserved paths are {@link FailureReason#BAD_SPEC}

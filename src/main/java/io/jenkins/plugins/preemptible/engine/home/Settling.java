@@ -9,6 +9,7 @@ import io.jenkins.plugins.preemptible.engine.criu.TaskTraits;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
+import io.jenkins.plugins.preemptible.engine.host.TimeLimits;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageJson;
 import java.io.IOException;
@@ -32,7 +33,7 @@ record Settling(Stages stages) {
 
     private static final Logger LOG = Logger.getLogger(Settling.class.getName());
     /** How long a query waits for the end of processes. */
-    private static final Duration MOMENT = Duration.ofSeconds(1);
+    private static final Duration MOMENT = TimeLimits.of(Duration.ofSeconds(1));
 
     /**
      * The record, brought up to date with what the host shows. A full disk does not hinder the answer.
@@ -206,6 +207,7 @@ record Settling(Stages stages) {
             if (init.isEmpty()) {
                 return now.withState(State.SUSPENDED);
             }
+            InterruptedSteps.release(now);
             TaskTraits.giveBackTaken(folder.path(), init.get().pid());
             freezer.thaw(init.get());
             StageFolder.delete(folder.images());

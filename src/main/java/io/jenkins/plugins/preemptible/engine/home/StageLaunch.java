@@ -9,6 +9,7 @@ import io.jenkins.plugins.preemptible.engine.freeze.HelperFreezer;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
+import io.jenkins.plugins.preemptible.engine.host.TimeLimits;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import io.jenkins.plugins.preemptible.engine.stage.PrivateTmp;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
@@ -38,7 +39,7 @@ import java.util.function.Predicate;
  */
 public final class StageLaunch {
 
-    private static final Duration LIMIT = Duration.ofSeconds(20);
+    private static final Duration LIMIT = TimeLimits.of(Duration.ofSeconds(20));
 
     private StageLaunch() {}
 

@@ -5,11 +5,13 @@ import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.api.StageSpec;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus;
+import io.jenkins.plugins.preemptible.engine.contained.ContainedStart;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
 import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.stage.Mounts;
+import io.jenkins.plugins.preemptible.engine.stage.StageContainer;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageJson;
 import java.io.IOException;
@@ -33,6 +35,23 @@ public record StageStart(Stages stages) {
      * @throws EngineException as {@code Engine.start} says
      */
     public StageStatus start(StageSpec spec) {
+        return start(spec, null);
+    }
+
+    /**
+     * Starts a sandbox that lives in a container.
+     *
+     * @throws EngineException as {@code Engine.startIn} says
+     */
+    public StageStatus startIn(StageSpec spec, StageContainer container) {
+        if (!spec.command().isEmpty() || !spec.preserved().isEmpty()) {
+            throw new EngineException(
+                    FailureReason.BAD_SPEC, "in a container a stage has no command of its own and no preserved paths");
+        }
+        return start(spec, container);
+    }
+
+    private StageStatus start(StageSpec spec, StageContainer container) {
         StageFolder folder = stages.folder(spec.id());
         if (Files.exists(folder.path())) {
             throw new EngineException(FailureReason.BAD_SPEC, "the id " + spec.id() + " is in use already");
@@ -52,16 +71,22 @@ public record StageStart(Stages stages) {
         try {
             // While it is held, a record without an init means that the start is under way.
             try (StageFolder.Held lock = stages.lock(spec.id())) {
-                freezer = freezer(spec.id());
+                freezer = freezer(spec.id(), container);
                 folder.write(StageJson.starting(
                         spec,
                         freezer.location(),
                         Instant.now().toString(),
-                        folder.path().toString()));
-                init = StageLaunch.start(spec, folder, freezer);
+                        folder.path().toString(),
+                        container));
+                init = container == null
+                        ? StageLaunch.start(spec, folder, freezer)
+                        : ContainedStart.start(container, folder, freezer);
                 HostProcess started = init;
                 // As they were before the command could mount anything: later mounts are the stage's own.
-                List<String> mounts = Mounts.ofHost(Proc.lines(folder.path().resolve("mounts")));
+                List<String> mounts = Mounts.ofHost(
+                        container == null
+                                ? Proc.lines(folder.path().resolve("mounts"))
+                                : Proc.mountInfo(started.pid()));
                 folder.change(r -> r.withInit(started).withMounts(mounts));
             }
             return stages.status(spec.id());
@@ -85,9 +110,12 @@ public record StageStart(Stages stages) {
         }
     }
 
-    private Freezer freezer(StageId id) {
+    private Freezer freezer(StageId id, StageContainer container) {
         try {
-            return FreezerKind.create(id, stages.freezers());
+            return container == null
+                    ? FreezerKind.create(id, stages.freezers())
+                    : FreezerKind.createBelow(
+                            id, stages.freezers(), container.first().pid());
         } catch (IOException e) {
             throw new EngineException(FailureReason.NO_FREEZER, e.getMessage(), List.of(), e);
         }

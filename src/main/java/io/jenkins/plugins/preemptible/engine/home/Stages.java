@@ -10,6 +10,7 @@ import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
 import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
+import io.jenkins.plugins.preemptible.engine.host.TimeLimits;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageJson;
 import java.io.IOException;
@@ -40,7 +41,7 @@ public record Stages(Path home, CriuSearch criu, FreezerKind freezers, LocalImag
 
     private static final Logger LOG = Logger.getLogger(Stages.class.getName());
     /** How long a verb waits for the end of processes that it kills. */
-    public static final Duration GONE = Duration.ofSeconds(15);
+    public static final Duration GONE = TimeLimits.of(Duration.ofSeconds(15));
 
     public StageFolder folder(StageId id) {
         return new StageFolder(home.resolve("stages").resolve(id.value()));

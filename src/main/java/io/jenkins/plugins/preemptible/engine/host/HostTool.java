@@ -4,6 +4,7 @@ import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -56,7 +57,7 @@ public final class HostTool {
                 .findFirst();
     }
 
-    /** Runs a program to its end, at most for {@code seconds}. */
+    /** Runs a program to its end, at most for {@code seconds}, or longer where {@link TimeLimits} says so. */
     public static Answer run(long seconds, List<String> command) {
         return run(seconds, null, command);
     }
@@ -80,7 +81,8 @@ public final class HostTool {
                 builder.environment().putAll(environment);
             }
             Process process = builder.start();
-            boolean ended = process.waitFor(seconds, TimeUnit.SECONDS);
+            boolean ended =
+                    process.waitFor(TimeLimits.of(Duration.ofSeconds(seconds)).toMillis(), TimeUnit.MILLISECONDS);
             if (!ended) {
                 process.destroyForcibly();
             }

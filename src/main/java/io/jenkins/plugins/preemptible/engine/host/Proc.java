@@ -126,6 +126,11 @@ public final class Proc {
         return status(pid, "TracerPid").map(v -> Long.parseLong(v.trim())).orElse(0L);
     }
 
+    /** Whether the system calls of a process are filtered or limited: {@code Seccomp} of proc_pid_status(5) is not 0. */
+    public static boolean filtersCalls(long pid) {
+        return status(pid, "Seccomp").map(v -> !v.trim().equals("0")).orElse(false);
+    }
+
     /** The memory that a process holds in bytes, {@code VmRSS} of its status; 0 for one that is gone or a zombie. */
     public static long residentBytes(long pid) {
         return status(pid, "VmRSS")

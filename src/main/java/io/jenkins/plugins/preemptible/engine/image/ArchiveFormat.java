@@ -18,7 +18,9 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.security.SecureRandom;
+import java.util.Arrays;
 import java.util.HexFormat;
+import java.util.List;
 import java.util.Set;
 import org.apache.commons.compress.archivers.tar.TarArchiveEntry;
 import org.apache.commons.compress.archivers.tar.TarConstants;
@@ -35,9 +37,10 @@ import org.apache.commons.compress.archivers.zip.ZipEncodingHelper;
  */
 public final class ArchiveFormat {
 
-    public static final byte[] MAGIC = "PREEMPT\n".getBytes(StandardCharsets.US_ASCII);
+    private static final byte[] MAGIC = "PREEMPT\n".getBytes(StandardCharsets.US_ASCII);
     static final byte[] END_MAGIC = "PREEMEND".getBytes(StandardCharsets.US_ASCII);
-    public static final int HEAD_BYTES = MAGIC.length + Short.BYTES;
+    public static final int MAGIC_BYTES = MAGIC.length;
+    public static final int HEAD_BYTES = MAGIC_BYTES + Short.BYTES;
     public static final int TAIL_BYTES = Long.BYTES + END_MAGIC.length;
     public static final int ID_BYTES = 16;
 
@@ -63,9 +66,17 @@ public final class ArchiveFormat {
 
     static final int LONGEST_NAME = 99;
 
+    private static final List<String> CONTENT = List.of("ghost-file-", "pagemap-", "pages-", "tmpfs-");
+
     private static final SecureRandom RANDOM = new SecureRandom();
 
     private ArchiveFormat() {}
+
+    /** Whether a file that begins so may be an archive, as far as its magic is there. */
+    public static boolean beginsLikeOne(byte[] head) {
+        int bytes = Math.min(head.length, MAGIC_BYTES);
+        return Arrays.equals(head, 0, bytes, MAGIC, 0, bytes);
+    }
 
     /**
      * Last entry of the tar.
@@ -100,6 +111,14 @@ public final class ArchiveFormat {
                 && !name.equals(REFERENCES)
                 && !name.equals(SEAL)
                 && !(name + "/").equals(PRESERVED);
+    }
+
+    /**
+     * Whether an image file of this name has the content of memory or of files; those are large, and lie behind all others
+     * (in archives of earlier versions: anywhere).
+     */
+    public static boolean isContent(String name) {
+        return CONTENT.stream().anyMatch(name::startsWith);
     }
 
     /** Entry of the content of the preserved file with this number in the manifest's list. */

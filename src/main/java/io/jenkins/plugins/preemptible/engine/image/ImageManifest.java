@@ -4,6 +4,7 @@ import com.fasterxml.jackson.annotation.JsonIgnore;
 import com.fasterxml.jackson.databind.PropertyNamingStrategies;
 import com.fasterxml.jackson.databind.annotation.JsonNaming;
 import java.util.List;
+import java.util.Map;
 
 /**
  * What an image says of itself: which stage it holds, when and where it was taken, and what is in it.
@@ -120,10 +121,28 @@ public record ImageManifest(
      * @param seconds of its last modification since 1970
      * @param nanos and the rest of that
      * @param link what a symbolic link says; of a hard link, the number of the first name in this list
+     * @param attributes extended attributes and access lists: their values in Base64, by the kernel's names; null when there
+     *     are none, or an earlier version did not look
      */
     @JsonNaming(PropertyNamingStrategies.SnakeCaseStrategy.class)
     public record PreservedFile(
-            int root, String path, Kind kind, int mode, int uid, int gid, long seconds, int nanos, String link) {}
+            int root,
+            String path,
+            Kind kind,
+            int mode,
+            int uid,
+            int gid,
+            long seconds,
+            int nanos,
+            String link,
+            Map<String, String> attributes) {
+
+        /** Of one without attributes. */
+        public PreservedFile(
+                int root, String path, Kind kind, int mode, int uid, int gid, long seconds, int nanos, String link) {
+            this(root, path, kind, mode, uid, gid, seconds, nanos, link, null);
+        }
+    }
 
     public ImageManifest {
         tree = tree == null ? List.of() : List.copyOf(tree);

@@ -6,6 +6,7 @@ import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
 import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
 import io.jenkins.plugins.preemptible.engine.criu.Criu;
+import io.jenkins.plugins.preemptible.engine.criu.CriuException;
 import io.jenkins.plugins.preemptible.engine.fixup.ImageFixups;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
 import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
@@ -14,6 +15,9 @@ import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.image.WriteRequest;
 import io.jenkins.plugins.preemptible.engine.image.archive.ImageArchive;
+import io.jenkins.plugins.preemptible.engine.live.memory.CopyPlan;
+import io.jenkins.plugins.preemptible.engine.live.memory.MemoryCopies;
+import io.jenkins.plugins.preemptible.engine.live.memory.NoCopyException;
 import io.jenkins.plugins.preemptible.engine.move.Luggage;
 import io.jenkins.plugins.preemptible.engine.preflight.Obstacle;
 import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
@@ -26,16 +30,20 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.function.BooleanSupplier;
+import java.util.logging.Level;
+import java.util.logging.Logger;
 
 /**
  * A checkpoint of a stage that keeps running.
  *
  * <ol>
  *   <li>While it runs: the preflight, and a copy of its files, brought up to date until little changes.
- *   <li>While it stands still ({@link Standstill}): CRIU writes its image, and what of the files has changed is copied.
+ *   <li>While it stands still ({@link Standstill}): CRIU writes its image, and what of the files has changed is copied. The
+ *       memory is written then only where its processes cannot be copied; else it is read from the copies afterwards.
  *   <li>While it runs again: both are sealed at idle priority, each into an archive of its own.
  *   <li>Whatever fails, the stage runs on, and there is neither archive.
  * </ol>
@@ -49,11 +57,13 @@ public final class LiveCheckpoint {
     private static final long LITTLE = 16L << 20;
 
     private static final int MOST_PASSES = 4;
+    private static final Logger LOG = Logger.getLogger(LiveCheckpoint.class.getName());
 
     private final Stages stages;
     private final StageId id;
     private final LiveRequest request;
     private final StageFolder folder;
+    private String wholeWhy;
 
     public LiveCheckpoint(Stages stages, StageId id, LiveRequest request) {
         this.stages = stages;
@@ -66,6 +76,11 @@ public final class LiveCheckpoint {
     public LiveImage take() {
         SuspendAttempt attempt = new SuspendAttempt(stages, id);
         StageJson record = running();
+        if (record.container() != null) {
+            // Its copy would have to bring the container's own files.
+            throw new SuspendFailedException(
+                    FailureReason.CONTAINER, record.container().container().shown());
+        }
         Criu criu = attempt.usableCriu();
         PreflightReport seen = new StagePreflight(stages).of(record);
         Optional<Obstacle> obstacle = seen.obstacles().stream()
@@ -88,12 +103,10 @@ public final class LiveCheckpoint {
             long memory = memory(record);
             requireRoom(memory);
             scratch = stages.incoming().folder(memory);
-            Standstill standstill =
-                    new Standstill(stages, record.withOptions(seen.options()), criu, request, mirror, scratch);
             Standstill.Taken taken;
             try (StageFolder.Held lock = stages.lock(id)) {
                 Files.write(folder.standing(), new byte[0]);
-                taken = standstill.take(running());
+                taken = stand(record.withOptions(seen.options()), criu, mirror, scratch);
             } finally {
                 Files.deleteIfExists(folder.standing());
             }
@@ -125,6 +138,34 @@ public final class LiveCheckpoint {
             throw new EngineException(FailureReason.STAGE_BUSY, id.value());
         }
         return seen;
+    }
+
+    /** Its memory is copied by copies of its processes, where there is much of it and they can be copied. */
+    private Standstill.Taken stand(StageJson record, Criu criu, Mirror mirror, Path scratch)
+            throws IOException, CriuException {
+        List<Proc.Stat> tree = Proc.tree(record.init().pid());
+        if (CopyPlan.isWorthIt(tree)) {
+            Optional<String> obstacle = Files.exists(folder.wholeDump())
+                    ? Optional.of(Files.readString(folder.wholeDump()))
+                    : CopyPlan.obstacle(tree);
+            if (obstacle.isEmpty()) {
+                Freezer freezer = Stages.freezer(record).orElseThrow();
+                try (MemoryCopies copies = MemoryCopies.start(ThawGuard.file(freezer), ThawGuard.word(freezer))) {
+                    Standstill.Taken taken =
+                            new Standstill(stages, record, criu, request, mirror, scratch, copies).take(running());
+                    taken.complete();
+                    return taken;
+                } catch (NoCopyException e) {
+                    // It does not pass: the next checkpoint does not try.
+                    Files.writeString(folder.wholeDump(), e.getMessage());
+                    StageFolder.delete(new StageFolder(scratch).images());
+                    obstacle = Optional.of(e.getMessage());
+                    LOG.log(Level.INFO, e, () -> id + " stands still until its memory is written: " + e.getMessage());
+                }
+            }
+            wholeWhy = obstacle.get();
+        }
+        return new Standstill(stages, record, criu, request, mirror, scratch, null).take(running());
     }
 
     private StageJson running() {
@@ -196,12 +237,20 @@ public final class LiveCheckpoint {
         Path images = taken.images();
         return idle(() -> {
             ImageFixups.apply(images);
+            CheckpointIndexes indexes = CheckpointIndexes.of(folder, request);
             ImageArchive.Written image =
                     ImageArchive.write(WriteRequest.of(images, request.archive(), request.key(), taken.manifest())
+                            .apart(indexes.image(), indexes.imageBase())
                             .unless(this::over));
             mirror.finish();
-            Luggage.Packed files =
-                    Luggage.pack(id, request.folders(), mirror.copies(), request.luggage(), request.key());
+            Luggage.Packed files = Luggage.pack(
+                    id,
+                    request.folders(),
+                    mirror.copies(),
+                    request.luggage(),
+                    request.key(),
+                    write -> write.apart(indexes.files(), indexes.filesBase()));
+            indexes.removeOthers();
             return new LiveImage(
                     id,
                     taken.stopMillis(),
@@ -211,6 +260,9 @@ public final class LiveCheckpoint {
                     files.contentBytes(),
                     taken.copiedBytes(),
                     files.archiveBytes(),
+                    image.difference(),
+                    files.difference(),
+                    wholeWhy,
                     taken.processes(),
                     taken.sizes());
         });

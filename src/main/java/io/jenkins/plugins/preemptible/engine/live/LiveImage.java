@@ -12,6 +12,10 @@ import java.util.Map;
  * @param imageBytes of CRIU's files
  * @param fileBytes of all copied files
  * @param stoppedBytes of the files that were copied while the stage stood still
+ * @param imageDiffers whether the image refers to its base
+ * @param filesDiffer whether the files refer to theirs
+ * @param wholeWhy why the stage stood still until all of its memory was written, a sentence without a final stop; null
+ *     when it did not have to, or has little memory
  * @param sizes of the files that were asked for and exist
  */
 public record LiveImage(
@@ -23,6 +27,9 @@ public record LiveImage(
         long fileBytes,
         long stoppedBytes,
         long luggageBytes,
+        boolean imageDiffers,
+        boolean filesDiffer,
+        String wholeWhy,
         int processes,
         Map<Path, Long> sizes) {
 

@@ -18,12 +18,14 @@ import java.util.List;
  * @param longestStop after which a dump is given up and the stage runs on
  * @param mostFileBytes of all files
  * @param mostBytes of files that are copied while the stage stands still
+ * @param bases earlier checkpoints that have the same key
  * @param floorBytes that stay free on the disk of the engine's home
  */
 public record LiveRequest(
         Path archive,
         Path luggage,
         ImageKey key,
+        Bases bases,
         List<Path> folders,
         List<Path> sized,
         DumpGuard guard,
@@ -47,6 +49,7 @@ public record LiveRequest(
                 archive,
                 luggage,
                 key,
+                Bases.NONE,
                 folders,
                 List.of(),
                 DumpGuard.NONE,
@@ -59,17 +62,33 @@ public record LiveRequest(
     /** The same, with a guard, and with files whose sizes are wanted. */
     public LiveRequest asking(DumpGuard asked, List<Path> files) {
         return new LiveRequest(
-                archive, luggage, key, folders, files, asked, longestStop, mostFileBytes, mostBytes, floorBytes);
+                archive, luggage, key, bases, folders, files, asked, longestStop, mostFileBytes, mostBytes, floorBytes);
     }
 
     /** The same, with other limits. */
     public LiveRequest within(Duration stop, long bytes, long floor) {
-        return new LiveRequest(archive, luggage, key, folders, sized, guard, stop, mostFileBytes, bytes, floor);
+        return new LiveRequest(archive, luggage, key, bases, folders, sized, guard, stop, mostFileBytes, bytes, floor);
     }
 
     /** The same, unless the files have more than that. */
     public LiveRequest unlessLargerThan(long fileBytes) {
         return new LiveRequest(
-                archive, luggage, key, folders, sized, guard, longestStop, fileBytes, mostBytes, floorBytes);
+                archive, luggage, key, bases, folders, sized, guard, longestStop, fileBytes, mostBytes, floorBytes);
+    }
+
+    /** The same, by reference to earlier checkpoints for what did not change. */
+    public LiveRequest against(Bases earlier) {
+        return new LiveRequest(
+                archive,
+                luggage,
+                key,
+                earlier,
+                folders,
+                sized,
+                guard,
+                longestStop,
+                mostFileBytes,
+                mostBytes,
+                floorBytes);
     }
 }

@@ -7,12 +7,18 @@ import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
 import io.jenkins.plugins.preemptible.engine.criu.Criu;
 import io.jenkins.plugins.preemptible.engine.criu.CriuException;
 import io.jenkins.plugins.preemptible.engine.criu.CriuRun;
+import io.jenkins.plugins.preemptible.engine.criu.DumpGate;
+import io.jenkins.plugins.preemptible.engine.criu.DumpWay;
 import io.jenkins.plugins.preemptible.engine.criu.TaskTraits;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
 import io.jenkins.plugins.preemptible.engine.home.Stages;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.image.ImageManifest;
+import io.jenkins.plugins.preemptible.engine.live.memory.CopyPlan;
+import io.jenkins.plugins.preemptible.engine.live.memory.LazyPages;
+import io.jenkins.plugins.preemptible.engine.live.memory.MemoryCopies;
+import io.jenkins.plugins.preemptible.engine.live.memory.NoCopyException;
 import io.jenkins.plugins.preemptible.engine.preflight.Obstacle;
 import io.jenkins.plugins.preemptible.engine.preflight.UnreadQueues;
 import io.jenkins.plugins.preemptible.engine.stage.Mounts;
@@ -24,6 +30,7 @@ import io.jenkins.plugins.preemptible.engine.suspend.SuspendAttempt;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -37,20 +44,55 @@ import java.util.concurrent.FutureTask;
  *
  * <ol>
  *   <li>The tree is frozen, the guard asked, and what CRIU does not cope with refused, as in a suspension.
- *   <li>CRIU writes its image while another thread copies what of the files has changed.
+ *   <li>CRIU has started before, and waits. It writes its image while another thread copies what of the files has changed. With copies of the processes it
+ *       leaves their memory out: of small ones it is read at once, of large ones from the copies, while the stage runs.
  *   <li>The tree is thawed, whatever happened; {@link ThawGuard} does so when this process dies.
  * </ol>
  *
- * @param record of the running stage, with the options of its preflight
- * @param scratch a new folder for CRIU's files, in memory where there is room
+ * For one thread.
  */
-record Standstill(Stages stages, StageJson record, Criu criu, LiveRequest request, Mirror mirror, Path scratch) {
+final class Standstill {
+
+    private static final Duration COPY_LIMIT = Duration.ofSeconds(10);
+
+    private final Stages stages;
+    private final StageJson record;
+    private final Criu criu;
+    private final LiveRequest request;
+    private final Mirror mirror;
+    private final Path scratch;
+    private final MemoryCopies copies;
+    /** On the monotonic clock; 0 while the stage runs. */
+    private volatile long stopEnd;
+
+    /**
+     * @param record of the running stage, with the options of its preflight
+     * @param scratch a new folder for CRIU's files, in memory where there is room
+     * @param copies null when CRIU writes all memory
+     */
+    Standstill(
+            Stages stages,
+            StageJson record,
+            Criu criu,
+            LiveRequest request,
+            Mirror mirror,
+            Path scratch,
+            MemoryCopies copies) {
+        this.stages = stages;
+        this.record = record;
+        this.criu = criu;
+        this.request = request;
+        this.mirror = mirror;
+        this.scratch = scratch;
+        this.copies = copies;
+    }
 
     /**
      * What was taken.
      *
      * @param images CRIU's files, with the record that a resume reads
      * @param copiedBytes of files that were copied meanwhile
+     * @param memory copies that have yet to be read, by the ids that their originals have within the stage
      */
     record Taken(
             Path images,
@@ -58,7 +100,17 @@ record Standstill(Stages stages, StageJson record, Criu criu, LiveRequest reques
             long stopMillis,
             long copiedBytes,
             int processes,
-            Map<Path, Long> sizes) {}
+            Map<Path, Long> sizes,
+            Map<Integer, Long> memory) {
+
+        /** Reads the memory that is missing yet, while the stage runs. */
+        void complete() throws IOException {
+            for (Map.Entry<Integer, Long> each : memory.entrySet()) {
+                MemoryCopies.refuseWiped(each.getValue());
+                LazyPages.fill(images, each.getKey(), each.getValue());
+            }
+        }
+    }
 
     /**
      * @param now the record under the stage's lock, which the caller holds
@@ -72,20 +124,23 @@ record Standstill(Stages stages, StageJson record, Criu criu, LiveRequest reques
         FrozenTree tree = new FrozenTree(StageId.parse(record.id()), freezer, record.init());
         StageFolder dumped = new StageFolder(scratch);
         Files.createDirectory(dumped.images());
-        try (ThawGuard guard = ThawGuard.of(freezer)) {
+        try (ThawGuard guard = ThawGuard.of(freezer);
+                BegunDump dump = begin(dumped, freezer, guard)) {
             long begun = System.nanoTime();
+            stopEnd = begun + request.longestStop().toNanos();
             try {
                 List<Proc.Stat> processes = tree.freeze();
                 refuse(processes);
                 FutureTask<Long> files = copying(processes);
                 try {
-                    dump(dumped, freezer, guard, begun);
+                    finish(dump);
                 } finally {
                     join(files);
                 }
                 long copied = result(files);
                 ImageManifest manifest = describe(dumped.images(), processes);
                 Map<Path, Long> sizes = sizes();
+                Map<Integer, Long> memory = memory(dumped.images(), processes);
                 tree.thaw();
                 return new Taken(
                         dumped.images(),
@@ -93,11 +148,28 @@ record Standstill(Stages stages, StageJson record, Criu criu, LiveRequest reques
                         SuspendAttempt.millis(begun, System.nanoTime()),
                         copied,
                         processes.size(),
-                        sizes);
+                        sizes,
+                        memory);
             } finally {
                 tree.thaw();
             }
         }
+    }
+
+    /** With copies: the stage runs afterwards. */
+    private Map<Integer, Long> memory(Path images, List<Proc.Stat> processes) throws IOException {
+        Map<Integer, Long> memory = new HashMap<>();
+        if (copies != null) {
+            CopyPlan plan = CopyPlan.of(processes);
+            for (long each : plan.others()) {
+                LazyPages.fill(images, Proc.innerPid(each), each);
+            }
+            // Before they run: one may end at once.
+            Map<Long, Integer> inner = new HashMap<>();
+            plan.copied().forEach(each -> inner.put(each, Proc.innerPid(each)));
+            copies.take(plan, COPY_LIMIT).forEach((each, copy) -> memory.put(inner.get(each), copy));
+        }
+        return memory;
     }
 
     private void refuse(List<Proc.Stat> processes) {
@@ -152,9 +224,7 @@ record Standstill(Stages stages, StageJson record, Criu criu, LiveRequest reques
         }
     }
 
-    private void dump(StageFolder dumped, Freezer freezer, ThawGuard guard, long begun)
-            throws CriuException, IOException {
-        long end = begun + request.longestStop().toNanos();
+    private BegunDump begin(StageFolder dumped, Freezer freezer, ThawGuard guard) throws IOException {
         StageFolder folder = stages.folder(StageId.parse(record.id()));
         CriuRun.Watch watch = new CriuRun.Watch() {
             @Override
@@ -164,25 +234,39 @@ record Standstill(Stages stages, StageJson record, Criu criu, LiveRequest reques
 
             @Override
             public boolean cancelled() {
-                return tooLong(end)
+                return tooLong()
                         || folder.thawAsked()
                         || folder.read().map(r -> r.state() == State.KILLED).orElse(true);
             }
         };
+        List<String> mounts = mounts();
+        // Connections are held still from criu's start on.
+        DumpGate gate = record.options().tcpEstablished()
+                ? null
+                : DumpGate.in(folder.live().resolve("gate")).orElse(null);
+        DumpWay way = new DumpWay(copies != null, gate);
+        return BegunDump.begin(
+                gate, () -> criu.dump(way, record.init(), dumped, freezer, mounts, record.options(), watch));
+    }
+
+    private void finish(BegunDump dump) throws CriuException, IOException {
         try {
-            criu.dump(record.init(), dumped, freezer, mounts(), record.options(), false, watch);
+            dump.finish();
         } catch (CriuException e) {
-            if (e.reason() == FailureReason.GOES_ON && tooLong(end)) {
+            if (e.reason() == FailureReason.GOES_ON && tooLong()) {
                 throw new SuspendFailedException(
                         FailureReason.STOP_TOO_LONG,
                         "more than " + request.longestStop().toSeconds() + " s");
+            }
+            if (copies != null && e.reason() == FailureReason.CRIU_FAILED) {
+                throw new NoCopyException("CRIU cannot leave its memory out", e);
             }
             throw e;
         }
     }
 
-    private static boolean tooLong(long end) {
-        return System.nanoTime() - end > 0;
+    private boolean tooLong() {
+        return stopEnd != 0 && System.nanoTime() - stopEnd > 0;
     }
 
     private List<String> mounts() throws IOException {

@@ -36,8 +36,6 @@ final class ThawGuard implements AutoCloseable {
 
     /** @param freezer a control group */
     static ThawGuard of(Freezer freezer) throws IOException {
-        boolean unified = freezer.kind() == FreezerKind.CGROUP_V2;
-        Path group = freezer.cgroup().orElseThrow();
         List<String> command = new ArrayList<>();
         HostTool.find("setsid").ifPresent(tool -> command.add(tool.toString()));
         command.addAll(List.of(
@@ -45,14 +43,25 @@ final class ThawGuard implements AutoCloseable {
                 "-c",
                 Script.text(ThawGuard.class, "thaw.sh"),
                 "preemptible-thaw",
-                group.resolve(unified ? "cgroup.freeze" : "freezer.state").toString(),
-                unified ? "0" : "THAWED"));
+                file(freezer).toString(),
+                word(freezer)));
         Process process = new ProcessBuilder(command)
                 .directory(new File("/"))
                 .redirectOutput(ProcessBuilder.Redirect.DISCARD)
                 .redirectError(ProcessBuilder.Redirect.DISCARD)
                 .start();
         return new ThawGuard(process);
+    }
+
+    /** The file of a control group that freezes and thaws. */
+    static Path file(Freezer freezer) {
+        boolean unified = freezer.kind() == FreezerKind.CGROUP_V2;
+        return freezer.cgroup().orElseThrow().resolve(unified ? "cgroup.freeze" : "freezer.state");
+    }
+
+    /** What thaws it, written there. */
+    static String word(Freezer freezer) {
+        return freezer.kind() == FreezerKind.CGROUP_V2 ? "0" : "THAWED";
     }
 
     /** A criu works on the stage. */

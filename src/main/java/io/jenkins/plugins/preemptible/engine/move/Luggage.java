@@ -18,6 +18,8 @@ import java.nio.file.attribute.BasicFileAttributes;
 import java.time.Instant;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Predicate;
+import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 
 /**
@@ -25,14 +27,14 @@ import java.util.stream.Collectors;
  *
  * <ol>
  *   <li>{@link #pack} seals them into one archive, in the format of images: files, folders, links, hard links and FIFOs
- *       with their owners, modes and times. What changes meanwhile, until the archive is sealed, refuses the move.
+ *       with their owners, modes, times, extended attributes and access lists. What changes meanwhile, until the archive is sealed, refuses the move.
  *   <li>Sockets stay behind: CRIU binds those that the stage holds anew, and a stale one would be in the way. A device,
  *       or what lies on another file system below, refuses the move.
  *   <li>{@link #unpack} makes each folder anew, never outside of it, since no link on the way is followed. What was
  *       there before is set aside and comes back when it fails.
  * </ol>
  *
- * Extended attributes and access lists do not travel. At most 200,000 files. Blocking, and streaming: memory stays as
+ * At most 200,000 files. Blocking, and streaming: memory stays as
  * that of an image. The caller sees to it that nobody else uses the folders.
  */
 public final class Luggage {
@@ -47,21 +49,26 @@ public final class Luggage {
      *
      * @param contentBytes of all files
      * @param archiveBytes size of the archive
+     * @param difference whether it refers to an earlier one for what did not change
      */
-    public record Packed(long contentBytes, long archiveBytes) {}
+    public record Packed(long contentBytes, long archiveBytes, boolean difference) {}
 
     /**
      * Packs, unless the folders have more than that.
      *
+     * @param folders the first is the workspace
+     * @param excludes what of the workspace stays behind
      * @param mostBytes of the files' contents as they are just before
      * @throws MoveRefusedException {@link MoveObstacle#WORKSPACE_TOO_LARGE}, besides those of {@link #pack(StageId, List,
      *     Path, ImageKey)}
      */
-    public static Packed pack(StageId id, List<Path> folders, Path archive, ImageKey key, long mostBytes)
+    public static Packed pack(
+            StageId id, List<Path> folders, MoveExcludes excludes, Path archive, ImageKey key, long mostBytes)
             throws IOException {
+        Predicate<Path> leftOut = path -> excludes.contain(folders.get(0), path);
         long bytes = 0;
         for (Path folder : folders) {
-            bytes += bytesBelow(folder, mostBytes - bytes);
+            bytes += bytesBelow(folder, mostBytes - bytes, leftOut);
         }
         if (bytes > mostBytes) {
             throw new MoveRefusedException(
@@ -70,19 +77,24 @@ public final class Luggage {
                             "more than " + (mostBytes >> 20) + " MiB may not be stored"),
                     null);
         }
-        return pack(id, folders, archive, key);
+        return pack(id, folders, Map.of(), leftOut, archive, key, UnaryOperator.identity());
     }
 
     /** Links are counted and not followed; ends when it is enough. */
-    private static long bytesBelow(Path folder, long enough) throws IOException {
+    private static long bytesBelow(Path folder, long enough, Predicate<Path> leftOut) throws IOException {
         long[] bytes = {0};
         if (!Files.isDirectory(folder, LinkOption.NOFOLLOW_LINKS)) {
             return 0;
         }
         Files.walkFileTree(folder, new SimpleFileVisitor<>() {
             @Override
+            public FileVisitResult preVisitDirectory(Path below, BasicFileAttributes is) {
+                return leftOut.test(below) ? FileVisitResult.SKIP_SUBTREE : FileVisitResult.CONTINUE;
+            }
+
+            @Override
             public FileVisitResult visitFile(Path file, BasicFileAttributes is) {
-                bytes[0] += is.isRegularFile() ? is.size() : 0;
+                bytes[0] += is.isRegularFile() && !leftOut.test(file) ? is.size() : 0;
                 return bytes[0] > enough ? FileVisitResult.TERMINATE : FileVisitResult.CONTINUE;
             }
 
@@ -105,16 +117,35 @@ public final class Luggage {
      * @throws IOException when a disk or a folder fails
      */
     public static Packed pack(StageId id, List<Path> folders, Path archive, ImageKey key) throws IOException {
-        return pack(id, folders, Map.of(), archive, key);
+        return pack(id, folders, Map.of(), path -> false, archive, key, UnaryOperator.identity());
     }
 
     /**
      * Packs copies of the folders, which {@link #unpack} puts where the folders were.
      *
      * @param copies by the folders that they are copies of
+     * @param how what else is asked of the archive, such as {@link WriteRequest#apart}
      * @throws MoveRefusedException as above
      */
-    public static Packed pack(StageId id, List<Path> folders, Map<Path, Path> copies, Path archive, ImageKey key)
+    public static Packed pack(
+            StageId id,
+            List<Path> folders,
+            Map<Path, Path> copies,
+            Path archive,
+            ImageKey key,
+            UnaryOperator<WriteRequest> how)
+            throws IOException {
+        return pack(id, folders, copies, path -> false, archive, key, how);
+    }
+
+    private static Packed pack(
+            StageId id,
+            List<Path> folders,
+            Map<Path, Path> copies,
+            Predicate<Path> leftOut,
+            Path archive,
+            ImageKey key,
+            UnaryOperator<WriteRequest> how)
             throws IOException {
         Path label = Files.createTempDirectory(archive.toAbsolutePath().getParent(), "label");
         try {
@@ -130,16 +161,17 @@ public final class Luggage {
                     0,
                     0,
                     List.of());
-            ImageArchive.Written written = ImageArchive.write(WriteRequest.of(label, archive, key, manifest)
+            ImageArchive.Written written = ImageArchive.write(how.apply(WriteRequest.of(label, archive, key, manifest)
                     .preserving(folders)
                     .lying(copies)
-                    .unchanged(Luggage::isStepsLog));
+                    .leavingOut(leftOut)
+                    .unchanged(Luggage::isStepsLog)));
             String left = leftBehind(written.skipped(), folders);
             if (!left.isEmpty()) {
                 Files.deleteIfExists(archive);
                 throw new MoveRefusedException(new Misfit(MoveObstacle.UNPACKABLE, left), null);
             }
-            return new Packed(written.storedBytes(), written.archiveBytes());
+            return new Packed(written.allBytes(), written.archiveBytes(), written.difference());
         } catch (ImageException e) {
             throw refusal(e);
         } finally {
@@ -186,7 +218,7 @@ public final class Luggage {
             ImageArchive.Unpacked unpacked =
                     ImageArchive.read(ReadRequest.of(archive, key).expecting(id.value(), 0, null), scratch);
             try (SetAside before = SetAside.of(id, folders)) {
-                unpacked.preserved().putBack(folders);
+                unpacked.preserved().putBackByRename(folders);
                 before.drop();
             }
         } catch (ImageException e) {

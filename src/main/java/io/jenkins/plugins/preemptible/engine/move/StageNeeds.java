@@ -1,17 +1,43 @@
 package io.jenkins.plugins.preemptible.engine.move;
 
+import io.jenkins.plugins.preemptible.engine.image.ImageManifest;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
 import java.util.Map;
+import java.util.stream.Collectors;
 
 /**
  * What a suspended stage takes on the agent where it goes on.
  *
  * @param memoryBytes of its processes; -1 = unknown
  * @param diskBytes of image and workspace while they are unpacked; -1 = unknown
- * @param buildIds of the files that its processes map, as its image says; empty before the image is at hand
+ * @param buildIds of the files of the host that its processes map, as its image says; empty before the image is at hand
  */
 public record StageNeeds(long memoryBytes, long diskBytes, Map<String, String> buildIds) {
 
+    /** The stage's own, which are in its image: programs unpack libraries there. */
+    private static final List<Path> IN_THE_IMAGE = List.of(Path.of("/tmp"), Path.of("/dev/shm"));
+
     public StageNeeds {
         buildIds = Map.copyOf(buildIds);
+    }
+
+    /**
+     * As an image says.
+     *
+     * @param workspace the folders that travel with the stage, absolute: programs and libraries in there come along
+     */
+    public static StageNeeds of(ImageManifest image, long memoryBytes, Collection<Path> workspace) {
+        List<Path> travel = new ArrayList<>(IN_THE_IMAGE);
+        travel.addAll(workspace);
+        Map<String, String> all = image.host() == null ? Map.of() : image.host().buildIds();
+        return new StageNeeds(
+                memoryBytes,
+                image.imageBytes(),
+                all.entrySet().stream()
+                        .filter(each -> travel.stream().noneMatch(Path.of(each.getKey())::startsWith))
+                        .collect(Collectors.toMap(Map.Entry::getKey, Map.Entry::getValue)));
     }
 }

@@ -29,6 +29,8 @@ final class Candidate {
     final double costPerMillisWon;
     /** What protects it from every claim; null when nothing does. */
     final Reason protection;
+    /** Nothing protects it from a frozen stage whose time is up, for which the shortest undisturbed run does not count. */
+    final boolean forUrgent;
     /** Why it would be run again rather than suspended; null when it would be suspended. */
     final Reason rerun;
     /** It cannot be dumped, but may be frozen for a time. */
@@ -57,6 +59,8 @@ final class Candidate {
         this.rerun = rerun(snapshot);
         this.protection =
                 agent.state() == AgentState.QUIETING_DOWN ? Reason.QUIETING_DOWN : protection(snapshot, agent);
+        this.forUrgent = protection == null
+                || protection == Reason.EXEMPT_TIME && snapshot.nowMillis() >= stage.retryAfterMillis();
     }
 
     private Reason rerun(Snapshot snapshot) {

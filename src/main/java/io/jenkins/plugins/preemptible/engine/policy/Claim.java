@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.engine.policy;
 
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.SuspendedStage;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.WaitingItem;
+import java.util.Collections;
 import java.util.Comparator;
 
 /**
@@ -11,11 +12,14 @@ import java.util.Comparator;
  *   <li>Better priority goes first, a stage's raised by the time that it has waited; then whose owner has had less
  *       executor time; then who waits longer.
  *   <li>Of two that wait equally long the stage goes first: it has begun already; then the id decides.
+ *   <li>A stage that is only frozen goes before its equals, and before whatever is expected to outlast its time, of whatever
+ *       priority.
  *   <li>Whether somebody may be suspended for it goes by its own priority, which does not age.
  * </ol>
  *
  * @param rank its priority with its age
- * @param urgent of a stage that cannot be dumped and has been frozen for almost as long as it may
+ * @param frozenOnly of a stage that cannot be dumped, so that its time is limited
+ * @param urgent of such a one that has been frozen for almost as long as it may
  * @param reserved number of the agent where an executor is kept for it, -1 when nowhere
  */
 record Claim(
@@ -30,12 +34,14 @@ record Claim(
         int reserved,
         boolean requested,
         long expectedMillis,
+        boolean frozenOnly,
         boolean urgent) {
 
     /** Before every priority; of several the one first that has to run again first. */
     private static final long BEST_OF_ALL = Long.MIN_VALUE / 2;
 
     static final Comparator<Claim> BEST_FIRST = Comparator.comparingLong(Claim::rank)
+            .thenComparing(claim -> !claim.frozenOnly)
             .thenComparingLong(Claim::usedMillis)
             .thenComparingLong(Claim::sinceMillis)
             .thenComparing(claim -> !claim.isStage)
@@ -55,6 +61,7 @@ record Claim(
                 reserved(item.reservedAgent(), fit, fits),
                 false,
                 item.expectedMillis(),
+                false,
                 false);
     }
 
@@ -67,7 +74,9 @@ record Claim(
                 stage.id(),
                 true,
                 stage.priority(),
-                urgent ? BEST_OF_ALL + stage.thawByMillis() : stage.priority() - (ageing == 0 ? 0 : age / ageing),
+                urgent
+                        ? BEST_OF_ALL + stage.thawByMillis()
+                        : beforeThoseThatOutlast(stage, snapshot, stage.priority() - (ageing == 0 ? 0 : age / ageing)),
                 stage.owner(),
                 snapshot.usedMillis().getOrDefault(stage.owner(), 0L),
                 stage.sinceMillis(),
@@ -75,7 +84,21 @@ record Claim(
                 reserved(stage.reservedAgent(), fit, fits),
                 stage.requested(),
                 0,
+                stage.thawByMillis() > 0,
                 urgent);
+    }
+
+    // What gets the executor first keeps it beyond the stage's time. What had one freed for it was measured before.
+    private static long beforeThoseThatOutlast(SuspendedStage stage, Snapshot snapshot, long rank) {
+        if (stage.thawByMillis() == 0) {
+            return rank;
+        }
+        long left = stage.thawByMillis() - snapshot.limits().freezeOnly().leadMillis() - snapshot.nowMillis();
+        return snapshot.waiting().stream()
+                .filter(item -> item.expectedMillis() > left && item.reservedAgent() == null)
+                .filter(item -> !Collections.disjoint(item.agents(), stage.agents()))
+                .mapToLong(item -> item.priority())
+                .reduce(rank, Math::min);
     }
 
     // A reservation on an agent that went away is void: else its item would wait for ever.

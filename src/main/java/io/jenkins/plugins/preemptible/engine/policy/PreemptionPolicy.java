@@ -9,6 +9,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -23,7 +24,9 @@ import java.util.stream.Collectors;
  *       stead.
  *   <li>Whoever got none may have one running stage give way, see {@link Victims}; a suspended stage that has waited so
  *       long that nobody's claim on its agent is better has the next executor kept for it.
- *   <li>A stage that cannot be dumped has the best of all claims shortly before it has been frozen as long as it may.
+ *   <li>A stage that could move to another agent stays where its own one is expected to be free before it had moved.
+ *   <li>A stage that cannot be dumped has the next executor kept for it from the beginning, and the best of all claims shortly
+ *       before it has been frozen as long as it may.
  * </ol>
  *
  * A suspended stage has the same claim as an item: else of two stages of equal priority the second would never give
@@ -56,8 +59,12 @@ public final class PreemptionPolicy {
         private final Map<Claim, Integer> promised = new HashMap<>();
         /** Where stages could be moved to, by their ids; only those that could be anywhere. */
         private final Map<String, Fit> elsewhere = new HashMap<>();
+        /** How long that would take, by their ids. */
+        private final Map<String, Long> moveMillis = new HashMap<>();
         /** Idle executors that nobody else wants, for stages that have none on their own agents. */
         private final Map<Claim, Integer> movedTo = new HashMap<>();
+        /** Stages that could move, and whose own agents are expected to have an executor before they had moved. */
+        private final Set<Claim> staying = new HashSet<>();
         /** Agents whose next executor is not to be kept: a better claim wants it, or has one there already. */
         private final boolean[] wanted;
 
@@ -114,6 +121,7 @@ public final class PreemptionPolicy {
                     claims.add(Claim.of(stage, snapshot, fits));
                     if (!stage.elsewhere().isEmpty()) {
                         elsewhere.put(stage.id(), fits.of(stage.elsewhere()));
+                        moveMillis.put(stage.id(), stage.moveMillis());
                     }
                 }
             }
@@ -131,15 +139,30 @@ public final class PreemptionPolicy {
             List<Claim> served = claims.stream()
                     .filter(claim -> !claim.isReserved() && idle.claim(claim.fit()))
                     .toList();
-            List<Claim> moved = claims.stream()
-                    .filter(claim -> claim.isStage() && !claim.isReserved() && !claim.requested())
-                    .filter(claim -> !served.contains(claim) && elsewhere.containsKey(claim.id()))
-                    .filter(claim -> idle.claim(elsewhere.get(claim.id())))
-                    .toList();
+            List<Claim> moved = elsewhere.isEmpty() ? List.of() : moved(claims, new HashSet<>(served));
             Map<Fit, ArrayDeque<Integer>> agents = idle.promised();
             served.forEach(claim -> promised.put(claim, agents.get(claim.fit()).poll()));
             moved.forEach(claim ->
                     movedTo.put(claim, agents.get(elsewhere.get(claim.id())).poll()));
+        }
+
+        private List<Claim> moved(List<Claim> claims, Set<Claim> served) {
+            OwnAgents own = new OwnAgents(snapshot, fits);
+            List<Claim> moved = new ArrayList<>();
+            for (Claim claim : claims) {
+                if (claim.isReserved() || served.contains(claim)) {
+                    continue;
+                }
+                boolean could = claim.isStage() && !claim.requested() && elsewhere.containsKey(claim.id());
+                if (could && own.areFreeWithin(claim.fit(), moveMillis.get(claim.id()))) {
+                    staying.add(claim);
+                } else if (could && idle.claim(elsewhere.get(claim.id()))) {
+                    moved.add(claim);
+                    continue;
+                }
+                own.waits(claim.fit());
+            }
+            return moved;
         }
 
         private Action forItem(Claim item) {
@@ -174,7 +197,8 @@ public final class PreemptionPolicy {
             if (other != null && fits.isThere(other)) {
                 return new Action.Resume(stage.id(), fits.agents.get(other).name(), Reason.IDLE_ELSEWHERE);
             }
-            int first = stage.aged() && !stage.requested() ? unwanted(stage.fit()) : -1;
+            boolean keeps = (stage.aged() || stage.frozenOnly()) && !stage.requested();
+            int first = keeps ? unwanted(stage.fit()) : -1;
             Action action = freeFor(stage);
             if (!(action instanceof Action.Wait wait) || wait.reason() == Reason.AGENT_NOT_ACCEPTING) {
                 return action;
@@ -183,7 +207,9 @@ public final class PreemptionPolicy {
                 return new Action.Reserve(
                         stage.id(),
                         fits.agents.get(first).name(),
-                        stage.urgent() ? Reason.FROZEN_TIME_ENDS : Reason.WAITED_LONG);
+                        stage.urgent()
+                                ? Reason.FROZEN_TIME_ENDS
+                                : stage.frozenOnly() ? Reason.FROZEN_GOES_NEXT : Reason.WAITED_LONG);
             }
             return new Action.Wait(stage.id(), whyNotResumed(stage, wait.reason()));
         }
@@ -219,6 +245,9 @@ public final class PreemptionPolicy {
         private Reason whyNotResumed(Claim stage, Reason obstacle) {
             if (stage.requested()) {
                 return Reason.RESTORE_REQUESTED_ALREADY;
+            }
+            if (staying.contains(stage)) {
+                return Reason.OWN_AGENT_FREE_SOON;
             }
             if (obstacle == Reason.OWNER_HAD_MORE || obstacle == Reason.ENDS_SOON || obstacle == Reason.QUIETING_DOWN) {
                 return obstacle;

@@ -31,10 +31,17 @@ public enum Reason {
     IDLE_ELSEWHERE("No executor of the stage's own agent is idle, and another agent that fits has one."),
     /** Reserve. */
     WAITED_LONG("The stage has waited so long that it now has the best claim to this agent."),
+    /** Reserve. */
+    FROZEN_GOES_NEXT(
+            "The stage cannot be dumped and may be frozen for a limited time only: it gets the next executor that no"
+                    + " more urgent, short item needs."),
     /** Keep a suspended stage. */
     BETTER_ITEM_WAITS("An item with a better claim waits for the executor."),
     /** Keep a suspended stage. */
     NO_IDLE_EXECUTOR("No executor that the stage may use is idle."),
+    /** Keep a suspended stage. */
+    OWN_AGENT_FREE_SOON(
+            "Its own agent is expected to have an idle executor before a move to another one would be through."),
     /** Keep a suspended stage. */
     RESTORE_REQUESTED_ALREADY("The stage is already in the queue, to be resumed."),
     /** Keep a suspended stage. */

@@ -312,7 +312,8 @@ public record Snapshot(
      * @param reservedAgent where an executor is kept, or just being freed, for it; null when nowhere
      * @param byHand suspended manually: it is resumed only when a user says so
      * @param thawByMillis it cannot be dumped, and is to run again by then; 0 = it may stay suspended
-     * @param elsewhere agents that it could be moved to, and that an idle executor is worth it; nobody gives way there
+     * @param elsewhere agents that it could be moved to; nobody gives way there
+     * @param moveMillis how long a move is expected to take; 0 = no time
      */
     public record SuspendedStage(
             String id,
@@ -325,10 +326,40 @@ public record Snapshot(
             String reservedAgent,
             boolean byHand,
             long thawByMillis,
-            Set<String> elsewhere) {
+            Set<String> elsewhere,
+            long moveMillis) {
         public SuspendedStage {
             agents = Set.copyOf(agents);
             elsewhere = Set.copyOf(elsewhere);
+            notNegative("time of a move", moveMillis);
+        }
+
+        /** A suspended stage that moves in no time. */
+        public SuspendedStage(
+                String id,
+                Set<String> agents,
+                int priority,
+                String owner,
+                long sinceMillis,
+                String preemptorItem,
+                boolean requested,
+                String reservedAgent,
+                boolean byHand,
+                long thawByMillis,
+                Set<String> elsewhere) {
+            this(
+                    id,
+                    agents,
+                    priority,
+                    owner,
+                    sinceMillis,
+                    preemptorItem,
+                    requested,
+                    reservedAgent,
+                    byHand,
+                    thawByMillis,
+                    elsewhere,
+                    0);
         }
 
         /** A suspended stage that may stay so, and is resumed on its own agent only. */

@@ -101,7 +101,8 @@ final class Victims {
         if (claim.urgent()) {
             return takeForUrgent(claim);
         }
-        Candidate victim = worse.computeIfAbsent(claim.fit(), this::worstFirst).first(this::available);
+        Candidate victim = worse.computeIfAbsent(claim.fit(), fit -> worstFirst(fit, Victims::isFree, false))
+                .first(this::available);
         boolean ofEqual = false;
         boolean hadMore = false;
         if (victim == null || victim.stage.priority() <= claim.priority()) {
@@ -125,7 +126,7 @@ final class Victims {
             return null;
         }
         Candidate last = frozenOnly
-                .computeIfAbsent(claim.fit(), this::frozenOnlyWorstFirst)
+                .computeIfAbsent(claim.fit(), fit -> worstFirst(fit, Victims::isFree, true))
                 .first(this::available);
         return last == null || last.stage.priority() <= claim.priority() ? null : last;
     }
@@ -135,16 +136,16 @@ final class Victims {
     }
 
     /**
-     * Whatever may give way there does, of any priority: what it gave way to has been served meanwhile. Room for suspended
-     * ones is not asked for, since the claimant makes as much.
+     * Whatever may give way there does, of any priority, and however short it has run: what it gave way to has been served
+     * meanwhile. Room for suspended ones is not asked for, since the claimant makes as much.
      */
     private Action takeForUrgent(Claim claim) {
         Candidate victim = dumpedForUrgent
-                .computeIfAbsent(claim.fit(), this::worstFirst)
+                .computeIfAbsent(claim.fit(), fit -> worstFirst(fit, candidate -> candidate.forUrgent, false))
                 .first(candidate -> isLeft(candidate) && candidate.rerun == null);
         if (victim == null) {
             victim = frozenForUrgent
-                    .computeIfAbsent(claim.fit(), this::frozenOnlyWorstFirst)
+                    .computeIfAbsent(claim.fit(), fit -> worstFirst(fit, candidate -> candidate.forUrgent, true))
                     .first(candidate -> isLeft(candidate) && !overShare(candidate));
         }
         return victim == null
@@ -223,14 +224,13 @@ final class Victims {
         return candidates;
     }
 
-    private Walk worstFirst(Fit fit) {
-        return new Walk(
-                on(fit, candidate -> candidate.protection == null && !candidate.frozenOnly, Candidate.WORST_FIRST));
+    private static boolean isFree(Candidate candidate) {
+        return candidate.protection == null;
     }
 
-    private Walk frozenOnlyWorstFirst(Fit fit) {
-        return new Walk(
-                on(fit, candidate -> candidate.protection == null && candidate.frozenOnly, Candidate.WORST_FIRST));
+    private Walk worstFirst(Fit fit, Predicate<Candidate> which, boolean frozenOnly) {
+        return new Walk(on(
+                fit, candidate -> which.test(candidate) && candidate.frozenOnly == frozenOnly, Candidate.WORST_FIRST));
     }
 
     private Walk mostServedFirst(FitAndPriority key) {

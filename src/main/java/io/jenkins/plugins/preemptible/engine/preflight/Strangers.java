@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.preflight;
 
 import io.jenkins.plugins.preemptible.engine.host.Proc;
+import io.jenkins.plugins.preemptible.engine.host.TimeLimits;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Holder;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Stranger;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Tie;
@@ -22,7 +23,7 @@ import java.util.Set;
  */
 final class Strangers {
 
-    private static final Duration ENTRY_LIMIT = Duration.ofMillis(200);
+    private static final Duration ENTRY_LIMIT = TimeLimits.of(Duration.ofMillis(200));
     private static final long PAUSE_MILLIS = 5;
 
     private final Preflight.Subject subject;

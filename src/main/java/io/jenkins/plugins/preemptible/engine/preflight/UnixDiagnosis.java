@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.engine.preflight;
 
+import io.jenkins.plugins.preemptible.engine.host.TimeLimits;
 import io.jenkins.plugins.preemptible.engine.preflight.TreeSnapshot.Unix;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -26,7 +27,7 @@ final class UnixDiagnosis {
     private static final int NETLINK_SOCK_DIAG = 4;
     // As asm-generic has it: x86, ARM, RISC-V, s390.
     private static final int SO_RCVTIMEO = 20;
-    private static final Duration ANSWER_LIMIT = Duration.ofSeconds(5);
+    private static final Duration ANSWER_LIMIT = TimeLimits.of(Duration.ofSeconds(5));
     private static final short SOCK_DIAG_BY_FAMILY = 20;
     private static final short REQUEST_DUMP = 0x301;
     private static final short NLMSG_ERROR = 2;

@@ -5,6 +5,7 @@ import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.host.InsideReader;
+import io.jenkins.plugins.preemptible.engine.host.TimeLimits;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -42,7 +43,7 @@ public record PrivilegedPart(Path program, Path sudo) {
     /** The limit of a dump or a restore; the privileged part itself ends them sooner. */
     private static final Duration CRIU_LIMIT = Duration.ofMinutes(12);
     /** The limit until the first answer of a reader, which ends by itself after a minute. */
-    private static final Duration INSPECT_LIMIT = Duration.ofSeconds(30);
+    private static final Duration INSPECT_LIMIT = TimeLimits.of(Duration.ofSeconds(30));
     /** Far longer than any other verb takes. */
     private static final Duration LIMIT = Duration.ofMinutes(5);
 

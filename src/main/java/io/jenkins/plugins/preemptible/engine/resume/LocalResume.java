@@ -35,7 +35,11 @@ public record LocalResume(Stages stages, StageId id) {
 
     /** Reasons that hold for the archive too. */
     private static final Set<FailureReason> FINAL = Set.of(
-            FailureReason.KILLED, FailureReason.STAGE_BUSY, FailureReason.CRIU_MISSING, FailureReason.CRIU_UNUSABLE);
+            FailureReason.KILLED,
+            FailureReason.STAGE_BUSY,
+            FailureReason.CRIU_MISSING,
+            FailureReason.CRIU_UNUSABLE,
+            FailureReason.CONTAINER_GONE);
 
     public Optional<ResumeReport> resume() {
         State state = stages.settle(id).state();

@@ -4,6 +4,8 @@ import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.api.ResumeFailedException;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
+import io.jenkins.plugins.preemptible.engine.contained.Bystanders;
+import io.jenkins.plugins.preemptible.engine.contained.ContainedStart;
 import io.jenkins.plugins.preemptible.engine.criu.Criu;
 import io.jenkins.plugins.preemptible.engine.criu.CriuException;
 import io.jenkins.plugins.preemptible.engine.criu.TaskTraits;
@@ -15,6 +17,7 @@ import io.jenkins.plugins.preemptible.engine.home.OldImages;
 import io.jenkins.plugins.preemptible.engine.home.Stages;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
+import io.jenkins.plugins.preemptible.engine.stage.StageContainer;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageJson;
 import io.jenkins.plugins.preemptible.engine.suspend.SuspendAttempt;
@@ -59,20 +62,31 @@ record Restore(Stages stages, StageId id, Criu criu) {
     Restored restore(Path images, StageJson sealed, StageJson suspended) throws IOException {
         StageFolder folder = stages.folder(id);
         InterruptedSteps.finishKill(folder);
-        Freezer freezer = FreezerKind.create(id, stages.freezers());
+        StageContainer container = sealed.container();
+        if (container != null && !container.runs()) {
+            throw new ResumeFailedException(
+                    FailureReason.CONTAINER_GONE, container.container().shown());
+        }
+        Freezer freezer = container == null
+                ? FreezerKind.create(id, stages.freezers())
+                : FreezerKind.createBelow(
+                        id, stages.freezers(), container.first().pid());
         Optional<HostProcess> init = Optional.empty();
         try {
             TaskTraits.take(images, folder.path());
             begin(folder, suspended.withState(State.RESUMING).withFreezer(freezer.location()));
             long begun = System.nanoTime();
             long pid;
-            try (MountStandIns standIns =
-                    MountStandIns.make(freezer instanceof HelperFreezer ? List.of() : sealed.mounts())) {
-                pid = criu.restore(images, folder, freezer, sealed.mounts(), sealed.options());
+            try (Bystanders others = container == null ? null : Bystanders.hold(id, container, freezer);
+                    MountStandIns standIns = MountStandIns.make(
+                            freezer instanceof HelperFreezer || container != null ? List.of() : sealed.mounts())) {
+                pid = criu.in(container).restore(images, folder, freezer, sealed.mounts(), sealed.options());
             }
             init = HostProcess.of(pid);
             List<String> warnings = new ArrayList<>(TaskTraits.giveBack(folder.path(), pid));
-            if (!(freezer instanceof HelperFreezer)) {
+            if (container != null) {
+                requireSameRights(folder, pid);
+            } else if (!(freezer instanceof HelperFreezer)) {
                 TraceMounts.giveBack(pid, sealed.mounts())
                         .forEach(p -> warnings.add("the mount of " + p + " is missing"));
             }
@@ -100,6 +114,14 @@ record Restore(Stages stages, StageId id, Criu criu) {
         } finally {
             TaskTraits.dropTaken(folder.path());
             OldImages.deleteQuietly(folder.root());
+        }
+    }
+
+    // A stage that could do more than before would be out of its container.
+    private static void requireSameRights(StageFolder folder, long init) throws IOException {
+        Optional<String> difference = ContainedStart.differsNow(folder, init);
+        if (difference.isPresent()) {
+            throw new ResumeFailedException(FailureReason.CRIU_FAILED, "other rights than before: " + difference.get());
         }
     }
 

@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.stream.Collectors;
 
 /**
  * Makes the policy's snapshot of a simulation, and says when to ask the policy again although nothing happens.
@@ -72,7 +73,8 @@ final class PolicyView {
                     name(progress.reserved),
                     false,
                     progress.thawByMillis,
-                    Set.of()));
+                    elsewhere(progress),
+                    rates.moves() == null ? 0 : rates.moves().expectedMillis(progress.job.memoryBytes())));
         }
         List<Snapshot.WaitingItem> items = new ArrayList<>(waiting.size());
         for (JobProgress progress : waiting) {
@@ -86,6 +88,15 @@ final class PolicyView {
                     discipline.kills() ? 0 : estimates.of(progress.job)));
         }
         return new Snapshot(now, limits, agents, running, stages, items, usedMillis);
+    }
+
+    // With its image sealed.
+    private Set<String> elsewhere(JobProgress progress) {
+        return rates.moves() == null || progress.frozen
+                ? Set.of()
+                : progress.fitting.stream()
+                        .filter(name -> !progress.host.alone.contains(name))
+                        .collect(Collectors.toSet());
     }
 
     private static String name(Host host) {

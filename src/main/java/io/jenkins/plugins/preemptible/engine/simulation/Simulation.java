@@ -230,7 +230,7 @@ final class Simulation {
             if (heir.waits()) {
                 start(heir, progress.host);
             } else if (heir.isSuspended()) {
-                resume(heir);
+                resume(heir, heir.host);
             }
         }
     }
@@ -243,11 +243,12 @@ final class Simulation {
         agenda.plan(now + progress.remainingMillis(), Agenda.What.ENDS, progress);
     }
 
-    private void resume(JobProgress progress) {
+    private void resume(JobProgress progress, Host host) {
         suspended.remove(progress);
         progress.reserved = null;
         progress.host.suspended--;
-        takesExecutor(progress, progress.host);
+        boolean moves = host != progress.host;
+        takesExecutor(progress, host);
         progress.lastFrozenMillis = 0;
         if (progress.thawByMillis > 0) {
             progress.frozen = false;
@@ -265,7 +266,9 @@ final class Simulation {
         }
         progress.state = JobProgress.State.RESTORING;
         progress.plan++;
-        long millis = progress.cost(rates).restoreMillis();
+        long millis = moves
+                ? rates.moves().expectedMillis(progress.job.memoryBytes())
+                : progress.cost(rates).restoreMillis();
         progress.restoreMillis += millis;
         progress.host.remember(progress.job.memoryBytes());
         agenda.plan(now + millis, Agenda.What.RESTORED, progress);
@@ -290,7 +293,7 @@ final class Simulation {
         Map<JobProgress, Host> reserved = new LinkedHashMap<>();
         actions.forEach(action -> carryOut(action, reserved));
         reserved.forEach((progress, host) -> progress.reserved = host);
-        // Last: a stage is resumed on its own host, a job may have the choice.
+        // Last: a stage is resumed where the policy says, a job may have the choice.
         for (Action action : actions) {
             if (action.reason() == Reason.EXECUTOR_FREE_ALREADY) {
                 dispatch(progressById.get(action.claimant()));
@@ -317,7 +320,7 @@ final class Simulation {
 
     private void carryOut(Action action, Map<JobProgress, Host> reserved) {
         if (action instanceof Action.Resume resume) {
-            resume(progressById.get(resume.stageId()));
+            resume(progressById.get(resume.stageId()), hostsByName.get(resume.agent()));
         } else if (action instanceof Action.Reserve reserve) {
             reserved.put(progressById.get(reserve.stageId()), hostsByName.get(reserve.agent()));
         } else if (action instanceof Action.Freeing freeing) {

@@ -32,10 +32,17 @@ public record CriuOptions(boolean tcpEstablished, boolean tcpClose, boolean link
     /** For a tree without anything special. */
     public static final CriuOptions PLAIN = new CriuOptions(false, false, false, 1L << 30);
 
-    public List<String> forDump() {
+    /**
+     * The options of a dump.
+     *
+     * @param skipsLock whether this CRIU can leave the network alone; of an older one the caller dumps no connections
+     */
+    public List<String> forDump(boolean skipsLock) {
         List<String> options = new ArrayList<>(List.of("--ghost-limit", Long.toString(ghostLimitBytes)));
         // What its lock of the network would do is done by ConnectionLock.
-        options.addAll(List.of("--network-lock", "skip"));
+        if (skipsLock) {
+            options.addAll(List.of("--network-lock", "skip"));
+        }
         if (tcpEstablished) {
             options.add("--tcp-established");
         }

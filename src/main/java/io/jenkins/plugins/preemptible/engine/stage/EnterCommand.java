@@ -1,9 +1,13 @@
 package io.jenkins.plugins.preemptible.engine.stage;
 
+import io.jenkins.plugins.preemptible.engine.api.ContainerRef;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.text.PlainText;
 import io.jenkins.plugins.preemptible.engine.text.Script;
 import java.io.Serializable;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.regex.Pattern;
 
@@ -40,14 +44,10 @@ public sealed interface EnterCommand extends Serializable {
 
         private static final long serialVersionUID = 1L;
         private static final String KIND = "direct";
-        /** The kernel's own limit, PID_MAX_LIMIT. */
-        private static final long LARGEST_PID = 4_194_304;
 
         public Direct {
             StageId.parse(stageId);
-            if (initPid < 2 || initPid > LARGEST_PID) {
-                throw new IllegalArgumentException(initPid + " is no process id of an init");
-            }
+            Checks.pid(initPid);
             Checks.joinFile(joinFile, stageId);
             Checks.tool(nsenter, "nsenter");
             Checks.tool(setsid, "setsid");
@@ -109,6 +109,81 @@ public sealed interface EnterCommand extends Serializable {
     }
 
     /**
+     * Into a stage that lives in a container, by root: with the rights that a process of the container has.
+     *
+     * @param container its program and its id in full
+     * @param initPid as {@link Direct} has it
+     * @param joinFiles cgroup.procs files of the stage's own group, which bears its id, and of the container's others
+     * @param rights absolute path of the file with the rights, in the stage's folder
+     * @param perl absolute path of Perl
+     * @param architecture as Java names it
+     */
+    record Contained(
+            String stageId,
+            ContainerRef container,
+            long initPid,
+            List<String> joinFiles,
+            String rights,
+            String perl,
+            String architecture)
+            implements EnterCommand {
+
+        private static final long serialVersionUID = 1L;
+        private static final String KIND = "contained";
+        private static final int OTHERS = 8;
+        private static final int MOST_GROUPS = 64;
+
+        public Contained {
+            StageId.parse(stageId);
+            Objects.requireNonNull(container, "container");
+            Checks.pid(initPid);
+            joinFiles = List.copyOf(joinFiles);
+            if (joinFiles.isEmpty() || joinFiles.size() > MOST_GROUPS) {
+                throw new IllegalArgumentException("no control group is told, or too many");
+            }
+            Checks.joinFile(joinFiles.get(0), stageId);
+            joinFiles.forEach(file -> Checks.tool(file, "cgroup.procs"));
+            Checks.file(rights);
+            Checks.tool(perl, "perl");
+            new ContainedProgram(perl, architecture);
+        }
+
+        @Override
+        public List<String> words() {
+            return words("", List.of());
+        }
+
+        /**
+         * The argument vector, as {@link EnterCommand#words} has it.
+         *
+         * @param folder the working folder as the container has it; empty for the container's own
+         * @param variables {@code NAME=value}, beside those of the container
+         */
+        public List<String> words(String folder, List<String> variables) {
+            List<String> words = new ArrayList<>(List.of(rights, Long.toString(initPid)));
+            words.addAll(ContainedProgram.counted(joinFiles));
+            words.add(folder);
+            words.addAll(ContainedProgram.counted(variables));
+            return new ContainedProgram(perl, architecture).call("enter", words);
+        }
+
+        @Override
+        public List<String> facts() {
+            List<String> facts = new ArrayList<>(List.of(
+                    KIND,
+                    stageId,
+                    container.program(),
+                    container.id(),
+                    Long.toString(initPid),
+                    rights,
+                    perl,
+                    architecture));
+            facts.addAll(joinFiles);
+            return facts;
+        }
+    }
+
+    /**
      * Reads {@link #facts} again, or the argument vector that earlier versions kept, of which only the facts are taken.
      *
      * @param id the stage that it has to be of
@@ -134,6 +209,16 @@ public sealed interface EnterCommand extends Serializable {
             return Optional.of(
                     new Direct(words.get(1), Long.parseLong(words.get(2)), words.get(3), words.get(4), words.get(5)));
         }
+        if (words.size() > Contained.OTHERS && kind.equals(Contained.KIND)) {
+            return Optional.of(new Contained(
+                    words.get(1),
+                    new ContainerRef(words.get(2), words.get(3)),
+                    Long.parseLong(words.get(4)),
+                    words.subList(Contained.OTHERS, words.size()),
+                    words.get(5),
+                    words.get(6),
+                    words.get(7)));
+        }
         if (words.size() == 4 && kind.equals(BySudo.KIND)) {
             return Optional.of(new BySudo(words.get(1), words.get(2), words.get(3)));
         }
@@ -152,10 +237,18 @@ public sealed interface EnterCommand extends Serializable {
         private static final String SHELL = "/bin/sh";
         private static final String NAME = "preemptible-enter";
         private static final int LONGEST = 4096;
+        /** The kernel's own limit, PID_MAX_LIMIT. */
+        private static final long LARGEST_PID = 4_194_304;
         /** systemd escapes characters in names of control groups with a backslash. */
         private static final Pattern PLAIN = Pattern.compile("/[A-Za-z0-9_.@:+,=%~/\\\\-]*[A-Za-z0-9_.@:+,=%~\\\\-]");
 
         private Checks() {}
+
+        private static void pid(long init) {
+            if (init < 2 || init > LARGEST_PID) {
+                throw new IllegalArgumentException(init + " is no process id of an init");
+            }
+        }
 
         private static void path(String path) {
             boolean plain = path != null
@@ -163,6 +256,14 @@ public sealed interface EnterCommand extends Serializable {
                     && PLAIN.matcher(path).matches();
             if (!plain || (path + "/").matches(".*/\\.{0,2}/.*")) {
                 throw new IllegalArgumentException("not an absolute path of plain characters");
+            }
+        }
+
+        // No shell reads it: blanks do no harm.
+        private static void file(String path) {
+            boolean plain = path != null && path.length() <= LONGEST && path.startsWith("/") && PlainText.is(path);
+            if (!plain || path.matches(".*/\\.{0,2}/.*")) {
+                throw new IllegalArgumentException("not an absolute path of printable characters");
             }
         }
 

@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.engine.stage;
 
+import io.jenkins.plugins.preemptible.engine.host.TimeLimits;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.channels.OverlappingFileLockException;
@@ -19,7 +20,7 @@ import java.util.Optional;
 final class RecordLock {
 
     private static final Object CHANGES = new Object();
-    private static final Duration LIMIT = Duration.ofSeconds(30);
+    private static final Duration LIMIT = TimeLimits.of(Duration.ofSeconds(30));
 
     private RecordLock() {}
 

@@ -76,12 +76,22 @@ public final class StageFolder {
         return path.resolve("image.index");
     }
 
+    /** Folder of the indexes of full checkpoints, each named after its archive; sealed with the archive's key. */
+    public Path checkpointIndexes() {
+        return path.resolve("checkpoint-indexes");
+    }
+
     /** What a checkpoint of the running stage makes for itself; not there otherwise. */
     public Path live() {
         return path.resolve("live");
     }
 
-    /** There while the stage stands still for such a checkpoint. */
+    /** There when the stage's memory cannot be copied for a checkpoint while it runs; it says why. */
+    public Path wholeDump() {
+        return path.resolve("whole-dump");
+    }
+
+    /** There while the stage stands still for such a checkpoint, and its memory is copied. */
     public Path standing() {
         return live().resolve("standing");
     }

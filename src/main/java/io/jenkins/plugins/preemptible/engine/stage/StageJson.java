@@ -29,6 +29,7 @@ import java.util.function.Consumer;
  * @param options what criu is given at the dump and at the restore
  * @param freezing how it was frozen, null unless it is being suspended
  * @param image which image is the stage's last one, null before its first dump
+ * @param container in which all of its processes live, null for a stage on the host itself; its mounts are the container's then
  */
 @JsonIgnoreProperties(ignoreUnknown = true)
 public record StageJson(
@@ -49,7 +50,8 @@ public record StageJson(
         List<String> preserved,
         CriuOptions options,
         Freezing freezing,
-        Image image) {
+        Image image,
+        StageContainer container) {
 
     /**
      * A suspension under way.
@@ -88,7 +90,8 @@ public record StageJson(
     }
 
     /** A stage that is about to start. */
-    public static StageJson starting(StageSpec spec, String freezer, String startedAt, String folder) {
+    public static StageJson starting(
+            StageSpec spec, String freezer, String startedAt, String folder, StageContainer container) {
         return new StageJson(
                 spec.id().value(),
                 spec.name(),
@@ -107,7 +110,8 @@ public record StageJson(
                 spec.preserved().stream().map(Object::toString).toList(),
                 CriuOptions.PLAIN,
                 null,
-                null);
+                null,
+                container);
     }
 
     public StageJson withState(StageStatus.State next) {
@@ -200,7 +204,8 @@ public record StageJson(
                     from.preserved,
                     options,
                     freezing,
-                    image);
+                    image,
+                    from.container);
         }
     }
 }

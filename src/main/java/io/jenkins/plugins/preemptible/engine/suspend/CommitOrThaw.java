@@ -7,6 +7,7 @@ import io.jenkins.plugins.preemptible.engine.home.InterruptedSteps;
 import io.jenkins.plugins.preemptible.engine.home.OldImages;
 import io.jenkins.plugins.preemptible.engine.home.SealedImages;
 import io.jenkins.plugins.preemptible.engine.home.Stages;
+import io.jenkins.plugins.preemptible.engine.host.TimeLimits;
 import io.jenkins.plugins.preemptible.engine.stage.FileStamp;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageJson;
@@ -33,7 +34,7 @@ import java.util.logging.Logger;
  */
 public final class CommitOrThaw {
 
-    private static final Duration THAW_LIMIT = Duration.ofSeconds(60);
+    private static final Duration THAW_LIMIT = TimeLimits.of(Duration.ofSeconds(60));
     private static final Logger LOG = Logger.getLogger(CommitOrThaw.class.getName());
 
     private final SuspendAttempt suspension;

@@ -7,14 +7,17 @@ import io.jenkins.plugins.preemptible.engine.api.Handover;
 import io.jenkins.plugins.preemptible.engine.api.IfDumpFails;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
 import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
+import io.jenkins.plugins.preemptible.engine.contained.Bystanders;
 import io.jenkins.plugins.preemptible.engine.criu.Criu;
 import io.jenkins.plugins.preemptible.engine.criu.CriuException;
 import io.jenkins.plugins.preemptible.engine.criu.CriuRun;
 import io.jenkins.plugins.preemptible.engine.criu.TaskTraits;
 import io.jenkins.plugins.preemptible.engine.fixup.ImageFixups;
+import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.home.InterruptedSteps;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
+import io.jenkins.plugins.preemptible.engine.host.TimeLimits;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.image.ImageManifest;
 import io.jenkins.plugins.preemptible.engine.image.WriteRequest;
@@ -26,6 +29,7 @@ import io.jenkins.plugins.preemptible.engine.stage.Mounts;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageJson;
 import io.jenkins.plugins.preemptible.engine.trial.ImageTrial;
+import io.jenkins.plugins.preemptible.engine.trial.TrialPart;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -33,6 +37,8 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.logging.Level;
+import java.util.logging.Logger;
 
 /**
  * The second step of a suspension: CRIU dumps the frozen tree into files, and these are sealed in an archive.
@@ -47,7 +53,8 @@ import java.util.Optional;
  */
 public final class Dumping {
 
-    private static final Duration REFREEZE_LIMIT = Duration.ofSeconds(5);
+    private static final Logger LOG = Logger.getLogger(Dumping.class.getName());
+    private static final Duration REFREEZE_LIMIT = TimeLimits.of(Duration.ofSeconds(5));
 
     private final SuspendAttempt suspension;
     private final StageFolder folder;
@@ -72,7 +79,7 @@ public final class Dumping {
             try {
                 InterruptedSteps.endDumper(folder, record);
                 requireFolder(target);
-                Criu criu = suspension.usableCriu();
+                Criu criu = suspension.usableCriu().in(record.container());
                 suspension.change(r -> r.withArchive(target.toString(), null));
                 return dump(record, tree, criu, target, key, extent);
             } catch (CriuException | IOException | RuntimeException e) {
@@ -147,7 +154,11 @@ public final class Dumping {
             }
         };
         long dumping = System.nanoTime();
-        criu.dump(record.init(), folder, frozen.freezer(), mounts, record.options(), idle, watch);
+        try (Bystanders others = record.container() == null
+                ? null
+                : Bystanders.hold(suspension.id(), record.container(), frozen.freezer())) {
+            criu.dump(record.init(), folder, frozen.freezer(), mounts, record.options(), idle, watch);
+        }
         long ended = System.nanoTime();
         StageJson.Freezing freezing = record.freezing();
         ImageManifest timed = manifest.with(new ImageManifest.Timings(
@@ -170,6 +181,7 @@ public final class Dumping {
                         .withMounts(mounts)
                         .withImage(image)
                         .withSuspensions(record.suspensions() + 1));
+        addTrialPart();
         TriedPacking.Result packed = new TriedPacking(suspension, record, criu, mounts, tree)
                 .pack(archive, idle, request(record, archive, key, timed, extent));
         ImageArchive.Written written = packed.written();
@@ -186,6 +198,19 @@ public final class Dumping {
                 written.parentId(),
                 written.skipped(),
                 packed.trial());
+    }
+
+    private void addTrialPart() {
+        // Only images of this process's own CRIU are tried, and restored elsewhere.
+        if (suspension.stages().freezers() == FreezerKind.HELPER) {
+            return;
+        }
+        try {
+            ImageTrial.clear(folder.trial());
+            TrialPart.add(folder.images(), folder.trial());
+        } catch (IOException | RuntimeException e) {
+            LOG.log(Level.FINE, e, () -> "the image of " + suspension.id() + " cannot be tried on other hosts");
+        }
     }
 
     private void seal(Path archive, StageJson.Image sealed, List<Proc.Stat> tree) throws IOException {

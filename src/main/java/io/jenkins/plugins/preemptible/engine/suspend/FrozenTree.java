@@ -6,6 +6,7 @@ import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
+import io.jenkins.plugins.preemptible.engine.host.TimeLimits;
 import io.jenkins.plugins.preemptible.engine.text.PlainText;
 import java.io.IOException;
 import java.time.Duration;
@@ -29,11 +30,11 @@ import java.util.Set;
  */
 public record FrozenTree(StageId id, Freezer freezer, HostProcess init) {
 
-    private static final Duration FREEZE_LIMIT = Duration.ofSeconds(5);
+    private static final Duration FREEZE_LIMIT = TimeLimits.of(Duration.ofSeconds(5));
     /** Sleeping, stopped, traced, zombie. A process that waits in vfork(2) is in none of these states, but in D. */
     private static final Set<Character> AT_REST = Set.of('S', 'T', 't', 'Z');
 
-    private static final Duration ENTRY_LIMIT = Duration.ofSeconds(3);
+    private static final Duration ENTRY_LIMIT = TimeLimits.of(Duration.ofSeconds(3));
 
     /**
      * @return the tree, the init first

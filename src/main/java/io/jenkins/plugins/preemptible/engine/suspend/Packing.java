@@ -3,6 +3,7 @@ package io.jenkins.plugins.preemptible.engine.suspend;
 import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
 import io.jenkins.plugins.preemptible.engine.host.LibC;
+import io.jenkins.plugins.preemptible.engine.host.TimeLimits;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -36,7 +37,7 @@ import java.util.function.BooleanSupplier;
 public record Packing(Path archive, boolean idle, BooleanSupplier cancelled, Duration patience) {
 
     private static final long POLL_MILLIS = 20;
-    private static final Duration PATIENCE = Duration.ofSeconds(10);
+    private static final Duration PATIENCE = TimeLimits.of(Duration.ofSeconds(10));
     /** The archives that abandoned threads may still write; itself the monitor of all access to it. */
     private static final Set<Path> LEFT = new HashSet<>();
 

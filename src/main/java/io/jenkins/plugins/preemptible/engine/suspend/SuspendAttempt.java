@@ -12,6 +12,7 @@ import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.home.Stages;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
+import io.jenkins.plugins.preemptible.engine.host.TimeLimits;
 import io.jenkins.plugins.preemptible.engine.image.ImageException;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageJson;
@@ -36,7 +37,7 @@ import java.util.function.UnaryOperator;
 public record SuspendAttempt(Stages stages, StageId id) {
 
     private static final long MEGABYTE = 1 << 20;
-    private static final Duration CHECKPOINT_LIMIT = Duration.ofSeconds(60);
+    private static final Duration CHECKPOINT_LIMIT = TimeLimits.of(Duration.ofSeconds(60));
 
     StageFolder folder() {
         return stages.folder(id);

@@ -61,8 +61,15 @@ record TriedPacking(SuspendAttempt suspension, StageJson record, Criu criu, List
                         criu.program(),
                         record.options(),
                         mounts,
-                        suspension.stages().freezers() != FreezerKind.HELPER),
+                        untriable()),
                 suspension::cancelled);
+    }
+
+    private String untriable() {
+        if (record.container() != null) {
+            return "the stage lives in a container";
+        }
+        return suspension.stages().freezers() == FreezerKind.HELPER ? "the privileged part makes no trials" : null;
     }
 
     private static <T> T unlessRefused(Packing packing, RunningTrial trial, Packing.Task<T> task) throws IOException {

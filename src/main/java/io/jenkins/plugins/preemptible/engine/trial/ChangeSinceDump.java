@@ -58,7 +58,7 @@ public final class ChangeSinceDump {
         if (file.isPresent()) {
             return file;
         }
-        Optional<String> port = port(content);
+        Optional<String> port = port(content, pids.get(0));
         return port.isPresent() ? port : terminal(content, pids);
     }
 
@@ -126,7 +126,7 @@ public final class ChangeSinceDump {
                         + file.size() + " to " + Files.size(path) + " bytes");
     }
 
-    private static Optional<String> port(ImageContent content) throws IOException {
+    private static Optional<String> port(ImageContent content, long init) throws IOException {
         Set<String> bound = content.sockets().stream()
                 .filter(s -> s.kind() == FileKind.INET_SOCKET && s.type().equals("stream"))
                 .filter(s -> s.state().equals("CLOSED") && s.peer().isEmpty())
@@ -138,7 +138,7 @@ public final class ChangeSinceDump {
             return Optional.empty();
         }
         for (String table : List.of("tcp", "tcp6")) {
-            Path file = Path.of("/proc/net", table);
+            Path file = Path.of("/proc/" + init + "/net", table);
             for (String line : Files.exists(file) ? Files.readAllLines(file) : List.<String>of()) {
                 String[] fields = line.trim().split(" +");
                 if (fields.length < 4 || !fields[3].equals(LISTENS)) {

@@ -10,6 +10,7 @@ import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
 import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.host.HostMemory;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
+import io.jenkins.plugins.preemptible.engine.host.TimeLimits;
 import io.jenkins.plugins.preemptible.engine.stage.CriuOptions;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import java.io.IOException;
@@ -45,8 +46,11 @@ public final class ImageTrial {
     /** Where the location of the trial's control group is noted while there is one. */
     static final String GROUP = "group";
 
+    /** Where stand-ins for files of the stage lie, in the trial's folder. */
+    static final String TREES = "trees";
+
     private static final Logger LOG = Logger.getLogger(ImageTrial.class.getName());
-    private static final Duration LIMIT = Duration.ofSeconds(10);
+    private static final Duration LIMIT = TimeLimits.of(Duration.ofSeconds(10));
     private static final long BYTES_PER_SECOND = 100_000_000;
 
     /**
@@ -58,7 +62,7 @@ public final class ImageTrial {
      * @param tools the folder that comes first on CRIU's PATH
      * @param criu the program
      * @param mounts the mount points of the host that the image refers to
-     * @param asRoot whether this process runs CRIU itself
+     * @param untriable why no trial of it can be made, in words; null when one can
      */
     public record Subject(
             StageId id,
@@ -69,7 +73,7 @@ public final class ImageTrial {
             Path criu,
             CriuOptions options,
             List<String> mounts,
-            boolean asRoot) {
+            String untriable) {
 
         public Subject {
             mounts = List.copyOf(mounts);
@@ -78,9 +82,11 @@ public final class ImageTrial {
 
     private final Subject subject;
     private final BooleanSupplier cancelled;
+    private final List<Path> workspace;
 
-    private ImageTrial(Subject subject, BooleanSupplier cancelled) {
+    private ImageTrial(Subject subject, List<Path> workspace, BooleanSupplier cancelled) {
         this.subject = subject;
+        this.workspace = workspace;
         this.cancelled = cancelled;
     }
 
@@ -90,8 +96,19 @@ public final class ImageTrial {
      * @param cancelled asked repeatedly; true ends the trial
      */
     static TrialResult run(Subject subject, BooleanSupplier cancelled) {
+        return run(subject, List.of(), cancelled);
+    }
+
+    /**
+     * The same on a host that has neither the pages nor the workspace: what fails is not tried with them, and a failure that
+     * names a file of the workspace says nothing.
+     *
+     * @param subject its image is for this trial alone; its files change
+     * @param workspace folders that are not there; empty where the image is tried on its own host
+     */
+    static TrialResult run(Subject subject, List<Path> workspace, BooleanSupplier cancelled) {
         long begun = System.nanoTime();
-        TrialResult result = new ImageTrial(subject, cancelled).run(System.getenv());
+        TrialResult result = new ImageTrial(subject, workspace, cancelled).run(System.getenv());
         return result.after(Duration.ofNanos(System.nanoTime() - begun).toMillis());
     }
 
@@ -100,8 +117,8 @@ public final class ImageTrial {
             if ("off".equals(environment.get(SETTING)) || "off".equals(System.getProperty(SETTING))) {
                 throw new UntriableException(SETTING + "=off");
             }
-            if (!subject.asRoot()) {
-                throw new UntriableException("the privileged part makes no trials");
+            if (subject.untriable() != null) {
+                throw new UntriableException(subject.untriable());
             }
             if (HostTool.find("ip").isEmpty()) {
                 throw new UntriableException("ip of iproute2 is not on this host");
@@ -129,14 +146,24 @@ public final class ImageTrial {
         if (content.sockets().stream().anyMatch(s -> s.kind() == FileKind.PACKET_SOCKET)) {
             throw new UntriableException("a packet socket needs the host's own interfaces");
         }
+        // For the script, which binds it in any case.
+        Path trees = subject.folder().resolve(TREES);
+        WorkspaceStandIns standIns = WorkspaceStandIns.make(subject.images(), content, workspace, trees);
         Path stripped = Files.createDirectory(subject.folder().resolve("image"));
         Set<Long> sharedFiles = StrippedImage.make(subject.images(), stripped);
         ScratchNetwork network = ScratchNetwork.of(subject.images());
         long bytes =
                 content.parts().stream().mapToLong(ImageContent.Part::bytes).sum();
         Duration limit = LIMIT.plusSeconds(bytes / BYTES_PER_SECOND);
-        TrialMounts mounts = TrialMounts.of(content, subject.mounts(), sharedFiles);
-        TrialResult first = new TrialRun(subject, subject.folder(), stripped, mounts, network).run(limit, 0, cancelled);
+        TrialMounts mounts = TrialMounts.of(content, subject.mounts(), sharedFiles, standIns);
+        TrialResult first =
+                new TrialRun(subject, subject.folder(), stripped, mounts, network, standIns).run(limit, 0, cancelled);
+        if (!workspace.isEmpty()) {
+            if (first.criuLines().stream().anyMatch(standIns::isNamedBy)) {
+                throw new UntriableException("a file of the workspace is needed: " + first.criuLines());
+            }
+            return first;
+        }
         if (first.verdict() != TrialVerdict.FAILED || HostMemory.now().availableBytes() / 2 < bytes) {
             return first;
         }
@@ -147,8 +174,8 @@ public final class ImageTrial {
                 .mapToLong(ImageContent.DeletedFile::bytes)
                 .sum();
         // Anew: a mount of the host may have gone meanwhile.
-        mounts = TrialMounts.of(content, subject.mounts(), sharedFiles);
-        return new TrialRun(subject, subject.folder(), subject.images(), mounts, network)
+        mounts = TrialMounts.of(content, subject.mounts(), sharedFiles, standIns);
+        return new TrialRun(subject, subject.folder(), subject.images(), mounts, network, standIns)
                 .run(limit, deleted, cancelled)
                 .ofTheWholeImage();
     }

@@ -80,9 +80,11 @@ record TrialMounts(
     /**
      * @param hostMounts what the image refers to as external
      * @param sharedFiles ids of files that are mapped as shared memory
+     * @param workspace whose files get no other stand-ins
      * @throws UntriableException when an overlay cannot be had
      */
-    static TrialMounts of(ImageContent content, List<String> hostMounts, Set<Long> sharedFiles)
+    static TrialMounts of(
+            ImageContent content, List<String> hostMounts, Set<Long> sharedFiles, WorkspaceStandIns workspace)
             throws UntriableException {
         Set<String> used = new TreeSet<>();
         for (String path : paths(content)) {
@@ -122,7 +124,7 @@ record TrialMounts(
                 bound,
                 values,
                 mountPoints,
-                standIns(content, hostMounts, sharedFiles, overlays, values),
+                standIns(content, hostMounts, sharedFiles, workspace, overlays, values),
                 terminals);
     }
 
@@ -139,6 +141,17 @@ record TrialMounts(
         return overlays.contains(mount)
                 ? Optional.of(values.get(mount) + path.substring(mount.length()))
                 : Optional.empty();
+    }
+
+    /** Where a path of the host lies in the trial, if what is written there vanishes; else empty. */
+    Optional<String> inOverlay(String path) {
+        String longest = "/";
+        for (String mount : values.keySet()) {
+            if ((path.equals(mount) || path.startsWith(mount + "/")) && mount.length() > longest.length()) {
+                longest = mount;
+            }
+        }
+        return inOverlay(path, longest, overlays, values);
     }
 
     private static List<String> paths(ImageContent content) {
@@ -190,12 +203,16 @@ record TrialMounts(
             ImageContent content,
             List<String> hostMounts,
             Set<Long> sharedFiles,
+            WorkspaceStandIns workspace,
             List<String> overlays,
             Map<String, String> values) {
         List<StandIn> standIns = new ArrayList<>();
         for (FileContent file : content.files()) {
             boolean written = file.access().contains("write") || sharedFiles.contains(file.id());
-            if (file.kind() != FileKind.FILE || !written || !file.name().startsWith("/")) {
+            if (file.kind() != FileKind.FILE
+                    || !written
+                    || !file.name().startsWith("/")
+                    || workspace.holds(file.name())) {
                 continue;
             }
             String mount = mountOf(file.name(), content, hostMounts);

@@ -35,9 +35,15 @@ import java.util.regex.Pattern;
  *
  * @param folder for the engine's user only, on the host; the group is noted there while it exists
  * @param image what is restored, the whole image or a stripped one
+ * @param workspace what is laid over the stage's own files
  */
 public record TrialRun(
-        ImageTrial.Subject subject, Path folder, Path image, TrialMounts mounts, ScratchNetwork network) {
+        ImageTrial.Subject subject,
+        Path folder,
+        Path image,
+        TrialMounts mounts,
+        ScratchNetwork network,
+        WorkspaceStandIns workspace) {
 
     private static final String PASSED = "Aborting restore due to post-restore script";
     private static final String FULL = "No space left on device";
@@ -183,8 +189,10 @@ public record TrialRun(
                 subject.criu().toString(),
                 Long.toString(SCRATCH_BYTES + contentBytes),
                 network.needed(),
-                network.wanted()));
+                network.wanted(),
+                folder.resolve(ImageTrial.TREES).toString()));
         command.addAll(mounts.words());
+        command.addAll(workspace.words(mounts));
         command.addAll(List.of(
                 "/tmp/criu",
                 "restore",

@@ -22,6 +22,12 @@ public final class LeftStages {
      * @throws IOException when the agent is offline or fails
      */
     public static boolean clean(StageRecord stage, Node agent) throws IOException, InterruptedException {
+        return clean(stage, agent, temporary(stage, agent));
+    }
+
+    /** The same for one of another name than the agent that the stage has left. */
+    public static boolean clean(StageRecord stage, Node agent, List<String> temporary)
+            throws IOException, InterruptedException {
         Computer computer = agent.toComputer();
         FilePath workspace = agent.createPath(stage.workspace());
         if (computer == null || workspace == null) {
@@ -29,7 +35,7 @@ public final class LeftStages {
         }
         WorkspaceList.Lease lease = computer.getWorkspaceList().allocate(workspace);
         try {
-            return clean(stage, agent, lease.path.getRemote().equals(workspace.getRemote()));
+            return clean(stage, agent, temporary, lease.path.getRemote().equals(workspace.getRemote()));
         } finally {
             lease.release();
         }
@@ -38,7 +44,15 @@ public final class LeftStages {
     /** The same, where it is known whether the workspace is leased for this stage. */
     public static boolean clean(StageRecord stage, Node agent, boolean leased)
             throws IOException, InterruptedException {
-        List<String> temporary = LeftAgents.of(stage).getOrDefault(agent.getNodeName(), List.of());
+        return clean(stage, agent, temporary(stage, agent), leased);
+    }
+
+    private static List<String> temporary(StageRecord stage, Node agent) {
+        return LeftAgents.of(stage).getOrDefault(agent.getNodeName(), List.of());
+    }
+
+    private static boolean clean(StageRecord stage, Node agent, List<String> temporary, boolean leased)
+            throws IOException, InterruptedException {
         MovingStage.on(agent, stage.id()).leave(leased ? temporary : List.of());
         return leased || temporary.isEmpty();
     }

@@ -113,8 +113,9 @@ public final class Preflights extends PeriodicWork {
         AgentStage.Seen seen;
         try {
             AgentStage agent = AgentStage.on(node, stageId);
-            if (stage.containers() != null) {
-                agent.tellContainers(stage.containers().all(), StageContainers.marks(stage));
+            StageContainers containers = stage.containers();
+            if (containers != null) {
+                agent.tellContainers(containers.all(), StageContainers.marks(stage));
             }
             seen = agent.look();
         } catch (IOException | RuntimeException x) {

@@ -105,13 +105,14 @@ final class SuspendedStagesTask implements Queue.FlyweightTask, Queue.TransientT
     }
 
     private void run() throws AsynchronousExecution {
+        Held begun = new Held();
         synchronized (this) {
             if (ended) {
                 return;
             }
-            held = new Held();
+            held = begun;
         }
-        throw held;
+        throw begun;
     }
 
     private record Executable(SuspendedStagesTask task) implements Queue.Executable {

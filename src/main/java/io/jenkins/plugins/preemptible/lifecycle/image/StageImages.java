@@ -16,14 +16,21 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.SequenceInputStream;
+import java.io.UncheckedIOException;
 import java.net.URI;
 import java.nio.file.DirectoryNotEmptyException;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Enumeration;
+import java.util.Iterator;
+import java.util.List;
 import java.util.Map;
+import java.util.function.Predicate;
 import java.util.logging.Level;
 import java.util.logging.Logger;
+import java.util.stream.Stream;
 import jenkins.model.ArtifactManager;
 import jenkins.model.Jenkins;
 import jenkins.model.StandardArtifactManager;
@@ -36,7 +43,7 @@ import jenkins.util.VirtualFile;
  * <ol>
  *   <li>{@link #store} brings the image from the agent, counting its bytes, and adds it to the artifacts of the build,
  *       which may run on while it does. An artifact manager that keeps files elsewhere gets it from the controller, not
- *       from the agent: else nobody would count.
+ *       from the agent: else nobody would count. It gets a large one in {@link ImageParts}, one after the other.
  *   <li>{@link #fetch} brings it to the agent's exchange folder.
  *   <li>{@link #delete} removes the file where the artifact manager keeps files; elsewhere the image stays, useless
  *       without its key.
@@ -79,25 +86,40 @@ public final class StageImages {
             throw new AbortException("the build does not answer any more");
         }
         ArtifactManager manager = run.pickArtifactManager();
-        if (manager.getClass() == StandardArtifactManager.class) {
+        if (isOnThisDisk(manager)) {
             Path artifacts = Path.of(manager.root().toURI());
             Path folder = ImageTransfer.folder(artifacts, ImagePath.FOLDER, live.id());
             ImageTransfer.receive(source::read, announcedBytes, folder.resolve(file), roomIn(folder));
             return;
         }
         Path folder = Files.createTempDirectory(run.getRootDir().toPath(), ImagePath.FOLDER);
-        Path image = folder.resolve(file);
         try {
-            ImageTransfer.receive(source::read, announcedBytes, image, roomIn(folder));
-            manager.archive(
-                    new FilePath(folder.toFile()),
-                    new Launcher.LocalLauncher(listener),
-                    BuildListenerAdapter.wrap(listener),
-                    Map.of(ImagePath.of(live.id(), file), file));
+            for (ImageParts.Part part : ImageParts.of(file, announcedBytes, ImageParts.MOST_BYTES)) {
+                Path here = folder.resolve(part.file());
+                try {
+                    boolean last = part.offset() + part.bytes() == announcedBytes;
+                    ImageTransfer.receive(part(source, part, last), part.bytes(), here, roomIn(folder));
+                    manager.archive(
+                            new FilePath(folder.toFile()),
+                            new Launcher.LocalLauncher(listener),
+                            BuildListenerAdapter.wrap(listener),
+                            Map.of(ImagePath.of(live.id(), part.file()), part.file()));
+                } finally {
+                    Files.deleteIfExists(here);
+                }
+            }
         } finally {
-            Files.deleteIfExists(image);
             Files.deleteIfExists(folder);
         }
+    }
+
+    private static boolean isOnThisDisk(ArtifactManager manager) {
+        return manager.getClass() == StandardArtifactManager.class;
+    }
+
+    /** @param last whether the agent is to have nothing behind it */
+    private static ImageTransfer.Source part(Source whole, ImageParts.Part part, boolean last) {
+        return (offset, most) -> offset < part.bytes() || last ? whole.read(part.offset() + offset, most) : new byte[0];
     }
 
     /** A file on an agent. */
@@ -140,25 +162,90 @@ public final class StageImages {
      */
     public static void fetch(Run<?, ?> run, StageRecord stage, FilePath exchange)
             throws IOException, InterruptedException {
-        fetch(run, ImagePath.of(stage), exchange.child(AgentStage.IMAGE_FILE));
+        fetch(run, ImagePath.of(stage), stage.archiveBytes(), exchange.child(AgentStage.IMAGE_FILE));
     }
 
     /**
      * The same for any file of a stage.
      *
      * @param path below the build's artifacts
+     * @param bytes that were stored; 0 where that is not known of an earlier version's
      */
-    public static void fetch(Run<?, ?> run, String path, FilePath to) throws IOException, InterruptedException {
-        VirtualFile image = run.getArtifactManager().root().child(path);
-        if (!image.isFile()) {
-            throw new ImageGoneException(
-                    "the image " + path + " is no longer among the artifacts of " + run.getFullDisplayName());
-        }
-        try (InputStream stored = image.open()) {
+    public static void fetch(Run<?, ?> run, String path, long bytes, FilePath to)
+            throws IOException, InterruptedException {
+        fetch(run, parts(run, path, bytes), to);
+    }
+
+    /** The same of a file whose size is not known: its parts go by their names. */
+    public static void fetchWhole(Run<?, ?> run, String path, FilePath to) throws IOException, InterruptedException {
+        int name = path.lastIndexOf('/') + 1;
+        VirtualFile folder = run.getArtifactManager().root().child(path.substring(0, name));
+        List<String> beside = Stream.of(folder.list()).map(VirtualFile::getName).toList();
+        List<String> files = ImageParts.named(path.substring(name), beside);
+        fetch(run, files.stream().map(path.substring(0, name)::concat).toList(), to);
+    }
+
+    private static void fetch(Run<?, ?> run, List<String> files, FilePath to) throws IOException, InterruptedException {
+        try (InputStream stored = open(run, files)) {
             Delivery.bring(stored, to);
+        } catch (UncheckedIOException x) {
+            throw x.getCause();
         } catch (Error x) {
             // Remoting throws what the agent says that it has thrown.
             throw new IOException("the image could not be brought to the agent", x);
+        }
+    }
+
+    /**
+     * The first bytes of a stage's image.
+     *
+     * @param most at least 1
+     * @return fewer only when it has no more
+     * @throws ImageGoneException when the image is not there any more
+     */
+    public static byte[] beginning(Run<?, ?> run, StageRecord stage, int most) throws IOException {
+        try (InputStream stored = open(run, parts(run, ImagePath.of(stage), stage.archiveBytes()))) {
+            return stored.readNBytes(most);
+        } catch (UncheckedIOException x) {
+            throw x.getCause();
+        }
+    }
+
+    /** A part that cannot be opened throws {@link UncheckedIOException} when its turn comes, the first one here. */
+    private static InputStream open(Run<?, ?> run, List<String> files) {
+        return new SequenceInputStream(new Opened(run, files.iterator()));
+    }
+
+    private static List<String> parts(Run<?, ?> run, String path, long bytes) {
+        long mostBytes = isOnThisDisk(run.getArtifactManager()) ? Long.MAX_VALUE : ImageParts.MOST_BYTES;
+        return ImageParts.of(path, bytes, mostBytes).stream()
+                .map(ImageParts.Part::file)
+                .toList();
+    }
+
+    /**
+     * Asks for each part when the one before it is at its end: the artifact manager for S3 begins to fetch a file when it is asked
+     * whether it is there, and a store gives up a connection on which nobody reads.
+     */
+    private record Opened(Run<?, ?> run, Iterator<String> files) implements Enumeration<InputStream> {
+        @Override
+        public boolean hasMoreElements() {
+            return files.hasNext();
+        }
+
+        @Override
+        public InputStream nextElement() {
+            String path = files.next();
+            try {
+                VirtualFile file = run.getArtifactManager().root().child(path);
+                if (!file.isFile()) {
+                    throw new ImageGoneException(
+                            "the image " + path + " is no longer among the artifacts of " + run.getFullDisplayName());
+                }
+                return file.open();
+            } catch (IOException x) {
+                throw new UncheckedIOException(x);
+            }
         }
     }
 
@@ -176,37 +263,39 @@ public final class StageImages {
 
     /** Removes the image where that can be done; tells whether nothing is left. */
     public static boolean delete(Run<?, ?> run, String stageId) {
-        // All of them, whatever becomes of one.
-        return delete(run, stageId, ImagePath.LUGGAGE)
-                & delete(run, stageId, ImagePath.FILE)
-                & delete(run, stageId, AgentStage.IMAGE_FILE);
-    }
-
-    /** Removes all files of a stage whose names begin so; tells whether nothing is left of them. */
-    public static boolean deleteAll(Run<?, ?> run, String stageId, String prefix) {
-        try {
-            VirtualFile folder =
-                    run.getArtifactManager().root().child(ImagePath.FOLDER).child(stageId);
-            boolean all = true;
-            for (VirtualFile file : folder.list()) {
-                all &= !file.getName().startsWith(prefix) || delete(run, stageId, file.getName());
-            }
-            return all;
-        } catch (IOException | RuntimeException x) {
-            LOGGER.log(Level.WARNING, x, () -> "cannot list what " + run + " keeps of stage " + stageId);
-            return false;
-        }
+        return deleteAll(
+                run,
+                stageId,
+                name -> Stream.of(ImagePath.LUGGAGE, ImagePath.FILE, AgentStage.IMAGE_FILE)
+                        .anyMatch(file -> ImageParts.isOf(file, name)));
     }
 
     /** Removes one file of a stage; tells whether it is not there any more. */
     public static boolean delete(Run<?, ?> run, String stageId, String file) {
+        return deleteAll(run, stageId, name -> ImageParts.isOf(file, name));
+    }
+
+    /** Removes all files of a stage with such names; tells whether nothing is left of them. */
+    public static boolean deleteAll(Run<?, ?> run, String stageId, Predicate<String> names) {
+        boolean all = true;
+        try {
+            VirtualFile folder =
+                    run.getArtifactManager().root().child(ImagePath.FOLDER).child(stageId);
+            for (VirtualFile file : folder.list()) {
+                // All of them, whatever becomes of one.
+                all &= !names.test(file.getName()) || delete(run, stageId, file);
+            }
+        } catch (IOException | RuntimeException x) {
+            LOGGER.log(Level.WARNING, x, () -> "cannot list what " + run + " keeps of stage " + stageId);
+            return false;
+        }
+        return all;
+    }
+
+    private static boolean delete(Run<?, ?> run, String stageId, VirtualFile file) {
         try {
             VirtualFile root = run.getArtifactManager().root();
-            VirtualFile image = root.child(ImagePath.of(stageId, file));
-            if (!image.exists()) {
-                return true;
-            }
-            URI uri = image.toURI();
+            URI uri = file.toURI();
             if (!"file".equals(uri.getScheme())) {
                 return false;
             }
@@ -224,7 +313,7 @@ public final class StageImages {
             LOGGER.log(
                     Level.WARNING,
                     x,
-                    () -> "cannot remove the image of stage " + stageId + " from " + run
+                    () -> "cannot remove " + file.getName() + " of stage " + stageId + " from " + run
                             + "; it stays there, sealed with a key that nobody has any more");
             return false;
         }

@@ -93,7 +93,8 @@ public final class StageLuggage {
             return not(live, obstacle.sentence());
         }
         String key = ImageKey.generate().export();
-        MovingStage.Packed packed = agent.pack(folders(stage), key, mostBytes);
+        MovingStage.Packed packed =
+                agent.pack(folders(stage), PreemptibleConfiguration.get().moveExcludes(), key, mostBytes);
         return packed.refusal() != null
                 ? not(live, packed.refusal().sentence())
                 : new Packed(agent, Secret.fromString(key), host, packed.contentBytes(), packed.archiveBytes());
@@ -160,7 +161,13 @@ public final class StageLuggage {
     @CheckForNull
     public static Misfit unpack(Run<?, ?> run, StageRecord stage, SealedLuggage luggage, MovingStage there)
             throws IOException, InterruptedException {
-        StageImages.fetch(run, ImagePath.of(stage.id(), luggage.file()), there.luggageFile());
+        StageImages.fetch(run, ImagePath.of(stage.id(), luggage.file()), luggage.archiveBytes(), there.luggageFile());
+        if (luggage.base() != null) {
+            StageImages.fetchWhole(
+                    run,
+                    ImagePath.of(stage.id(), luggage.base()),
+                    there.luggageFile().sibling(luggage.base()));
+        }
         return there.unpack(folders(stage), luggage.key().getPlainText());
     }
 }

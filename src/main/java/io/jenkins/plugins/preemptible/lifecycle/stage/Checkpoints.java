@@ -5,13 +5,17 @@ import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.Event;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.function.Consumer;
+import java.util.stream.Collectors;
 
 /**
  * How often a stage gets checkpoints, and the last ones that were made of it. Saved with its record; never changes.
  *
  * <ol>
- *   <li>The current one and the one before are kept; {@link #with} tells by what is left which files can go.
+ *   <li>The current one and the one before are kept; {@link #files} tells which files they need.
+ *   <li>Of what did not change the next one refers to the full image of the one that it replaces ({@link #replaced}), never to
+ *       that of the one that stays: so the two share no file, and one that is spoiled does not take away both.
  *   <li>A stage whose agent is lost takes the current one for its image ({@link #rolledBack}); one that no agent restores
  *       is left for the other one ({@link #use}).
  * </ol>
@@ -58,8 +62,42 @@ public final class Checkpoints {
 
     public Checkpoints with(StageCheckpoint newest) {
         List<StageCheckpoint> all = new ArrayList<>(List.of(newest));
-        all.addAll(made.subList(0, Math.min(made.size(), KEPT - 1)));
+        StageCheckpoint stays = staying();
+        if (stays != null) {
+            all.add(stays);
+        }
         return new Checkpoints(everyMinutes, all, begun);
+    }
+
+    /** The one that stays beside the next one: the newest that no agent has refused. Null when there is none yet. */
+    @CheckForNull
+    public StageCheckpoint staying() {
+        return made.stream().filter(each -> !each.refused()).findFirst().orElse(made.isEmpty() ? null : made.get(0));
+    }
+
+    /** The one that the next one replaces and refers to; null when the next one is to be whole. */
+    @CheckForNull
+    public StageCheckpoint replaced() {
+        StageCheckpoint stays = staying();
+        return made.stream()
+                .filter(each -> each != stays && !each.refused() && made.size() == KEPT)
+                .findFirst()
+                .orElse(null);
+    }
+
+    /** Names of all files that these checkpoints need. */
+    public Set<String> files() {
+        return made.stream().flatMap(each -> each.files().stream()).collect(Collectors.toSet());
+    }
+
+    /** The same; no agent could restore the one whose image has that name. */
+    public Checkpoints refused(String file) {
+        return new Checkpoints(
+                everyMinutes,
+                made.stream()
+                        .map(each -> each.file().equals(file) ? each.withRefusal() : each)
+                        .toList(),
+                begun);
     }
 
     /** The one whose image has that name; null when there is none. */

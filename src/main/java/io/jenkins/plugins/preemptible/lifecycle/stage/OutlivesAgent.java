@@ -16,7 +16,7 @@ public final class OutlivesAgent {
 
     /** Whether the stage can be resumed from the archive alone, its agent being there or not. */
     public static boolean holds(StageRecord stage) {
-        return stage.state == StageState.SUSPENDED && isStored(stage) && stage.luggage.treeEnded() && !isAwaited(stage);
+        return stage.state == StageState.SUSPENDED && isStored(stage) && isTreeEnded(stage) && !isAwaited(stage);
     }
 
     /**
@@ -32,7 +32,7 @@ public final class OutlivesAgent {
 
     /** The same for a stage that may have an executor of another agent already. */
     public static boolean isForAnother(StageRecord stage) {
-        return isStored(stage) && (stage.luggage.treeEnded() || Nodes.named(stage.node) == null) && !isAwaited(stage);
+        return isStored(stage) && (isTreeEnded(stage) || Nodes.named(stage.node) == null) && !isAwaited(stage);
     }
 
     /**
@@ -41,6 +41,11 @@ public final class OutlivesAgent {
      */
     public static boolean isAwaited(StageRecord stage) {
         return stage.restoringOn != null && (Nodes.named(stage.restoringOn) != null || !isStored(stage));
+    }
+
+    /** Whether the agent has said that no process of the stage is left there since it was sealed with its workspace. */
+    public static boolean isTreeEnded(StageRecord stage) {
+        return stage.luggage != null && stage.luggage.treeEnded();
     }
 
     /** Whether what is sealed of a suspended stage is enough for another agent, as soon as it runs nowhere. */

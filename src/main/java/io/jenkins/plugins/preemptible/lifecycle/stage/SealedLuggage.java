@@ -27,18 +27,28 @@ public final class SealedLuggage {
     private final String host;
 
     private final boolean treeEnded;
+    /** Null in older records too. */
+    @CheckForNull
+    private final String base;
 
     @CheckForNull
     private transient volatile HostTraits read;
 
     private SealedLuggage(
-            String file, Secret key, long archiveBytes, long contentBytes, String host, boolean treeEnded) {
+            String file,
+            Secret key,
+            long archiveBytes,
+            long contentBytes,
+            String host,
+            boolean treeEnded,
+            @CheckForNull String base) {
         this.file = file;
         this.key = key;
         this.archiveBytes = archiveBytes;
         this.contentBytes = contentBytes;
         this.host = host;
         this.treeEnded = treeEnded;
+        this.base = base;
     }
 
     /**
@@ -50,7 +60,7 @@ public final class SealedLuggage {
      */
     public static SealedLuggage of(String file, Secret key, long archiveBytes, long contentBytes, HostTraits host) {
         try {
-            return new SealedLuggage(file, key, archiveBytes, contentBytes, JSON.writeValueAsString(host), false);
+            return new SealedLuggage(file, key, archiveBytes, contentBytes, JSON.writeValueAsString(host), false, null);
         } catch (JsonProcessingException x) {
             throw new IllegalArgumentException("a host's traits cannot be written", x);
         }
@@ -58,7 +68,18 @@ public final class SealedLuggage {
 
     /** The same; whether no process of the stage is left on the host, nor can begin there unless it is asked to. */
     public SealedLuggage withTreeEnded(boolean ended) {
-        return ended == treeEnded ? this : new SealedLuggage(file, key, archiveBytes, contentBytes, host, ended);
+        return ended == treeEnded ? this : new SealedLuggage(file, key, archiveBytes, contentBytes, host, ended, base);
+    }
+
+    /** The same, which refers to another archive for what did not change; null = to none. */
+    public SealedLuggage against(@CheckForNull String full) {
+        return new SealedLuggage(file, key, archiveBytes, contentBytes, host, treeEnded, full);
+    }
+
+    /** Name of the archive beside it that it refers to, sealed with the same key; null when it holds everything. */
+    @CheckForNull
+    public String base() {
+        return base;
     }
 
     /** Its name beside the image's. */

@@ -287,6 +287,11 @@ public final class StageChanges {
         };
     }
 
+    /** Nothing can be resumed from its image any more. */
+    public static Consumer<StageRecord> imageUseless() {
+        return stage -> stage.imageKey = null;
+    }
+
     /** It fails since it could not be restored: an image that it has is kept, with its key. */
     public static Consumer<StageRecord> givenUp() {
         return stage -> stage.imageKept = !stage.frozen && stage.imageKey != null;

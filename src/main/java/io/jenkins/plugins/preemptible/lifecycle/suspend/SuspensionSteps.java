@@ -153,8 +153,9 @@ final class SuspensionSteps {
     }
 
     private boolean freeze(StageRecord stage) throws IOException, InterruptedException {
-        if (stage.containers() != null) {
-            agent.tellContainers(stage.containers().all(), StageContainers.marks(stage));
+        StageContainers containers = stage.containers();
+        if (containers != null) {
+            agent.tellContainers(containers.all(), StageContainers.marks(stage));
         }
         frozen = agent.freeze(
                 stage.controlFolders(),

@@ -21,6 +21,7 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageTimes;
 import io.jenkins.plugins.preemptible.lost.LostAgents;
+import io.jenkins.plugins.preemptible.move.MoveCosts;
 import io.jenkins.plugins.preemptible.move.MoveTargets;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -202,7 +203,8 @@ public final class SnapshotReader {
                 reservations.freedOn(stage.id()),
                 held && stage.moveTo() == null,
                 stage.thawByMillis(),
-                elsewhere);
+                elsewhere,
+                MoveCosts.expectedMillis(stage));
     }
 
     private List<Snapshot.WaitingItem> waiting() {

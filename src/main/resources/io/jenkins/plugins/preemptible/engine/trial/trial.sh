@@ -2,12 +2,13 @@
 # All of it is on /tmp at last, where criu makes folders that an aborted restore leaves; built on a folder that is everywhere
 # and not needed meanwhile, since what it is built from may lie below /tmp.
 # Arguments: cgroup.procs file, image folder, folder that is laid over it or '', log folder, tools folder, criu, size of what is written,
-#   lines for ip that have to work, lines that may fail, 'pts' or '',
+#   lines for ip that have to work, lines that may fail, a folder of trees, 'pts' or '',
 #   number of overlays, their mount points, number of bound mounts, their mount points,
-#   number of mount points to make, their paths, number of stand-ins, for each: path, size;
+#   number of mount points to make, their paths, number of stand-ins, for each: path, size,
+#   number of trees that are laid over folders, for each: its name, path of the folder;
 #   /tmp/criu, which is that criu, and its arguments
-join=$1 full=$2 over=$3 logs=$4 tools=$5 criu=$6 size=$7 needed=$8 wanted=$9 pts=${10}
-shift 10
+join=$1 full=$2 over=$3 logs=$4 tools=$5 criu=$6 size=$7 needed=$8 wanted=$9 trees=${10} pts=${11}
+shift 11
 fail() { echo "preemptible: $1" >&2; exit 125; }
 tool() { PATH="$PATH:/usr/sbin:/usr/bin:/sbin:/bin" "$@"; }
 overlay() {
@@ -20,7 +21,7 @@ overlay() {
 echo 0 > "$join" || fail "cannot join the control group $join"
 { echo 1000 > /proc/self/oom_score_adj; } 2>/dev/null
 tool mount -t tmpfs -o "mode=700,size=$size" preemptible /sys || fail "cannot mount a tmpfs"
-tool mkdir /sys/full /sys/over /sys/image /sys/logs /sys/tools /sys/empty /sys/overlay /sys/bound || fail "cannot write to a tmpfs"
+tool mkdir /sys/full /sys/over /sys/image /sys/logs /sys/tools /sys/empty /sys/overlay /sys/bound /sys/trees || fail "cannot write to a tmpfs"
 if [ -z "$over" ]; then
   tool mount --bind -o ro "$full" /sys/image || fail "cannot bind the image"
 else
@@ -30,6 +31,7 @@ else
     || fail "no overlay can be mounted over the image"
 fi
 tool mount --bind "$logs" /sys/logs && tool mount --bind "$tools" /sys/tools || fail "cannot bind the image"
+tool mount --bind -o ro "$trees" /sys/trees || fail "cannot bind $trees"
 : > /sys/criu && tool mount --bind "$criu" /sys/criu || fail "cannot bind $criu"
 overlay / /sys/overlay/root
 number=0 count=$1
@@ -72,6 +74,17 @@ while [ "$count" -gt 0 ]; do
     || fail "cannot make a stand-in for $1"
   # Opened to be emptied: the overlay copies the owner and the mode up, and no content.
   { : > "./${1##*/}" && tool truncate -s "$2" "./${1##*/}"; } || fail "cannot make a stand-in for $1"
+  count=$((count - 1))
+  shift 2
+done
+count=$1
+shift
+while [ "$count" -gt 0 ]; do
+  folder=$2
+  while [ ! -d "$folder" ]; do folder=${folder%/*}; done
+  inside "$folder" && tool mkdir -p "./${2#"$folder"}" \
+    && tool cp -a --sparse=always --remove-destination -T "/tmp/trees/$1" "./${2#"$folder"}" \
+    || fail "cannot make stand-ins below $2"
   count=$((count - 1))
   shift 2
 done

@@ -46,6 +46,7 @@ public final class Bench implements Callable<Integer> {
             new SealBenchmark(),
             new ResumeBenchmark(),
             new TrialBenchmark(),
+            new MoveBenchmark(),
             new CheckpointBenchmark(),
             new RepeatBenchmark(),
             new ProcessesBenchmark(),
@@ -72,7 +73,7 @@ public final class Bench implements Callable<Integer> {
             names = "--only",
             paramLabel = "NAME",
             description =
-                    "Only this one of latency, seal, resume, trial, checkpoint, repeat, processes, cost, life, decide; may be repeated.")
+                    "Only this one of latency, seal, resume, trial, move, checkpoint, repeat, processes, cost, life, decide; may be repeated.")
     private List<String> only = List.of();
 
     @Option(

@@ -160,6 +160,24 @@ final class BenchRig implements AutoCloseable {
      * @return the milliseconds of the dump, of the restore, and of the unpacking (0 without)
      */
     double[] rawDumpAndRestore(List<String> hold, boolean packed) throws Exception {
+        double[] unpacked = new double[1];
+        double[] rest = rawDumpAndRestore(hold, () -> {
+            if (packed) {
+                Path file = raw.pack();
+                raw.clear();
+                unpacked[0] = millis(() -> raw.unpack(file));
+                Files.delete(file);
+            }
+        });
+        return new double[] {rest[0], rest[1], unpacked[0]};
+    }
+
+    /**
+     * The same, with anything in between.
+     *
+     * @return the milliseconds of the dump and of the restore
+     */
+    double[] rawDumpAndRestore(List<String> hold, Timed between) throws Exception {
         Path ready = Path.of(hold.get(hold.size() - 1));
         Process process = raw.start(hold);
         List<Long> below = List.of();
@@ -171,14 +189,8 @@ final class BenchRig implements AutoCloseable {
                 double dumped = millis(() -> raw.dump(process.pid(), false));
                 process.waitFor();
                 orphans.reap(below);
-                double unpacked = 0;
-                if (packed) {
-                    Path file = raw.pack();
-                    raw.clear();
-                    unpacked = millis(() -> raw.unpack(file));
-                    Files.delete(file);
-                }
-                return new double[] {dumped, millis(raw::restore), unpacked};
+                between.run();
+                return new double[] {dumped, millis(raw::restore)};
             } finally {
                 ProcessHandle.of(process.pid()).ifPresent(p -> {
                     p.descendants().forEach(ProcessHandle::destroyForcibly);

@@ -65,17 +65,21 @@ public final class CompatibilityTable implements BeforeAllCallback {
         ROWS.forEach(r -> rows.put(key(r), r));
         Files.createDirectories(earlier.toAbsolutePath().getParent());
         JSON.writeValue(earlier.toFile(), rows.values());
-        Files.writeString(file, markdown(List.copyOf(rows.values()), machine()) + "\n" + otherSuite(file));
+        Files.writeString(file, markdown(List.copyOf(rows.values()), machine()) + "\n" + others(file));
     }
 
-    // What 'compat --zdtm' writes into the same page.
-    private static String otherSuite(Path file) throws IOException {
-        String begin = MarkedSection.begin("zdtm");
-        String end = MarkedSection.end("zdtm");
+    // What 'compat --zdtm' and stock-system write into the same page.
+    private static String others(Path file) throws IOException {
         String old = Files.exists(file) ? Files.readString(file) : "";
-        int from = old.indexOf(begin);
-        int to = old.indexOf(end);
-        return (from >= 0 && to > from ? old.substring(from, to) : begin + "\n") + end + "\n";
+        return section(old, "zdtm") + "\n## Stock systems\n\n" + section(old, StockSystems.SECTION);
+    }
+
+    private static String section(String page, String name) {
+        String begin = MarkedSection.begin(name);
+        String end = MarkedSection.end(name);
+        int from = page.indexOf(begin);
+        int to = page.indexOf(end);
+        return (from >= 0 && to > from ? page.substring(from, to) : begin + "\n") + end + "\n";
     }
 
     private static List<Object> key(CompatibilityRow row) {

@@ -43,10 +43,14 @@ public final class RealContainers implements AutoCloseable {
             "preemptible-tried-" + ProcessHandle.current().pid();
 
     private final String program;
+    /** Options of the program that choose another runtime, where its own does not work on this host. */
+    private final List<String> runtime;
+
     private final List<String> started = new ArrayList<>();
 
-    private RealContainers(String program) {
+    private RealContainers(String program, List<String> runtime) {
         this.program = program;
+        this.runtime = runtime;
     }
 
     /** @param program docker or podman */
@@ -54,18 +58,27 @@ public final class RealContainers implements AutoCloseable {
         assumeTrue(HostTool.find(program).isPresent(), program + " is not installed");
         HostTool.Answer info = HostTool.run(SECONDS, List.of(program, "ps", "-q"));
         assumeTrue(info.ok(), () -> program + " does not answer: " + info.firstLine());
-        RealContainers real = new RealContainers(program);
+        RealContainers real = tried(program, List.of());
+        if (real == null && program.equals("podman") && HostTool.find("runc").isPresent()) {
+            // crun refuses control groups of both versions side by side.
+            real = tried(program, List.of("--runtime", "runc"));
+        }
+        assumeTrue(real != null, () -> program + " cannot run a container here");
+        return real;
+    }
+
+    private static RealContainers tried(String program, List<String> runtime) throws IOException {
+        RealContainers real = new RealContainers(program, runtime);
         if (!HostTool.run(SECONDS, List.of(program, "image", "inspect", IMAGE)).ok()) {
             real.makeImage();
         }
         HostTool.Answer tried = real.tryRun(Path.of("/tmp"), "--name", TRIED);
         real.started.add(TRIED);
         if (!tried.ok()) {
+            System.err.println(program + ": " + tried.text().trim());
             real.close();
+            return null;
         }
-        assumeTrue(
-                tried.ok(),
-                () -> program + " cannot run a container here: " + tried.text().trim());
         real.remove(TRIED);
         return real;
     }
@@ -104,7 +117,9 @@ public final class RealContainers implements AutoCloseable {
     }
 
     private HostTool.Answer tryRun(Path work, String... options) {
-        List<String> words = new ArrayList<>(List.of(program, "run", "-t", "-d", "--network", "none"));
+        List<String> words = new ArrayList<>(List.of(program));
+        words.addAll(runtime);
+        words.addAll(List.of("run", "-t", "-d", "--network", "none"));
         if (program.equals("podman")) {
             // Its own default may be above what this machine allows.
             words.addAll(List.of("--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1024:1024"));
@@ -127,6 +142,13 @@ public final class RealContainers implements AutoCloseable {
     /** Starts a script in it that nobody waits for. */
     public void exec(ContainerRef container, String script) {
         must("exec", "-d", container.id(), "sh", "-c", script);
+    }
+
+    /** Runs a program in it to its end. */
+    public HostTool.Answer answer(ContainerRef container, String... command) {
+        List<String> words = new ArrayList<>(List.of(program, "exec", container.id()));
+        words.addAll(List.of(command));
+        return HostTool.run(SECONDS, words);
     }
 
     public String status(ContainerRef container) {

@@ -8,6 +8,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.host.HostProcess;
+import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.image.ImageException;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
@@ -106,6 +108,43 @@ class LuggageTest {
         assertFalse(Files.exists(scratch));
     }
 
+    /** An access list for the user 65534 to read and write, and a capability to open raw sockets, as the kernel has them. */
+    @Test
+    void extendedAttributesAndAccessListsArrive() throws Exception {
+        assumeTrue(HostProcess.isRoot() && HostTool.find("python3").isPresent(), "root and python3 are needed");
+        assertEquals("", attributes(true), "this file system has no extended attributes");
+        String before = attributes(false);
+        assertTrue(before.contains("user.note") && before.contains("posix_acl_default"), before);
+        pack();
+        there();
+        unpack();
+        assertWhole();
+        assertEquals(before, attributes(false));
+    }
+
+    private String attributes(boolean set) {
+        String python = """
+                import os, struct, sys
+                file, folder = sys.argv[1] + '/first name', sys.argv[1] + '/empty'
+                entry = lambda tag, perm, who: struct.pack('<HHI', tag, perm, who)
+                none = 0xffffffff
+                acl = struct.pack('<I', 2) + entry(1, 6, none) + entry(2, 6, 65534) + entry(4, 4, none)
+                acl += entry(16, 6, none) + entry(32, 0, none)
+                if sys.argv[2] == 'true':
+                    os.setxattr(file, 'user.note', bytes(range(256)))
+                    os.setxattr(file, 'system.posix_acl_access', acl)
+                    os.setxattr(file, 'security.capability', struct.pack('<IIIII', 0x02000001, 1 << 13, 0, 0, 0))
+                    os.setxattr(folder, 'system.posix_acl_default', acl)
+                    os.setxattr(folder, 'user.folder', b'')
+                else:
+                    for each in (file, folder):
+                        print(each, os.stat(each).st_mode)
+                        for name in sorted(os.listxattr(each)): print(name, os.getxattr(each, name))
+                """;
+        return HostTool.run(30, List.of("python3", "-c", python, workspace.toString(), Boolean.toString(set)))
+                .text();
+    }
+
     @Test
     void whatWasThereBeforeIsGone() throws Exception {
         pack();
@@ -138,6 +177,32 @@ class LuggageTest {
         assertThrows(ImageException.class, this::unpack);
         assertEquals("mine", Files.readString(workspace.resolve("mine")));
         assertFalse(Files.exists(scratch));
+    }
+
+    /** It has room for the archive, and none for what is in it. */
+    @Test
+    void aFullDiskRefusesTheMove() throws Exception {
+        pack();
+        there();
+        Path disk = Files.createDirectories(folder.resolve("agent"));
+        assumeTrue(
+                HostProcess.isRoot()
+                        && HostTool.run(10, List.of("mount", "-t", "tmpfs", "-o", "size=1m", "full", disk.toString()))
+                                .ok(),
+                "a small disk cannot be mounted");
+        try {
+            Files.createDirectories(workspace);
+            Files.writeString(workspace.resolve("mine"), "mine");
+            MoveRefusedException refused = assertThrows(
+                    MoveRefusedException.class,
+                    () -> Luggage.unpack(ID, folders(), archive, KEY, disk.resolve("scratch")));
+            assertEquals(MoveObstacle.DISK_FULL, refused.misfit().obstacle());
+            assertEquals("mine", Files.readString(workspace.resolve("mine")));
+            assertEquals(List.of("a job"), beside());
+            assertFalse(Files.exists(disk.resolve("scratch")));
+        } finally {
+            HostTool.run(10, List.of("umount", disk.toString()));
+        }
     }
 
     /** Its process was killed between two renames. */
@@ -207,12 +272,29 @@ class LuggageTest {
     /** The log has three million bytes, and others have a few. */
     @Test
     void whatIsTooLargeIsNotPacked() throws Exception {
-        MoveRefusedException refused =
-                assertThrows(MoveRefusedException.class, () -> Luggage.pack(ID, folders(), archive, KEY, noise.length));
+        MoveRefusedException refused = assertThrows(
+                MoveRefusedException.class,
+                () -> Luggage.pack(ID, folders(), MoveExcludes.NONE, archive, KEY, noise.length));
         assertEquals(MoveObstacle.WORKSPACE_TOO_LARGE, refused.misfit().obstacle());
         assertFalse(Files.exists(archive));
-        Luggage.Packed packed = Luggage.pack(ID, folders(), archive, KEY, noise.length + 1000);
+        Luggage.Packed packed = Luggage.pack(ID, folders(), MoveExcludes.NONE, archive, KEY, noise.length + 1000);
         assertTrue(packed.contentBytes() <= noise.length + 1000);
+    }
+
+    @Test
+    void whatIsExcludedStaysBehindAndDoesNotCount() throws Exception {
+        Path cache = Files.createDirectories(workspace.resolve("part/target/cache/deep"));
+        Files.write(cache.resolve("large"), noise);
+        Files.writeString(workspace.resolve("part/target/kept"), "");
+        Files.write(workspace.resolve("disk.iso"), noise);
+        MoveExcludes excludes = MoveExcludes.parse("**/target/cache/**\n*.iso");
+        Luggage.pack(ID, folders(), excludes, archive, KEY, noise.length + 1000);
+        there();
+        unpack();
+        assertWhole();
+        assertTrue(Files.exists(workspace.resolve("part/target/kept")));
+        assertFalse(Files.exists(workspace.resolve("part/target/cache")));
+        assertFalse(Files.exists(workspace.resolve("disk.iso")));
     }
 
     @Test

@@ -171,7 +171,9 @@ final class Decided {
                             stage.id(),
                             true,
                             stage.priority(),
-                            urgent ? Long.MIN_VALUE / 2 + stage.thawByMillis() : stage.priority() - aged,
+                            urgent
+                                    ? Long.MIN_VALUE / 2 + stage.thawByMillis()
+                                    : Math.min(stage.priority() - aged, beforeLongOnes(stage)),
                             stage.owner(),
                             stage.sinceMillis(),
                             usable(stage.agents(), drained),
@@ -180,6 +182,26 @@ final class Decided {
                             urgent));
         }
         return all;
+    }
+
+    // Whoever would have the executor for longer than a stage may be frozen comes after it.
+    private long beforeLongOnes(SuspendedStage stage) {
+        FreezeOnly freezeOnly = snapshot.limits().freezeOnly();
+        long before = Long.MAX_VALUE;
+        for (WaitingItem item : snapshot.waiting()) {
+            boolean outlasts =
+                    snapshot.nowMillis() + item.expectedMillis() > stage.thawByMillis() - freezeOnly.leadMillis();
+            boolean sameAgent = item.agents().stream().anyMatch(stage.agents()::contains);
+            if (stage.thawByMillis() > 0 && outlasts && sameAgent && item.reservedAgent() == null) {
+                before = Math.min(before, item.priority());
+            }
+        }
+        return before;
+    }
+
+    /** Whether it is a stage that may stay frozen for some time only. */
+    boolean isFrozenOnly(Claimant claimant) {
+        return thawed.contains(claimant.id());
     }
 
     // A reservation on an agent that takes nothing is void.
@@ -324,7 +346,7 @@ final class Decided {
                         || (stage.whyNotPreemptible() == null && !tooLarge(stage) && !lacksMemory(stage)))
                 && !suspendedOften(stage)
                 && !undisturbed(stage)
-                && !inExemptTime(stage)
+                && (claimant.urgent() || !inExemptTime(stage))
                 && snapshot.nowMillis() >= stage.retryAfterMillis();
     }
 

@@ -97,12 +97,12 @@ class FreezeOnlyPropertyTest {
                 snapshot.limits().mostSuspended() == 0 && snapshot.limits().mostSuspendedPerAgent() == 0;
         boolean awaits = decided.actions().stream()
                 .map(Action::reason)
-                .anyMatch(
-                        Set.of(
-                                Reason.ENDS_SOON,
-                                Reason.WAITED_LONG,
-                                Reason.FROZEN_TIME_ENDS,
-                                Reason.RESTORE_REQUESTED_ALREADY)::contains);
+                .anyMatch(Set.of(
+                        Reason.ENDS_SOON,
+                        Reason.WAITED_LONG,
+                        Reason.FROZEN_GOES_NEXT,
+                        Reason.FROZEN_TIME_ENDS,
+                        Reason.RESTORE_REQUESTED_ALREADY)::contains);
         for (Freeing freeing : decided.freed()) {
             taken.add(freeing.stageId());
             Claimant claimant = decided.claimant(freeing);
@@ -170,7 +170,8 @@ class FreezeOnlyPropertyTest {
         int lead = (int) (freezeOnly.leadMillis() / DecisionHistory.TICK_MILLIS);
         int suspensionTicks = random.nextInt(2);
         int slice = random.nextInt(4);
-        Limits limits = new Limits(true, DecisionHistory.millis(slice), 0, 0)
+        Limits limits = new Limits(
+                        true, DecisionHistory.millis(slice), DecisionHistory.millis(random.nextInt(2) * 2 * longest), 0)
                 .withAgeing(DecisionHistory.millis(random.nextInt(4)))
                 .withUndumpable(UndumpableStages.FREEZE_ONLY)
                 .withFreezeOnly(freezeOnly);

@@ -57,7 +57,12 @@ class IdleExecutorsPropertyTest {
         // Those that are kept one, or are in the queue, may await an end as well.
         boolean awaits = decided.actions().stream()
                 .map(Action::reason)
-                .anyMatch(Set.of(Reason.ENDS_SOON, Reason.WAITED_LONG, Reason.RESTORE_REQUESTED_ALREADY)::contains);
+                .anyMatch(
+                        Set.of(
+                                Reason.ENDS_SOON,
+                                Reason.WAITED_LONG,
+                                Reason.FROZEN_GOES_NEXT,
+                                Reason.RESTORE_REQUESTED_ALREADY)::contains);
         boolean left = false;
         for (Claimant claimant : decided.claimants().values()) {
             if (decided.getsNothing(claimant) && unlimited && !awaits) {
@@ -183,20 +188,27 @@ class IdleExecutorsPropertyTest {
 
     private static boolean isBetter(Decided decided, Claimant one, Claimant other) {
         long more = decided.used(one.owner()) - decided.used(other.owner());
-        return one.rank() < other.rank()
-                || (one.rank() == other.rank() && (more < 0 || (more == 0 && one.sinceMillis() < other.sinceMillis())));
+        if (one.rank() != other.rank()) {
+            return one.rank() < other.rank();
+        }
+        if (decided.isFrozenOnly(one) != decided.isFrozenOnly(other)) {
+            return decided.isFrozenOnly(one);
+        }
+        return more < 0 || (more == 0 && one.sinceMillis() < other.sinceMillis());
     }
 
     @Property(edgeCases = EdgeCasesMode.NONE)
-    void anExecutorIsKeptOnlyForTheBestClaimOnItsAgentWhichHasAged(
+    void anExecutorIsKeptOnlyForTheBestClaimOnItsAgentWhichHasAgedOrIsFrozenOnly(
             @ForAll(supplier = GeneratedSnapshots.class) Snapshot snapshot) {
         Decided decided = Decided.on(snapshot);
         List<Action.Reserve> reserves = decided.all(Action.Reserve.class);
         Set<String> agents = new HashSet<>();
         for (Action.Reserve reserve : reserves) {
             Claimant stage = decided.claimant(reserve);
-            assertEquals(stage.urgent() ? Reason.FROZEN_TIME_ENDS : Reason.WAITED_LONG, reserve.reason());
-            assertTrue(stage.isStage() && stage.rank() < stage.priority(), stage::toString);
+            boolean frozenOnly = decided.isFrozenOnly(stage);
+            Reason why = frozenOnly ? Reason.FROZEN_GOES_NEXT : Reason.WAITED_LONG;
+            assertEquals(stage.urgent() ? Reason.FROZEN_TIME_ENDS : why, reserve.reason());
+            assertTrue(stage.isStage() && (frozenOnly || stage.rank() < stage.priority()), stage::toString);
             assertTrue(stage.agents().contains(reserve.agent()));
             assertTrue(agents.add(reserve.agent()), "two of one agent");
             for (Claimant other : decided.claimants().values()) {

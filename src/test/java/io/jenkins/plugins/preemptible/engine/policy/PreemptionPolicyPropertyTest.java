@@ -134,9 +134,11 @@ class PreemptionPolicyPropertyTest {
         // Those that are kept one, or are in the queue, may await an end as well.
         boolean awaited = decided.actions().stream()
                         .map(Action::reason)
-                        .anyMatch(
-                                Set.of(Reason.ENDS_SOON, Reason.WAITED_LONG, Reason.RESTORE_REQUESTED_ALREADY)
-                                        ::contains)
+                        .anyMatch(Set.of(
+                                Reason.ENDS_SOON,
+                                Reason.WAITED_LONG,
+                                Reason.FROZEN_GOES_NEXT,
+                                Reason.RESTORE_REQUESTED_ALREADY)::contains)
                 && other.expectedEndMillis() > 0;
         return room && !awaited && decided.mayTake(decided.claimant(freeing), other);
     }

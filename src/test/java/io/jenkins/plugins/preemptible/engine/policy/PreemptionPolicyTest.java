@@ -118,6 +118,50 @@ class PreemptionPolicyTest {
         decides(keep("stage", Reason.NO_IDLE_EXECUTOR));
     }
 
+    private void mayMoveIn(String id, long millis) {
+        suspended.add(new SuspendedStage(
+                id, Set.of("a"), 5, "", NOW - 10, null, false, null, false, 0, Set.of("b", "c"), millis));
+    }
+
+    private void endsIn(String id, long millis) {
+        running.add(new RunningStage(
+                id, "a", 1, "", NOW - 500, NOW - 500, 0, 0, null, 0, -1, 0, NOW + millis, false, false));
+    }
+
+    @Test
+    void aStageStaysWhereItsAgentIsFreeBeforeItHadMoved() {
+        agent("a", 0);
+        agent("b", 1);
+        agent("c", 1);
+        endsIn("soon", 3000);
+        mayMoveIn("stage", 4000);
+        decides(keep("stage", Reason.OWN_AGENT_FREE_SOON));
+        suspended.clear();
+        mayMoveIn("quicker", 2000);
+        decides(move("quicker", "b"));
+    }
+
+    /** Of two that could move one has the executor that is free soon, and the other one moves. */
+    @Test
+    void anExecutorThatIsFreeSoonIsForOne() {
+        agent("a", 0);
+        agent("b", 1);
+        agent("c", 1);
+        endsIn("soon", 3000);
+        mayMoveIn("one", 4000);
+        mayMoveIn("other", 4000);
+        decides(keep("one", Reason.OWN_AGENT_FREE_SOON), move("other", "b"));
+    }
+
+    @Test
+    void aStageThatHasRunLongerThanExpectedKeepsNobody() {
+        agent("a", 0);
+        agent("b", 1);
+        endsIn("overdue", -1);
+        mayMoveIn("stage", 4000);
+        decides(move("stage", "b"));
+    }
+
     @Test
     void ofTwoStagesTheBetterOneMoves() {
         agent("a", 0);
@@ -500,12 +544,37 @@ class PreemptionPolicyTest {
         freezeOnly(50);
         runs("preemptor", "a", 1, 500);
         isFrozen(9, false, 120_001);
-        decides(keep("frozen", Reason.NO_IDLE_EXECUTOR));
+        decides(new Action.Reserve("frozen", "a", Reason.FROZEN_GOES_NEXT));
         isFrozen(9, false, 120_000);
+        decides(suspend("preemptor", "frozen", "a", Reason.FROZEN_TIME_ENDS));
+        limits = new Limits(true, 0, 60_000, 0)
+                .withUndumpable(UndumpableStages.FREEZE_ONLY)
+                .withFreezeOnly(limits.freezeOnly());
         decides(suspend("preemptor", "frozen", "a", Reason.FROZEN_TIME_ENDS));
         running.clear();
         waits("item", 1, 10, "a");
         decides(new Action.Reserve("frozen", "a", Reason.FROZEN_TIME_ENDS), keep("item", Reason.NO_FITTING_STAGE));
+    }
+
+    private void frozenBeside(int priority, long expectedMillis) {
+        waiting.clear();
+        waiting.add(new WaitingItem("item", priority, "", 10, Set.of("a"), null, expectedMillis));
+    }
+
+    @Test
+    void theNextExecutorIsForAFrozenStageUnlessABetterItemEndsInTime() {
+        freezeOnly(50);
+        isFrozen(5, false, 300_000);
+        for (int priority : new int[] {5, 9}) {
+            frozenBeside(priority, 0);
+            decides(new Action.Reserve("frozen", "a", Reason.FROZEN_GOES_NEXT), keep("item", Reason.NO_FITTING_STAGE));
+        }
+        for (long expected : new long[] {0, 180_000}) {
+            frozenBeside(1, expected);
+            decides(keep("item", Reason.NO_FITTING_STAGE), keep("frozen", Reason.NO_IDLE_EXECUTOR));
+        }
+        frozenBeside(1, 180_001);
+        decides(new Action.Reserve("frozen", "a", Reason.FROZEN_GOES_NEXT), keep("item", Reason.NO_FITTING_STAGE));
     }
 
     @Test

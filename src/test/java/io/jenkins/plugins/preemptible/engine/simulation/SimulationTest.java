@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.jenkins.plugins.preemptible.engine.policy.FreezeOnly;
 import io.jenkins.plugins.preemptible.engine.policy.Limits;
+import io.jenkins.plugins.preemptible.engine.policy.MovePace;
 import io.jenkins.plugins.preemptible.engine.policy.Slices;
 import io.jenkins.plugins.preemptible.engine.policy.UndumpableStages;
 import io.jenkins.plugins.preemptible.engine.simulation.workload.GitHubMix;
@@ -102,6 +103,24 @@ class SimulationTest {
         // 11 s were done; the restore holds the executor, the dump does not.
         assertEquals(31 + 0.550 + 89, end(outcome, 0));
         assertEquals(1.7 / 3600, outcome.figures().wastedHours(), 1e-9);
+    }
+
+    /** Its agent is taken from 11 s on, the other one is busy until 20 s; the move takes 2 s and 4 s for 200 MB. */
+    @Test
+    void aStageMovesWhereItsOwnAgentIsBusyForLonger() {
+        List<SimAgent> agents = List.of(new SimAgent("a", Set.of(), 1, 0), new SimAgent("b", Set.of(), 1, 0));
+        SimJob[] jobs = {
+            job("long", 5, 0, 100, true), job("other", 2, 0, 20, false), job("urgent", 1, 10, 60, false),
+        };
+        Workload workload = new Workload(List.of(jobs), agents);
+        Outcome stays = Simulation.run(workload, NONE, RATES, Discipline.SUSPEND);
+        assertEquals(71 + 0.550 + 89, end(stays, 0));
+        Outcome moves = Simulation.run(workload, NONE, RATES.moving(MovePace.DEFAULT), Discipline.SUSPEND);
+        assertEquals(20 + 6 + 89, end(moves, 0));
+        List<JobProgress.Hold> holds = moves.progresses().get(0).holds;
+        assertEquals(2, holds.stream().map(JobProgress.Hold::agent).distinct().count());
+        assertEquals(end(stays, 1), end(moves, 1));
+        assertEquals(end(stays, 2), end(moves, 2));
     }
 
     @Test

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.jenkins.plugins.preemptible.engine.api.ContainerRef;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.text.Script;
 import java.io.ByteArrayInputStream;
@@ -54,6 +55,38 @@ class EnterCommandTest {
                         "/usr/local/libexec/preemptible",
                         ID.value()),
                 BY_SUDO.words());
+    }
+
+    private static EnterCommand contained(String join, String rights, String perl, String architecture) {
+        return new EnterCommand.Contained(
+                ID.value(),
+                new ContainerRef("docker", "0123456789ab"),
+                2,
+                List.of(join, "/sys/fs/cgroup/devices/docker/0123456789ab/cgroup.procs"),
+                rights,
+                perl,
+                architecture);
+    }
+
+    private static final String RIGHTS = "/home/a b/preemptible/stages/fuzz/rights";
+    private static final String PERL = "/usr/bin/perl";
+
+    @Test
+    void ofAStageInAContainer() {
+        EnterCommand.Contained inside = (EnterCommand.Contained) contained(JOIN, RIGHTS, PERL, "amd64");
+        assertEquals(Optional.of(inside), EnterCommand.of(inside.facts(), ID));
+        List<String> words = inside.words("/w", List.of("A=b c"));
+        assertEquals(List.of("/w", "1", "A=b c"), words.subList(words.size() - 3, words.size()));
+        assertEquals("amd64", words.get(3));
+        refused(() -> contained("/sys/fs/cgroup/preemptible-other/cgroup.procs", RIGHTS, PERL, "amd64"));
+        refused(() -> contained(JOIN, "rights", PERL, "amd64"));
+        refused(() -> contained(JOIN, "/a/../etc/shadow", PERL, "amd64"));
+        refused(() -> contained(JOIN, "/a\nb", PERL, "amd64"));
+        refused(() -> contained(JOIN, RIGHTS, "/usr/bin/sh", "amd64"));
+        refused(() -> contained(JOIN, RIGHTS, PERL, "sparc"));
+        List<String> facts = new java.util.ArrayList<>(inside.facts());
+        facts.set(3, "$(reboot)");
+        assertEquals(Optional.empty(), EnterCommand.of(facts, ID));
     }
 
     @Test

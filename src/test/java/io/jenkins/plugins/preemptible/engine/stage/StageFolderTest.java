@@ -53,7 +53,7 @@ class StageFolderTest {
         folder.create();
         StageSpec spec = new StageSpec(StageId.create("one"), "one", home, List.of("true"), null);
         folder.write(StageJson.starting(
-                spec, "signals:", "2026-01-01T00:00:00Z", folder.path().toString()));
+                spec, "signals:", "2026-01-01T00:00:00Z", folder.path().toString(), null));
         Process other = new ProcessBuilder(
                         Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                         "-XX:+UseSerialGC",

@@ -5,6 +5,7 @@ import io.jenkins.plugins.preemptible.engine.cli.text.RefusedException;
 import io.jenkins.plugins.preemptible.engine.policy.Cost;
 import io.jenkins.plugins.preemptible.engine.policy.FreezeOnly;
 import io.jenkins.plugins.preemptible.engine.policy.Limits;
+import io.jenkins.plugins.preemptible.engine.policy.MovePace;
 import io.jenkins.plugins.preemptible.engine.policy.UndumpableStages;
 import io.jenkins.plugins.preemptible.engine.simulation.Rates;
 import java.util.concurrent.TimeUnit;
@@ -91,6 +92,13 @@ public final class SimulatedLimits {
             description = "From a shortage to the free executor; default" + " 1000.")
     private int takeoverMillis = (int) Rates.DEFAULT.takeoverMillis();
 
+    @Option(
+            names = "--moves",
+            description =
+                    "Suspended stages resume on other agents, too, where that is sooner; at the pace that is expected before"
+                            + " the first move.")
+    private boolean moves;
+
     public Limits limits() {
         return new Limits(
                         true,
@@ -115,7 +123,8 @@ public final class SimulatedLimits {
         return new Rates(
                 (long) inRange("--dump-rate", dumpRate, 1, MOST_MEGABYTES) * MEGABYTE,
                 (long) inRange("--restore-rate", restoreRate, 1, MOST_MEGABYTES) * MEGABYTE,
-                inRange("--takeover", takeoverMillis, 0, MOST_TAKEOVER_MILLIS));
+                inRange("--takeover", takeoverMillis, 0, MOST_TAKEOVER_MILLIS),
+                moves ? MovePace.DEFAULT : null);
     }
 
     private static int inRange(String option, int value, int least, int most) {
@@ -129,6 +138,7 @@ public final class SimulatedLimits {
     public String sentence() {
         return "slice " + (sliceMinutes == 0 ? "none" : sliceMinutes + " min") + ", exempt time " + exemptSeconds
                 + " s, ageing " + ageingMinutes + " min, memory floor " + floorMegabytes + " MB, dump " + dumpRate
-                + " MB/s, restore " + restoreRate + " MB/s, takeover " + takeoverMillis + " ms.";
+                + " MB/s, restore " + restoreRate + " MB/s, takeover " + takeoverMillis + " ms"
+                + (moves ? ", with moves." : ".");
     }
 }

@@ -141,6 +141,9 @@ public final class CriuFields {
         public static final int FLAGS = 4;
         public static final int PAGES = 5;
 
+        /** Of {@link #FLAGS}: a restore may leave the pages out and ask for them later. */
+        public static final int LAZY = 1 << 1;
+
         /** Of {@link #FLAGS}: the pages lie in the image's pages file. */
         public static final int PRESENT = 1 << 2;
 
@@ -161,6 +164,7 @@ public final class CriuFields {
     public static final class FileEntry {
         public static final int TYPE = 1;
         public static final int ID = 2;
+        public static final int REGULAR_FILE = 3;
         public static final int INET_SOCKET = 4;
 
         private FileEntry() {}
@@ -172,6 +176,8 @@ public final class CriuFields {
         public static final int POSITION = 3;
         public static final int NAME = 6;
         public static final int SIZE = 8;
+        public static final int MODE = 10;
+        public static final int BUILD_ID = 12;
 
         private RegularFile() {}
     }

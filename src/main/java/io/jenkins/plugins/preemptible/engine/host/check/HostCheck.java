@@ -128,7 +128,10 @@ public final class HostCheck {
                 "namespaces",
                 answer.ok(),
                 answer.ok() ? "IPC, PID, mount" : answer.firstLine(),
-                isRoot() ? "give this container CAP_SYS_ADMIN, as by docker run --privileged" : AS_ROOT);
+                isRoot()
+                        ? "give this container CAP_SYS_ADMIN, as by docker run --privileged, or by privileged: true in the"
+                                + " securityContext of a pod's container"
+                        : AS_ROOT);
     }
 
     private Item freezer() {
@@ -150,11 +153,17 @@ public final class HostCheck {
         };
     }
 
+    private static String words(Criu criu) {
+        return criu.version() + " at " + criu.program()
+                + (criu.carriesConnections()
+                        ? ""
+                        : "; too old for stages with TCP connections between their own processes, which take 3.19");
+    }
+
     private Item criu() {
         var usable = criu.usable();
         if (usable.isPresent()) {
-            return item(
-                    "criu", true, usable.get().version() + " at " + usable.get().program(), "");
+            return item("criu", true, words(usable.get()), "");
         }
         List<Path> installed = criu.installed();
         if (installed.isEmpty()) {

@@ -23,6 +23,7 @@ import java.security.MessageDigest;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.ToIntFunction;
 
 /**
  * Reads one archive to its end and believes nothing that was not authenticated.
@@ -70,19 +71,42 @@ final class ArchiveReader {
             refuseUnexpected(manifest);
             List<BlockRuns> references = references(tar, manifest);
             receiver.begin(manifest, references);
-            byte[] buffer = new byte[ArchiveFormat.CHUNK];
-            for (int i = 0; i < manifest.entries().size(); i++) {
-                EntryInfo entry = manifest.entries().get(i);
-                tar.next(entry.name(), Long.valueOf(entry.stored()));
-                boolean hashed = entry.runs() == 0 && receiver.checksDigests();
-                EntryContent content = new EntryContent(tar, hashed, buffer);
-                checkCancelled();
-                receiver.entry(i, entry, content);
-                content.finish(archive, entry);
-            }
+            readEntries(tar, manifest, manifest.entries().size(), receiver);
             checkSeal(tar, manifest, references, manifestSha256);
             tar.end();
             return ImageInspection.of(manifest, fileBytes);
+        });
+    }
+
+    private void readEntries(TarInput tar, ImageManifest manifest, int count, Receiver receiver) throws IOException {
+        byte[] buffer = new byte[ArchiveFormat.CHUNK];
+        for (int i = 0; i < count; i++) {
+            EntryInfo entry = manifest.entries().get(i);
+            tar.next(entry.name(), Long.valueOf(entry.stored()));
+            boolean hashed = entry.runs() == 0 && receiver.checksDigests();
+            EntryContent content = new EntryContent(tar, hashed, buffer);
+            checkCancelled();
+            receiver.entry(i, entry, content);
+            content.finish(archive, entry);
+        }
+    }
+
+    /**
+     * Reads the first entries of a file that may be cut off behind them. Each is authentic; that the rest follows is not
+     * known.
+     *
+     * @param count how many, by the manifest
+     */
+    ImageManifest readBeginning(ToIntFunction<ImageManifest> count, Receiver receiver) throws ImageException {
+        return new ArchiveStream(archive, request.key()).useBeginning((tar, fileBytes) -> {
+            ImageManifest manifest = manifest(tar, BlockHash.sha256());
+            refuseUnexpected(manifest);
+            int entries = count.applyAsInt(manifest);
+            if (entries > 0) {
+                receiver.begin(manifest, references(tar, manifest));
+                readEntries(tar, manifest, entries, receiver);
+            }
+            return manifest;
         });
     }
 

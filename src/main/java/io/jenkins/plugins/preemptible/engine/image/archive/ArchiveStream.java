@@ -53,6 +53,19 @@ final class ArchiveStream {
 
     /** @param whole whether all of it is going to be read, which is worth a thread */
     <T> T use(boolean whole, Use<T> use) throws ImageException {
+        return use(whole, true, use);
+    }
+
+    /**
+     * Reads a file that may be cut off.
+     *
+     * @throws ImageException also where what is read lies behind the end: any reason but MISSING
+     */
+    <T> T useBeginning(Use<T> use) throws ImageException {
+        return use(false, false, use);
+    }
+
+    private <T> T use(boolean whole, boolean hasTail, Use<T> use) throws ImageException {
         if (!Files.isReadable(archive)) {
             throw new ImageException(MISSING, archive, null, null);
         }
@@ -61,11 +74,12 @@ final class ArchiveStream {
         }
         try (FileChannel channel = FileChannel.open(archive, StandardOpenOption.READ)) {
             long fileBytes = channel.size();
-            checkEnds(channel, fileBytes);
+            boolean tail = hasTail || endsWithTail(channel, fileBytes);
+            checkEnds(channel, fileBytes, tail);
             channel.position(ArchiveFormat.HEAD_BYTES);
             InputStream body = BoundedInputStream.builder()
                     .setInputStream(Channels.newInputStream(channel))
-                    .setMaxCount(fileBytes - ArchiveFormat.HEAD_BYTES - ArchiveFormat.TAIL_BYTES)
+                    .setMaxCount(fileBytes - ArchiveFormat.HEAD_BYTES - (tail ? ArchiveFormat.TAIL_BYTES : 0))
                     .get();
             try (InputStream decrypted = key.cipher().newDecryptingStream(body, ArchiveFormat.head());
                     InputStream zstd = new ZstdInputStream(decrypted).setLongMax(LARGEST_WINDOW_LOG);
@@ -84,26 +98,29 @@ final class ArchiveStream {
         }
     }
 
-    private void checkEnds(FileChannel channel, long fileBytes) throws IOException {
+    private void checkEnds(FileChannel channel, long fileBytes, boolean hasTail) throws IOException {
         byte[] head = bytesAt(channel, 0, (int) Math.min(ArchiveFormat.HEAD_BYTES, fileBytes));
-        int magicBytes = Math.min(head.length, ArchiveFormat.MAGIC.length);
-        if (!Arrays.equals(head, 0, magicBytes, ArchiveFormat.MAGIC, 0, magicBytes)) {
+        if (!ArchiveFormat.beginsLikeOne(head)) {
             throw new ImageException(NOT_AN_IMAGE, archive, null, null);
         }
         if (head.length < ArchiveFormat.HEAD_BYTES) {
             throw new ImageException(TRUNCATED, archive, "it has " + fileBytes + " bytes", null);
         }
-        int version = Short.toUnsignedInt(ByteBuffer.wrap(head).getShort(ArchiveFormat.MAGIC.length));
+        int version = Short.toUnsignedInt(ByteBuffer.wrap(head).getShort(ArchiveFormat.MAGIC_BYTES));
         if (version != ImageManifest.FORMAT_VERSION) {
             throw new ImageException(
                     OTHER_VERSION, archive, "it has " + version + ", known is " + ImageManifest.FORMAT_VERSION, null);
         }
-        if (fileBytes < ArchiveFormat.HEAD_BYTES + ArchiveFormat.TAIL_BYTES
-                || !Arrays.equals(
-                        bytesAt(channel, fileBytes - ArchiveFormat.TAIL_BYTES, ArchiveFormat.TAIL_BYTES),
-                        ArchiveFormat.tail(fileBytes))) {
+        if (hasTail && !endsWithTail(channel, fileBytes)) {
             throw new ImageException(TRUNCATED, archive, "it has " + fileBytes + " bytes", null);
         }
+    }
+
+    private static boolean endsWithTail(FileChannel channel, long fileBytes) throws IOException {
+        return fileBytes >= ArchiveFormat.HEAD_BYTES + ArchiveFormat.TAIL_BYTES
+                && Arrays.equals(
+                        bytesAt(channel, fileBytes - ArchiveFormat.TAIL_BYTES, ArchiveFormat.TAIL_BYTES),
+                        ArchiveFormat.tail(fileBytes));
     }
 
     private static byte[] bytesAt(FileChannel channel, long position, int length) throws IOException {

@@ -70,7 +70,7 @@ final class ArchiveWriter {
             throw new ImageException(INPUT_OUTPUT, archive, "its folder does not exist", null);
         }
         ParentChoice parent = ParentChoice.of(request, archive);
-        PreservedScan scan = new PreservedScan(ownPaths(parent));
+        PreservedScan scan = new PreservedScan(ownPaths(parent), request.leftOut());
         for (Path each : request.preserved()) {
             scan.add(each, request.places().getOrDefault(each, each));
         }
@@ -147,6 +147,7 @@ final class ArchiveWriter {
                     manifest.isDifference() ? manifest.parent().imageId() : null,
                     manifest.imageBytes(),
                     manifest.storedBytes(),
+                    manifest.allBytes(),
                     archiveBytes,
                     (System.nanoTime() - began) / 1_000_000,
                     scan.skipped());

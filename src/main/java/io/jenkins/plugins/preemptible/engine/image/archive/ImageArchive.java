@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.engine.image.archive;
 
+import io.jenkins.plugins.preemptible.engine.image.ArchiveFormat;
 import io.jenkins.plugins.preemptible.engine.image.EntrySink;
 import io.jenkins.plugins.preemptible.engine.image.ImageException;
 import io.jenkins.plugins.preemptible.engine.image.ImageInspection;
@@ -11,6 +12,7 @@ import io.jenkins.plugins.preemptible.engine.image.preserved.PreservedFiles;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 
 /**
@@ -39,6 +41,7 @@ public final class ImageArchive {
      * @param parentId of the full image that a difference refers to; null for a full image
      * @param imageBytes of all image files before compression
      * @param storedBytes of everything that the archive holds, before compression
+     * @param allBytes of everything that it restores, before compression; as many as stored ones for a full image
      * @param archiveBytes size of the archive
      * @param millis it took
      * @param skipped preserved paths that were not packed: missing ones, sockets, devices, other file systems
@@ -48,6 +51,7 @@ public final class ImageArchive {
             String parentId,
             long imageBytes,
             long storedBytes,
+            long allBytes,
             long archiveBytes,
             long millis,
             List<String> skipped) {
@@ -147,11 +151,52 @@ public final class ImageArchive {
     }
 
     /**
+     * Unpacks the image files that lie before those with the content of memory and files, from an archive that may be cut
+     * off behind them.
+     *
+     * <p>Each is authentic, and the manifest tells what follows; whether it does is not known.
+     *
+     * @param intoDir as of {@link #read(ReadRequest, Path)}
+     * @return empty when the archive does not have them in front, or is a difference; the folder is empty or gone again
+     * @throws ImageException with the reason; likewise. When the file is cut off too early that may be any reason
+     */
+    public static Optional<ImageManifest> readBeginning(ReadRequest request, Path intoDir) throws ImageException {
+        try (UnpackTarget target = UnpackTarget.in(intoDir)) {
+            ImageManifest manifest = new ArchiveReader(request)
+                    .readBeginning(ImageArchive::inFront, new Unpacking(request, target, ImageArchive::inFront));
+            if (inFront(manifest) == 0) {
+                return Optional.empty();
+            }
+            target.keep();
+            return Optional.of(manifest);
+        }
+    }
+
+    /** How many entries lie before all content; 0 when others come behind, which is a difference or of an earlier version. */
+    private static int inFront(ImageManifest manifest) {
+        List<Boolean> content = manifest.entries().stream()
+                .map(e -> ArchiveFormat.isContent(e.name()) || e.name().startsWith(ArchiveFormat.PRESERVED))
+                .toList();
+        int first = content.indexOf(true);
+        boolean inOrder = first >= 0 && !content.subList(first, content.size()).contains(false);
+        return inOrder && !manifest.isDifference() ? first : 0;
+    }
+
+    /**
      * Reads what an archive says of itself, from its beginning only: whether the rest is whole is not known.
      *
      * @throws ImageException with the reason
      */
     public static ImageManifest manifestOf(Path archive, ImageKey key) throws ImageException {
         return new ArchiveReader(ReadRequest.of(archive, key)).readManifest();
+    }
+
+    /**
+     * The same of a file that may be cut off behind it.
+     *
+     * @throws ImageException with the reason; when the file is cut off too early that may be any reason
+     */
+    public static ImageManifest manifestOfBeginning(Path archive, ImageKey key) throws ImageException {
+        return new ArchiveReader(ReadRequest.of(archive, key)).readBeginning(manifest -> 0, null);
     }
 }

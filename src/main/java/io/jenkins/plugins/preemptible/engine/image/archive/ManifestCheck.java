@@ -6,6 +6,7 @@ import io.jenkins.plugins.preemptible.engine.image.ImageManifest.EntryInfo;
 import io.jenkins.plugins.preemptible.engine.image.ImageManifest.Kind;
 import io.jenkins.plugins.preemptible.engine.image.ImageManifest.PreservedFile;
 import io.jenkins.plugins.preemptible.engine.image.block.BlockHash;
+import io.jenkins.plugins.preemptible.engine.image.preserved.PreservedFiles;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.HashMap;
@@ -122,6 +123,7 @@ final class ManifestCheck {
             need(file.mode() >= 0 && file.mode() <= 07777, "a mode out of range");
             need(file.uid() >= -1 && file.gid() >= -1, "an owner out of range");
             need(file.nanos() >= 0 && file.nanos() < 1_000_000_000, "a time out of range");
+            need(PreservedFiles.hasSoundAttributes(file), "an attribute that is none");
             link(file, number);
         }
     }

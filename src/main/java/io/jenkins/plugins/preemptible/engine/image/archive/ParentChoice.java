@@ -15,7 +15,8 @@ import java.util.Optional;
  *
  * <ol>
  *   <li>The full image has to be there, open with this key, have its ends, and be the one that the index is of.
- *   <li>It must lie in the same folder, and not be the file that the new image replaces.
+ *   <li>It must lie in the same folder, and not be the file that the new image replaces; or it was taken elsewhere, and the
+ *       request has its index.
  *   <li>When more than half changed, a full image is written: the next difference then is small again.
  * </ol>
  *
@@ -29,6 +30,9 @@ record ParentChoice(BlockIndex blocks, Parent named) {
     static ParentChoice of(WriteRequest request, Path archive) {
         if (request.index() == null || !request.difference()) {
             return NONE;
+        }
+        if (request.base() != null) {
+            return apart(request, archive);
         }
         Optional<BlockIndex> index = BlockIndex.read(request.index(), request.key());
         Path parent = request.parent() != null
@@ -60,6 +64,17 @@ record ParentChoice(BlockIndex blocks, Parent named) {
             // With any defect of the parent: a full image needs none.
             return NONE;
         }
+    }
+
+    /** The index opens with this key, which no other stage has, so it is one of this stage's own images. */
+    private static ParentChoice apart(WriteRequest request, Path archive) {
+        return BlockIndex.read(request.base(), request.key())
+                .filter(index -> !index.archive().getFileName().equals(archive.getFileName()))
+                .map(index -> new ParentChoice(
+                        index,
+                        new Parent(
+                                index.imageId(), index.archive().getFileName().toString())))
+                .orElse(NONE);
     }
 
     boolean isWorthIt(long ownBytes, long allBytes) {

@@ -20,6 +20,7 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.function.ToIntFunction;
 
 /**
  * Writes the contents of an image to its target, those of a difference from two archives.
@@ -37,12 +38,19 @@ final class Unpacking implements ArchiveReader.Receiver {
 
     private final ReadRequest request;
     private final UnpackTarget target;
+    private final ToIntFunction<ImageManifest> count;
     private ImageManifest manifest;
     private List<BlockRuns> references;
 
     Unpacking(ReadRequest request, UnpackTarget target) {
+        this(request, target, image -> image.entries().size());
+    }
+
+    /** @param count how many entries are read */
+    Unpacking(ReadRequest request, UnpackTarget target, ToIntFunction<ImageManifest> count) {
         this.request = request;
         this.target = target;
+        this.count = count;
     }
 
     /** Returns the manifest when all of the image lies in the target. */
@@ -67,7 +75,10 @@ final class Unpacking implements ArchiveReader.Receiver {
     public void begin(ImageManifest sealed, List<BlockRuns> runs) throws IOException {
         manifest = sealed;
         references = runs;
-        target.expect(sealed.allBytes());
+        target.expect(sealed.entries().stream()
+                .limit(count.applyAsInt(sealed))
+                .mapToLong(EntryInfo::bytes)
+                .sum());
     }
 
     @Override

@@ -21,21 +21,18 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
-import java.nio.file.attribute.BasicFileAttributeView;
-import java.nio.file.attribute.FileTime;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.TimeUnit;
 
 /**
  * Puts the preserved files of an unpacked image back where they were.
  *
  * <ol>
- *   <li>What is missing or differs becomes what was sealed: content, kind, mode, time and, for root, owner. A file is
+ *   <li>What is missing or differs becomes what was sealed: content, kind, and what {@link FileTraits} gives. A file is
  *       replaced as a whole, by a rename, so no process sees half of it.
  *   <li>What is there and was not sealed is left alone; a folder that is in the way of a file is not removed.
  *   <li>The way down to each file is opened without following links, so nothing is written elsewhere.
@@ -51,7 +48,7 @@ public final class PreservedFiles {
     private final ImageManifest manifest;
     private final Path unpacked;
     private final Map<String, EntryInfo> contents = new HashMap<>();
-    private final boolean chown = isRoot();
+    private boolean byRename;
 
     public PreservedFiles(ImageManifest manifest, Path unpacked) {
         this.manifest = manifest;
@@ -81,11 +78,27 @@ public final class PreservedFiles {
      *     folder where a file belongs, NO_SPACE, INPUT_OUTPUT
      */
     public int putBack(Collection<Path> allowed) throws ImageException {
+        return putBack(allowed, false);
+    }
+
+    /** The same, once: what was unpacked is taken from there, where that is the same file system. */
+    public int putBackByRename(Collection<Path> allowed) throws ImageException {
+        return putBack(allowed, true);
+    }
+
+    /** Whether a writer could have said what a manifest says of a file's extended attributes. */
+    public static boolean hasSoundAttributes(PreservedFile file) {
+        return file.attributes() == null
+                || file.attributes().entrySet().stream().allMatch(FileTraits::isSound);
+    }
+
+    private int putBack(Collection<Path> allowed, boolean once) throws ImageException {
         for (String root : manifest.preservedRoots()) {
             if (allowed != null && allowed.stream().noneMatch(a -> isSame(a, Path.of(root)))) {
                 throw new ImageException(UNSAFE_ENTRY, root, "it is not among the stage's preserved paths", null);
             }
         }
+        byRename = once;
         int changed = 0;
         for (int root = 0; root < manifest.preservedRoots().size(); root++) {
             changed += putBack(root, Path.of(manifest.preservedRoots().get(root)));
@@ -125,7 +138,7 @@ public final class PreservedFiles {
                 PreservedFile file = manifest.preserved().get(number);
                 if (file.root() == root && file.kind() == Kind.FOLDER) {
                     at = file.path();
-                    attributes(stack.parentOf(at).at(stack.nameOf(at)), file);
+                    FileTraits.give(stack.parentOf(at).at(stack.nameOf(at)), file);
                 }
             }
             return changed;
@@ -168,7 +181,7 @@ public final class PreservedFiles {
     private boolean putFile(OpenFolder folder, Path path, PreservedFile file, int number) throws IOException {
         EntryInfo content = contents.get(ArchiveFormat.preservedName(number));
         if (isAsSealed(path, content)) {
-            return attributes(path, file);
+            return FileTraits.give(path, file);
         }
         if (Files.isDirectory(path, LinkOption.NOFOLLOW_LINKS)) {
             Files.delete(path);
@@ -176,13 +189,26 @@ public final class PreservedFiles {
         Path fresh = folder.at(TEMPORARY + manifest.imageId());
         Files.deleteIfExists(fresh);
         try {
-            copy(unpacked.resolve(content.name()), fresh, content);
-            attributes(fresh, file);
+            bring(content, fresh);
+            FileTraits.give(fresh, file);
             Files.move(fresh, path, StandardCopyOption.ATOMIC_MOVE);
         } finally {
             Files.deleteIfExists(fresh);
         }
         return true;
+    }
+
+    private void bring(EntryInfo content, Path fresh) throws IOException {
+        if (byRename) {
+            try {
+                Files.move(unpacked.resolve(content.name()), fresh, StandardCopyOption.ATOMIC_MOVE);
+                return;
+            } catch (FileSystemException e) {
+                // Another file system.
+                byRename = false;
+            }
+        }
+        copy(unpacked.resolve(content.name()), fresh, content);
     }
 
     private static boolean isAsSealed(Path path, EntryInfo content) throws IOException {
@@ -228,7 +254,7 @@ public final class PreservedFiles {
         }
         Files.deleteIfExists(path);
         Files.createSymbolicLink(path, Path.of(file.link()));
-        attributes(path, file);
+        FileTraits.give(path, file);
         return true;
     }
 
@@ -252,45 +278,8 @@ public final class PreservedFiles {
                 && ((int) Files.getAttribute(path, "unix:mode", LinkOption.NOFOLLOW_LINKS) & 0170000) == 0010000;
         if (!there) {
             Files.deleteIfExists(path);
-            folder.makeFifo(name, file.mode(), chown ? file.uid() : -1, file.gid());
+            folder.makeFifo(name, file.mode(), FileTraits.chowns() ? file.uid() : -1, file.gid());
         }
         return !there;
-    }
-
-    /** Returns whether any of them was another. */
-    private boolean attributes(Path path, PreservedFile file) throws IOException {
-        Map<String, Object> is =
-                Files.readAttributes(path, "unix:mode,uid,gid,lastModifiedTime", LinkOption.NOFOLLOW_LINKS);
-        boolean link = file.kind() == Kind.SYMLINK;
-        boolean changed = false;
-        if (chown && !is.get("uid").equals(file.uid())) {
-            Files.setAttribute(path, "unix:uid", file.uid(), LinkOption.NOFOLLOW_LINKS);
-            changed = true;
-        }
-        if (chown && !is.get("gid").equals(file.gid())) {
-            Files.setAttribute(path, "unix:gid", file.gid(), LinkOption.NOFOLLOW_LINKS);
-            changed = true;
-        }
-        // After the owner: a change of owner takes the set-user-id bit away.
-        if (!link && (changed || ((int) is.get("mode") & 07777) != file.mode())) {
-            Files.setAttribute(path, "unix:mode", file.mode(), LinkOption.NOFOLLOW_LINKS);
-            changed = true;
-        }
-        FileTime modified =
-                FileTime.from(TimeUnit.SECONDS.toNanos(file.seconds()) + file.nanos(), TimeUnit.NANOSECONDS);
-        if (!link && !is.get("lastModifiedTime").equals(modified)) {
-            Files.getFileAttributeView(path, BasicFileAttributeView.class, LinkOption.NOFOLLOW_LINKS)
-                    .setTimes(modified, null, null);
-            changed = true;
-        }
-        return changed;
-    }
-
-    private static boolean isRoot() {
-        try {
-            return Integer.valueOf(0).equals(Files.getAttribute(Path.of("/proc/self"), "unix:uid"));
-        } catch (IOException e) {
-            return false;
-        }
     }
 }

@@ -41,6 +41,7 @@ public final class PreservedScan {
     private static final int S_IFMT = 0170000;
 
     private final Set<Path> leftOut;
+    private final Predicate<Path> alsoLeftOut;
     private final List<String> roots = new ArrayList<>();
     private final List<Path> places = new ArrayList<>();
     private final List<PreservedFile> files = new ArrayList<>();
@@ -56,9 +57,13 @@ public final class PreservedScan {
         }
     }
 
-    /** @param leftOut absolute paths of files and folders that are not packed, nor what is below them */
-    public PreservedScan(Set<Path> leftOut) {
+    /**
+     * @param leftOut absolute paths of files and folders that are not packed, nor what is below them
+     * @param also the same by a rule; null for none
+     */
+    public PreservedScan(Set<Path> leftOut, Predicate<Path> also) {
         this.leftOut = leftOut;
+        this.alsoLeftOut = also == null ? path -> false : also;
     }
 
     public List<String> roots() {
@@ -123,7 +128,7 @@ public final class PreservedScan {
     }
 
     private void add(OpenFolder folder, String name, Path shown, String below, Object device) throws IOException {
-        if (leftOut.contains(shown)) {
+        if (leftOut.contains(shown) || alsoLeftOut.test(shown)) {
             return;
         }
         Path path = folder.at(name);
@@ -147,7 +152,8 @@ public final class PreservedScan {
                 link = first.toString();
             }
         }
-        list(is, kind, link, below);
+        boolean plain = kind == Kind.FILE || kind == Kind.FOLDER;
+        list(is, kind, link, below, plain ? ExtendedAttributes.of(path) : null);
         if (kind == Kind.FOLDER) {
             try (OpenFolder child = folder.child(name)) {
                 for (String each : names(child)) {
@@ -158,7 +164,8 @@ public final class PreservedScan {
         }
     }
 
-    private void list(Map<String, Object> is, Kind kind, String link, String below) throws ImageException {
+    private void list(Map<String, Object> is, Kind kind, String link, String below, Map<String, String> attributes)
+            throws ImageException {
         if (files.size() == ArchiveFormat.MOST_PRESERVED) {
             throw new ImageException(
                     TOO_LARGE,
@@ -177,7 +184,8 @@ public final class PreservedScan {
                 (int) is.get("gid"),
                 Math.floorDiv(nanos, 1_000_000_000L),
                 (int) Math.floorMod(nanos, 1_000_000_000L),
-                link));
+                link,
+                attributes));
         states.add(
                 new State(is.get("dev"), is.get("ino"), (long) is.get("size"), modified, (FileTime) is.get("ctime")));
     }

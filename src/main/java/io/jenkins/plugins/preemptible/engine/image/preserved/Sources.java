@@ -17,6 +17,7 @@ import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.stream.Stream;
 
@@ -32,6 +33,11 @@ import java.util.stream.Stream;
  * For one thread; a channel that it opened may be read by several.
  */
 public final class Sources implements Closeable {
+
+    /** By name, but for what has the content of memory and files: a beginning of the archive can then be tried elsewhere. */
+    private static final Comparator<Path> SMALL_FIRST = Comparator.comparing(
+                    (Path path) -> ArchiveFormat.isContent(path.getFileName().toString()))
+            .thenComparing(path -> path.getFileName().toString());
 
     private final Path imageDir;
     private final PreservedScan scan;
@@ -62,7 +68,7 @@ public final class Sources implements Closeable {
 
     private void listImage() throws ImageException {
         try (Stream<Path> paths = Files.list(imageDir)) {
-            for (Path path : (Iterable<Path>) paths.sorted()::iterator) {
+            for (Path path : (Iterable<Path>) paths.sorted(SMALL_FIRST)::iterator) {
                 String name = path.getFileName().toString();
                 if (!Files.isRegularFile(path, LinkOption.NOFOLLOW_LINKS)) {
                     throw new ImageException(UNSAFE_ENTRY, path, "it is no plain file", null);

@@ -5,6 +5,7 @@ import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.criu.CriuLog;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.host.InsideReader;
+import io.jenkins.plugins.preemptible.engine.host.TimeLimits;
 import io.jenkins.plugins.preemptible.engine.privileged.PrivilegedPart;
 import io.jenkins.plugins.preemptible.engine.privileged.install.PrivilegedInstall.RefusedInstall;
 import io.jenkins.plugins.preemptible.engine.stage.Mounts;
@@ -14,6 +15,7 @@ import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -31,7 +33,8 @@ import java.util.Map;
  */
 final class InstallCanary {
 
-    private static final int WAIT_MILLIS = 20_000;
+    private static final long WAIT_MILLIS =
+            TimeLimits.of(Duration.ofSeconds(20)).toMillis();
     private static final int POLL_MILLIS = 20;
 
     private final PrivilegedInstall place;

@@ -3,8 +3,8 @@ package io.jenkins.plugins.preemptible.engine.simulation.workload;
 import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Random;
 import java.util.Set;
+import java.util.SplittableRandom;
 
 /**
  * Jobs and the agents for them.
@@ -62,7 +62,7 @@ public record Workload(List<SimJob> jobs, List<SimAgent> agents) {
 
     /** 0 to 1, evenly spread over the names. */
     private static double spread(String name) {
-        return new Random(name.hashCode()).nextDouble();
+        return new SplittableRandom(name.hashCode()).nextDouble();
     }
 
     public int executors() {

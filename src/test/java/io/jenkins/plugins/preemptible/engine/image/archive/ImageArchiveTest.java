@@ -10,6 +10,8 @@ import io.jenkins.plugins.preemptible.engine.image.ImageException;
 import io.jenkins.plugins.preemptible.engine.image.ImageException.Reason;
 import io.jenkins.plugins.preemptible.engine.image.ImageInspection;
 import io.jenkins.plugins.preemptible.engine.image.ImageManifest;
+import io.jenkins.plugins.preemptible.engine.image.ReadRequest;
+import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.nio.file.Files;
@@ -67,6 +69,40 @@ class ImageArchiveTest extends ImageCase {
         assertEquals(
                 "rw-------",
                 PosixFilePermissions.toString(Files.getPosixFilePermissions(target.resolve("core-1.img"))));
+    }
+
+    /** For a trial on another host; pstree-1.img is behind pages-1.img by its name. */
+    @Test
+    void whatLiesBeforeTheMemoryIsReadFromABeginning() throws IOException {
+        Files.writeString(images.resolve("pstree-1.img"), "tree");
+        write();
+        byte[] whole = Files.readAllBytes(archive);
+        Path cut = folder.resolve("cut");
+        Files.write(cut, java.util.Arrays.copyOf(whole, 1 << 20));
+        assertThrows(ImageException.class, () -> ImageArchive.readBeginning(ReadRequest.of(cut, KEY), target));
+        assertFalse(Files.exists(target));
+        // The first mebibyte can be authenticated with one more byte of the next.
+        for (int bytes : new int[] {(1 << 20) + 100_000, whole.length}) {
+            Files.write(cut, java.util.Arrays.copyOf(whole, bytes));
+            assertTrue(
+                    ImageArchive.readBeginning(ReadRequest.of(cut, KEY), target).isPresent());
+            assertEquals(
+                    java.util.Set.of("core-1.img", "empty.img", "pstree-1.img"),
+                    content(target).keySet());
+            assertEquals("afl-1234", ImageArchive.manifestOfBeginning(cut, KEY).stageId());
+            StageFolder.delete(target);
+        }
+    }
+
+    /** Less than one segment of the encryption: all of it, with its tail. */
+    @Test
+    void aSmallImageIsItsOwnBeginning() throws IOException {
+        Files.writeString(images.resolve("pages-1.img"), "few");
+        write();
+        assertTrue(
+                ImageArchive.readBeginning(ReadRequest.of(archive, KEY), target).isPresent());
+        assertEquals(
+                java.util.Set.of("core-1.img", "empty.img"), content(target).keySet());
     }
 
     @Test

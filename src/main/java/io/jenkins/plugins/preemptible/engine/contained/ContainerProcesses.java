@@ -1,4 +1,4 @@
-package io.jenkins.plugins.preemptible.engine.container;
+package io.jenkins.plugins.preemptible.engine.contained;
 
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import java.nio.file.Path;
@@ -13,10 +13,10 @@ import java.util.regex.Pattern;
  *
  * @param id all 64 digits
  */
-record ContainerProcesses(String id) {
+public record ContainerProcesses(String id) {
 
     /** Of all that this host shows, in no order. */
-    List<Proc.Stat> all() {
+    public List<Proc.Stat> all() {
         // …/ID, …/docker-ID.scope, …/libpod-ID, …/libpod-ID.scope/container
         Pattern group = Pattern.compile("[/-]" + id + "(\\.scope)?(/.*)?$");
         return Proc.all().stream()
@@ -26,12 +26,12 @@ record ContainerProcesses(String id) {
                 .toList();
     }
 
-    boolean has(long pid) {
+    public boolean has(long pid) {
         return all().stream().anyMatch(process -> process.pid() == pid);
     }
 
     /** Memory that they hold in bytes, shared pages counted for each. */
-    long residentBytes() {
+    public long residentBytes() {
         return all().stream()
                 .mapToLong(process -> Proc.residentBytes(process.pid()))
                 .sum();

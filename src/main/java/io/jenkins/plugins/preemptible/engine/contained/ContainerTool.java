@@ -1,4 +1,4 @@
-package io.jenkins.plugins.preemptible.engine.container;
+package io.jenkins.plugins.preemptible.engine.contained;
 
 import io.jenkins.plugins.preemptible.engine.api.ContainerRef;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
@@ -18,7 +18,7 @@ import java.util.stream.IntStream;
  * <p>The program is looked for in this process's own PATH; nothing of the stage's environment is used. Each call has a limit
  * of {@value #SECONDS} s. Safe for any thread.
  */
-final class ContainerTool {
+public final class ContainerTool {
 
     private static final long SECONDS = 20;
     private static final int TRIES = 3;
@@ -29,7 +29,7 @@ final class ContainerTool {
 
     private final ContainerRef container;
 
-    ContainerTool(ContainerRef container) {
+    public ContainerTool(ContainerRef container) {
         this.container = container;
     }
 
@@ -40,12 +40,12 @@ final class ContainerTool {
      * @param pid of its first process as the daemon's host numbers it; 0 when it does not run
      * @param marked whether it was started with all the variables that were asked for
      */
-    record Seen(String id, long pid, String status, boolean marked) {
-        boolean paused() {
+    public record Seen(String id, long pid, String status, boolean marked) {
+        public boolean paused() {
             return status.equals("paused");
         }
 
-        boolean runs() {
+        public boolean runs() {
             return status.equals("running");
         }
     }
@@ -54,7 +54,7 @@ final class ContainerTool {
      * @param marks variables with their values; none of its other variables, which may hold secrets, gets here
      * @return empty when there is no such container
      */
-    Optional<Seen> inspect(List<String> marks) throws IOException {
+    public Optional<Seen> inspect(List<String> marks) throws IOException {
         HostTool.Answer answer =
                 call("inspect", "--type", "container", "--format", FORMAT + found(marks), container.id());
         Matcher said = ANSWER.matcher(answer.text());
@@ -98,7 +98,7 @@ final class ContainerTool {
      * On a host with much to do, runc gives a container up that starts processes faster than they are frozen (control groups of
      * version 1).
      */
-    void pause() throws IOException {
+    public void pause() throws IOException {
         IOException failure = null;
         for (int tries = 0; tries < TRIES; tries++) {
             try {
@@ -111,12 +111,12 @@ final class ContainerTool {
         throw failure;
     }
 
-    void unpause() throws IOException {
+    public void unpause() throws IOException {
         must("unpause", container.id());
     }
 
     /** Removes the container with all that runs in it; harmless when it is gone. */
-    void remove() throws IOException {
+    public void remove() throws IOException {
         HostTool.Answer answer = call("rm", "--force", "--volumes", container.id());
         if (!answer.ok() && inspect(List.of()).isPresent()) {
             throw failed("rm", answer);
@@ -124,10 +124,15 @@ final class ContainerTool {
     }
 
     /** Asks a program in the container to send SIGKILL to these of its processes, as the container numbers them. */
-    void killInside(List<Integer> pids) throws IOException {
+    public void killInside(List<Integer> pids) throws IOException {
         List<String> words = new ArrayList<>(List.of("exec", "--user", "0:0", container.id(), "kill", "-9"));
         pids.forEach(pid -> words.add(String.valueOf(pid)));
         must(words.toArray(String[]::new));
+    }
+
+    /** The command that starts a program in it which lives as long as it is let. */
+    List<String> probing(String variable) throws IOException {
+        return List.of(program().toString(), "exec", "--interactive", "--env", variable, container.id(), "cat");
     }
 
     private void must(String... words) throws IOException {
@@ -143,10 +148,13 @@ final class ContainerTool {
     }
 
     private HostTool.Answer call(String... words) throws IOException {
-        Path program = HostTool.find(container.program())
-                .orElseThrow(() -> new IOException("there is no program " + container.program()));
-        List<String> command = new ArrayList<>(List.of(program.toString()));
+        List<String> command = new ArrayList<>(List.of(program().toString()));
         command.addAll(List.of(words));
         return HostTool.run(SECONDS, command);
+    }
+
+    private Path program() throws IOException {
+        return HostTool.find(container.program())
+                .orElseThrow(() -> new IOException("there is no program " + container.program()));
     }
 }

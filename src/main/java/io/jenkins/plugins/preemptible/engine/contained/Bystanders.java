@@ -1,0 +1,124 @@
+package io.jenkins.plugins.preemptible.engine.contained;
+
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
+import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
+import io.jenkins.plugins.preemptible.engine.host.Proc;
+import io.jenkins.plugins.preemptible.engine.stage.StageContainer;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.time.Duration;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * The other processes of a stage's container, which stand still while CRIU dumps or restores the stage.
+ *
+ * <ol>
+ *   <li>At a dump, one of the same user could else write into the code that CRIU puts into a frozen process, and CRIU, which is the host's
+ *       root, believes what that code tells.
+ *   <li>At a restore it could put a link where CRIU is about to mount something.
+ *   <li>They are moved into a group of their own below the container's, and that is frozen: whatever they do to each other, none
+ *       runs. {@link #close} brings them back.
+ *   <li>What a caller that died has left there is brought back by the next step on the stage ({@link #release}).
+ * </ol>
+ *
+ * The caller holds the stage's lock.
+ */
+public final class Bystanders implements AutoCloseable {
+
+    private static final Duration LIMIT = Duration.ofSeconds(5);
+    /** A process that starts others all the time is caught once it is frozen itself. */
+    private static final int ROUNDS = 20;
+
+    private final Freezer group;
+
+    private Bystanders(Freezer group) {
+        this.group = group;
+    }
+
+    /**
+     * Returns when none of them runs any more.
+     *
+     * @throws IOException when that cannot be reached; they run again then
+     */
+    public static Bystanders hold(StageId id, StageContainer container, Freezer stage) throws IOException {
+        Bystanders others = new Bystanders(
+                FreezerKind.createBelow(id, stage.kind(), container.first().pid()));
+        boolean held = false;
+        try {
+            for (int round = 0; round < ROUNDS && !held; round++) {
+                move(others.home(), others.group.joinFile().orElseThrow());
+                others.group.freeze(null, LIMIT);
+                held = others.holdsAll(container, stage);
+                if (!held) {
+                    others.group.thaw(null);
+                }
+            }
+            if (!held) {
+                throw new IOException("the other processes of the container cannot be held still");
+            }
+            return others;
+        } finally {
+            if (!held) {
+                others.close();
+            }
+        }
+    }
+
+    // Another stage in the container is in a group of its own, which is not ours to move.
+    private boolean holdsAll(StageContainer container, Freezer stage) throws IOException {
+        Set<Long> still = new HashSet<>(group.pids(null));
+        still.addAll(stage.pids(null));
+        return new ContainerProcesses(container.container().id())
+                .all().stream().map(Proc.Stat::pid).allMatch(still::contains);
+    }
+
+    /** Brings back what a {@link #hold} that was cut off has left; without effect otherwise. */
+    public static void release(StageId id, StageContainer container, String stage) throws IOException {
+        for (Freezer left : FreezerKind.below(id, container.first().pid())) {
+            if (!left.location().equals(stage)) {
+                new Bystanders(left).close();
+            }
+        }
+    }
+
+    /** The cgroup.procs file of the container's own group. */
+    private Path home() throws IOException {
+        Path own = group.cgroup().orElseThrow(() -> new IOException("it is no control group"));
+        return own.resolveSibling("cgroup.procs");
+    }
+
+    private static List<String> pids(Path procs) throws IOException {
+        return Files.readAllLines(procs);
+    }
+
+    private static void move(Path from, Path to) throws IOException {
+        for (String pid : pids(from)) {
+            try {
+                Files.writeString(to, pid, StandardOpenOption.WRITE);
+            } catch (IOException e) {
+                // It has ended, or is about to.
+                if (Proc.stat(Long.parseLong(pid))
+                                .filter(process -> !process.zombie())
+                                .isPresent()
+                        && !Proc.exiting(Long.parseLong(pid))) {
+                    throw e;
+                }
+            }
+        }
+    }
+
+    @Override
+    public void close() throws IOException {
+        group.thaw(null);
+        Path from = group.joinFile().orElseThrow(() -> new IOException("it is no control group"));
+        for (int round = 0; round < ROUNDS && Files.exists(from) && !pids(from).isEmpty(); round++) {
+            move(from, home());
+        }
+        group.remove();
+    }
+}

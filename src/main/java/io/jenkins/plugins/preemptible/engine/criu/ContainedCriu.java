@@ -1,0 +1,81 @@
+package io.jenkins.plugins.preemptible.engine.criu;
+
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
+import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
+import io.jenkins.plugins.preemptible.engine.freeze.JoinFiles;
+import io.jenkins.plugins.preemptible.engine.stage.ContainedProgram;
+import io.jenkins.plugins.preemptible.engine.stage.StageContainer;
+import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
+import io.jenkins.plugins.preemptible.engine.text.Script;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.IntStream;
+
+/**
+ * The CRIU of a stage that lives in a container.
+ *
+ * <ol>
+ *   <li>It dumps from the host's own mounts and process ids, and from the container's network and host name: those are not the
+ *       stage's, and are neither dumped nor made again.
+ *   <li>It restores from inside of the container's process ids, in a copy of the host's mounts with the container's beside them,
+ *       so it needs nothing of the container's programs.
+ *   <li>No packet filter of the host reaches the container's network: connections inside of the stage have to be idle.
+ * </ol>
+ */
+final class ContainedCriu extends Criu {
+
+    private final StageContainer container;
+
+    ContainedCriu(Path program, StageContainer container) {
+        super(program);
+        this.container = container;
+    }
+
+    @Override
+    List<String> dumpPrefix() throws IOException {
+        List<String> words = new ArrayList<>(List.of(
+                tool("nsenter"), "--target", Long.toString(container.first().pid()), "--net", "--uts"));
+        if (Files.exists(Path.of("/proc/self/ns/cgroup"))) {
+            words.add("--cgroup");
+        }
+        words.add("--");
+        return words;
+    }
+
+    @Override
+    ConnectionLock lock(List<TcpEnds> connections) {
+        return ConnectionLock.of(List.of());
+    }
+
+    @Override
+    Launch restoreLaunch(StageFolder folder, Freezer freezer, List<String> hostMounts, Path running, Path pidFile)
+            throws CriuException, IOException {
+        if (!container.runs()) {
+            throw new CriuException(FailureReason.CONTAINER_GONE, List.of());
+        }
+        Path mounts = Files.createDirectories(folder.path().resolve("container"));
+        List<String> words =
+                new ArrayList<>(List.of(Long.toString(container.first().pid())));
+        words.addAll(ContainedProgram.counted(JoinFiles.of(container.first().pid(), freezer).stream()
+                .map(Path::toString)
+                .toList()));
+        words.addAll(ContainedProgram.counted(hostMounts));
+        words.addAll(List.of(
+                folder.root().toString(),
+                mounts.toString(),
+                Script.text(Criu.class, "restored.sh"),
+                running.toString(),
+                pidFile.toString()));
+        List<String> command = new ArrayList<>(List.of(tool("setsid")));
+        command.addAll(ContainedProgram.ofThisHost().call("restore", words));
+        return new Launch(
+                command,
+                IntStream.range(0, hostMounts.size())
+                        .mapToObj(number ->
+                                mounts.resolve(Integer.toString(number)).toString())
+                        .toList());
+    }
+}

@@ -1,0 +1,14 @@
+package io.jenkins.plugins.preemptible.engine.criu;
+
+/**
+ * How criu makes a dump.
+ *
+ * @param withoutMemory whether it leaves out the anonymous, private memory of the processes: the pagemaps name it as lazy, and
+ *     the pages files do not have it. Such an image cannot be restored before somebody else adds it. Needs Perl
+ * @param gate at which it waits once it has started; null when it does not wait
+ */
+public record DumpWay(boolean withoutMemory, DumpGate gate) {
+
+    /** With all memory, at once. */
+    public static final DumpWay USUAL = new DumpWay(false, null);
+}

@@ -1,0 +1,54 @@
+package io.jenkins.plugins.preemptible.engine.stage;
+
+import io.jenkins.plugins.preemptible.engine.host.HostTool;
+import io.jenkins.plugins.preemptible.engine.text.Script;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * The program that makes, enters and restores a stage inside of a container: a text for Perl, which has all system calls and
+ * needs no file of the host any more once it runs.
+ *
+ * @param perl its absolute path
+ * @param architecture as Java's {@code os.arch} names it
+ */
+public record ContainedProgram(String perl, String architecture) {
+
+    /** Whose system calls the program knows. */
+    static final Set<String> ARCHITECTURES = Set.of("amd64", "aarch64");
+
+    public ContainedProgram {
+        if (!ARCHITECTURES.contains(architecture)) {
+            throw new IllegalArgumentException("the system calls of this architecture are not known");
+        }
+    }
+
+    /** @throws IOException when this host has no Perl */
+    public static ContainedProgram ofThisHost() throws IOException {
+        return new ContainedProgram(
+                HostTool.find("perl")
+                        .orElseThrow(() -> new IOException("Perl is not on this host"))
+                        .toString(),
+                System.getProperty("os.arch"));
+    }
+
+    /**
+     * @param verb of {@code contained.pl}
+     * @param words that follow it
+     */
+    public List<String> call(String verb, List<String> words) {
+        List<String> command = new ArrayList<>(
+                List.of(perl, "-e", Script.text(ContainedProgram.class, "contained.pl"), architecture, verb));
+        command.addAll(words);
+        return command;
+    }
+
+    /** A list as the program takes it: its length first. */
+    public static List<String> counted(List<String> words) {
+        List<String> counted = new ArrayList<>(List.of(Integer.toString(words.size())));
+        counted.addAll(words);
+        return counted;
+    }
+}

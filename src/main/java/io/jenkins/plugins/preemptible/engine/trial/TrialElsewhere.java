@@ -1,0 +1,131 @@
+package io.jenkins.plugins.preemptible.engine.trial;
+
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.api.TrialResult;
+import io.jenkins.plugins.preemptible.engine.content.ContentReader;
+import io.jenkins.plugins.preemptible.engine.content.FileContent;
+import io.jenkins.plugins.preemptible.engine.content.FileKind;
+import io.jenkins.plugins.preemptible.engine.content.ImageContent;
+import io.jenkins.plugins.preemptible.engine.criu.Criu;
+import io.jenkins.plugins.preemptible.engine.criu.TarOptions;
+import io.jenkins.plugins.preemptible.engine.image.ImageException;
+import io.jenkins.plugins.preemptible.engine.image.ImageKey;
+import io.jenkins.plugins.preemptible.engine.image.ImageManifest;
+import io.jenkins.plugins.preemptible.engine.image.ReadRequest;
+import io.jenkins.plugins.preemptible.engine.image.archive.ImageArchive;
+import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
+import io.jenkins.plugins.preemptible.engine.stage.StageJson;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.FileAttribute;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.function.Predicate;
+import java.util.stream.Collectors;
+
+/**
+ * Tries a sealed image on another host than its own, from the beginning of its archive alone.
+ *
+ * <ol>
+ *   <li>The files in front of the archive and its {@link TrialPart} make an image without pages.
+ *   <li>Empty files stand in for those of the workspace, see {@link WorkspaceStandIns}. Everything else is the host's own:
+ *       programs, libraries, files in homes, mounts, ports, devices, the kernel.
+ *   <li>It is restored as {@link ImageTrial} does it, up to the point from which the stage would run.
+ * </ol>
+ *
+ * Changes nothing but the scratch folder. Blocks; one at a time for each scratch folder.
+ */
+public final class TrialElsewhere {
+
+    private static final FileAttribute<?> OWNER_ONLY =
+            PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
+
+    private TrialElsewhere() {}
+
+    /**
+     * Runs the trial.
+     *
+     * @param beginning of the archive, as much as there is of it by now
+     * @param workspace the folders that travel with the stage; at least one
+     * @param leftOut files of these that do not travel: a stage that has one open is refused
+     * @param scratch made for the trial; what an earlier one has left there is ended and removed. Its parent exists
+     * @param criu this process's own, as root
+     * @return {@code NOT_TRIED} where nothing is known of a restore here: the archive is of an earlier version, or this host
+     *     can make no trials
+     * @throws ImageException when the beginning is too short, or is not that of an image of this stage
+     */
+    public static TrialResult run(
+            StageId id,
+            Path beginning,
+            ImageKey key,
+            List<Path> workspace,
+            Predicate<Path> leftOut,
+            Path scratch,
+            Criu criu)
+            throws ImageException {
+        try {
+            clear(scratch);
+            Files.createDirectory(scratch, OWNER_ONLY);
+            Path images = scratch.resolve("images");
+            Optional<ImageManifest> manifest =
+                    ImageArchive.readBeginning(ReadRequest.of(beginning, key).expecting(id.value(), 0, null), images);
+            if (manifest.isEmpty() || !TrialPart.lay(images)) {
+                return TrialResult.notTried("the image has no part that can be tried by itself");
+            }
+            StageJson sealed = new StageFolder(images)
+                    .read()
+                    .orElseThrow(() -> new IOException("the image holds no stage record"));
+            Optional<String> open = open(images, leftOut);
+            if (open.isPresent()) {
+                return TrialResult.failed(
+                        "The stage has " + open.get() + " open, which is left out of what travels", List.of());
+            }
+            Path logs = Files.createDirectory(scratch.resolve("logs"));
+            Path tools = scratch.resolve("tools");
+            TarOptions.makeTools(tools);
+            ImageTrial.Subject subject = new ImageTrial.Subject(
+                    id,
+                    images,
+                    scratch.resolve("trial"),
+                    logs,
+                    tools,
+                    criu.program(),
+                    sealed.options(),
+                    sealed.mounts(),
+                    true);
+            return ImageTrial.run(
+                    subject, workspace, () -> Thread.currentThread().isInterrupted());
+        } catch (ImageException e) {
+            throw e;
+        } catch (IOException | RuntimeException e) {
+            return TrialResult.notTried(e.toString());
+        } finally {
+            try {
+                clear(scratch);
+            } catch (IOException e) {
+                // The next trial of the stage here removes it.
+            }
+        }
+    }
+
+    private static Optional<String> open(Path images, Predicate<Path> leftOut) throws IOException {
+        ImageContent content = ContentReader.ofFolderWithoutPages(images);
+        Set<Long> deleted = content.deletedFiles().stream()
+                .map(ImageContent.DeletedFile::fileId)
+                .collect(Collectors.toSet());
+        return content.files().stream()
+                .filter(file -> file.kind() == FileKind.FILE && !deleted.contains(file.id()))
+                .map(FileContent::name)
+                .filter(name -> name.startsWith("/") && leftOut.test(Path.of(name)))
+                .findFirst();
+    }
+
+    /** Ends and removes what a trial has left; without effect when nothing is. */
+    public static void clear(Path scratch) throws IOException {
+        ImageTrial.clear(scratch.resolve("trial"));
+        StageFolder.delete(scratch);
+    }
+}

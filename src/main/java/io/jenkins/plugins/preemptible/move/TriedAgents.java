@@ -1,0 +1,164 @@
+package io.jenkins.plugins.preemptible.move;
+
+import hudson.model.Computer;
+import hudson.model.Node;
+import hudson.model.Queue;
+import hudson.model.Run;
+import hudson.remoting.VirtualChannel;
+import io.jenkins.plugins.preemptible.agent.MovingStage;
+import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
+import io.jenkins.plugins.preemptible.engine.move.Misfit;
+import io.jenkins.plugins.preemptible.engine.move.StageNeeds;
+import io.jenkins.plugins.preemptible.lifecycle.image.StageImages;
+import io.jenkins.plugins.preemptible.lifecycle.luggage.StageLuggage;
+import io.jenkins.plugins.preemptible.lifecycle.pipeline.StepsOnAgent;
+import io.jenkins.plugins.preemptible.lifecycle.stage.ImagePath;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageThreads;
+import java.io.IOException;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.logging.Level;
+import java.util.logging.Logger;
+
+/**
+ * On which agents a stage's image was tried, before their executors are claimed for it.
+ *
+ * <ol>
+ *   <li>{@link #passed} never waits: an agent that was not tried is tried meanwhile, one at a time for each stage, from the
+ *       first megabytes of the stored image.
+ *   <li>A trial that fails, or a host that differs, keeps the stage from that agent for a while ({@link FailedMoves}); the
+ *       build log says why. An agent that cannot make trials counts as if it had passed.
+ *   <li>A result holds for ten minutes, and for one connection: the agent may be another host afterwards.
+ * </ol>
+ *
+ * In memory only. Safe for any thread.
+ */
+final class TriedAgents {
+
+    private static final Logger LOGGER = Logger.getLogger(TriedAgents.class.getName());
+    private static final long HOLDS_NANOS = TimeUnit.MINUTES.toNanos(10);
+    private static final int MOST = 10_000;
+
+    private static final int FIRST_BYTES = 2 << 20;
+    /** What lies in front of the memory of thousands of processes. */
+    private static final int MOST_BYTES = 32 << 20;
+
+    private static final Map<String, Passed> PASSED = new ConcurrentHashMap<>();
+    /** Stages. */
+    private static final Set<String> UNDER_WAY = ConcurrentHashMap.newKeySet();
+
+    private record Passed(VirtualChannel connection, long atNanos) {}
+
+    private TriedAgents() {}
+
+    /** Whether it may be asked to restore the stage. If that is not known, it is going to be, and the queue is looked at then. */
+    static boolean passed(StageRecord stage, LiveStage live, Node agent) {
+        Computer computer = agent.toComputer();
+        VirtualChannel connection = computer == null ? null : computer.getChannel();
+        if (connection == null) {
+            return false;
+        }
+        Passed passed = PASSED.get(key(stage, agent));
+        if (passed != null && passed.connection == connection && System.nanoTime() - passed.atNanos < HOLDS_NANOS) {
+            return true;
+        }
+        begin(stage, live, agent, connection);
+        return false;
+    }
+
+    private static String key(StageRecord stage, Node agent) {
+        // A checkpoint is another image of the same suspension.
+        return stage.suspensions() + "/" + ImagePath.of(stage) + "/" + agent.getNodeName();
+    }
+
+    private static void begin(StageRecord stage, LiveStage live, Node agent, VirtualChannel connection) {
+        if (!UNDER_WAY.add(stage.id())) {
+            return;
+        }
+        String name = agent.getNodeName();
+        StageThreads.askFor(name, "trying " + stage + " on " + agent.getDisplayName(), () -> {
+            try {
+                attempt(stage, live, agent, connection);
+            } catch (IOException | RuntimeException x) {
+                LOGGER.log(Level.WARNING, x, () -> "cannot try " + stage + " on " + name);
+                // Another agent comes first; this one may do better in a while.
+                FailedMoves.add(stage, name);
+            } finally {
+                UNDER_WAY.remove(stage.id());
+            }
+            // An item that waits for an agent that fits may have it now; or the next one is tried.
+            Queue.getInstance().scheduleMaintenance();
+        });
+    }
+
+    private static void attempt(StageRecord stage, LiveStage live, Node agent, VirtualChannel connection)
+            throws IOException, InterruptedException {
+        Run<?, ?> run = live.context().get(Run.class);
+        StageRecord now = StageRegistry.get().find(stage.id());
+        if (run == null
+                || now == null
+                || now.imageKey() == null
+                || !key(now, agent).equals(key(stage, agent))) {
+            return;
+        }
+        Misfit obstacle = StepsOnAgent.obstacle(live);
+        if (obstacle != null) {
+            FailedMoves.add(stage, agent.getNodeName());
+            say(live, agent, obstacle.sentence(), List.of());
+            return;
+        }
+        MovingStage.Tried tried;
+        int bytes = FIRST_BYTES;
+        do {
+            byte[] beginning = StageImages.beginning(run, now, bytes);
+            tried = MovingStage.on(agent, now.id())
+                    .tryBeginning(
+                            beginning,
+                            StageLuggage.folders(now),
+                            PreemptibleConfiguration.get().moveExcludes(),
+                            MoveTargets.left(now),
+                            new StageNeeds(live.memory().residentBytes(), -1, Map.of()),
+                            now.imageKey().getPlainText());
+            boolean whole = beginning.length < bytes;
+            bytes = whole ? Integer.MAX_VALUE : bytes * 4;
+        } while (tried.needsMore() && bytes <= MOST_BYTES);
+        if (!tried.refuses()) {
+            LOGGER.log(tried.tells() ? Level.FINE : Level.INFO, "{0} on {1}: {2}", new Object[] {
+                stage, agent.getNodeName(), tried.sentence()
+            });
+            PASSED.values().removeIf(each -> System.nanoTime() - each.atNanos > HOLDS_NANOS);
+            if (PASSED.size() < MOST) {
+                PASSED.put(key(stage, agent), new Passed(connection, System.nanoTime()));
+            }
+            return;
+        }
+        FailedMoves.add(stage, agent.getNodeName());
+        say(live, agent, tried.sentence(), tried.criuLines());
+    }
+
+    private static void say(LiveStage live, Node agent, String why, List<String> criuLines) {
+        StageRecord stage = StageRegistry.get().find(live.id());
+        if (stage == null) {
+            return;
+        }
+        boolean wanted = agent.getNodeName().equals(stage.moveTo());
+        if (wanted) {
+            StageRegistry.get().update(stage.id(), StageChanges.moveTo(null));
+        }
+        StageLog.refusal(
+                live.context(),
+                (wanted
+                                ? "Move to " + agent.getDisplayName() + " cancelled: "
+                                : "Not moved to " + agent.getDisplayName() + ": ")
+                        + why + " The stage stays suspended; that agent is not tried again for ten minutes.",
+                criuLines);
+    }
+}

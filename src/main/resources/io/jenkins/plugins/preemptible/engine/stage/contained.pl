@@ -1,0 +1,426 @@
+# Lets a stage live inside of a running container, with the rights that the container's own program gives.
+# Nothing of the host's is left in a process when it becomes one of the container's: no descriptor, no right, no keyring.
+# Arguments: architecture as Java names it, verb, its words
+use strict;
+use warnings;
+
+my ($architecture, $verb) = (shift, shift);
+
+my %NUMBERS = (
+  amd64 => {
+    ptrace => 101, setns => 308, unshare => 272, mount => 165, umount2 => 166, prctl => 157, capset => 126,
+    seccomp => 317, prlimit64 => 302, setgroups => 116, setresgid => 119, setresuid => 117, keyctl => 250,
+    setsid => 112, clone => 56, close => 3, open_tree => 428, move_mount => 429, openat2 => 437,
+  },
+  aarch64 => {
+    ptrace => 117, setns => 268, unshare => 97, mount => 40, umount2 => 39, prctl => 167, capset => 91,
+    seccomp => 277, prlimit64 => 261, setgroups => 159, setresgid => 149, setresuid => 147, keyctl => 219,
+    setsid => 157, clone => 220, close => 57, open_tree => 428, move_mount => 429, openat2 => 437,
+  },
+);
+my $numbers = $NUMBERS{$architecture} or die "preemptible: the calls of $architecture are not known\n";
+
+use constant {
+  NEWNS => 0x00020000, NEWIPC => 0x08000000, NEWPID => 0x20000000, CLONE_PARENT => 0x00008000, SIGCHLD => 17,
+  MS_RDONLY => 1, MS_NOSUID => 2, MS_NODEV => 4, MS_NOEXEC => 8, MS_REMOUNT => 32, MS_NOATIME => 1024,
+  MS_NODIRATIME => 2048, MS_BIND => 4096, MS_MOVE => 8192, MS_REC => 16384, MS_PRIVATE => 1 << 18,
+  MS_RELATIME => 1 << 21, MNT_DETACH => 2,
+  PR_SET_DUMPABLE => 4, PR_SET_KEEPCAPS => 8, PR_CAPBSET_READ => 23, PR_CAPBSET_DROP => 24,
+  PR_SET_NO_NEW_PRIVS => 38, PR_CAP_AMBIENT => 47, PR_CAP_AMBIENT_RAISE => 2,
+  CAPABILITIES_3 => 0x20080522, SECCOMP_SET_MODE_FILTER => 1, RLIMITS => 16,
+  SEIZE => 0x4206, INTERRUPT => 0x4207, DETACH => 17, GET_FILTER => 0x420c, WALL => 0x40000000,
+  OPEN_TREE_CLONE => 1, OPEN_TREE_CLOEXEC => 02000000, AT_EMPTY_PATH => 0x1000, MOVE_MOUNT_F_EMPTY_PATH => 4,
+  O_PATH => 010000000, O_CLOEXEC => 02000000, RESOLVE_NO_SYMLINKS => 4, AT_FDCWD => -100, KEYCTL_JOIN_SESSION_KEYRING => 1, ENOENT => 2,
+};
+
+# Numbers are passed as they are, texts by their address.
+sub try { my ($name, @words) = @_; return syscall($numbers->{$name}, @words) }
+
+sub must {
+  my ($name, @words) = @_;
+  my $result = try($name, @words);
+  if ($result == -1) { die "$name: $!\n" }
+  return $result;
+}
+
+# The kernel writes into the text, which is therefore not copied.
+sub fill { my $name = shift; syscall($numbers->{$name}, @_) != -1 or die "$name: $!\n" }
+
+sub lines {
+  my ($file) = @_;
+  open(my $in, '<', $file) or die "$file: $!\n";
+  my @lines = <$in>;
+  chomp @lines;
+  return @lines;
+}
+
+sub put {
+  my ($file, $text) = @_;
+  open(my $out, '>', $file) or die "$file: $!\n";
+  syswrite($out, $text) or die "$file: $!\n";
+  close($out) or die "$file: $!\n";
+}
+
+sub taken { my ($words) = @_; my $count = shift @$words; return splice(@$words, 0, $count) }
+
+# What is open beyond the three is the caller's.
+sub close_others {
+  opendir(my $open, '/proc/self/fd') or die "/proc/self/fd: $!\n";
+  my @others = grep { /^\d+$/ && $_ > 2 } readdir $open;
+  closedir $open;
+  try('close', 0 + $_) for @others;
+}
+
+sub namespaces {
+  my ($pid, @names) = @_;
+  my @open;
+  for my $name (@names) {
+    my $file = "/proc/$pid/ns/$name";
+    if (!-e $file) { next }
+    open(my $in, '<', $file) or die "$file: $!\n";
+    push @open, $in;
+  }
+  return @open;
+}
+
+sub enter { must('setns', fileno($_), 0) for @_ }
+
+# Before the namespaces, where the paths are the host's, and a freeze that happens now catches this process as well.
+sub join_groups { put($_, '0') for @_ }
+
+# No other process may look into this one while it has rights that it is about to lose.
+sub hide { must('prctl', PR_SET_DUMPABLE, 0, 0, 0, 0) }
+
+# The agent's keys.
+sub leave_keyring { try('keyctl', KEYCTL_JOIN_SESSION_KEYRING, 0, 0, 0, 0) }
+
+# ---- rights
+
+sub rights_of {
+  my ($pid) = @_;
+  my %status = map { /^(\w+):\s*(.*)$/ ? ($1, $2) : () } lines("/proc/$pid/status");
+  my @rights;
+  for my $ids ('Uid', 'Gid') {
+    my @four = split ' ', $status{$ids};
+    if (grep { $_ != $four[0] } @four) { die "a process of the container has several ids\n" }
+    push @rights, lc($ids) . " $four[0]";
+  }
+  push @rights, "groups $status{Groups}", "bounding $status{CapBnd}", "inheritable $status{CapInh}";
+  push @rights, "permitted $status{CapPrm}", "ambient $status{CapAmb}", "no_new_privs $status{NoNewPrivs}";
+  push @rights, 'umask ' . ($status{Umask} // '0022');
+  push @rights, 'oom_score_adj ' . (lines("/proc/$pid/oom_score_adj"))[0];
+  # In the order of their numbers. To ask the kernel for another user's needs one more capability than to read them.
+  my @limits = map { /\s(\d+|unlimited)\s+(\d+|unlimited)\s/ ? [ $1, $2 ] : () } lines("/proc/$pid/limits");
+  if (@limits != RLIMITS) { die "the limits of a process of the container cannot be read\n" }
+  push @rights, map { join(' ', 'rlimit', $_, map { $_ eq 'unlimited' ? ~0 : $_ } @{ $limits[$_] }) } 0 .. RLIMITS - 1;
+  push @rights, map { 'filter ' . unpack('H*', $_) } filters_of($pid, $status{Seccomp} // 0);
+  my $folder = readlink("/proc/$pid/cwd") // '/';
+  push @rights, 'folder ' . unpack('H*', $folder);
+  open(my $in, '<', "/proc/$pid/environ") or die "environ: $!\n";
+  local $/;
+  push @rights, map { 'variable ' . unpack('H*', $_) } grep { !/^PREEMPTIBLE_PROBE=/ } split /\0/, <$in>;
+  return @rights;
+}
+
+# The oldest first, as they have to be installed.
+sub filters_of {
+  my ($pid, $mode) = @_;
+  if ($mode == 0) { return () }
+  if ($mode != 2) { die "a process of the container is under strict seccomp\n" }
+  must('ptrace', SEIZE, 0 + $pid, 0, 0);
+  must('ptrace', INTERRUPT, 0 + $pid, 0, 0);
+  waitpid($pid, WALL);
+  my @filters;
+  for (my $index = 0; ; $index++) {
+    my $count = try('ptrace', GET_FILTER, 0 + $pid, $index, 0);
+    if ($count == -1) {
+      if ($! == ENOENT) { last }
+      die "the container's seccomp filter cannot be read: $!\n";
+    }
+    my $filter = "\0" x (8 * $count);
+    fill('ptrace', GET_FILTER, 0 + $pid, $index, $filter);
+    unshift @filters, $filter;
+  }
+  try('ptrace', DETACH, 0 + $pid, 0, 0);
+  return @filters;
+}
+
+sub read_rights {
+  my ($file) = @_;
+  my %rights = (groups => '', rlimits => [], filters => [], variables => []);
+  for my $line (lines($file)) {
+    my ($name, $value) = split / /, $line, 2;
+    if ($name eq 'rlimit') { push @{ $rights{rlimits} }, [ split / /, $value ] }
+    elsif ($name eq 'filter') { push @{ $rights{filters} }, pack('H*', $value) }
+    elsif ($name eq 'variable') { push @{ $rights{variables} }, pack('H*', $value) }
+    elsif ($name eq 'folder') { $rights{folder} = pack('H*', $value) }
+    else { $rights{$name} = $value }
+  }
+  return \%rights;
+}
+
+sub has { my ($set, $capability) = @_; return (hex(substr($set, $capability < 32 ? 8 : 0, 8)) >> ($capability % 32)) & 1 }
+
+sub halves { my ($set) = @_; return (hex(substr($set, 8)), hex(substr($set, 0, 8))) }
+
+sub install_filters {
+  for my $filter (@_) {
+    my $program = pack('S x6 P', length($filter) / 8, $filter);
+    must('seccomp', SECCOMP_SET_MODE_FILTER, 0, $program);
+  }
+}
+
+# In runc's order, which a container's filter has to allow. Limits and ids first, what needs them last.
+sub take_rights {
+  my ($rights) = @_;
+  put('/proc/self/oom_score_adj', $rights->{oom_score_adj});
+  for my $limit (@{ $rights->{rlimits} }) {
+    my $values = pack('QQ', $limit->[1], $limit->[2]);
+    must('prlimit64', 0, 0 + $limit->[0], $values, 0);
+  }
+  for (my $capability = 0; try('prctl', PR_CAPBSET_READ, $capability, 0, 0, 0) >= 0; $capability++) {
+    if (!has($rights->{bounding}, $capability)) { must('prctl', PR_CAPBSET_DROP, $capability, 0, 0, 0) }
+  }
+  if (!$rights->{no_new_privs}) { install_filters(@{ $rights->{filters} }) }
+  must('prctl', PR_SET_KEEPCAPS, 1, 0, 0, 0);
+  my @groups = split ' ', $rights->{groups};
+  my $list = pack('L*', @groups, 0);
+  must('setgroups', scalar(@groups), $list);
+  must('setresgid', (0 + $rights->{gid}) x 3);
+  must('setresuid', (0 + $rights->{uid}) x 3);
+  must('prctl', PR_SET_KEEPCAPS, 0, 0, 0, 0);
+  hide();
+  my ($low, $high) = halves($rights->{permitted});
+  my ($inherits, $inherits_high) = halves($rights->{inheritable});
+  my $header = pack('L l', CAPABILITIES_3, 0);
+  my $sets = pack('L6', $low, $low, $inherits, $high, $high, $inherits_high);
+  must('capset', $header, $sets);
+  for my $capability (grep { has($rights->{ambient}, $_) } 0 .. 63) {
+    must('prctl', PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, $capability, 0, 0);
+  }
+  if ($rights->{no_new_privs}) {
+    must('prctl', PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    install_filters(@{ $rights->{filters} });
+  }
+}
+
+sub become {
+  my ($rights, $folder, $variables, @command) = @_;
+  leave_keyring();
+  try('setsid');
+  chdir($folder) or die "$folder: $!\n";
+  umask(oct($rights->{umask}));
+  %ENV = ();
+  for my $variable (@{ $rights->{variables} }, @$variables) {
+    my ($name, $value) = split /=/, $variable, 2;
+    if (defined $value && length $name) { $ENV{$name} = $value }
+  }
+  take_rights($rights);
+  no warnings 'exec';
+  exec { $command[0] } @command or die "$command[0]: $!\n";
+}
+
+# ---- mounts
+
+my %FLAGS = (
+  ro => MS_RDONLY, nosuid => MS_NOSUID, nodev => MS_NODEV, noexec => MS_NOEXEC, noatime => MS_NOATIME,
+  nodiratime => MS_NODIRATIME, relatime => MS_RELATIME,
+);
+
+sub flags { my $all = 0; $all |= $FLAGS{$_} // 0 for split /,/, shift; return $all }
+
+sub mounts {
+  my @mounts;
+  for my $line (lines('/proc/self/mountinfo')) {
+    my ($left, $right) = split / - /, $line, 2;
+    my (undef, undef, undef, $root, $at, $options) = split / /, $left;
+    my ($type, undef, $of_all) = split / /, $right;
+    s/\\([0-7]{3})/chr(oct($1))/ge for $root, $at;
+    push @mounts, { root => $root, at => $at, flags => flags($options), type => $type,
+      data => join(',', grep { !/^r[ow]$/ } split(/,/, $of_all)) };
+  }
+  return @mounts;
+}
+
+# A /proc that shows the stage's own process ids, covered and read-only wherever the container's is.
+# Built on a folder that is everywhere and not needed meanwhile.
+sub own_proc {
+  my @mounts = mounts();
+  my ($proc) = grep { $_->{at} eq '/proc' && $_->{type} eq 'proc' } @mounts;
+  if (!$proc) { die "the container has no /proc\n" }
+  must('mount', 'proc', '/sys', 'proc', $proc->{flags}, $proc->{data});
+  for my $cover (grep { $_->{at} =~ m{^/proc/} } @mounts) {
+    my $own = $cover->{type} eq 'proc';
+    my $from = $own ? "/sys$cover->{root}" : $cover->{at};
+    my $to = '/sys' . substr($cover->{at}, length '/proc');
+    must('mount', $from, $to, '', MS_BIND, 0);
+    must('mount', '', $to, '', MS_BIND | MS_REMOUNT | $cover->{flags}, 0);
+  }
+  must('umount2', '/proc', MNT_DETACH);
+  must('mount', '/sys', '/proc', '', MS_MOVE, 0);
+}
+
+# Of the container's terminals another process may have the same number when the stage is resumed.
+sub own_terminals {
+  my ($terminals) = grep { $_->{at} eq '/dev/pts' && $_->{type} eq 'devpts' } mounts();
+  if (!$terminals) { return }
+  must('mount', 'preemptible', '/sys', 'devpts', $terminals->{flags}, "newinstance,$terminals->{data}");
+  must('umount2', '/dev/pts', MNT_DETACH);
+  must('mount', '/sys', '/dev/pts', '', MS_MOVE, 0);
+}
+
+# ---- verbs
+
+sub children { return split ' ', join(' ', lines("/proc/self/task/$$/children")) }
+
+# Collects a child as long as it lives, with nothing of this process left.
+sub stay_for {
+  my ($init, $text) = @_;
+  open(STDIN, '<', '/dev/null');
+  open(STDOUT, '>', '/dev/null');
+  open(STDERR, '>', '/dev/null');
+  chdir('/');
+  %ENV = ();
+  exec('/bin/sh', '-c', $text, 'preemptible-restored', $init);
+}
+
+# Words: file of the rights, the container's first process, number of cgroup.procs files, these files, the text of
+# restored.sh, the text of the init
+sub start {
+  my ($file, $first, @words) = @_;
+  my $rights = read_rights($file);
+  my @joins = taken(\@words);
+  my ($restored, $init) = @words;
+  my ($pids) = namespaces($first, 'pid');
+  my @others = namespaces($first, 'net', 'uts', 'cgroup', 'mnt');
+  pipe(my $told, my $tell) or die "pipe: $!\n";
+  enter($pids);
+  my $between = fork() // die "fork: $!\n";
+  if ($between == 0) {
+    eval {
+      close($told);
+      join_groups(@joins);
+      enter(@others);
+      must('unshare', NEWIPC | NEWPID | NEWNS);
+      if (must('clone', CLONE_PARENT | SIGCHLD, 0, 0, 0, 0) != 0) { exit 0 }
+      must('mount', '', '/', '', MS_REC | MS_PRIVATE, 0);
+      own_proc();
+      own_terminals();
+      open(STDIN, '<', '/dev/null') or die "/dev/null: $!\n";
+      open(STDOUT, '>', '/dev/null') or die "/dev/null: $!\n";
+      open(STDERR, '>', '/dev/null') or die "/dev/null: $!\n";
+      become($rights, '/', [], '/bin/sh', '-c', $init, 'preemptible-init');
+    };
+    syswrite($tell, $@);
+    exit 1;
+  }
+  close($tell);
+  my $why = join('', <$told>);
+  waitpid($between, 0);
+  my ($started) = children();
+  if (length $why || !$started) { die length $why ? $why : "it was killed\n" }
+  print "$started\n";
+  stay_for($started, $restored);
+}
+
+# Words: file of the rights, the stage's init, number of cgroup.procs files, these files, working folder or '', number of
+# variables, these as NAME=value, command
+sub enter_stage {
+  my ($file, $init, @words) = @_;
+  my $rights = read_rights($file);
+  my @joins = taken(\@words);
+  my $folder = shift @words;
+  my @variables = taken(\@words);
+  if (!length $folder) { $folder = $rights->{folder} }
+  my @all = namespaces($init, 'pid', 'ipc', 'net', 'uts', 'cgroup', 'time', 'mnt');
+  join_groups(@joins);
+  enter(@all);
+  my $child = fork() // die "fork: $!\n";
+  if ($child == 0) {
+    eval { become($rights, $folder, \@variables, @words) };
+    print STDERR "preemptible: $@";
+    exit 125;
+  }
+  waitpid($child, 0);
+  exit($? & 127 ? 128 + ($? & 127) : $? >> 8);
+}
+
+# A copy of one mount of the container, whose processes stand still: a link on the way could lead CRIU, which resolves it from
+# the host's root, to a file of the host.
+sub copy_of {
+  my ($path) = @_;
+  my $how = pack('Q3', O_PATH | O_CLOEXEC, 0, RESOLVE_NO_SYMLINKS);
+  my $place = try('openat2', AT_FDCWD, $path, $how, length $how);
+  if ($place == -1) { die "$path of the container: $!\n" }
+  my $tree = must('open_tree', $place, '', OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+  return { tree => $tree, folder => -d "/proc/self/fd/$place" };
+}
+
+sub attach {
+  my ($copy, $at) = @_;
+  must('move_mount', $copy->{tree}, '', AT_FDCWD, $at, MOVE_MOUNT_F_EMPTY_PATH);
+}
+
+# Words: the container's first process, number of cgroup.procs files, these files, number of the container's mounts, their
+# mount points, empty folder for the container's root, empty folder for these mounts, which get their numbers as names, the
+# text of restored.sh, file that is removed once CRIU has succeeded and ended, file with the init's process id, CRIU and its
+# arguments
+sub restore {
+  my ($first, @words) = @_;
+  my @joins = taken(\@words);
+  my @paths = taken(\@words);
+  my ($root, $all, $restored, $running, $pidfile, @criu) = @words;
+  my ($pids) = namespaces($first, 'pid');
+  my ($mounts) = namespaces($first, 'mnt');
+  my @others = namespaces($first, 'net', 'uts', 'cgroup');
+  enter($pids);
+  my $criu = fork() // die "fork: $!\n";
+  if ($criu == 0) {
+    join_groups(@joins);
+    leave_keyring();
+    # A copy of the host's mounts, with the container's beside them.
+    must('unshare', NEWNS);
+    must('mount', '', '/', '', MS_REC | MS_PRIVATE, 0);
+    my ($here) = namespaces('self', 'mnt');
+    enter($mounts);
+    my $top = copy_of('/');
+    my @copies = map { copy_of($_) } @paths;
+    enter($here);
+    must('mount', 'preemptible', $all, 'tmpfs', 0, 'mode=0700,size=1m');
+    for my $number (0 .. $#copies) {
+      my $at = "$all/$number";
+      if ($copies[$number]{folder}) { mkdir($at) or die "$at: $!\n" }
+      else { open(my $file, '>', $at) or die "$at: $!\n" }
+      attach($copies[$number], $at);
+    }
+    attach($top, $root);
+    enter(@others);
+    must('mount', 'proc', '/proc', 'proc', 0, 0);
+    open(STDOUT, '>&', \*STDERR);
+    exec { $criu[0] } @criu or die "$criu[0]: $!\n";
+  }
+  waitpid($criu, 0);
+  if ($?) { exit($? & 127 ? 128 + ($? & 127) : $? >> 8) }
+  my ($init) = children();
+  # CRIU has written it as the container numbers it.
+  put($pidfile, $init // 0);
+  $| = 1;
+  $SIG{PIPE} = 'IGNORE';
+  print "restored\n";
+  unlink($running) or exit 1;
+  if (defined $init) { stay_for($init, $restored) }
+}
+
+eval {
+  hide();
+  close_others();
+  if ($verb eq 'rights') { print map { "$_\n" } rights_of(@ARGV) }
+  elsif ($verb eq 'start') { start(@ARGV) }
+  elsif ($verb eq 'enter') { enter_stage(@ARGV) }
+  elsif ($verb eq 'restore') { restore(@ARGV) }
+  else { die "no verb $verb\n" }
+};
+if ($@) {
+  print STDERR "preemptible: $@";
+  exit 125;
+}
