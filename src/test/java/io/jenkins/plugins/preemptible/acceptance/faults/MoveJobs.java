@@ -48,9 +48,13 @@ final class MoveJobs {
                         + "\n'''\nsh 'sha256sum -c sum' }");
     }
 
-    /** Without effect when there is such an agent. */
+    /**
+     * Without effect when there is such an agent. Jenkins may drop the computer of one that was added while an executor of the
+     * removed one of its name was about to end: it is added anew then.
+     */
     static void addAgent(JenkinsRule j, String agent, String root) throws Exception {
-        if (Jenkins.get().getNode(agent) == null) {
+        if (Jenkins.get().getComputer(agent) == null) {
+            removeAgent(j, agent);
             FaultJobs.addAgent(agent, root, LABEL + " " + agent);
         }
     }

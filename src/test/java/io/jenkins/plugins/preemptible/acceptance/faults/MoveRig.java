@@ -114,7 +114,12 @@ final class MoveRig implements AutoCloseable {
         await("the agents are idle")
                 .atMost(START)
                 .pollInterval(Duration.ofMillis(300))
-                .until(() -> controller.ask(MoveJobs::idle));
+                .until(() -> {
+                    for (String agent : AGENTS) {
+                        controller.call(MoveJobs::addAgent, agent, root());
+                    }
+                    return controller.ask(MoveJobs::idle);
+                });
     }
 
     @Override
