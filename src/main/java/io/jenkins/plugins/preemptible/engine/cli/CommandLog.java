@@ -2,10 +2,12 @@ package io.jenkins.plugins.preemptible.engine.cli;
 
 import io.jenkins.plugins.preemptible.engine.cli.text.Printable;
 import java.io.PrintWriter;
+import java.util.logging.Formatter;
 import java.util.logging.Handler;
 import java.util.logging.Level;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
+import java.util.logging.SimpleFormatter;
 
 /**
  * Prints the engine's log, during one call of the command line, in the command line's own form.
@@ -43,6 +45,9 @@ final class CommandLog implements AutoCloseable {
     }
 
     private static final class Lines extends Handler {
+        /** Puts the parameters into the message. */
+        private static final Formatter WORDS = new SimpleFormatter();
+
         private final PrintWriter err;
 
         Lines(PrintWriter err) {
@@ -54,7 +59,7 @@ final class CommandLog implements AutoCloseable {
             if (isLoggable(entry)) {
                 Throwable thrown = entry.getThrown();
                 String cause = thrown == null || thrown.getMessage() == null ? "" : ": " + thrown.getMessage();
-                err.println("preempt: " + Printable.of(Preempt.sentence(entry.getMessage() + cause)));
+                err.println("preempt: " + Printable.of(Preempt.sentence(WORDS.formatMessage(entry) + cause)));
             }
         }
 

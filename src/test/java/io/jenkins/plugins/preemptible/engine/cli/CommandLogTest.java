@@ -53,6 +53,14 @@ class CommandLogTest {
     }
 
     @Test
+    void parametersAreInTheirPlaces() {
+        try (CommandLog log = CommandLog.to(new PrintWriter(err, true), false)) {
+            ENGINE.log(Level.WARNING, "test: not tried: {0}", "no overlay");
+        }
+        assertEquals("preempt: test: not tried: no overlay." + System.lineSeparator(), err.toString());
+    }
+
+    @Test
     void debuggingShowsTheRestToo() {
         call(true);
         assertTrue(err.toString().startsWith("preempt: test: frozen." + System.lineSeparator()), err.toString());
