@@ -5,6 +5,7 @@ import hudson.model.Node;
 import hudson.model.Run;
 import hudson.remoting.RequestAbortedException;
 import hudson.util.Secret;
+import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.agent.CheckpointedStage;
 import io.jenkins.plugins.preemptible.agent.CheckpointedStage.Made;
 import io.jenkins.plugins.preemptible.agent.CheckpointedStage.Names;
@@ -163,9 +164,9 @@ final class Checkpointing {
                 base == null ? null : base.fullFiles(),
                 stays == null ? List.of() : List.of(stays.fullImage(), stays.fullFiles()));
         Made made = agent.take(StageLuggage.folders(stage), folders, key, names, most);
-        if (made.refusal() != null) {
-            return !JUST_BUSY.contains(made.refusal().reason())
-                    && not(made.refusal().sentence());
+        AgentStage.Refusal refusal = made.refusal();
+        if (refusal != null) {
+            return !JUST_BUSY.contains(refusal.reason()) && not(refusal.sentence());
         }
         // Sealed, they have a little more than before at the most.
         if (made.luggageBytes() > most + most / 8 + OTHER_BYTES) {

@@ -63,9 +63,9 @@ public final class ReturnedHosts extends ComputerListener {
         }
         workspace.mkdirs();
         for (String control : stage.controlFolders()) {
-            FilePath log = new FilePath(channel, control).child(DurableTasks.LOG);
-            log.getParent().mkdirs();
-            log.touch(System.currentTimeMillis());
+            FilePath folder = new FilePath(channel, control);
+            folder.mkdirs();
+            folder.child(DurableTasks.LOG).touch(System.currentTimeMillis());
         }
     }
 

@@ -195,7 +195,10 @@ public final class ManualBuildAction implements Action {
             } else if (stage.suspended()
                     && !stage.byHand()
                     && DrainedAgents.get().contains(stage.node())) {
-                sentences.add(Messages.ManualBuildAction_Drained(stage.name(), AgentVerbs.within(stage.node())));
+                sentences.add(
+                        DrainedAgents.get().evacuates(stage.node())
+                                ? Messages.ManualBuildAction_Evacuated(stage.name(), AgentVerbs.within(stage.node()))
+                                : Messages.ManualBuildAction_Drained(stage.name(), AgentVerbs.within(stage.node())));
             }
             if (stage.imagePath() != null) {
                 sentences.add(Messages.ManualBuildAction_Image(

@@ -134,8 +134,11 @@ public final class MoveTargets {
         if (!live.hold().mayMoveTo(agent)) {
             return Misfit.of(MoveObstacle.OTHER_LABEL);
         }
-        if (there == null || !there.isOnline() || !there.isAcceptingTasks() || !agent.isAcceptingTasks()) {
-            return Misfit.of(MoveObstacle.AGENT_AWAY);
+        if (there == null || !there.isOnline()) {
+            return new Misfit(MoveObstacle.AGENT_AWAY, agent.getDisplayName() + " is offline");
+        }
+        if (!there.isAcceptingTasks() || !agent.isAcceptingTasks()) {
+            return new Misfit(MoveObstacle.AGENT_AWAY, agent.getDisplayName() + " takes no builds");
         }
         if (KeptAgents.whyNot(agent) != null) {
             return Misfit.of(MoveObstacle.NOT_KEPT);
@@ -143,7 +146,10 @@ public final class MoveTargets {
         HostTraits ofOwn = left(stage);
         HostTraits ofOther = AgentTraits.of(there);
         if (ofOwn == null || ofOther == null) {
-            return Misfit.of(MoveObstacle.AGENT_AWAY);
+            return new Misfit(
+                    MoveObstacle.AGENT_AWAY,
+                    (ofOther == null ? agent.getDisplayName() : "the stage's own agent")
+                            + " is being asked about its host; try again in a minute");
         }
         return HostFit.misfits(ofOwn, ofOther, needs(stage, live)).stream()
                 .findFirst()

@@ -7,6 +7,7 @@ import hudson.model.Executor;
 import hudson.model.Node;
 import hudson.model.Run;
 import hudson.slaves.WorkspaceList;
+import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.agent.MovingStage;
 import io.jenkins.plugins.preemptible.agent.Nodes;
@@ -18,6 +19,7 @@ import io.jenkins.plugins.preemptible.engine.move.Misfit;
 import io.jenkins.plugins.preemptible.engine.move.MoveObstacle;
 import io.jenkins.plugins.preemptible.lifecycle.Restorer;
 import io.jenkins.plugins.preemptible.lifecycle.agents.UnknownStages;
+import io.jenkins.plugins.preemptible.lifecycle.image.ImageGoneException;
 import io.jenkins.plugins.preemptible.lifecycle.image.StageImages;
 import io.jenkins.plugins.preemptible.lifecycle.luggage.StageLuggage;
 import io.jenkins.plugins.preemptible.lifecycle.pipeline.StepsOnAgent;
@@ -25,6 +27,7 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.ImagePath;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LeftAgents;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.OutlivesAgent;
+import io.jenkins.plugins.preemptible.lifecycle.stage.SealedLuggage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
@@ -76,6 +79,9 @@ public final class MovingRestorer implements Restorer {
         beganNanos = System.nanoTime();
         Computer computer = executor.getOwner();
         Node to = computer.getNode();
+        if (to == null) {
+            throw new IOException("the agent " + computer.getDisplayName() + " was removed from Jenkins");
+        }
         AgentStage agent = AgentStage.on(to, stage.id());
         boolean awaited = OutlivesAgent.isAwaited(stage);
         if (awaited && !to.getNodeName().equals(stage.restoringOn())) {
@@ -92,7 +98,7 @@ public final class MovingRestorer implements Restorer {
                         awaited ? StageRegistry.get().update(stage.id(), StageChanges.restoringOn(null)) : stage;
                 bring(live, known == null ? stage : known, to);
                 StageRegistry.get().update(stage.id(), StageChanges.restoringOn(to.getNodeName()));
-                answer = agent.restore(stage.imageKey().getPlainText());
+                answer = agent.restore(keyOf(stage));
             }
             if (answer.refusal() != null) {
                 AgentStage.Refusal why = answer.refusal();
@@ -226,7 +232,7 @@ public final class MovingRestorer implements Restorer {
                         LeftAgents.holds(stage.node(), temporary)
                                 .andThen(LeftAgents.holds(to.getNodeName(), temporary)));
         MovingStage there = MovingStage.on(to, stage.id());
-        String imageKey = stage.imageKey().getPlainText();
+        String imageKey = keyOf(stage);
         FilePath exchange = there.prepare(UnknownStages.originOf(stage));
         StageImages.fetch(run, stage, exchange);
         String base = RolledBack.base(stage);
@@ -246,8 +252,20 @@ public final class MovingRestorer implements Restorer {
     @CheckForNull
     private Misfit unpack(Run<?, ?> run, StageRecord stage, MovingStage there)
             throws IOException, InterruptedException {
-        workspaceBytes = stage.luggage().contentBytes();
-        return StageLuggage.unpack(run, stage, stage.luggage(), there);
+        SealedLuggage sealed = stage.luggage();
+        if (sealed == null) {
+            throw new IOException("the workspace is not stored any more");
+        }
+        workspaceBytes = sealed.contentBytes();
+        return StageLuggage.unpack(run, stage, sealed, there);
+    }
+
+    private static String keyOf(StageRecord stage) throws ImageGoneException {
+        Secret key = stage.imageKey();
+        if (key == null) {
+            throw new ImageGoneException("the image's key is gone");
+        }
+        return key.getPlainText();
     }
 
     /** From the old agent, where the workspace is not stored. */

@@ -37,4 +37,9 @@ public final class ImageFixups {
         }
         return List.copyOf(applied);
     }
+
+    /** Whether a process of the image has unmapped its vDSO, as Valgrind does. */
+    public static boolean lacksVdso(Path imageFolder) throws IOException {
+        return MissingVdso.isIn(imageFolder);
+    }
 }

@@ -5,8 +5,11 @@ import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.UnknownFieldSet;
 import io.jenkins.plugins.preemptible.engine.content.format.CriuFields.Mm;
 import io.jenkins.plugins.preemptible.engine.content.format.CriuFields.Vma;
+import io.jenkins.plugins.preemptible.engine.content.format.ImageFile;
 import io.jenkins.plugins.preemptible.engine.content.format.VmaStatus;
 import java.io.IOException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 
@@ -42,17 +45,41 @@ final class MissingVdso implements ImageFixup {
         return EntryRewrite.rewriteAll(imageFolder, "mm-*.img", file -> MissingVdso::withoutStrayVvar);
     }
 
+    /** Whether a process of the image has none. */
+    static boolean isIn(Path imageFolder) throws IOException {
+        try (DirectoryStream<Path> files = Files.newDirectoryStream(imageFolder, "mm-*.img")) {
+            for (Path file : files) {
+                ImageFile image = ImageFile.parse(file.getFileName().toString(), Files.readAllBytes(file));
+                for (UnknownFieldSet mm : image.entries()) {
+                    if (!hasVdso(mm)) {
+                        return true;
+                    }
+                }
+            }
+        }
+        return false;
+    }
+
+    private static boolean hasVdso(UnknownFieldSet mm) throws InvalidProtocolBufferException {
+        for (ByteString vma : mm.getField(Mm.VMAS).getLengthDelimitedList()) {
+            if ((status(vma) & VmaStatus.VDSO) != 0) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     private static UnknownFieldSet withoutStrayVvar(UnknownFieldSet mm) throws InvalidProtocolBufferException {
-        boolean vdso = false;
+        if (hasVdso(mm)) {
+            return mm;
+        }
         UnknownFieldSet.Field.Builder others = UnknownFieldSet.Field.newBuilder();
         for (ByteString vma : mm.getField(Mm.VMAS).getLengthDelimitedList()) {
-            long status = status(vma);
-            vdso |= (status & VmaStatus.VDSO) != 0;
-            if ((status & VmaStatus.VVAR) == 0) {
+            if ((status(vma) & VmaStatus.VVAR) == 0) {
                 others.addLengthDelimited(vma);
             }
         }
-        return vdso ? mm : mm.toBuilder().addField(Mm.VMAS, others.build()).build();
+        return mm.toBuilder().addField(Mm.VMAS, others.build()).build();
     }
 
     private static long status(ByteString vma) throws InvalidProtocolBufferException {

@@ -6,6 +6,7 @@ import io.jenkins.plugins.preemptible.engine.api.TrialVerdict;
 import io.jenkins.plugins.preemptible.engine.content.ContentReader;
 import io.jenkins.plugins.preemptible.engine.content.FileKind;
 import io.jenkins.plugins.preemptible.engine.content.ImageContent;
+import io.jenkins.plugins.preemptible.engine.fixup.ImageFixups;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
 import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.host.HostMemory;
@@ -161,6 +162,9 @@ public final class ImageTrial {
         if (!workspace.isEmpty()) {
             if (first.criuLines().stream().anyMatch(standIns::isNamedBy)) {
                 throw new UntriableException("a file of the workspace is needed: " + first.criuLines());
+            }
+            if (first.verdict() == TrialVerdict.FAILED && ImageFixups.lacksVdso(subject.images())) {
+                throw new UntriableException("a process without vDSO, as under Valgrind, needs its pages");
             }
             return first;
         }

@@ -95,8 +95,9 @@ public final class StageLuggage {
         String key = ImageKey.generate().export();
         MovingStage.Packed packed =
                 agent.pack(folders(stage), PreemptibleConfiguration.get().moveExcludes(), key, mostBytes);
-        return packed.refusal() != null
-                ? not(live, packed.refusal().sentence())
+        Misfit refusal = packed.refusal();
+        return refusal != null
+                ? not(live, refusal.sentence())
                 : new Packed(agent, Secret.fromString(key), host, packed.contentBytes(), packed.archiveBytes());
     }
 

@@ -17,14 +17,12 @@ import org.jenkinsci.plugins.workflow.steps.durable_task.DurableTaskStep;
  * How far Pipeline has read the logs of {@code sh} steps.
  *
  * <p>Private fields, looked up once. Where one is missing or of another type, {@link #cutBack} does nothing and says so. Read in
- * durable-task 664: FileMonitoringTask.FileMonitoringController, {@code id} (the control folder's name without its prefix)
- * and {@code lastLocation} (bytes).
+ * durable-task 664: FileMonitoringTask.FileMonitoringController, {@code controlDir} (absolute) and {@code lastLocation} (bytes).
  */
 public final class StepOutput {
 
     private static final Logger LOGGER = Logger.getLogger(StepOutput.class.getName());
     private static final Probe PROBE = Probe.make();
-    private static final String PREFIX = "durable-";
 
     private StepOutput() {}
 
@@ -51,7 +49,7 @@ public final class StepOutput {
                         execution,
                         monitoring,
                         steps.findVarHandle(execution, "controller", Controller.class),
-                        tasks.findVarHandle(monitoring, "id", String.class),
+                        tasks.findVarHandle(monitoring, "controlDir", String.class),
                         tasks.findVarHandle(monitoring, "lastLocation", long.class));
             } catch (ReflectiveOperationException | LinkageError | RuntimeException x) {
                 return new Probe(String.valueOf(x), null, null, null, null, null);
@@ -63,7 +61,7 @@ public final class StepOutput {
      * Lets Pipeline read on from these sizes in logs of which it has read more.
      *
      * @param sizes in bytes, by control folders
-     * @return false when this version of Durable Task is not known, or the steps are not
+     * @return false when this version of Durable Task is not known, or one of the steps is not
      */
     public static boolean cutBack(LiveStage live, Map<String, Long> sizes) throws InterruptedException {
         if (PROBE.problem != null) {
@@ -72,29 +70,21 @@ public final class StepOutput {
             return false;
         }
         try {
+            boolean all = true;
             for (StepExecution step : StepsInFlight.executions(live)) {
                 Object controller = PROBE.owner.isInstance(step) ? PROBE.controller.getVolatile(step) : null;
-                Long size = PROBE.monitoring.isInstance(controller)
-                        ? size(sizes, String.valueOf(PROBE.folder.getVolatile(controller)))
-                        : null;
+                Object folder = PROBE.monitoring.isInstance(controller) ? PROBE.folder.getVolatile(controller) : null;
+                Long size = folder == null ? null : sizes.get((String) folder);
+                all &= size != null;
                 if (size != null && (long) PROBE.location.getVolatile(controller) > size) {
                     PROBE.location.setVolatile(controller, (long) size);
                     step.getContext().saveState();
                 }
             }
-            return true;
+            return all;
         } catch (IOException | RuntimeException x) {
             LOGGER.log(Level.WARNING, x, () -> "the output of stage " + live.id() + " is not cut back");
             return false;
         }
-    }
-
-    @CheckForNull
-    private static Long size(Map<String, Long> sizes, String id) {
-        return sizes.entrySet().stream()
-                .filter(each -> each.getKey().endsWith("/" + PREFIX + id))
-                .map(Map.Entry::getValue)
-                .findFirst()
-                .orElse(null);
     }
 }

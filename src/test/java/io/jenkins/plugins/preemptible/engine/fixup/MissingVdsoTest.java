@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.engine.fixup;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -46,8 +47,10 @@ class MissingVdsoTest {
     @Test
     void othersAreLeftAlone() throws Exception {
         Path whole = write("mm-1.img", ORDINARY, VVAR, VVAR, VDSO);
+        assertFalse(ImageFixups.lacksVdso(folder));
         Path without = write("mm-2.img", ORDINARY);
         Path other = Files.write(folder.resolve("core-1.img"), new byte[] {1});
+        assertTrue(ImageFixups.lacksVdso(folder), "one of them has none");
         List<Object> before = List.of(key(whole), key(without), key(other));
         assertEquals(List.of(), ImageFixups.apply(folder));
         assertEquals(before, List.of(key(whole), key(without), key(other)), "not even written again");
