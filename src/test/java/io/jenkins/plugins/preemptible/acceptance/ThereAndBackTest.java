@@ -93,8 +93,8 @@ class ThereAndBackTest extends MovedStages {
     void fuzzersFuzzOn() throws Exception {
         Fuzzers.assumeInstalled();
         hosts.connect("A");
-        WorkflowRun stage = Rig.start(
-                rig.pipeline("low", 5, "preemptible(label: '" + Rig.LABEL + "') {" + Fuzzers.steps() + "}"));
+        WorkflowRun stage =
+                Rig.start(rig.pipeline("low", 5, "preemptible(label: '" + Rig.LABEL + "') {" + Fuzzers.steps() + "}"));
         Fuzzers.awaitProgress(stage, new long[] {0, 0});
         thereAndBack(
                 stage,
@@ -109,13 +109,15 @@ class ThereAndBackTest extends MovedStages {
     @Test
     void aJvmCountsOn() throws Exception {
         String java = Path.of(System.getProperty("java.home"), "bin/java").toString();
-        WorkflowRun stage = begin("writeFile file: 'Counter.java', text: '''" + COUNTER + "'''\n"
-                + "sh 'set +x; exec " + java + " -Xmx64m Counter.java'");
+        WorkflowRun stage = begin("writeFile file: 'Counter.java', text: '''" + COUNTER + "'''\n" + "sh 'set +x; exec "
+                + java + " -Xmx64m Counter.java'");
         thereAndBack(stage, () -> Rig.awaitCounting(stage), () -> Rig.awaitCounting(stage));
         touch("A", "enough");
         j.assertBuildStatusSuccess(j.waitForCompletion(stage));
         Rig.countedAtLeast(stage, 4);
-        assertThat(Rig.log(stage), containsString("the heap has all " + Rig.counts(stage).size()));
+        assertThat(
+                Rig.log(stage),
+                containsString("the heap has all " + Rig.counts(stage).size()));
         assertThat(collections(stage), greaterThan(1));
     }
 

@@ -253,6 +253,17 @@ class LiveCheckpointTest {
             growsBy(5);
             nothingIsLeft("refused");
         }
+        EngineException[] second = new EngineException[1];
+        LiveRequest first = request("first")
+                .asking(
+                        stage -> {
+                            second[0] = assertThrows(EngineException.class, () -> bench.engine.checkpoint(id, plain));
+                            return Optional.empty();
+                        },
+                        List.of());
+        take(first);
+        assertEquals(FailureReason.STAGE_BUSY, second[0].reason(), "one at a time, and it is not disturbed");
+        assertTrue(Files.exists(first.archive()) && Files.exists(first.luggage()));
         EngineException files =
                 assertThrows(EngineException.class, () -> bench.engine.checkpoint(id, plain.within(SOON, 0, 0)));
         assertEquals(FailureReason.STOP_TOO_LONG, files.reason(), "too many files change");

@@ -50,7 +50,7 @@ record Settling(Stages stages) {
                     if (record.init() == null) {
                         yield unstarted(folder, record);
                     }
-                    if (!record.init().alive()) {
+                    if (!record.init().alive() || endsWithItsContainer(record)) {
                         yield ended(folder, record);
                     }
                     yield runsOn(record) ? thawed(folder, record) : record;
@@ -62,6 +62,20 @@ record Settling(Stages stages) {
         } catch (IOException e) {
             throw new UncheckedIOException("the state of " + id + " cannot be read", e);
         }
+    }
+
+    // The kernel has killed them with the container's first process, and that waits for them. With control groups of
+    // version 1
+    // a frozen process does not end before it is thawed.
+    private static boolean endsWithItsContainer(StageJson record) throws IOException {
+        if (record.container() == null || record.container().runs()) {
+            return false;
+        }
+        Optional<Freezer> freezer = Stages.freezer(record);
+        if (freezer.isPresent()) {
+            freezer.get().kill(record.init());
+        }
+        return !record.init().alive();
     }
 
     /** What is done under the lock, when no other process changes the stage. */

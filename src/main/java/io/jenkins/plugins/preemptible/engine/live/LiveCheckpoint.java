@@ -74,6 +74,17 @@ public final class LiveCheckpoint {
 
     /** @throws SuspendFailedException with the reason; the stage runs on as before */
     public LiveImage take() {
+        stages.settle(id);
+        // One may be under way yet whose caller has restarted.
+        try (StageFolder.Held live =
+                folder.lockLive().orElseThrow(() -> new SuspendFailedException(FailureReason.STAGE_BUSY, id.value()))) {
+            return takeAlone();
+        } catch (IOException e) {
+            throw new SuspendAttempt(stages, id).failed(e);
+        }
+    }
+
+    private LiveImage takeAlone() {
         SuspendAttempt attempt = new SuspendAttempt(stages, id);
         StageJson record = running();
         if (record.container() != null) {

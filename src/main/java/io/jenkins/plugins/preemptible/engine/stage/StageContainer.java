@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.engine.stage;
 
 import io.jenkins.plugins.preemptible.engine.api.ContainerRef;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
+import io.jenkins.plugins.preemptible.engine.host.Proc;
 
 /**
  * The container in which all processes of a stage live.
@@ -12,7 +13,8 @@ import io.jenkins.plugins.preemptible.engine.host.HostProcess;
  */
 public record StageContainer(ContainerRef container, HostProcess first) {
 
+    /** False as soon as its first process is about to end: with that, the kernel kills all of them. */
     public boolean runs() {
-        return first.alive();
+        return first.alive() && !Proc.exiting(first.pid());
     }
 }

@@ -207,7 +207,16 @@ public final class StageFolder {
 
     /** Takes the stage's lock if it is free; empty when a suspension or a resume holds it, here or elsewhere. */
     public Optional<Held> lock() throws IOException {
-        Path file = path.resolve("lock");
+        return lock("lock");
+    }
+
+    /** Takes the lock of checkpoints of the running stage if it is free: one is made at a time, here or elsewhere. */
+    public Optional<Held> lockLive() throws IOException {
+        return lock("live.lock");
+    }
+
+    private Optional<Held> lock(String name) throws IOException {
+        Path file = path.resolve(name);
         // Never opened twice here: closing any descriptor of a file drops all locks of the process on it, see fcntl(2).
         if (!HELD.add(file)) {
             return Optional.empty();

@@ -95,7 +95,7 @@ public final class TrialElsewhere {
                     criu.program(),
                     sealed.options(),
                     sealed.mounts(),
-                    true);
+                    null);
             return ImageTrial.run(
                     subject, workspace, () -> Thread.currentThread().isInterrupted());
         } catch (ImageException e) {

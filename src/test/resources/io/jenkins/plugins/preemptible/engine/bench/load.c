@@ -1,4 +1,5 @@
-/* Holds memory, writes to so much of it a second, and counts the work that it gets done: load MEGABYTES RATE FILE */
+/* Holds memory, writes to so much of it a second, and counts the work that it gets done: load MEGABYTES RATE FILE WRITTEN,
+   with all of them in megabytes but the file; what is written to is the beginning of the memory */
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -14,13 +15,14 @@ static double now(void) {
 }
 
 int main(int argc, char **argv) {
-    size_t size = (size_t)atol(argv[1]) << 20, at = 0, page = 4096;
+    if (argc != 5) return 1;
+    size_t size = (size_t)atol(argv[1]) << 20, hot = (size_t)atol(argv[4]) << 20, at = 0, page = 4096;
     double rate = atof(argv[2]) * (1 << 20), begun, written = 0;
     int file = open(argv[3], O_RDWR | O_CREAT | O_TRUNC, 0600);
     volatile uint64_t x = 88172645463325252ull;
     uint64_t done = 0;
     char *memory = mmap(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (argc != 4 || file < 0 || memory == MAP_FAILED) return 1;
+    if (file < 0 || memory == MAP_FAILED) return 1;
     for (size_t i = 0; i < size; i += 8) {
         x ^= x << 13; x ^= x >> 7; x ^= x << 17;
         /* Half of each page is random, half zero. */
@@ -33,7 +35,7 @@ int main(int argc, char **argv) {
         pwrite(file, &done, sizeof done, 0);
         for (; written < (now() - begun) * rate; written += page) {
             memcpy(memory + at, (const void *)&x, 8);
-            at = (at + page) % size;
+            at = (at + page) % hot;
         }
     }
 }
