@@ -13,9 +13,9 @@ import java.util.List;
 enum MoveFault {
     AGENT_DELETED("the agent is removed from Jenkins; in half of the rounds it is added again"),
     AGENT_KILLED("the agent's process is killed (SIGKILL) and started again"),
-    AGENT_GONE("the same, and it stays away"),
+    AGENT_GONE("the agent's process is killed and stays away, for 20 s or until the stage runs elsewhere"),
     LINK_CUT("nothing passes between agent and controller, for seconds"),
-    LINK_CUT_LONG("the same, until the agent counts as lost"),
+    LINK_CUT_LONG("nothing passes between agent and controller, until the agent counts as lost"),
     HOST_REBOOTED("all processes of the agent's host are killed, frozen ones too; its boot id changes"),
     AGENT_STOPPED("the agent's process stands still (SIGSTOP, later SIGCONT)"),
     TARGET_KILLED("the new agent's process is killed while it restores the stage", RESUMING),

@@ -11,7 +11,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.UUID;
-import java.util.stream.Stream;
 
 /**
  * As if a host of its own: a file system, a mount namespace in which it stands at the path of all agents' root folders, and an id
@@ -72,8 +71,8 @@ final class SeparateHost {
 
     /** A frozen process does not see its signal; no other process of its group outlives it. */
     private static void thaw(long pid) {
-        try (Stream<String> groups = Files.lines(Path.of("/proc", String.valueOf(pid), "cgroup"))) {
-            for (String group : groups.toList()) {
+        try {
+            for (String group : Files.readAllLines(Path.of("/proc", String.valueOf(pid), "cgroup"))) {
                 String[] parts = group.split(":", 3);
                 if (!parts[2].contains("preemptible-")) {
                     continue;
