@@ -12,7 +12,7 @@ import java.util.TreeMap;
  * <ol>
  *   <li>An executor is expected to be free when the stage on it is expected to end. Other builds, stages without earlier
  *       runs, and those that have run longer than expected, are expected to stay.
- *   <li>Whoever has a better claim and waits for the agent as well has the first of them.
+ *   <li>A better claim that waits for the agent as well has the first of them.
  * </ol>
  *
  * Of one decision, which tells of each claim that gets nothing, the best first.
