@@ -321,7 +321,8 @@ final class Simulation {
     private void carryOut(Action action, Map<JobProgress, Host> reserved) {
         if (action instanceof Action.Resume resume) {
             resume(progressById.get(resume.stageId()), hostsByName.get(resume.agent()));
-        } else if (action instanceof Action.Reserve reserve) {
+        } else if (action instanceof Action.Reserve reserve && reserve.reason() != Reason.FROZEN_GOES_NEXT) {
+            // The exception goes first in any case when an executor falls free, and may have one freed for it before.
             reserved.put(progressById.get(reserve.stageId()), hostsByName.get(reserve.agent()));
         } else if (action instanceof Action.Freeing freeing) {
             free(freeing);
