@@ -204,7 +204,7 @@ class ContainedStageTest {
         });
     }
 
-    /** By somebody who does not know that a stage lives in it. With control groups of version 1 nothing frozen can end by itself. */
+    /** By a user of Docker, not by the stage. With control groups of version 1 nothing frozen can end by itself. */
     @ParameterizedTest
     @EnumSource(
             value = FreezerKind.class,

@@ -20,7 +20,7 @@ import java.util.Optional;
  *
  * <ol>
  *   <li>criu runs a script before the dump ({@code --action-script}), which says that it is there and waits for a word.
- *   <li>{@link #open} lets it go on. The end of this object, or of this process, lets the script fail, and with it the
+ *   <li>{@link #open} ends the waiting. The end of this object, or of this process, lets the script fail, and with it the
  *       dump.
  * </ol>
  *

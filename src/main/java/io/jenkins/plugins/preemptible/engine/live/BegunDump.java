@@ -12,8 +12,8 @@ import java.util.concurrent.FutureTask;
  *
  * <ol>
  *   <li>{@link #begin} returns when criu waits at its gate; without a gate nothing is started.
- *   <li>{@link #finish} lets it go on, or starts it, and returns when it has ended.
- *   <li>{@link #close} ends one that was never let go on: it has not touched the stage then.
+ *   <li>{@link #finish} opens its gate, or starts it, and returns when it has ended.
+ *   <li>{@link #close} ends one whose gate was never opened: it has not touched the stage then.
  * </ol>
  *
  * For one thread.

@@ -73,7 +73,7 @@ final class AgentProcess implements AutoCloseable {
         return process.isAlive();
     }
 
-    /** Stops it, or lets it go on. */
+    /** Stops it by SIGSTOP, or continues it by SIGCONT. */
     void signal(int signal) {
         LibC.kill(process.pid(), signal);
     }

@@ -184,7 +184,7 @@ final class Decided {
         return all;
     }
 
-    // Whoever would have the executor for longer than a stage may be frozen comes after it.
+    // A claim that needs the executor for longer than a stage may be frozen comes after it.
     private long beforeLongOnes(SuspendedStage stage) {
         FreezeOnly freezeOnly = snapshot.limits().freezeOnly();
         long before = Long.MAX_VALUE;
