@@ -89,7 +89,6 @@ public enum Setting {
             DISK_FLOOR,
             DISK_FLOOR_PERCENT,
             BEST_PRIORITY,
-            MOVE_STAGES,
             STORED_WORKSPACE);
 
     private final Supplier<String> title;

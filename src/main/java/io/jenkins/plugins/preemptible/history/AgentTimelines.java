@@ -10,8 +10,10 @@ import hudson.model.Item;
 import hudson.model.Node;
 import hudson.model.OneOffExecutor;
 import hudson.model.Queue;
+import io.jenkins.plugins.preemptible.event.StageEnded;
 import io.jenkins.plugins.preemptible.event.StageListener;
 import io.jenkins.plugins.preemptible.event.StageRef;
+import io.jenkins.plugins.preemptible.event.StageResumed;
 import io.jenkins.plugins.preemptible.event.StageSuspended;
 import io.jenkins.plugins.preemptible.history.Timeline.Kind;
 import io.jenkins.plugins.preemptible.view.ShownName;
@@ -23,6 +25,7 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.function.UnaryOperator;
+import java.util.stream.LongStream;
 import jenkins.model.NodeListener;
 
 /**
@@ -30,6 +33,7 @@ import jenkins.model.NodeListener;
  *
  * <ol>
  *   <li>Core tells when a task gets an executor and leaves it, a {@link StageListener} of the suspensions between.
+ *   <li>A stage that moves ends on the agent that it leaves, and begins on the other one.
  *   <li>At most {@value #MOST} of each are kept for an agent, in memory: a restart of the controller forgets them.
  *   <li>{@link #of} draws them as far as the looking user may see the jobs.
  * </ol>
@@ -123,24 +127,50 @@ public final class AgentTimelines implements PastStageListener, ExecutorListener
         synchronized (history) {
             PastSuspension suspension = new PastSuspension(event);
             if (!update(event.stage(), stage -> stage.with(suspension))) {
-                history.stages.addLast(new Held(
-                        PastStage.begun(event).with(suspension), event.stage().job()));
-                while (history.stages.size() > MOST) {
-                    history.stages.removeFirst();
-                }
+                add(history, event.stage(), PastStage.begun(event).with(suspension));
             }
+        }
+    }
+
+    private static void add(History history, StageRef stage, PastStage past) {
+        history.stages.addLast(new Held(past, stage.job()));
+        while (history.stages.size() > MOST) {
+            history.stages.removeFirst();
+        }
+    }
+
+    @Override
+    public void onResumed(StageResumed event) {
+        boolean moved = false;
+        for (Map.Entry<String, History> each : byNode.entrySet()) {
+            if (!each.getKey().equals(event.stage().node())) {
+                StageEnded there = new StageEnded(event.stage(), event.atMillis(), true);
+                moved |= update(each.getValue(), event.stage(), stage -> stage.with(there));
+            }
+        }
+        if (moved) {
+            History history = history(event.stage().node());
+            synchronized (history) {
+                add(history, event.stage(), PastStage.arrived(event));
+            }
+        } else {
+            PastStageListener.super.onResumed(event);
         }
     }
 
     @Override
     public boolean update(StageRef stage, UnaryOperator<PastStage> change) {
-        History history = history(stage.node());
+        return update(history(stage.node()), stage, change);
+    }
+
+    private static boolean update(History history, StageRef stage, UnaryOperator<PastStage> change) {
         synchronized (history) {
             List<Held> all = new ArrayList<>(history.stages);
             boolean known = false;
             history.stages.clear();
             for (Held held : all) {
-                boolean meant = held.stage.getId().equals(stage.id());
+                // One that has left may be back.
+                boolean meant = held.stage.getId().equals(stage.id()) && held.stage.getEndedMillis() == 0;
                 known |= meant;
                 history.stages.addLast(meant ? new Held(change.apply(held.stage), held.job) : held);
             }
@@ -162,7 +192,11 @@ public final class AgentTimelines implements PastStageListener, ExecutorListener
             stages = List.copyOf(history.stages);
         }
         long now = System.currentTimeMillis();
-        long earliest = spans.stream().mapToLong(Span::beginMillis).min().orElse(now);
+        long earliest = LongStream.concat(
+                        spans.stream().mapToLong(Span::beginMillis),
+                        stages.stream().mapToLong(held -> held.stage.getStartedMillis()))
+                .min()
+                .orElse(now);
         Timeline timeline = new Timeline(Math.min(now, Math.max(now - LONGEST_MILLIS, earliest)), now);
         spans.stream().map(Span::executor).distinct().sorted().forEach(executor -> {
             timeline.row(Messages.AgentTimelines_Executor(executor + 1));

@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.history;
 
 import io.jenkins.plugins.preemptible.event.StageEnded;
 import io.jenkins.plugins.preemptible.event.StageRef;
+import io.jenkins.plugins.preemptible.event.StageResumed;
 import io.jenkins.plugins.preemptible.event.StageSuspended;
 import java.util.Arrays;
 import java.util.List;
@@ -54,6 +55,12 @@ public final class PastStage {
         StageRef stage = event.stage();
         return new PastStage(
                 stage.id(), stage.name(), stage.node(), event.startedMillis(), 0, 0, 0, new PastSuspension[0]);
+    }
+
+    /** One that runs on another agent from now on. */
+    static PastStage arrived(StageResumed event) {
+        StageRef stage = event.stage();
+        return new PastStage(stage.id(), stage.name(), stage.node(), event.atMillis(), 0, 0, 0, new PastSuspension[0]);
     }
 
     PastStage with(PastSuspension suspension) {

@@ -10,6 +10,7 @@ import io.jenkins.plugins.preemptible.event.StageRefused;
 import io.jenkins.plugins.preemptible.event.StageResumed;
 import io.jenkins.plugins.preemptible.lifecycle.Resumption.Outcome;
 import io.jenkins.plugins.preemptible.lifecycle.image.ImageGoneException;
+import io.jenkins.plugins.preemptible.lifecycle.image.StageImages;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LuggageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
@@ -149,10 +150,7 @@ final class ResumptionSteps {
         if (here != null || stage.frozen()) {
             return here;
         }
-        Secret key = stage.imageKey();
-        if (key == null) {
-            throw new ImageGoneException("the image's key is gone");
-        }
+        Secret key = StageImages.keyOf(stage);
         side.fetchImage(stage);
         return agent.restore(key.getPlainText());
     }

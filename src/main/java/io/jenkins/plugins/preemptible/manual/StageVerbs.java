@@ -83,9 +83,9 @@ public final class StageVerbs {
         Node to =
                 agent == null || agent.isBlank() ? null : agent.equals("(built-in)") ? jenkins : jenkins.getNode(agent);
         if (to == null) {
-            boolean named = agent != null && !agent.isBlank();
-            String why = named ? Messages.StageVerbs_NoSuchAgent(agent) : Messages.StageVerbs_NoAgentNamed();
-            return Answer.refused(HttpServletResponse.SC_NOT_FOUND, why);
+            return agent == null || agent.isBlank()
+                    ? Answer.refused(HttpServletResponse.SC_BAD_REQUEST, Messages.StageVerbs_NoAgentNamed())
+                    : Answer.refused(HttpServletResponse.SC_NOT_FOUND, Messages.StageVerbs_NoSuchAgent(agent));
         }
         return each(run, stage, one -> move(one, to));
     }

@@ -3,7 +3,6 @@ package io.jenkins.plugins.preemptible.move;
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.model.Computer;
 import hudson.model.Node;
-import hudson.model.Queue;
 import hudson.remoting.VirtualChannel;
 import io.jenkins.plugins.preemptible.agent.MovingStage;
 import io.jenkins.plugins.preemptible.engine.move.HostTraits;
@@ -80,7 +79,7 @@ final class AgentTraits {
                 Known before = KNOWN.put(name, new Known(MovingStage.describe(node), connection, System.nanoTime()));
                 if (before == null || before.connection != connection) {
                     // An item that waits for an agent that fits may have it now.
-                    Queue.getInstance().scheduleMaintenance();
+                    MoveTargetsListener.fire();
                 }
             } catch (IOException | RuntimeException x) {
                 LOGGER.log(Level.FINE, x, () -> "cannot ask " + name + " what its host is like");

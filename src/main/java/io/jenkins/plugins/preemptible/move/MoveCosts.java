@@ -20,9 +20,14 @@ public final class MoveCosts {
         PACE.updateAndGet(pace -> pace.after(bytes, millis));
     }
 
+    /** What the next one is expected to cost. */
+    public static MovePace pace() {
+        return PACE.get();
+    }
+
     /** How long it is expected to take until the stage runs on another agent; at least 1. */
     public static long expectedMillis(StageRecord stage) {
         long workspace = stage.luggage() == null ? 0 : stage.luggage().archiveBytes();
-        return PACE.get().expectedMillis(stage.archiveBytes() + workspace);
+        return pace().expectedMillis(stage.archiveBytes() + workspace);
     }
 }

@@ -7,7 +7,6 @@ import hudson.model.Executor;
 import hudson.model.Node;
 import hudson.model.Run;
 import hudson.slaves.WorkspaceList;
-import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.agent.MovingStage;
 import io.jenkins.plugins.preemptible.agent.Nodes;
@@ -19,7 +18,6 @@ import io.jenkins.plugins.preemptible.engine.move.Misfit;
 import io.jenkins.plugins.preemptible.engine.move.MoveObstacle;
 import io.jenkins.plugins.preemptible.lifecycle.Restorer;
 import io.jenkins.plugins.preemptible.lifecycle.agents.UnknownStages;
-import io.jenkins.plugins.preemptible.lifecycle.image.ImageGoneException;
 import io.jenkins.plugins.preemptible.lifecycle.image.StageImages;
 import io.jenkins.plugins.preemptible.lifecycle.luggage.StageLuggage;
 import io.jenkins.plugins.preemptible.lifecycle.pipeline.StepsOnAgent;
@@ -98,7 +96,7 @@ public final class MovingRestorer implements Restorer {
                         awaited ? StageRegistry.get().update(stage.id(), StageChanges.restoringOn(null)) : stage;
                 bring(live, known == null ? stage : known, to);
                 StageRegistry.get().update(stage.id(), StageChanges.restoringOn(to.getNodeName()));
-                answer = agent.restore(keyOf(stage));
+                answer = agent.restore(StageImages.keyOf(stage).getPlainText());
             }
             if (answer.refusal() != null) {
                 AgentStage.Refusal why = answer.refusal();
@@ -232,7 +230,7 @@ public final class MovingRestorer implements Restorer {
                         LeftAgents.holds(stage.node(), temporary)
                                 .andThen(LeftAgents.holds(to.getNodeName(), temporary)));
         MovingStage there = MovingStage.on(to, stage.id());
-        String imageKey = keyOf(stage);
+        String imageKey = StageImages.keyOf(stage).getPlainText();
         FilePath exchange = there.prepare(UnknownStages.originOf(stage));
         StageImages.fetch(run, stage, exchange);
         String base = RolledBack.base(stage);
@@ -258,14 +256,6 @@ public final class MovingRestorer implements Restorer {
         }
         workspaceBytes = sealed.contentBytes();
         return StageLuggage.unpack(run, stage, sealed, there);
-    }
-
-    private static String keyOf(StageRecord stage) throws ImageGoneException {
-        Secret key = stage.imageKey();
-        if (key == null) {
-            throw new ImageGoneException("the image's key is gone");
-        }
-        return key.getPlainText();
     }
 
     /** From the old agent, where the workspace is not stored. */

@@ -2,7 +2,6 @@ package io.jenkins.plugins.preemptible.move;
 
 import hudson.model.Computer;
 import hudson.model.Node;
-import hudson.model.Queue;
 import hudson.model.Run;
 import hudson.remoting.VirtualChannel;
 import io.jenkins.plugins.preemptible.agent.MovingStage;
@@ -94,8 +93,8 @@ final class TriedAgents {
             } finally {
                 UNDER_WAY.remove(stage.id());
             }
-            // An item that waits for an agent that fits may have it now; or the next one is tried.
-            Queue.getInstance().scheduleMaintenance();
+            // It may have that agent now; or the next one is tried.
+            MoveTargetsListener.fire();
         });
     }
 

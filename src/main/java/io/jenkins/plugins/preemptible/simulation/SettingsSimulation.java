@@ -8,7 +8,9 @@ import io.jenkins.plugins.preemptible.config.Setting;
 import io.jenkins.plugins.preemptible.engine.policy.Limits;
 import io.jenkins.plugins.preemptible.engine.simulation.Comparison;
 import io.jenkins.plugins.preemptible.engine.simulation.Discipline;
+import io.jenkins.plugins.preemptible.engine.simulation.Rates;
 import io.jenkins.plugins.preemptible.engine.simulation.WhatIf;
+import io.jenkins.plugins.preemptible.move.MoveCosts;
 import java.time.ZoneId;
 import java.util.ArrayList;
 import java.util.List;
@@ -59,6 +61,7 @@ public final class SettingsSimulation {
     private final List<Change> changes;
     private final Limits limits;
     private final Owners owners;
+    private final Rates rates;
 
     /** 0 = it has not begun; reading builds is the first step. */
     private final AtomicInteger step = new AtomicInteger();
@@ -85,6 +88,7 @@ public final class SettingsSimulation {
                 .toList();
         this.limits = used.limits();
         this.owners = new Owners(used.ownerBy());
+        this.rates = used.isMoveStages() ? Rates.DEFAULT.moving(MoveCosts.pace()) : Rates.DEFAULT;
     }
 
     /** Takes up to half a minute. */
@@ -120,6 +124,7 @@ public final class SettingsSimulation {
                 now.jobs(),
                 now.agents(),
                 limits,
+                rates,
                 ZoneId.systemDefault(),
                 discipline -> next(Messages.SettingsSimulation_Replays(Disciplines.title(discipline))));
         result = new Result(read.builds(), read.cut(), withoutAgent, comparison);
@@ -197,6 +202,9 @@ public final class SettingsSimulation {
         List<String> sentences = new ArrayList<>();
         sentences.add(Messages.SettingsSimulation_Read(
                 of.builds(), comparison.jobs(), comparison.executors(), of.withoutAgent()));
+        if (rates.moves() != null) {
+            sentences.add(Messages.SettingsSimulation_Moves());
+        }
         if (comparison.leftOut() > 0) {
             sentences.add(Messages.SettingsSimulation_Older(comparison.leftOut()));
         }

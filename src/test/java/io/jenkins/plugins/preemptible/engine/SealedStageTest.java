@@ -29,7 +29,7 @@ class SealedStageTest {
     private static final Duration SOON = Duration.ofSeconds(60);
 
     private static StageId counting(StageBench bench) throws Exception {
-        StageId id = bench.script("i=0; while [ $i -lt 60 ]; do i=$((i+1)); echo line $i; sleep 0.02; done; exit 7")
+        StageId id = bench.script("i=0; while [ $i -lt 60 ]; do i=$((i+1)); echo line $i; sleep 0.05; done; exit 7")
                 .id();
         StageBench.until(
                 "output", SOON, () -> StageBench.lines(bench.engine.status(id).output()) > 3);

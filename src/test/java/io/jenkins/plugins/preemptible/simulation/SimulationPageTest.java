@@ -14,6 +14,7 @@ import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.config.SliceRule;
 import io.jenkins.plugins.preemptible.config.UnsavedSettings;
 import io.jenkins.plugins.preemptible.hand.PreemptiblePermissions;
+import io.jenkins.plugins.preemptible.simulation.SettingsSimulation.Change;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import jenkins.model.Jenkins;
@@ -114,6 +115,22 @@ class SimulationPageTest {
                 0,
                 shown.querySelectorAll("meta[http-equiv=refresh], b[onclick]").size());
         assertThat(text("admin", SettingsSimulation.ALL_URL), containsString("Done"));
+    }
+
+    @Test
+    void stagesMoveWhereTheSettingsAllowIt() throws Exception {
+        String moves = "Suspended stages resume on other agents with their label";
+        PreemptibleConfiguration used = new PreemptibleConfiguration();
+        used.setMoveStages(true);
+        SettingsSimulation simulation = Simulations.get().start(3, used).orElseThrow();
+        await().until(() -> !simulation.isRunning());
+        assertThat(text("admin", simulation.getUrl()), containsString(moves));
+        assertEquals(
+                List.of(true),
+                simulation.getChanges().stream().map(Change::effect).toList());
+        SettingsSimulation without = Simulations.get().startSaved(3).orElseThrow();
+        await().until(() -> !without.isRunning());
+        assertThat(text("admin", without.getUrl()), not(containsString(moves)));
     }
 
     @Test

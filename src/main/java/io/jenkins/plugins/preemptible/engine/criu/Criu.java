@@ -106,52 +106,16 @@ public class Criu {
     /**
      * Dumps a frozen tree; it is frozen afterwards too.
      *
-     * @param hostMounts the mount points that the image shall refer to, not contain
-     * @param idle whether it may take long, since another build uses the executor
+     * <p>With a gate the tree may run until the gate is opened; there must be no TCP connection that stays then.
+     *
      * @param watch is told of the process, and asked whether it has to end
      * @throws CriuException with the reason and CRIU's decisive lines
      */
-    public void dump(
-            HostProcess init,
-            StageFolder folder,
-            Freezer freezer,
-            List<String> hostMounts,
-            CriuOptions options,
-            boolean idle,
-            CriuRun.Watch watch)
-            throws CriuException, IOException {
-        dump(DumpWay.USUAL, init, folder, freezer, hostMounts, options, idle, watch);
-    }
-
-    /**
-     * The same in another way.
-     *
-     * <p>With a gate the tree may run until the gate is opened; there must be no TCP connection that stays then.
-     */
-    public void dump(
-            DumpWay way,
-            HostProcess init,
-            StageFolder folder,
-            Freezer freezer,
-            List<String> hostMounts,
-            CriuOptions options,
-            CriuRun.Watch watch)
-            throws CriuException, IOException {
-        dump(way, init, folder, freezer, hostMounts, options, false, watch);
-    }
-
-    private void dump(
-            DumpWay way,
-            HostProcess init,
-            StageFolder folder,
-            Freezer freezer,
-            List<String> hostMounts,
-            CriuOptions options,
-            boolean idle,
-            CriuRun.Watch watch)
-            throws CriuException, IOException {
+    public void dump(DumpRequest request, DumpWay way, CriuRun.Watch watch) throws CriuException, IOException {
+        StageFolder folder = request.folder();
+        CriuOptions options = request.options();
         Files.createDirectories(folder.logs());
-        List<TcpEnds> connections = TcpEnds.ofTree(init.pid());
+        List<TcpEnds> connections = TcpEnds.ofTree(request.init().pid());
         boolean skipsLock = carriesConnections();
         if (options.tcpEstablished() && !skipsLock && !connections.isEmpty()) {
             throw new CriuException(FailureReason.CRIU_TOO_OLD, List.of());
@@ -164,16 +128,17 @@ public class Criu {
                 program.toString(),
                 "dump",
                 "--tree",
-                Long.toString(init.pid()),
+                Long.toString(request.init().pid()),
                 "--images-dir",
                 folder.images().toString()));
         command.addAll(options.forDump(skipsLock));
-        if (freezer.cgroup().isPresent()) {
-            command.addAll(List.of("--freeze-cgroup", freezer.cgroup().get().toString(), "--leave-running"));
+        Optional<Path> cgroup = request.freezer().cgroup();
+        if (cgroup.isPresent()) {
+            command.addAll(List.of("--freeze-cgroup", cgroup.get().toString(), "--leave-running"));
         } else {
             command.add("--leave-stopped");
         }
-        common(command, folder.logs(), DUMP_LOG, hostMounts, hostMounts);
+        common(command, folder.logs(), DUMP_LOG, request.hostMounts(), request.hostMounts());
         command.add("-v2");
         if (way.gate() != null) {
             command.addAll(List.of("--action-script", way.gate().script().toString()));
@@ -186,7 +151,7 @@ public class Criu {
                     && !connections.stream().allMatch(TcpEnds::idle)) {
                 throw new CriuException(FailureReason.BUSY_CONNECTION, List.of());
             }
-            code = CriuRun.run(command, words, idle, DUMP_LIMIT, watch);
+            code = CriuRun.run(command, words, way.idle(), DUMP_LIMIT, watch);
         }
         if (code == KILLED) {
             throw new CriuException(FailureReason.CRIU_KILLED, List.of());

@@ -5,7 +5,6 @@ import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
 import io.jenkins.plugins.preemptible.engine.freeze.HelperFreezer;
-import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.stage.CriuOptions;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import java.io.IOException;
@@ -29,19 +28,12 @@ final class HelperCriu extends Criu {
     }
 
     @Override
-    public void dump(
-            HostProcess init,
-            StageFolder folder,
-            Freezer freezer,
-            List<String> hostMounts,
-            CriuOptions options,
-            boolean idle,
-            CriuRun.Watch watch)
-            throws CriuException, IOException {
+    public void dump(DumpRequest request, DumpWay way, CriuRun.Watch watch) throws CriuException, IOException {
+        StageFolder folder = request.folder();
         Files.createDirectories(folder.logs());
-        HelperFreezer helper = (HelperFreezer) freezer;
-        List<String> words = words(folder.images(), folder, hostMounts, options);
-        if (idle) {
+        HelperFreezer helper = (HelperFreezer) request.freezer();
+        List<String> words = words(folder.images(), folder, request.hostMounts(), request.options());
+        if (way.idle()) {
             words.add("idle");
         }
         boolean[] cancelled = new boolean[1];

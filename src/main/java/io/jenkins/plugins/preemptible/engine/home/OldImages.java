@@ -51,6 +51,15 @@ public final class OldImages {
 
     /** Has a folder deleted; it is gone from its place on return. Without effect when it is not there. */
     public static void discard(Path folder) {
+        discard(folder, folder.getFileName().toString());
+    }
+
+    /**
+     * The same; what earlier JVMs did not come to delete beside it goes as well.
+     *
+     * @param family beginning of the names that such folders had
+     */
+    public static void discard(Path folder, String family) {
         if (!Files.exists(folder)) {
             return;
         }
@@ -61,7 +70,7 @@ public final class OldImages {
             deleteQuietly(folder);
             return;
         }
-        DELETING.execute(() -> deleteAll(folder));
+        DELETING.execute(() -> deleteAll(folder.getParent(), family));
     }
 
     /** Deletes a folder, or leaves it to the next call: it does no harm. Without effect for null. */
@@ -76,15 +85,19 @@ public final class OldImages {
     }
 
     // Those of an earlier JVM too.
-    private static void deleteAll(Path folder) {
-        try (DirectoryStream<Path> old =
-                Files.newDirectoryStream(folder.getParent(), folder.getFileName() + MARK + "*")) {
+    private static void deleteAll(Path parent, String family) {
+        try (DirectoryStream<Path> old = Files.newDirectoryStream(parent, path -> isOld(path, family))) {
             for (Path each : old) {
                 StageFolder.delete(each);
             }
         } catch (IOException | DirectoryIteratorException e) {
-            LOG.log(Level.FINE, e, () -> "old images of " + folder + " are left to the next time");
+            LOG.log(Level.FINE, e, () -> "old folders in " + parent + " are left to the next time");
         }
+    }
+
+    private static boolean isOld(Path path, String family) {
+        String name = path.getFileName().toString();
+        return name.startsWith(family) && name.indexOf(MARK, family.length()) >= 0;
     }
 
     /** Waits until nothing is left to delete, for a JVM that ends: a minute at most. */

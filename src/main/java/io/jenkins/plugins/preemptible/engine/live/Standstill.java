@@ -8,6 +8,7 @@ import io.jenkins.plugins.preemptible.engine.criu.Criu;
 import io.jenkins.plugins.preemptible.engine.criu.CriuException;
 import io.jenkins.plugins.preemptible.engine.criu.CriuRun;
 import io.jenkins.plugins.preemptible.engine.criu.DumpGate;
+import io.jenkins.plugins.preemptible.engine.criu.DumpRequest;
 import io.jenkins.plugins.preemptible.engine.criu.DumpWay;
 import io.jenkins.plugins.preemptible.engine.criu.TaskTraits;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
@@ -239,14 +240,13 @@ final class Standstill {
                         || folder.read().map(r -> r.state() == State.KILLED).orElse(true);
             }
         };
-        List<String> mounts = mounts();
+        DumpRequest what = new DumpRequest(record.init(), dumped, freezer, mounts(), record.options());
         // Connections are held still from criu's start on.
         DumpGate gate = record.options().tcpEstablished()
                 ? null
                 : DumpGate.in(folder.live().resolve("gate")).orElse(null);
-        DumpWay way = new DumpWay(copies != null, gate);
-        return BegunDump.begin(
-                gate, () -> criu.dump(way, record.init(), dumped, freezer, mounts, record.options(), watch));
+        DumpWay way = new DumpWay(copies != null, gate, false);
+        return BegunDump.begin(gate, () -> criu.dump(what, way, watch));
     }
 
     private void finish(BegunDump dump) throws CriuException, IOException {

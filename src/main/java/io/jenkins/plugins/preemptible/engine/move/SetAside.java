@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.move;
 
 import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.home.OldImages;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -62,16 +63,10 @@ final class SetAside implements AutoCloseable {
         }
     }
 
-    /** Removes what was set aside. What cannot be removed is of no use to anybody and stays. */
+    /** Has what was set aside deleted in the background: the stage must not wait for that. */
     void drop() {
         dropped = true;
-        for (Path aside : asides.values()) {
-            try {
-                StageFolder.delete(aside);
-            } catch (IOException e) {
-                // The next move of this stage to this agent removes it.
-            }
-        }
+        asides.values().forEach(aside -> OldImages.discard(aside, PREFIX));
     }
 
     @Override

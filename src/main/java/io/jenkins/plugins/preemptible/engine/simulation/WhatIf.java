@@ -41,7 +41,7 @@ public final class WhatIf {
     private WhatIf() {}
 
     /**
-     * Compares, with the default rates.
+     * Compares.
      *
      * @param zone whose days are counted
      * @param next told each discipline before it is simulated
@@ -49,11 +49,16 @@ public final class WhatIf {
      *     sentence for people
      */
     public static Comparison compare(
-            List<PastJob> history, List<SimAgent> agents, Limits limits, ZoneId zone, Consumer<Discipline> next) {
-        return compare(history, agents, limits, Rates.DEFAULT, mostJobs(agents.size()), zone, next);
+            List<PastJob> history,
+            List<SimAgent> agents,
+            Limits limits,
+            Rates rates,
+            ZoneId zone,
+            Consumer<Discipline> next) {
+        return compare(history, agents, limits, rates, mostJobs(agents.size()), zone, next);
     }
 
-    /** The same, with the rates of these agents. */
+    /** The same, by days of UTC. */
     public static Comparison compare(List<PastJob> history, List<SimAgent> agents, Limits limits, Rates rates) {
         return compare(history, agents, limits, rates, mostJobs(agents.size()));
     }

@@ -11,6 +11,8 @@ import io.jenkins.plugins.preemptible.engine.contained.Bystanders;
 import io.jenkins.plugins.preemptible.engine.criu.Criu;
 import io.jenkins.plugins.preemptible.engine.criu.CriuException;
 import io.jenkins.plugins.preemptible.engine.criu.CriuRun;
+import io.jenkins.plugins.preemptible.engine.criu.DumpRequest;
+import io.jenkins.plugins.preemptible.engine.criu.DumpWay;
 import io.jenkins.plugins.preemptible.engine.criu.TaskTraits;
 import io.jenkins.plugins.preemptible.engine.fixup.ImageFixups;
 import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
@@ -157,7 +159,10 @@ public final class Dumping {
         try (Bystanders others = record.container() == null
                 ? null
                 : Bystanders.hold(suspension.id(), record.container(), frozen.freezer())) {
-            criu.dump(record.init(), folder, frozen.freezer(), mounts, record.options(), idle, watch);
+            criu.dump(
+                    new DumpRequest(record.init(), folder, frozen.freezer(), mounts, record.options()),
+                    DumpWay.usual(idle),
+                    watch);
         }
         long ended = System.nanoTime();
         StageJson.Freezing freezing = record.freezing();

@@ -6,6 +6,7 @@ import hudson.FilePath;
 import hudson.Launcher;
 import hudson.model.Run;
 import hudson.model.TaskListener;
+import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.agent.Delivery;
 import io.jenkins.plugins.preemptible.agent.StageAgent;
@@ -55,6 +56,19 @@ public final class StageImages {
     private static final long OTHER_FILES_BYTES = 64L << 20;
 
     private StageImages() {}
+
+    /**
+     * The key of a stage's image.
+     *
+     * @throws ImageGoneException when it has none, so that nobody can read the image
+     */
+    public static Secret keyOf(StageRecord stage) throws ImageGoneException {
+        Secret key = stage.imageKey();
+        if (key == null) {
+            throw new ImageGoneException("the image's key is gone");
+        }
+        return key;
+    }
 
     /**
      * Archives the image in the agent's exchange folder.

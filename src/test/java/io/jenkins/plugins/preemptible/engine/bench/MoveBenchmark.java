@@ -21,11 +21,9 @@ import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Random;
 
 /**
  * From one agent's home to another one's, the whole way: what a controller lets the two do, but without its connections.
@@ -85,15 +83,16 @@ final class MoveBenchmark implements Benchmark {
 
     private static void measure(BenchRig rig, int megabytes, List<Row> rows) throws Exception {
         Path workspace = Files.createDirectory(rig.folder.resolve("workspace-" + megabytes));
-        fill(workspace, megabytes);
+        RawMove move = new RawMove(rig, megabytes);
+        move.fill(workspace);
         Map<String, List<Double>> steps = new LinkedHashMap<>();
         List<Double> ours = new ArrayList<>();
         List<Double> raws = new ArrayList<>();
         for (int i = 0; i <= rig.runs; i++) {
             RawCriu.run(List.of("sync"));
-            Map<String, Double> taken = moved(rig, workspace, megabytes);
+            Map<String, Double> taken = moved(rig, move, workspace);
             RawCriu.run(List.of("sync"));
-            double raw = raw(rig, workspace, megabytes);
+            double raw = move.millis(workspace);
             if (i > 0) {
                 ours.add(
                         taken.values().stream().mapToDouble(Double::doubleValue).sum());
@@ -115,26 +114,15 @@ final class MoveBenchmark implements Benchmark {
         StageFolder.delete(workspace);
     }
 
-    private static void fill(Path workspace, int megabytes) throws IOException {
-        byte[] content = new byte[64 * 1024];
-        Random random = new Random(megabytes);
-        for (int file = 0; file < megabytes * 16 / 10; file++) {
-            random.nextBytes(content);
-            Arrays.fill(content, 0, content.length / 2, (byte) file);
-            Path folder = Files.createDirectories(workspace.resolve("folder" + file % 10));
-            Files.write(folder.resolve("file" + file), content);
-        }
-    }
-
     /** Milliseconds of each step. */
-    private static Map<String, Double> moved(BenchRig rig, Path workspace, int megabytes) throws Exception {
+    private static Map<String, Double> moved(BenchRig rig, RawMove move, Path workspace) throws Exception {
         Path homes = Files.createTempDirectory(rig.folder, "agents");
         Engine from = Engine.open(homes.resolve("from"));
         Engine to = Engine.open(homes.resolve("to"));
         Criu criu = new CriuSearch().usable().orElseThrow();
         StageId id = StageId.create("bench");
         try {
-            start(rig, from, id, workspace, megabytes);
+            start(move, from, id, workspace);
             Path image = homes.resolve("from/image");
             Path luggage = homes.resolve("from/luggage");
             Path fetched = homes.resolve("to/image");
@@ -183,12 +171,12 @@ final class MoveBenchmark implements Benchmark {
     }
 
     // As a step of a Pipeline: in a sandbox, whose home need not have one path on both agents.
-    private static void start(BenchRig rig, Engine engine, StageId id, Path workspace, int megabytes) throws Exception {
+    private static void start(RawMove move, Engine engine, StageId id, Path workspace) throws Exception {
         engine.start(new StageSpec(id, "bench", workspace, List.of(), Map.of("PATH", System.getenv("PATH"))));
         Path ready = workspace.resolve("ready");
         List<String> command = new ArrayList<>(engine.enterCommand(id).words());
         command.addAll(List.of("/bin/sh", "-c", "\"$@\" > log 2>&1 < /dev/null &", "step"));
-        command.addAll(rig.hold(1, megabytes, ready));
+        command.addAll(move.hold(ready));
         new ProcessBuilder(command)
                 .directory(workspace.toFile())
                 .redirectInput(new File("/dev/null"))
@@ -208,22 +196,5 @@ final class MoveBenchmark implements Benchmark {
                 out.write(piece, 0, length);
             }
         }
-    }
-
-    private static double raw(BenchRig rig, Path workspace, int megabytes) throws Exception {
-        double[] copied = new double[1];
-        Path away = rig.folder.resolve("raw-copy");
-        double[] rest = rig.rawDumpAndRestore(
-                rig.hold(1, megabytes, rig.folder.resolve("raw-ready")),
-                () -> copied[0] = BenchRig.millis(() -> {
-                    RawCriu.run(List.of("cp", "-a", workspace.toString(), away.toString()));
-                    RawCriu.run(List.of(
-                            "cp",
-                            "-a",
-                            rig.raw.images().toString(),
-                            away.resolve("images").toString()));
-                }));
-        StageFolder.delete(away);
-        return rest[0] + copied[0] + rest[1];
     }
 }

@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.engine.move;
 
+import static org.awaitility.Awaitility.await;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -156,7 +157,19 @@ class LuggageTest {
         assertWhole();
         assertFalse(Files.exists(workspace.resolve("of another build")));
         assertFalse(Files.exists(temporary.resolve("stale")));
-        assertEquals(List.of("a job", "a job@tmp"), beside());
+        await().untilAsserted(() -> assertEquals(List.of("a job", "a job@tmp"), beside()));
+    }
+
+    /** The process that was to delete it was killed; it may have been of another stage. */
+    @Test
+    void whatAnEarlierProcessDidNotDeleteIsGone() throws Exception {
+        pack();
+        there();
+        Files.createDirectories(workspace);
+        Path left = Files.createDirectories(workspace.resolveSibling(".preemptible-aside-other-a job.old-1/deep"));
+        unpack();
+        assertWhole();
+        await().untilAsserted(() -> assertFalse(Files.exists(left.getParent())));
     }
 
     @Test
@@ -216,7 +229,7 @@ class LuggageTest {
         Files.createDirectories(workspace.resolve("half made"));
         unpack();
         assertWhole();
-        assertEquals(List.of("a job", "a job@tmp"), beside());
+        await().untilAsserted(() -> assertEquals(List.of("a job", "a job@tmp"), beside()));
         there();
         Files.createDirectories(workspace);
         Files.writeString(workspace.resolve("old"), "");

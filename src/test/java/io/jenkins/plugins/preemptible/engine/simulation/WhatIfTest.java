@@ -35,8 +35,8 @@ class WhatIfTest {
                 job("", 1, midnight, midnight + 3_540_000, midnight + 3_600_000));
         List<Discipline> told = new ArrayList<>();
 
-        Comparison comparison =
-                WhatIf.compare(history, WhatIf.agentsOf(history, 0), LIMITS, ZoneOffset.ofHours(2), told::add);
+        Comparison comparison = WhatIf.compare(
+                history, WhatIf.agentsOf(history, 0), LIMITS, Rates.DEFAULT, ZoneOffset.ofHours(2), told::add);
 
         assertEquals(List.of(Discipline.values()), told);
         DayWaits first = comparison.days().get(0);

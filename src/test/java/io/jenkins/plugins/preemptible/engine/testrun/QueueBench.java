@@ -24,7 +24,7 @@ import picocli.CommandLine.Spec;
                 "Measures on a real Jenkins what a busy controller notices, and writes it to docs/performance.md.")
 final class QueueBench implements Callable<Integer> {
 
-    private static final List<String> TABLES = List.of("queue", "urgent");
+    private static final List<String> TABLES = List.of("queue", "urgent", "moved-stage");
     private static final int OTHERS = 5_000;
 
     private final Run run;
@@ -92,7 +92,7 @@ final class QueueBench implements Callable<Integer> {
         List<String> options = new ArrayList<>(Verbs.LONG);
         options.addAll(List.of(
                 "-Dgroups=bench",
-                "-Dtest=QueueBenchmark,UrgentItemBenchmark",
+                "-Dtest=QueueBenchmark,UrgentItemBenchmark,MovedStageBenchmark",
                 "-DforkCount=1",
                 // Tests run with C1 alone; a controller does not.
                 "-DargLine=-Xms1g -Xmx3g " + sizes + " -Dpreemptible.bench.tables=" + tables

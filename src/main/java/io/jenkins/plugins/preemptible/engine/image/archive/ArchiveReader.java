@@ -79,15 +79,17 @@ final class ArchiveReader {
     }
 
     private void readEntries(TarInput tar, ImageManifest manifest, int count, Receiver receiver) throws IOException {
-        byte[] buffer = new byte[ArchiveFormat.CHUNK];
-        for (int i = 0; i < count; i++) {
-            EntryInfo entry = manifest.entries().get(i);
-            tar.next(entry.name(), Long.valueOf(entry.stored()));
-            boolean hashed = entry.runs() == 0 && receiver.checksDigests();
-            EntryContent content = new EntryContent(tar, hashed, buffer);
-            checkCancelled();
-            receiver.entry(i, entry, content);
-            content.finish(archive, entry);
+        try (Workers hashing = new Workers(1, archive, null)) {
+            byte[][] buffers = new byte[hashing.depth() + 1][ArchiveFormat.CHUNK];
+            for (int i = 0; i < count; i++) {
+                EntryInfo entry = manifest.entries().get(i);
+                tar.next(entry.name(), Long.valueOf(entry.stored()));
+                boolean hashed = entry.runs() == 0 && receiver.checksDigests();
+                EntryContent content = new EntryContent(tar, buffers, hashed ? hashing : null);
+                checkCancelled();
+                receiver.entry(i, entry, content);
+                content.finish(archive, entry);
+            }
         }
     }
 

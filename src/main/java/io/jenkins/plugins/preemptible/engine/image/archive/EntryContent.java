@@ -14,7 +14,8 @@ import java.nio.file.Path;
  * The content of one entry, hashed while it is read.
  *
  * <ol>
- *   <li>It is taken from the tar in pieces of 1 MiB, which {@link #nextPiece} gives without copying.
+ *   <li>It is taken from the tar in pieces of 1 MiB, which {@link #nextPiece} gives without copying. A thread beside it hashes
+ *       the last few while the next one is read.
  *   <li>As a stream it gives the same bytes to a reader that wants less.
  *   <li>{@link #finish} reads what is left and compares the digest with the manifest's.
  * </ol>
@@ -23,29 +24,40 @@ final class EntryContent extends InputStream {
 
     private final TarInput tar;
     private final BlockHash hash;
-    private final byte[] piece;
+    private final Workers.Line<byte[]> hashing;
+    private final byte[][] buffers;
+    private byte[] piece;
+    private int taken;
     private int length;
     private int at;
     private IOException failure;
 
-    /** @param buffer of 1 MiB, this entry's until it is finished */
-    EntryContent(TarInput tar, boolean hashed, byte[] buffer) {
+    /**
+     * @param buffers of 1 MiB, this entry's until it is finished: more than {@code workers} have in hand at a time
+     * @param workers that hash; null where nothing is hashed
+     */
+    EntryContent(TarInput tar, byte[][] buffers, Workers workers) {
         this.tar = tar;
-        this.hash = hashed ? new BlockHash() : null;
-        this.piece = buffer;
+        this.buffers = buffers;
+        this.piece = buffers[0];
+        this.hash = workers == null ? null : new BlockHash();
+        this.hashing = workers == null ? null : workers.inOrder(hash::add);
     }
 
     /** Takes the next piece; 0 at the end. */
     int nextPiece() throws IOException {
         try {
             at = 0;
+            piece = buffers[taken++ % buffers.length];
             length = tar.read(piece);
         } catch (IOException e) {
             failure = e;
             throw e;
         }
         if (hash != null && length > 0) {
-            hash.add(BlockHash.leaves(piece, length));
+            byte[] hashed = piece;
+            int bytes = length;
+            hashing.give(() -> BlockHash.leaves(hashed, bytes));
         }
         return length;
     }
@@ -81,6 +93,9 @@ final class EntryContent extends InputStream {
 
     void finish(Path archive, ImageManifest.EntryInfo entry) throws IOException {
         while (nextPiece() > 0) {}
+        if (hashing != null) {
+            hashing.finish();
+        }
         if (hash != null && !ArchiveFormat.hex(hash.digest()).equals(entry.sha256())) {
             throw new ImageException(BAD_CONTENT, archive, "'" + entry.name() + "'", null);
         }

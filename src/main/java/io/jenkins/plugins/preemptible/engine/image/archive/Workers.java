@@ -43,6 +43,11 @@ final class Workers implements AutoCloseable {
         this.cancelled = cancelled == null ? () -> false : cancelled;
     }
 
+    /** How many pieces of work a line holds at most. */
+    int depth() {
+        return depth;
+    }
+
     /** Takes a result. */
     interface Taker<T> {
         void take(T result) throws IOException;

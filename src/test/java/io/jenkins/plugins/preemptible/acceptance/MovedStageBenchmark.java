@@ -1,0 +1,159 @@
+package io.jenkins.plugins.preemptible.acceptance;
+
+import static org.awaitility.Awaitility.await;
+
+import hudson.model.Computer;
+import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
+import io.jenkins.plugins.preemptible.engine.bench.RawMove;
+import io.jenkins.plugins.preemptible.engine.bench.Row;
+import io.jenkins.plugins.preemptible.engine.bench.Samples;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
+import io.jenkins.plugins.preemptible.manual.AgentVerbs;
+import io.jenkins.plugins.preemptible.queue.BenchReport;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Predicate;
+import java.util.function.ToDoubleFunction;
+import org.jenkinsci.plugins.workflow.job.WorkflowJob;
+import org.jenkinsci.plugins.workflow.job.WorkflowRun;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+/**
+ * How long a running stage takes from one agent to another, from the click on *Drain* until it runs there; run by {@code
+ * ./preempt bench --queue}, which writes the figures to performance.md.
+ *
+ * <p>Asserts nothing: a goal that is missed is printed as missed.
+ */
+@Tag("bench")
+class MovedStageBenchmark extends OnTwoHosts {
+
+    static {
+        System.setProperty("io.jenkins.plugins.preemptible.move.LeftAgent.delayMillis", "500");
+    }
+
+    private static final int RUNS = Integer.getInteger("preemptible.bench.moves", 5);
+    private static final int SMALL = 16;
+    private static final int LARGE = 500;
+    private static final double MOST_MILLIS = 1000;
+    private static final double MOST_RATIO = 1.5;
+
+    private static final List<String> NOTES = List.of(
+            "On the clock, on a real controller with two agents on one machine, from the request to drain the agent until the "
+                    + "stage runs on the other one. *Frozen*: from the request until its executor is free. *Sealed*: from then "
+                    + "until its image and its workspace are among the build's artifacts. *Moved*: from then until it runs "
+                    + "there, after the trial and the claim of an executor.",
+            "The workspace has a tenth of the memory's size, in files of 64 KB. Plain criu's dump, a copy of image and "
+                    + "workspace with `cp -a`, and its restore were measured in turns with it; they force nothing to disk.",
+            "Not measured: two machines.");
+
+    private final BenchReport report = new BenchReport(
+            "moved-stage", "How long does a stage of a drained agent take until it runs on another one?", RUNS);
+
+    /** One move's parts, in milliseconds. */
+    private record Moved(double frozen, double sealed, double moved) {
+        double whole() {
+            return frozen + sealed + moved;
+        }
+    }
+
+    @Test
+    void measure() throws Exception {
+        // Else a machine whose other programs take its memory has images made before the executors are free.
+        PreemptibleConfiguration.get().setMemoryFloorMegabytes(0);
+        hosts.connect("A");
+        hosts.connect("B");
+        List<Row> rows = new ArrayList<>();
+        for (int megabytes : new int[] {SMALL, LARGE}) {
+            measure(megabytes, rows);
+        }
+        report.tell(rows, NOTES);
+    }
+
+    private void measure(int megabytes, List<Row> rows) throws Exception {
+        List<Moved> moves = new ArrayList<>();
+        List<Double> raws = new ArrayList<>();
+        try (RawMove raw = new RawMove(megabytes)) {
+            Path files = Files.createTempDirectory(Path.of("/var/tmp"), "preemptible-files");
+            raw.fill(files);
+            String hold = String.join(" ", raw.hold(Path.of("ready")));
+            WorkflowJob job = rig.pipeline(
+                    "held-" + megabytes,
+                    5,
+                    Rig.own("cp -a " + files + "/. .; " + hold + " & while [ ! -e ready ]; do sleep 0.1; done; "
+                            + Rig.endless() + "; kill $!"));
+            WorkflowRun stage = Rig.start(job);
+            Rig.awaitLog(stage, "count-3\n");
+            for (int i = 0; i <= RUNS; i++) {
+                Moved moved = move(stage);
+                double plain = raw.millis(files);
+                System.out.println(megabytes + " MB: " + moved + ", plain criu " + plain);
+                if (i > 0) {
+                    moves.add(moved);
+                    raws.add(plain);
+                }
+            }
+            Files.createFile(hosts.workspace(only().node(), job.getName()).resolve("enough"));
+            j.assertBuildStatusSuccess(j.waitForCompletion(stage));
+            Rig.countedAtLeast(stage, 4);
+            StageFolder.delete(files);
+        }
+        String what = megabytes + " MB, ";
+        if (megabytes == SMALL) {
+            rows.add(new Row(what + "to allowed", samples(moves, Moved::whole), Samples.of("ms", MOST_MILLIS), 1.0));
+        }
+        rows.add(new Row(
+                what + "to plain criu",
+                samples(moves, Moved::whole),
+                new Samples("ms", raws),
+                megabytes == LARGE ? MOST_RATIO : null));
+        rows.add(new Row("– frozen", samples(moves, Moved::frozen), null, null));
+        rows.add(new Row("– sealed", samples(moves, Moved::sealed), null, null));
+        rows.add(new Row("– moved", samples(moves, Moved::moved), null, null));
+    }
+
+    private static Samples samples(List<Moved> moves, ToDoubleFunction<Moved> part) {
+        return new Samples("ms", moves.stream().map(part::applyAsDouble).toList());
+    }
+
+    /** From the agent where it is to the other one, which then is the only one that takes builds. */
+    private Moved move(WorkflowRun stage) throws Exception {
+        Rig.awaitCounting(stage);
+        String from = only().node();
+        Computer computer = j.jenkins.getComputer(from);
+        long began = System.nanoTime();
+        AgentVerbs.drain(computer);
+        long frozen = until(known -> known.state() == StageState.SUSPENDED);
+        long sealed = until(known -> known.state() != StageState.SUSPENDED || !known.frozen());
+        long runs = until(
+                known -> known.state() == StageState.RUNNING && !known.node().equals(from));
+        AgentVerbs.undrain(computer);
+        await(from + " is clean").atMost(LONG).until(() -> hosts.stages(from) == 0);
+        return new Moved(millis(frozen - began), millis(sealed - frozen), millis(runs - sealed));
+    }
+
+    private static double millis(long nanos) {
+        return nanos / 1e6;
+    }
+
+    private static StageRecord only() {
+        return StageRegistry.get().all().iterator().next();
+    }
+
+    private static long until(Predicate<StageRecord> is) throws InterruptedException {
+        long limit = System.nanoTime() + LONG.toNanos();
+        while (!is.test(only())) {
+            if (System.nanoTime() > limit) {
+                throw new AssertionError("the stage is " + only());
+            }
+            Thread.sleep(Duration.ofMillis(2).toMillis());
+        }
+        return System.nanoTime();
+    }
+}
