@@ -11,6 +11,7 @@ import java.nio.file.OpenOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.HashSet;
+import java.util.Objects;
 import java.util.Set;
 import jenkins.MasterToSlaveFileCallable;
 
@@ -41,7 +42,7 @@ final class WritePiece extends MasterToSlaveFileCallable<Boolean> {
         Path path = to.toPath();
         Set<OpenOption> options = new HashSet<>(Set.of(StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS));
         if (offset == 0) {
-            Files.createDirectories(path.getParent());
+            Files.createDirectories(Objects.requireNonNull(path.getParent(), "a file has a folder"));
             Files.deleteIfExists(path);
             options.add(StandardOpenOption.CREATE_NEW);
         }

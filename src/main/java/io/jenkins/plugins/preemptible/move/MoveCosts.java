@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.move;
 
 import io.jenkins.plugins.preemptible.engine.policy.MovePace;
+import io.jenkins.plugins.preemptible.lifecycle.stage.SealedLuggage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import java.util.concurrent.atomic.AtomicReference;
 
@@ -27,7 +28,8 @@ public final class MoveCosts {
 
     /** How long it is expected to take until the stage runs on another agent; at least 1. */
     public static long expectedMillis(StageRecord stage) {
-        long workspace = stage.luggage() == null ? 0 : stage.luggage().archiveBytes();
+        SealedLuggage luggage = stage.luggage();
+        long workspace = luggage == null ? 0 : luggage.archiveBytes();
         return pace().expectedMillis(stage.archiveBytes() + workspace);
     }
 }

@@ -4,6 +4,7 @@ import hudson.model.Computer;
 import hudson.model.Node;
 import hudson.model.Run;
 import hudson.remoting.VirtualChannel;
+import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.agent.MovingStage;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.move.Misfit;
@@ -102,10 +103,8 @@ final class TriedAgents {
             throws IOException, InterruptedException {
         Run<?, ?> run = live.context().get(Run.class);
         StageRecord now = StageRegistry.get().find(stage.id());
-        if (run == null
-                || now == null
-                || now.imageKey() == null
-                || !key(now, agent).equals(key(stage, agent))) {
+        Secret imageKey = now == null ? null : now.imageKey();
+        if (run == null || now == null || imageKey == null || !key(now, agent).equals(key(stage, agent))) {
             return;
         }
         Misfit obstacle = StepsOnAgent.obstacle(live);
@@ -125,7 +124,7 @@ final class TriedAgents {
                             PreemptibleConfiguration.get().moveExcludes(),
                             MoveTargets.left(now),
                             new StageNeeds(live.memory().residentBytes(), -1, Map.of()),
-                            now.imageKey().getPlainText());
+                            imageKey.getPlainText());
             boolean whole = beginning.length < bytes;
             bytes = whole ? Integer.MAX_VALUE : bytes * 4;
         } while (tried.needsMore() && bytes <= MOST_BYTES);

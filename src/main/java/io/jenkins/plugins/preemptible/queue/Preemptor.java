@@ -133,8 +133,10 @@ final class Preemptor {
         }
         LiveStage live = LiveStage.find(reservation.stageId());
         StageRecord victim = StageRegistry.get().find(reservation.stageId());
-        if (live != null && victim != null) {
-            String name = LoggedName.ofPreemptor(item.task.getFullDisplayName(), job(item), victim.job(), why);
+        String name = victim == null
+                ? null
+                : LoggedName.ofPreemptor(item.task.getFullDisplayName(), job(item), victim.job(), why);
+        if (live != null && name != null) {
             StageLog.line(
                     live.context(),
                     LoggedName.atBeginning(name) + " has the executor, "

@@ -32,6 +32,7 @@ final class RightsProbe {
     private static final long SECONDS = 10;
     private static final String VARIABLE = "PREEMPTIBLE_PROBE=";
     private static final int RANDOM_BYTES = 16;
+    private static final SecureRandom RANDOM = new SecureRandom();
 
     private final ContainerTool tool;
     private final ContainerProcesses processes;
@@ -47,7 +48,7 @@ final class RightsProbe {
      */
     Rights read(ContainedProgram program, Path file) throws IOException {
         byte[] random = new byte[RANDOM_BYTES];
-        new SecureRandom().nextBytes(random);
+        RANDOM.nextBytes(random);
         String mark = VARIABLE + HexFormat.of().formatHex(random);
         Process client = new ProcessBuilder(tool.probing(mark))
                 .redirectErrorStream(true)

@@ -27,6 +27,7 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 
@@ -163,11 +164,10 @@ public final class StageLuggage {
     public static Misfit unpack(Run<?, ?> run, StageRecord stage, SealedLuggage luggage, MovingStage there)
             throws IOException, InterruptedException {
         StageImages.fetch(run, ImagePath.of(stage.id(), luggage.file()), luggage.archiveBytes(), there.luggageFile());
-        if (luggage.base() != null) {
-            StageImages.fetchWhole(
-                    run,
-                    ImagePath.of(stage.id(), luggage.base()),
-                    there.luggageFile().sibling(luggage.base()));
+        String base = luggage.base();
+        if (base != null) {
+            FilePath beside = Objects.requireNonNull(there.luggageFile().sibling(base), "a file has a folder");
+            StageImages.fetchWhole(run, ImagePath.of(stage.id(), base), beside);
         }
         return there.unpack(folders(stage), luggage.key().getPlainText());
     }
