@@ -2,7 +2,9 @@ package io.jenkins.plugins.preemptible.agent;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.FilePath;
+import hudson.remoting.Channel;
 import hudson.remoting.RequestAbortedException;
+import hudson.remoting.VirtualChannel;
 import io.jenkins.plugins.preemptible.engine.text.PlainText;
 import java.io.IOException;
 import java.util.Arrays;
@@ -19,6 +21,8 @@ import java.util.concurrent.TimeoutException;
  *       the connection holds.
  *   <li>After that the agent counts as away: an {@link IOException}, as from a connection that is lost. What was asked for
  *       may be done all the same, later: the caller finds out before it relies on either.
+ *   <li>Soon after the controller has begun to close the connection, as it does for an agent that is removed, it counts as
+ *       lost: a process that hangs would never close its end.
  *   <li>An answer of another type than the verb's is an {@link IOException}. A failure that the agent reports arrives as one
  *       of two types, whatever the agent threw, with its texts cleaned.
  * </ol>
@@ -28,6 +32,9 @@ final class Limited {
     /** More than any verb allows itself on the agent; shorter for tests. */
     private static final long LIMIT_MILLIS =
             Long.getLong(Limited.class.getName() + ".limitMillis", TimeUnit.MINUTES.toMillis(3));
+
+    /** Between two looks whether the connection is being closed; an answer that is on its way arrives within that. */
+    private static final long LOOK_MILLIS = TimeUnit.SECONDS.toMillis(5);
 
     private static final int MOST_FRAMES = 30;
 
@@ -68,9 +75,7 @@ final class Limited {
         Future<?> answer = where.actAsync(verb);
         Object told;
         try {
-            told = answer.get(limitMillis, TimeUnit.MILLISECONDS);
-        } catch (TimeoutException x) {
-            throw new IOException("the agent has not answered for " + limitMillis / 1000 + " s", x);
+            told = answer(answer, where.getChannel(), limitMillis);
         } catch (ExecutionException x) {
             Throwable failure = x.getCause();
             if (failure instanceof RuntimeException && !(failure instanceof RequestAbortedException)) {
@@ -84,6 +89,28 @@ final class Limited {
             throw notUnderstood();
         }
         return type.cast(told);
+    }
+
+    private static Object answer(Future<?> answer, VirtualChannel connection, long limitMillis)
+            throws IOException, ExecutionException, InterruptedException {
+        long leftMillis = limitMillis;
+        boolean closing = false;
+        while (true) {
+            long lookMillis = Math.min(leftMillis, LOOK_MILLIS);
+            try {
+                return answer.get(lookMillis, TimeUnit.MILLISECONDS);
+            } catch (TimeoutException x) {
+                leftMillis -= lookMillis;
+                if (leftMillis <= 0) {
+                    throw new IOException("the agent has not answered for " + limitMillis / 1000 + " s", x);
+                }
+                boolean closed = connection instanceof Channel channel && channel.isClosingOrClosed();
+                if (closing && closed) {
+                    throw new IOException("the connection to the agent was closed", x);
+                }
+                closing = closed;
+            }
+        }
     }
 
     /** @throws IOException when there is no answer */

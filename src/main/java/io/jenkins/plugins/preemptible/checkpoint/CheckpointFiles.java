@@ -35,11 +35,6 @@ public final class CheckpointFiles implements StageListener {
         return PREFIX + number + ".workspace";
     }
 
-    /** Whether a stage's image of that name is a checkpoint. */
-    static boolean isCheckpoint(String image) {
-        return image != null && image.startsWith(PREFIX);
-    }
-
     /** Removes them where that can be done; nothing depends on it. */
     static void delete(LiveStage live, List<String> files) throws InterruptedException {
         try {

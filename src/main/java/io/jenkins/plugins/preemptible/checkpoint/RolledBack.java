@@ -41,11 +41,6 @@ public final class RolledBack {
         }
     }
 
-    /** Whether a suspended stage is to be resumed from a checkpoint. */
-    public static boolean is(StageRecord stage) {
-        return stage.suspended() && checkpoint(stage) != null;
-    }
-
     /** Name of the full image that the image of a suspended stage refers to; null when it refers to none. */
     @CheckForNull
     public static String base(StageRecord stage) {
@@ -55,9 +50,7 @@ public final class RolledBack {
 
     @CheckForNull
     private static StageCheckpoint checkpoint(StageRecord stage) {
-        return stage.checkpoints() == null || !CheckpointFiles.isCheckpoint(stage.imageFile())
-                ? null
-                : stage.checkpoints().named(stage.imageFile());
+        return stage.rolledBack() ? stage.checkpoints().named(stage.imageFile()) : null;
     }
 
     /**

@@ -103,8 +103,8 @@ record JenkinsResumeSide(
     }
 
     @Override
-    public void lost() {
-        Sealing.lost(live);
+    public boolean lost() throws IOException, InterruptedException {
+        return Sealing.lost(live);
     }
 
     @Override

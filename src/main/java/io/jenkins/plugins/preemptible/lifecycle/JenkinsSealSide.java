@@ -12,6 +12,7 @@ import io.jenkins.plugins.preemptible.lifecycle.image.SealingProgress;
 import io.jenkins.plugins.preemptible.lifecycle.image.StageImages;
 import io.jenkins.plugins.preemptible.lifecycle.luggage.StageLuggage;
 import io.jenkins.plugins.preemptible.lifecycle.pipeline.StageMarks;
+import io.jenkins.plugins.preemptible.lifecycle.pipeline.StepsOnAgent;
 import io.jenkins.plugins.preemptible.lifecycle.stage.ImagePath;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.SealedLuggage;
@@ -96,8 +97,16 @@ record JenkinsSealSide(LiveStage live) implements SealSide {
     }
 
     @Override
-    public void lost() {
+    public void lost() throws IOException, InterruptedException {
         Sealing.lost(live);
+    }
+
+    @Override
+    public void kept(StageRecord stage) throws InterruptedException {
+        StepsOnAgent.follow(live);
+        StageMarks.sealed(live, stage);
+        say("The agent '" + stage.node()
+                + "' is back and still has this stage's processes: it does not go back to its checkpoint.");
     }
 
     @Override

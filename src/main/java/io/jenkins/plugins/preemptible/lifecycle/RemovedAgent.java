@@ -16,10 +16,13 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageThreads;
 import io.jenkins.plugins.preemptible.view.Messages;
+import java.io.IOException;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.logging.Level;
+import java.util.logging.Logger;
 import jenkins.model.CauseOfInterruption;
 import jenkins.model.Jenkins;
 import jenkins.model.NodeListener;
@@ -35,11 +38,15 @@ import org.jenkinsci.plugins.workflow.steps.FlowInterruptedException;
  *       cloud, which never comes back, at once, as Pipeline does. The build log and its page say until when.
  *   <li>A running stage's build is told that its processes run on, as under {@code node}.
  *   <li>The stage's body is cancelled with that reason; the image goes with it, since nobody else has its key.
- *   <li>A stage whose image and workspace are sealed does not end: it is resumed on another agent that fits.
+ *   <li>A stage whose image and workspace are sealed does not end: it is resumed on another agent that fits. Nor does one
+ *       that can go back to an earlier state; a frozen one does so at once, see {@link Rollback}.
  * </ol>
  */
 @Extension
 public final class RemovedAgent extends NodeListener {
+
+    private static final Logger LOGGER = Logger.getLogger(RemovedAgent.class.getName());
+    private static final long AGAIN_MILLIS = TimeUnit.SECONDS.toMillis(5);
 
     private static final long GRACE_MILLIS =
             Long.getLong(RemovedAgent.class.getName() + ".graceMillis", TimeUnit.MINUTES.toMillis(5));
@@ -59,7 +66,11 @@ public final class RemovedAgent extends NodeListener {
 
     /** Whether it is suspended and ends, since its agent was removed and is not added again in time. */
     public static boolean ends(@NonNull StageRecord stage) {
-        return stage.state() == StageState.SUSPENDED && isGone(stage) && !OutlivesAgent.isStored(stage);
+        return stage.state() == StageState.SUSPENDED && isGone(stage) && !outlivesIt(stage);
+    }
+
+    private static boolean outlivesIt(StageRecord stage) {
+        return OutlivesAgent.isStored(stage) || Rollback.isPossible(stage);
     }
 
     /**
@@ -67,7 +78,7 @@ public final class RemovedAgent extends NodeListener {
      * before the controller's last restart.
      */
     public static long waitsUntilMillis(@NonNull StageRecord stage) {
-        return isGone(stage) && !OutlivesAgent.isStored(stage) ? WAITED_FOR.getOrDefault(stage.node(), 0L) : 0;
+        return isGone(stage) && !outlivesIt(stage) ? WAITED_FOR.getOrDefault(stage.node(), 0L) : 0;
     }
 
     @Override
@@ -107,10 +118,12 @@ public final class RemovedAgent extends NodeListener {
         for (StageRecord stage : suspended) {
             // Its steps, which may have missed the agent for a while, must not end before this does.
             SuspendedSteps.waitForAgent(stage);
-            if (graceMillis > 0) {
+            boolean goesBack = Rollback.isPossible(stage);
+            if (graceMillis > 0 && !(goesBack && stage.frozen())) {
                 tell(
                         stage,
-                        "The agent '" + name + "' was removed from Jenkins. This stage ends in "
+                        "The agent '" + name + "' was removed from Jenkins. This stage "
+                                + (goesBack ? "goes back to its checkpoint in " : "ends in ")
                                 + Util.getTimeSpanString(graceMillis)
                                 + ", unless an agent of that name is added before.");
             }
@@ -120,9 +133,37 @@ public final class RemovedAgent extends NodeListener {
                 WAITED_FOR.remove(name);
                 suspendedOn(name).stream()
                         .filter(stage -> !OutlivesAgent.isStored(stage))
-                        .forEach(stage -> end(stage, name));
+                        .forEach(RemovedAgent::over);
             }
         });
+    }
+
+    private static void over(StageRecord stage) {
+        if (Rollback.isPossible(stage)) {
+            StageThreads.submit("taking back or ending " + stage, () -> goBackOrEnd(stage.id()));
+        } else {
+            end(stage);
+        }
+    }
+
+    private static void goBackOrEnd(String id) throws InterruptedException {
+        LiveStage live = LiveStage.find(id);
+        if (live == null) {
+            return;
+        }
+        live.operation().lockInterruptibly();
+        try {
+            StageRecord stage = StageRegistry.get().find(id);
+            boolean needsAgent = stage != null && stage.suspended() && isGone(stage) && !OutlivesAgent.isStored(stage);
+            if (needsAgent && !Rollback.of(live, Rollback.Loss.OUT_OF_REACH)) {
+                end(stage);
+            }
+        } catch (IOException x) {
+            LOGGER.log(Level.FINE, x, () -> "the steps of stage " + id + " are not known yet");
+            StageThreads.schedule("taking back or ending stage " + id, AGAIN_MILLIS, () -> goBackOrEnd(id));
+        } finally {
+            live.operation().unlock();
+        }
     }
 
     private static String goesOn(StageRecord stage) {
@@ -146,12 +187,12 @@ public final class RemovedAgent extends NodeListener {
                 .toList();
     }
 
-    private static void end(StageRecord stage, String node) {
+    private static void end(StageRecord stage) {
         LiveStage live = LiveStage.find(stage.id());
         BodyExecution body = live == null ? null : live.body();
         if (body != null) {
             live.markAborting();
-            body.cancel(new FlowInterruptedException(Result.ABORTED, false, new AgentRemoved(node)));
+            body.cancel(new FlowInterruptedException(Result.ABORTED, false, new AgentRemoved(stage.node())));
         }
     }
 

@@ -35,6 +35,14 @@ public interface Restorer {
      */
     void ran(LiveStage live, StageRecord before, Executor executor) throws InterruptedException;
 
+    /** Which way a stage is resumed on an executor. */
+    @FunctionalInterface
+    interface Choice {
+        /** @return null for the ordinary way, on its own agent */
+        @CheckForNull
+        Restorer of(StageRecord stage) throws InterruptedException;
+    }
+
     /** It cannot be resumed on this agent yet, and may run there. */
     final class PostponedException extends IOException {
         private static final long serialVersionUID = 1L;

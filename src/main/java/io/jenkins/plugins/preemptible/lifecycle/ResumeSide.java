@@ -63,8 +63,13 @@ interface ResumeSide {
     /** Asks the agent later in which form it holds the stage, and freezes it if it runs. Returns at once. */
     void findOut();
 
-    /** Ends the stage, of which nothing is left. */
-    void lost();
+    /**
+     * The processes of the frozen stage are gone: ends it, unless it goes back to an earlier state.
+     *
+     * @return whether it stays suspended, with another image
+     * @throws IOException when that is not known yet
+     */
+    boolean lost() throws IOException, InterruptedException;
 
     /** Fails the stage. @return false when its body is not known yet; nothing is done then */
     boolean fail(String why);

@@ -1,9 +1,9 @@
 package io.jenkins.plugins.preemptible.lifecycle;
 
-import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.model.Executor;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageClock;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageThreads;
 import io.jenkins.plugins.preemptible.view.Messages;
@@ -42,12 +42,11 @@ public final class Resumption {
 
     /** Restores the stage on the executor that it has now. */
     public static Outcome run(String stageId, Executor executor) throws InterruptedException {
-        return run(stageId, executor, null);
+        return run(stageId, executor, stage -> null);
     }
 
-    /** The same; with a restorer on another agent than its own. */
-    public static Outcome run(String stageId, Executor executor, @CheckForNull Restorer restorer)
-            throws InterruptedException {
+    /** The same, in the way that is chosen for its record as it is under the lock. */
+    public static Outcome run(String stageId, Executor executor, Restorer.Choice choice) throws InterruptedException {
         LiveStage live = LiveStage.find(stageId);
         if (live == null) {
             return Outcome.ENDED;
@@ -55,10 +54,11 @@ public final class Resumption {
         live.operation().lockInterruptibly();
         try {
             live.granted(false);
+            StageRecord stage = StageRegistry.get().find(stageId);
             return new ResumptionSteps(
                             live,
                             StageRegistry.get(),
-                            new JenkinsResumeSide(live, executor, restorer),
+                            new JenkinsResumeSide(live, executor, stage == null ? null : choice.of(stage)),
                             StageClock.SYSTEM)
                     .run();
         } finally {

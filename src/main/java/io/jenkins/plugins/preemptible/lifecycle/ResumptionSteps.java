@@ -114,8 +114,7 @@ final class ResumptionSteps {
         }
         if (restore == null) {
             stages.cutOff(live.id());
-            side.lost();
-            return Outcome.ENDED;
+            return lost();
         }
         if (restore.refusal() != null) {
             return GONE.equals(restore.refusal().reason()) ? gone(restore.refusal()) : failed(restore.refusal(), true);
@@ -153,6 +152,14 @@ final class ResumptionSteps {
         Secret key = StageImages.keyOf(stage);
         side.fetchImage(stage);
         return agent.restore(key.getPlainText());
+    }
+
+    private Outcome lost() throws InterruptedException {
+        try {
+            return side.lost() ? Outcome.STAYS_SUSPENDED : Outcome.ENDED;
+        } catch (IOException x) {
+            return outage(x);
+        }
     }
 
     private void went(StageRecord before, AgentStage.Restore restore, long tookMillis) throws InterruptedException {

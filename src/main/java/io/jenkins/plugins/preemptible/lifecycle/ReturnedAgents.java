@@ -10,7 +10,8 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 
 /**
- * Looks for stages that are in an agent's memory only as soon as the agent is back: if its host restarted, they are lost.
+ * Looks for stages as soon as the agent is back that is to have them in its memory only, or that had them when it was taken for
+ * lost: a host that restarted has lost them.
  */
 @Extension
 public final class ReturnedAgents extends ComputerListener {
@@ -24,7 +25,7 @@ public final class ReturnedAgents extends ComputerListener {
         for (StageRecord stage : StageRegistry.get().all()) {
             if (stage.node().equals(node.getNodeName())
                     && stage.state() == StageState.SUSPENDED
-                    && stage.memoryOnly()) {
+                    && (stage.memoryOnly() || stage.rolledBack())) {
                 Sealing.takeUp(stage.id());
             }
         }

@@ -75,8 +75,15 @@ interface SealSide {
     /** Notes how fast an image was made on that agent. */
     void measured(String node, long bytes, long millis);
 
-    /** Ends the stage, of which nothing is left. */
-    void lost();
+    /**
+     * The processes of the frozen stage are gone: ends it, unless it goes back to an earlier state.
+     *
+     * @throws IOException when that is not known yet
+     */
+    void lost() throws IOException, InterruptedException;
+
+    /** The agent is back, with the processes of a stage that went back to an earlier state: it keeps these. */
+    void kept(StageRecord stage) throws InterruptedException;
 
     /** Tells the listeners of stages. */
     void tell(Consumer<StageListener> event);

@@ -12,6 +12,7 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageThreads;
 import io.jenkins.plugins.preemptible.view.Messages;
+import java.io.IOException;
 import jenkins.model.CauseOfInterruption;
 import org.jenkinsci.plugins.workflow.steps.BodyExecution;
 import org.jenkinsci.plugins.workflow.steps.FlowInterruptedException;
@@ -26,7 +27,8 @@ import org.jenkinsci.plugins.workflow.steps.FlowInterruptedException;
  *       executor. It is tried {@value SealingSteps#MOST_ATTEMPTS} times.
  *   <li>A stage that is resumed, ends or is aborted meanwhile takes precedence: none of these waits for this.
  *   <li>An image that was tried on the agent and cannot be restored is not stored: the stage stays in memory only.
- *   <li>A stage whose agent makes no images is only looked for, after a restart or an outage; nothing is sealed.
+ *   <li>A stage whose agent makes no images is only looked for, after a restart or an outage; nothing is sealed. So is one
+ *       that went back to an earlier state, in case its agent is back with its processes.
  * </ol>
  *
  * The steps are in {@link SealingSteps}; here is when and on which thread they are taken. Holds the stage's {@code operation} lock only to save its end, and {@link LiveStage#sealing} all along, so that no
@@ -117,18 +119,28 @@ public final class Sealing {
         }
     }
 
-    /** Ends a stage of which neither processes nor an image are left. */
-    static void lost(LiveStage live) {
+    /**
+     * The processes of a frozen stage are gone, and it has no image: it goes back to an earlier state, or ends. Under its
+     * {@code operation} lock.
+     *
+     * @return whether it stays suspended, with another image
+     * @throws IOException when that is not known yet; nothing has changed then
+     */
+    static boolean lost(LiveStage live) throws IOException, InterruptedException {
         StageRecord stage = StageRegistry.get().find(live.id());
         BodyExecution body = live.body();
         if (stage == null || body == null || live.ending() || live.aborting()) {
-            return;
+            return false;
+        }
+        if (Rollback.of(live, Rollback.Loss.GONE)) {
+            return true;
         }
         live.markAborting();
         NotSealed cause = new NotSealed(stage.node(), stage.onMemoryOnlyAgent(), stage.thawByMillis() > 0);
         StageLog.line(live.context(), cause.getShortDescription() + ".");
         AbortedStage.endSteps(live.id());
         body.cancel(new FlowInterruptedException(Result.FAILURE, false, cause));
+        return false;
     }
 
     /** Why a frozen stage ended whose agent lost its memory. */

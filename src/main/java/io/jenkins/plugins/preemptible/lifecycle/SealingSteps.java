@@ -179,16 +179,22 @@ final class SealingSteps {
     }
 
     private long findOut(StageRecord stage, StageAgent agent) throws IOException, InterruptedException {
-        if (!stage.frozen()) {
+        boolean rolledBack = stage.rolledBack();
+        if (rolledBack && stage.restoringOn() != null) {
+            // It may run elsewhere by now, or here from its checkpoint: who has asked for that finds out.
+            uncertain = false;
+            return 0;
+        }
+        if (!stage.frozen() && !rolledBack) {
             try {
                 agent.commit();
             } catch (IOException | RuntimeException x) {
                 LOGGER.log(Level.FINE, x, () -> "no kill of " + stage + " was due");
             }
         }
-        AgentStage.Held held = agent.hold();
-        LOGGER.log(Level.FINE, "{0} is held as {1}", new Object[] {stage, held});
-        switch (held) {
+        AgentStage.Held how = agent.hold();
+        LOGGER.log(Level.FINE, "{0} is held as {1}", new Object[] {stage, how});
+        switch (how) {
             case BUSY:
                 return LOOK_MILLIS;
             case GONE:
@@ -205,8 +211,11 @@ final class SealingSteps {
                 return 0;
             default:
                 Secret key = stage.memoryOnly() ? null : side.newKey();
-                stages.update(stage.id(), StageChanges.heldFrozen(key));
+                StageRecord held = stages.update(stage.id(), StageChanges.heldFrozen(key));
                 uncertain = false;
+                if (rolledBack && held != null) {
+                    side.kept(held);
+                }
                 return 0;
         }
     }

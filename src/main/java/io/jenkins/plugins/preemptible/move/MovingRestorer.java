@@ -66,7 +66,7 @@ public final class MovingRestorer implements Restorer {
     /** Whether a suspended stage is not simply resumed where it was suspended. */
     public static boolean isNeeded(StageRecord stage, Computer computer) throws InterruptedException {
         return stage.restoringOn() != null
-                || RolledBack.is(stage)
+                || stage.rolledBack()
                 || !computer.getName().equals(stage.node())
                 || MoveTargets.isAnotherHost(stage, computer.getNode());
     }
@@ -84,6 +84,13 @@ public final class MovingRestorer implements Restorer {
         boolean awaited = OutlivesAgent.isAwaited(stage);
         if (awaited && !to.getNodeName().equals(stage.restoringOn())) {
             throw refused(Misfit.of(MoveObstacle.ANSWER_AWAITED));
+        }
+        if (!awaited && !isOwn(stage, to) && KeptProcesses.areBack(stage)) {
+            throw new PostponedException(
+                    "the agent '" + stage.node() + "' is back, and still has this stage's processes");
+        }
+        if (!awaited) {
+            KeptProcesses.endUnderOtherNames(stage);
         }
         boolean done = false;
         boolean another = false;
@@ -157,7 +164,7 @@ public final class MovingRestorer implements Restorer {
 
     /** A stage that has lost its processes there, and is resumed from a checkpoint. */
     private static boolean isOwn(StageRecord stage, Node to) {
-        return to.getNodeName().equals(stage.node()) && RolledBack.is(stage);
+        return to.getNodeName().equals(stage.node()) && stage.rolledBack();
     }
 
     /** @param another whether it has another image, which that agent may restore */
@@ -283,11 +290,12 @@ public final class MovingRestorer implements Restorer {
         Computer computer = executor.getOwner();
         WorkspaceList.Lease old = live.lease();
         live.lease(lease);
-        if (!foundRunning) {
+        if (!foundRunning || before.restoringOn() != null) {
+            // Also what an earlier attempt has restored, whose answer was lost.
             RolledBack.runs(live, before);
         }
         StepsOnAgent.follow(live);
-        if (computer.getName().equals(before.node()) && RolledBack.is(before)) {
+        if (computer.getName().equals(before.node()) && before.rolledBack()) {
             return;
         }
         try {

@@ -104,7 +104,9 @@ final class AnywhereRequests {
 
     private static void begins(StageRecord stage, LiveStage live) {
         long awayMillis = LostAgents.awayMillis(stage.node());
+        // Of one that went back to its checkpoint the log has said that.
         if (Jenkins.get().getComputer(stage.node()) != null
+                && !stage.rolledBack()
                 && !DrainedAgents.get().evacuates(stage.node())) {
             say(
                     live,

@@ -70,12 +70,15 @@ final class AfterRestart {
         settle(OutlivesAgent.isStored(stage) ? Interrupted.settle(stage) : stage, System.nanoTime());
     }
 
-    private void settle(StageRecord stage, long began) throws InterruptedException {
+    private void settle(StageRecord before, long began) throws InterruptedException {
+        // It may have gone back to its checkpoint meanwhile, and need this agent no more.
+        StageRecord known = StageRegistry.get().find(before.id());
+        StageRecord stage = known == null ? before : known;
         FilePath workspace = FilePathUtils.find(stage.node(), stage.workspace());
         if (live.ending()) {
             return;
         }
-        if (wentElsewhere(stage)) {
+        if (known == null || !known.node().equals(before.node())) {
             StageRegistry.get().firstTurnDone(stage.id());
             return;
         }
@@ -84,11 +87,11 @@ final class AfterRestart {
                 if (tooLong(stage, TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - began))) {
                     throw new IOException("the agent did not come back");
                 }
-                StageThreads.scheduleFor(stage.node(), "taking up " + stage, POLL_MILLIS, () -> settle(stage, began));
+                StageThreads.scheduleFor(stage.node(), "taking up " + stage, POLL_MILLIS, () -> settle(before, began));
                 return;
             }
             lease(stage, workspace);
-            if (stage.moves() > 0) {
+            if (stage.moves() > 0 && !stage.rolledBack()) {
                 // The controller may have stopped between the two.
                 StepsOnAgent.follow(live);
             }
@@ -97,7 +100,7 @@ final class AfterRestart {
             Sealing.takeUp(stage.id());
             Queue.getInstance().scheduleMaintenance();
             if (settled != null && !settled.suspended()) {
-                if (stage.state() != StageState.RUNNING) {
+                if (before.state() != StageState.RUNNING) {
                     queue(settled);
                 }
                 StageThreads.schedule("looking for the executor of " + stage, LONGEST_WAIT_MILLIS, this::awaited);
@@ -105,11 +108,6 @@ final class AfterRestart {
         } catch (IOException | RuntimeException x) {
             giveUp(stage, x);
         }
-    }
-
-    private static boolean wentElsewhere(StageRecord stage) {
-        StageRecord now = StageRegistry.get().find(stage.id());
-        return now == null || !now.node().equals(stage.node());
     }
 
     /** A suspended stage waits as long as its agent is known, or need not be; nothing of it is lost by that. */

@@ -12,7 +12,6 @@ import io.jenkins.plugins.preemptible.lifecycle.Resumption;
 import io.jenkins.plugins.preemptible.lifecycle.stage.ExecutorHold;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
-import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import io.jenkins.plugins.preemptible.move.MovingRestorer;
 import java.io.IOException;
 import java.util.concurrent.atomic.AtomicLong;
@@ -126,9 +125,10 @@ final class OwnExecutorHold implements ExecutorHold {
         if (!task.resumes()) {
             return execution.begin(executor) ? Resumption.Outcome.RUNS : Resumption.Outcome.ENDED;
         }
-        StageRecord stage = StageRegistry.get().find(stageId);
-        boolean elsewhere = stage != null && MovingRestorer.isNeeded(stage, executor.getOwner());
-        return elsewhere ? Resumption.run(stageId, executor, new MovingRestorer()) : Resumption.run(stageId, executor);
+        return Resumption.run(
+                stageId,
+                executor,
+                stage -> MovingRestorer.isNeeded(stage, executor.getOwner()) ? new MovingRestorer() : null);
     }
 
     @Override

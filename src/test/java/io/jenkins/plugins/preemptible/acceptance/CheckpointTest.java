@@ -6,108 +6,25 @@ import static org.hamcrest.Matchers.containsString;
 import static org.hamcrest.Matchers.greaterThan;
 import static org.hamcrest.Matchers.not;
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import hudson.model.Node;
 import hudson.model.Result;
 import hudson.slaves.OfflineCause;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
-import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.stage.ImagePath;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageCheckpoint;
-import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
-import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import java.io.File;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.List;
-import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** A running stage whose agent is lost goes on elsewhere from its last checkpoint. */
 @Tag("acceptance")
-class CheckpointTest extends OnTwoHosts {
-
-    static {
-        System.setProperty("io.jenkins.plugins.preemptible.move.LeftAgent.delayMillis", "500");
-        System.setProperty("io.jenkins.plugins.preemptible.lost.LostAgents.awayMillis", "30000");
-        System.setProperty(
-                "org.jenkinsci.plugins.workflow.support.pickles.ExecutorPickle.timeoutForNodeMillis", "300000");
-        System.setProperty("io.jenkins.plugins.preemptible.checkpoint.DueCheckpoints.minuteMillis", "200");
-        System.setProperty("io.jenkins.plugins.preemptible.lifecycle.SuspendedSteps.periodMillis", "2000");
-    }
-
-    private static final String MADE = "Checkpoint: the stage stood still for ";
-
-    /** A stage on agent A, whose log and workspace have each number. */
-    private WorkflowRun running(String shell) throws Exception {
-        hosts.connect("A");
-        WorkflowJob job = rig.pipeline(
-                "low",
-                5,
-                "preemptible(label: '" + Rig.LABEL + "', checkpointEvery: 5) { sh 'echo marked > mark'\nsh '''set +x\n"
-                        + shell + "\n'''\nsh 'echo \"later on $NODE_NAME\"; cat mark' }");
-        return Rig.start(job);
-    }
-
-    private WorkflowRun checkpointed(int times) throws Exception {
-        WorkflowRun run = running("rm -f enough; i=0; while [ ! -e enough ]; do i=$((i+1)); echo $i > number;"
-                + " echo count-$i; [ $(cat number) = $i ] || echo broken; sleep 0.1; done");
-        Rig.awaitLog(run, MADE, times);
-        // No further one, so that some of its numbers are of no checkpoint.
-        PreemptibleConfiguration.get().setMoveStages(false);
-        await("numbers since the last checkpoint").atMost(LONG).until(() -> {
-            String log = Rig.log(run);
-            return log.substring(log.lastIndexOf(MADE)).split("\ncount-").length > 10;
-        });
-        PreemptibleConfiguration.get().setMoveStages(true);
-        return run;
-    }
-
-    private void remove(String agent) throws Exception {
-        Node node = j.jenkins.getNode(agent);
-        node.toComputer().disconnect(null).get();
-        j.jenkins.removeNode(node);
-    }
-
-    private static StageRecord stage() {
-        return StageRegistry.get().all().iterator().next();
-    }
-
-    /** All numbers in their order, but that exactly once they begin again with one that was there. */
-    private static void repeatedOnce(WorkflowRun run) throws Exception {
-        List<Integer> counts = Rig.counts(run);
-        int breaks = 0;
-        for (int i = 1; i < counts.size(); i++) {
-            if (counts.get(i) != counts.get(i - 1) + 1) {
-                breaks++;
-                assertTrue(counts.get(i) <= counts.get(i - 1) + 1, counts.toString());
-            }
-        }
-        assertEquals(1, breaks, counts.toString());
-    }
-
-    private void endsOn(String agent, WorkflowRun run) throws Exception {
-        await("a move to " + agent)
-                .atMost(LONG)
-                .until(() -> Rig.log(run).contains("Moved from A to " + agent + " in "));
-        assertEquals(agent, Rig.awaitState(StageState.RUNNING).node());
-        assertThat(Rig.log(run), containsString("Resumed from the checkpoint of "));
-        Rig.awaitCounting(run);
-        Files.createFile(hosts.workspace(agent, "low").resolve("enough"));
-        j.assertBuildStatusSuccess(j.waitForCompletion(run));
-        repeatedOnce(run);
-        assertThat(Rig.log(run), not(containsString("broken")));
-        assertThat(Rig.log(run), containsString("\nlater on " + agent + "\n"));
-        assertThat(Rig.log(run), containsString("\nmarked\n"));
-        await("nothing among the artifacts")
-                .atMost(LONG)
-                .untilAsserted(() -> assertEquals(List.of(), run.getArtifacts()));
-    }
+class CheckpointTest extends CheckpointedOnTwoHosts {
 
     @Test
     void onARemovedAgentItGoesOnElsewhereAndTheOldOneIsEnded() throws Exception {
@@ -165,13 +82,7 @@ class CheckpointTest extends OnTwoHosts {
         hosts.killStages("A");
         j.jenkins.getNode("A").toComputer().connect(false).get();
         Rig.awaitLog(run, "The host of the agent 'A' has lost this stage's processes.");
-        Rig.awaitLog(run, "Resumed from the checkpoint of ");
-        assertEquals("A", Rig.awaitState(StageState.RUNNING).node());
-        Rig.awaitCounting(run);
-        Files.createFile(hosts.workspace("A", "low").resolve("enough"));
-        j.assertBuildStatusSuccess(j.waitForCompletion(run));
-        repeatedOnce(run);
-        assertThat(Rig.log(run), not(containsString("broken")));
+        endsRolledBack("A", run);
     }
 
     /** What the current one refers to is cut off: the agent refuses it, and has the one before it then. */

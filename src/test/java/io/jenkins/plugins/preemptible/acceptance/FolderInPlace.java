@@ -1,8 +1,12 @@
 package io.jenkins.plugins.preemptible.acceptance;
 
+import static org.awaitility.Awaitility.await;
+
+import io.jenkins.plugins.preemptible.engine.host.LibC;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 
 /**
@@ -64,6 +68,48 @@ public final class FolderInPlace {
                             && folder.toString().endsWith(mount[3]));
         } catch (IOException gone) {
             return false;
+        }
+    }
+
+    /** Ends all that sees that folder there, frozen or not, as a restart of its host does. Returns when nothing is left. */
+    public void endAll(Path folder) {
+        await("nothing runs on " + folder)
+                .atMost(Duration.ofSeconds(30))
+                .pollDelay(Duration.ZERO)
+                .pollInterval(Duration.ofMillis(50))
+                .until(() -> {
+                    List<Long> running = ProcessHandle.allProcesses()
+                            .map(ProcessHandle::pid)
+                            .filter(pid -> isSeenBy(pid, folder))
+                            .toList();
+                    running.forEach(pid -> LibC.kill(pid, LibC.SIGKILL));
+                    running.forEach(FolderInPlace::thaw);
+                    return running.isEmpty();
+                });
+    }
+
+    /** A frozen process does not see its signal; no other process of its group outlives it. */
+    private static void thaw(long pid) {
+        try {
+            for (String group : Files.readAllLines(Path.of("/proc", String.valueOf(pid), "cgroup"))) {
+                String[] parts = group.split(":", 3);
+                if (!parts[2].contains("preemptible-")) {
+                    continue;
+                }
+                if (parts[1].contains("freezer")) {
+                    write(Path.of("/sys/fs/cgroup/freezer" + parts[2], "freezer.state"), "THAWED");
+                } else if (parts[0].equals("0")) {
+                    write(Path.of("/sys/fs/cgroup" + parts[2], "cgroup.freeze"), "0");
+                }
+            }
+        } catch (IOException gone) {
+            // It has just ended.
+        }
+    }
+
+    private static void write(Path file, String value) throws IOException {
+        if (Files.exists(file)) {
+            Files.writeString(file, value);
         }
     }
 

@@ -116,6 +116,18 @@ final class TwoHosts implements AutoCloseable {
         processes.get(0).destroyForcibly();
     }
 
+    /** Sends a signal to the agent's process. */
+    void signal(String host, int signal) {
+        ProcessHandle.allProcesses()
+                .filter(process -> isAgent(process) && isOf(process, host))
+                .forEach(process -> LibC.kill(process.pid(), signal));
+    }
+
+    /** Ends the agent's process and all of its stages', frozen or not, as a restart of the host does. */
+    void restart(String host) {
+        agentFolder.endAll(base.resolve(host));
+    }
+
     private boolean isAgent(ProcessHandle process) {
         return process.info()
                 .arguments()

@@ -48,6 +48,8 @@ final class AttemptedResume implements StageAgent, ResumeSide, StageListener, St
     Step onResumeHere = () -> {};
     Step onFetch = () -> {};
     Step onTidyUp = () -> {};
+    Step onLost = () -> {};
+    boolean goesBack;
     boolean imageIsDeleted = true;
     boolean hasBody = true;
     long nowMillis = 1_000_000;
@@ -182,8 +184,10 @@ final class AttemptedResume implements StageAgent, ResumeSide, StageListener, St
     }
 
     @Override
-    public void lost() {
+    public boolean lost() throws IOException, InterruptedException {
         effect("lost");
+        onLost.run();
+        return goesBack;
     }
 
     @Override

@@ -3,7 +3,6 @@ package io.jenkins.plugins.preemptible.lifecycle;
 import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.agent.StageAgent;
-import io.jenkins.plugins.preemptible.engine.move.HostTraits;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.event.StageListener;
 import io.jenkins.plugins.preemptible.event.StageRefused;
@@ -18,7 +17,6 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StagesInMemory;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.function.Consumer;
 
 /**
@@ -52,6 +50,7 @@ final class AttemptedSealing implements StageAgent, SealSide, StageListener, Aut
     Step onDump = () -> {};
     Step onStore = () -> {};
     Step onCommit = () -> {};
+    Step onLost = () -> {};
 
     /** @param uncertain as after a restart of the controller */
     AttemptedSealing(boolean uncertain) {
@@ -95,6 +94,11 @@ final class AttemptedSealing implements StageAgent, SealSide, StageListener, Aut
         stages.update(ID, StageChanges.resumed(stage().enterCommand(), "the agent's memory", 2_000_000));
     }
 
+    /** Its agent was lost, and it went back to its checkpoint. */
+    void rolledBack() {
+        stages.rollBack(ID);
+    }
+
     private void effect(String what) {
         String state = stage().state() != StageState.SUSPENDED
                 ? stage().state().name()
@@ -109,9 +113,7 @@ final class AttemptedSealing implements StageAgent, SealSide, StageListener, Aut
 
     /** A workspace of a host that is known by that token. */
     static SealedLuggage luggage(String token) {
-        HostTraits host = new HostTraits(
-                "/root", token, true, "", List.of("sse2"), "6.1", "x86_64", "4.0", List.of("/"), 1, 1, Map.of());
-        return SealedLuggage.of("workspace", Secret.fromString("another key"), 5_000, 9_000, host);
+        return StagesInMemory.luggage(token);
     }
 
     @Override
@@ -206,8 +208,14 @@ final class AttemptedSealing implements StageAgent, SealSide, StageListener, Aut
     }
 
     @Override
-    public void lost() {
+    public void lost() throws IOException {
         effect("lost");
+        onLost.run();
+    }
+
+    @Override
+    public void kept(StageRecord stage) {
+        effect("kept");
     }
 
     @Override

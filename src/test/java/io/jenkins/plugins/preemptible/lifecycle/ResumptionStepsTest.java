@@ -208,6 +208,28 @@ class ResumptionStepsTest {
         assertEquals(List.of("RESUMING agent", "RESUMING resume here", "SUSPENDED lost"), attempt.effects);
     }
 
+    /** Also on its own agent it is resumed from there in another way, with another executor. */
+    @Test
+    void aFrozenStageOfWhichACheckpointIsLeftStaysSuspended() throws Exception {
+        frozen();
+        attempt.onLost = () -> attempt.stages.rollBack(attempt.stage().id());
+        attempt.goesBack = true;
+        assertEquals(Outcome.STAYS_SUSPENDED, attempt.run());
+        assertTrue(attempt.stage().rolledBack());
+        assertEquals(List.of("RESUMING agent", "RESUMING resume here", "SUSPENDED lost"), attempt.effects);
+    }
+
+    @Test
+    void whetherACheckpointIsLeftIsAskedAgain() throws Exception {
+        frozen();
+        attempt.onLost = () -> {
+            throw new IOException("the Pipeline does not say which steps it runs");
+        };
+        assertEquals(Outcome.STAYS_SUSPENDED, attempt.run());
+        assertTrue(attempt.stage().frozen());
+        assertEquals(ResumptionSteps.OUTAGE_MILLIS, attempt.pauseMillis());
+    }
+
     // The agent or the archive does not answer
 
     @Test

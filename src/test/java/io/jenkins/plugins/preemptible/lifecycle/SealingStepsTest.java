@@ -10,6 +10,7 @@ import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.image.ArchiveRoom;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
 import java.io.IOException;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
@@ -249,5 +250,61 @@ class SealingStepsTest {
         attempt.held = AgentStage.Held.FROZEN;
         attempt.attempt();
         assertNull(attempt.stage().luggage());
+    }
+
+    /** Its steps are not known at that moment, for instance. */
+    @Test
+    void whetherItCanGoBackToItsCheckpointIsAskedAgain() throws Exception {
+        afterARestart(AgentStage.Held.GONE);
+        attempt.onLost = SealingStepsTest::fail;
+        assertEquals(SealingSteps.LOOK_MILLIS, attempt.attempt());
+        attempt.onLost = attempt::rolledBack;
+        assertEquals(DONE, attempt.attempt());
+        assertTrue(attempt.stage().rolledBack());
+        assertEquals(DONE, attempt.attempt());
+        assertEquals(List.of(), attempt.effects);
+    }
+
+    @Test
+    void anImageOfAStageThatWentBackToItsCheckpointMeanwhileIsRemoved() throws Exception {
+        attempt.onStore = attempt::rolledBack;
+        assertEquals(DONE, attempt.attempt());
+        assertEquals(List.of("FROZEN dump with a key", "FROZEN store", "IMAGE discard"), attempt.effects);
+        assertTrue(attempt.stage().rolledBack());
+    }
+
+    /** What is frozen there would be killed by a commit, and nothing of it is sealed. */
+    @Test
+    void anAgentThatIsBackInTimeKeepsTheStageThatWentBackToItsCheckpoint() throws Exception {
+        afterARestart(AgentStage.Held.FROZEN);
+        attempt.rolledBack();
+        assertEquals(DONE, attempt.attempt());
+        assertEquals(
+                List.of("IMAGE hold", "FROZEN kept", "FROZEN dump with a new key", "FROZEN store", "IMAGE kill"),
+                attempt.effects.subList(0, 5));
+        assertFalse(attempt.stage().rolledBack());
+    }
+
+    @ParameterizedTest
+    @EnumSource(
+            value = AgentStage.Held.class,
+            names = {"GONE", "IMAGE"})
+    void anAgentThatIsBackWithoutItsProcessesDoesNot(AgentStage.Held held) throws Exception {
+        afterARestart(held);
+        attempt.rolledBack();
+        assertEquals(DONE, attempt.attempt());
+        assertEquals(List.of("IMAGE hold"), attempt.effects);
+        assertTrue(attempt.stage().rolledBack());
+    }
+
+    /** It may run there already, and must not run twice. */
+    @Test
+    void norDoesOneWhoseStageIsBeingRestoredElsewhere() throws Exception {
+        afterARestart(AgentStage.Held.FROZEN);
+        attempt.rolledBack();
+        attempt.stages.update(attempt.stage().id(), StageChanges.restoringOn("another agent"));
+        assertEquals(DONE, attempt.attempt());
+        assertEquals(List.of(), attempt.effects);
+        assertTrue(attempt.stage().rolledBack());
     }
 }

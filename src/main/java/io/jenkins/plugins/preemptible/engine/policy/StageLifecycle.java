@@ -21,6 +21,8 @@ import java.util.Map;
  * <tr><td>RESUME_REQUESTED</td><td></td><td></td><td>RESUMING</td><td></td></tr>
  * <tr><td>RESTORED</td><td></td><td></td><td></td><td>RUNNING</td></tr>
  * <tr><td>RESTORE_FAILED</td><td></td><td></td><td></td><td>SUSPENDED (the image is kept)</td></tr>
+ * <tr><td>ROLLED_BACK</td><td>SUSPENDED (its processes are lost, its checkpoint is not)</td><td>SUSPENDED</td>
+ * <td>SUSPENDED</td><td>SUSPENDED</td></tr>
  * <tr><td>EXITED</td><td>ENDED</td><td>ENDED (it ended before the freeze)</td><td></td><td>ENDED (at once after
  * the restore)</td></tr>
  * <tr><td>ABORTED</td><td>FAILED</td><td>FAILED</td><td>FAILED</td><td>FAILED</td></tr>
@@ -60,6 +62,7 @@ public final class StageLifecycle {
         RESUME_REQUESTED,
         RESTORED,
         RESTORE_FAILED,
+        ROLLED_BACK,
         EXITED,
         ABORTED
     }
@@ -68,6 +71,7 @@ public final class StageLifecycle {
             StageState.RUNNING,
                     Map.of(
                             Event.SUSPEND_REQUESTED, StageState.SUSPENDING,
+                            Event.ROLLED_BACK, StageState.SUSPENDED,
                             Event.EXITED, StageState.ENDED,
                             Event.ABORTED, StageState.FAILED),
             StageState.SUSPENDING,
@@ -75,17 +79,20 @@ public final class StageLifecycle {
                             Event.FROZEN, StageState.SUSPENDED,
                             Event.DUMPED, StageState.SUSPENDED,
                             Event.DUMP_FAILED, StageState.RUNNING,
+                            Event.ROLLED_BACK, StageState.SUSPENDED,
                             Event.EXITED, StageState.ENDED,
                             Event.ABORTED, StageState.FAILED),
             StageState.SUSPENDED,
                     Map.of(
                             Event.DUMPED, StageState.SUSPENDED,
                             Event.RESUME_REQUESTED, StageState.RESUMING,
+                            Event.ROLLED_BACK, StageState.SUSPENDED,
                             Event.ABORTED, StageState.FAILED),
             StageState.RESUMING,
                     Map.of(
                             Event.RESTORED, StageState.RUNNING,
                             Event.RESTORE_FAILED, StageState.SUSPENDED,
+                            Event.ROLLED_BACK, StageState.SUSPENDED,
                             Event.EXITED, StageState.ENDED,
                             Event.ABORTED, StageState.FAILED),
             StageState.ENDED, Map.of(),

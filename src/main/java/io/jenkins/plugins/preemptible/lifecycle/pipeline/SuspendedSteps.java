@@ -29,7 +29,7 @@ import java.util.logging.Logger;
  *   <li>Pipeline gives a step up when its agent has been disconnected for five minutes
  *       ({@code ExecutorPickle.timeoutForNodeMillis}). As often, that time begins anew for the same steps.
  *   <li>An agent that was removed from Jenkins gets these five minutes once, see {@code RemovedAgent}, unless the stage
- *       goes on without it.
+ *       goes on without it. The steps of a stage that went back to its checkpoint look for no agent.
  * </ol>
  */
 @Extension
@@ -64,10 +64,10 @@ public final class SuspendedSteps extends AsyncPeriodicWork {
         for (StageRecord stage : StageRegistry.get().all()) {
             // A stage is frozen from the first moment of a dump to the last of a restore.
             Node node = stage.state() == StageState.RUNNING ? null : Nodes.named(stage.node());
-            if (node != null) {
-                keepAlive(stage, node.getRootPath());
-            } else if (OutlivesAgent.isStored(stage)) {
+            if (stage.rolledBack() || node == null && OutlivesAgent.isStored(stage)) {
                 waitForAgent(stage);
+            } else if (node != null) {
+                keepAlive(stage, node.getRootPath());
             }
         }
     }

@@ -16,8 +16,8 @@ import java.util.stream.Collectors;
  *   <li>The current one and the one before are kept; {@link #files} tells which files they need.
  *   <li>Of what did not change the next one refers to the full image of the one that it replaces ({@link #replaced}), never to
  *       that of the one that stays: so the two share no file, and one that is spoiled does not take away both.
- *   <li>A stage whose agent is lost takes the current one for its image ({@link #rolledBack}); one that no agent restores
- *       is left for the other one ({@link #use}).
+ *   <li>A stage whose processes are lost takes the current one for its image ({@link #rolledBack}); one that no agent
+ *       restores is left for the other one ({@link #use}).
  * </ol>
  */
 public final class Checkpoints {
@@ -115,17 +115,23 @@ public final class Checkpoints {
     }
 
     /**
-     * Its agent is lost: RUNNING becomes SUSPENDED, and what is sealed of it is the checkpoint.
+     * Its processes are lost: it becomes SUSPENDED, and what is sealed of it is the checkpoint. A stage that was suspended
+     * before stays so since then, and for whom it was.
      *
-     * @param reason a sentence
+     * @param reason a sentence, for one that had an executor
      * @param atMillis when that was found, in milliseconds since 1970
      */
     public static Consumer<StageRecord> rolledBack(StageCheckpoint to, String reason, long atMillis) {
         return stage -> {
-            stage.state = StageLifecycle.next(stage.state, Event.SUSPEND_REQUESTED);
-            new StageChanges.Suspended(null, null, reason, atMillis).in(stage, Event.DUMPED);
+            if (stage.holdsExecutor()) {
+                new StageChanges.Suspended(null, null, reason, atMillis).in(stage, Event.ROLLED_BACK);
+            } else {
+                stage.state = StageLifecycle.next(stage.state, Event.ROLLED_BACK);
+                StageChanges.triesAnew(stage);
+            }
             stage.frozen = false;
             stage.memoryOnly = false;
+            stage.thawByMillis = 0;
             use(to).accept(stage);
         };
     }

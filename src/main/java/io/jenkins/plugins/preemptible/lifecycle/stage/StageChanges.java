@@ -37,13 +37,18 @@ public final class StageChanges {
             stage.preemptor = preemptor;
             stage.preemptorJob = preemptorJob;
             stage.reason = reason;
-            stage.restoreFailures = 0;
-            stage.retryAfterMillis = 0;
-            stage.whyNotResumed = null;
-            stage.unsealed = false;
-            stage.notRestorable = false;
+            triesAnew(stage);
             stage.luggage = null;
         }
+    }
+
+    /** What was tried with the image that it had, or was to have, says nothing of another one. */
+    static void triesAnew(StageRecord stage) {
+        stage.restoreFailures = 0;
+        stage.retryAfterMillis = 0;
+        stage.whyNotResumed = null;
+        stage.unsealed = false;
+        stage.notRestorable = false;
     }
 
     /** It was chosen: RUNNING becomes SUSPENDING. */

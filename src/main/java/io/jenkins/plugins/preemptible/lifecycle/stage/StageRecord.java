@@ -460,6 +460,11 @@ public final class StageRecord implements Cloneable {
         return checkpoints != null && !checkpoints.made().isEmpty();
     }
 
+    /** Whether it is suspended, has lost the processes that it had, and is resumed from a checkpoint. */
+    public boolean rolledBack() {
+        return suspended() && !frozen && checkpoints != null && checkpoints.named(imageFile) != null;
+    }
+
     /** Its workspace, sealed beside its image; null when it has none. */
     @CheckForNull
     public SealedLuggage luggage() {

@@ -55,17 +55,41 @@ public final class FrozenStage {
         if (stage == null || stage.state() != StageState.SUSPENDING) {
             return;
         }
-        try {
-            agents.of(stage.node(), stageId).thaw();
-        } catch (IOException | RuntimeException x) {
-            LOGGER.log(Level.FINE, x, () -> "cannot thaw " + stage + " yet");
-            later.run(stage.node(), "thawing " + stage, RETRY_MILLIS, () -> thawNowOrLater(stageId));
+        LiveStage live = LiveStage.find(stageId);
+        if (live == null) {
+            thawOrLater(stage);
+        } else if (live.operation().tryLock()) {
+            try {
+                thawOrLater(stage);
+            } finally {
+                live.operation().unlock();
+            }
+        } else {
+            later(stage);
+        }
+    }
+
+    /** Under the stage's operation lock: one that goes back to its checkpoint meanwhile must not run here. */
+    private void thawOrLater(StageRecord stage) throws InterruptedException {
+        StageRecord now = stages.find(stage.id());
+        if (now == null || now.state() != StageState.SUSPENDING) {
             return;
         }
-        stages.cutOff(stageId);
-        LiveStage live = LiveStage.find(stageId);
+        try {
+            agents.of(stage.node(), stage.id()).thaw();
+        } catch (IOException | RuntimeException x) {
+            LOGGER.log(Level.FINE, x, () -> "cannot thaw " + stage + " yet");
+            later(stage);
+            return;
+        }
+        stages.cutOff(stage.id());
+        LiveStage live = LiveStage.find(stage.id());
         if (live != null) {
             live.carryOutKill();
         }
+    }
+
+    private void later(StageRecord stage) {
+        later.run(stage.node(), "thawing " + stage, RETRY_MILLIS, () -> thawNowOrLater(stage.id()));
     }
 }

@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.acceptance.faults;
 
 import static io.jenkins.plugins.preemptible.acceptance.faults.MoveMoment.FROZEN;
+import static io.jenkins.plugins.preemptible.acceptance.faults.MoveMoment.FROZEN_CHECKPOINTED;
 import static io.jenkins.plugins.preemptible.acceptance.faults.MoveMoment.MOVED;
 import static io.jenkins.plugins.preemptible.acceptance.faults.MoveMoment.RESUMING;
 import static io.jenkins.plugins.preemptible.acceptance.faults.MoveMoment.RUNNING;
@@ -23,7 +24,7 @@ enum MoveFault {
     TARGET_CUT("nothing passes between new agent and controller while it restores the stage", RESUMING),
     CONTROLLER_KILLED("the controller is killed (SIGKILL) and started again"),
     CONTROLLER_RESTARTED("the controller is restarted"),
-    EVACUATED("the agent is evacuated", RUNNING, SUSPENDING, FROZEN, SEALED, RESUMING, MOVED),
+    EVACUATED("the agent is evacuated", RUNNING, SUSPENDING, FROZEN, FROZEN_CHECKPOINTED, SEALED, RESUMING, MOVED),
     MOVED_MANUALLY("someone asks for a move to another agent", SEALED, SEALED, FROZEN, RESUMING, MOVED),
     DRAINED("the agent is drained, and the drain undone");
 

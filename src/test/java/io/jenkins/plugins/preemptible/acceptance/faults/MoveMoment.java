@@ -7,8 +7,12 @@ enum MoveMoment {
     /** The same, and a checkpoint of it was sealed. */
     CHECKPOINTED,
     SUSPENDING,
+    /** The same, with a checkpoint. */
+    SUSPENDING_CHECKPOINTED,
     /** Suspended, its image not sealed yet. */
     FROZEN,
+    /** The same, with a checkpoint. */
+    FROZEN_CHECKPOINTED,
     /** Suspended, image and workspace sealed. */
     SEALED,
     /** Another agent has been given the stage and restores it. */
@@ -17,7 +21,15 @@ enum MoveMoment {
     MOVED;
 
     boolean passesSoon() {
-        return this == SUSPENDING || this == RESUMING || this == FROZEN;
+        return switch (this) {
+            case SUSPENDING, SUSPENDING_CHECKPOINTED, FROZEN, FROZEN_CHECKPOINTED, RESUMING -> true;
+            case RUNNING, CHECKPOINTED, SEALED, MOVED -> false;
+        };
+    }
+
+    /** Whether the stage has to have a checkpoint then. */
+    boolean needsCheckpoint() {
+        return this == CHECKPOINTED || this == SUSPENDING_CHECKPOINTED || this == FROZEN_CHECKPOINTED;
     }
 
     /** Whether the stage is suspended in the round. */
@@ -34,8 +46,8 @@ enum MoveMoment {
         return switch (this) {
             case RUNNING -> stage.state().equals("RUNNING");
             case CHECKPOINTED -> stage.state().equals("RUNNING") && stage.checkpointed();
-            case SUSPENDING -> stage.state().equals("SUSPENDING");
-            case FROZEN -> stage.state().equals("SUSPENDED") && stage.frozen();
+            case SUSPENDING, SUSPENDING_CHECKPOINTED -> stage.state().equals("SUSPENDING");
+            case FROZEN, FROZEN_CHECKPOINTED -> stage.state().equals("SUSPENDED") && stage.frozen();
             case SEALED -> stage.state().equals("SUSPENDED") && !stage.frozen() && stage.withWorkspace();
             case RESUMING -> stage.state().equals("RESUMING");
             case MOVED -> stage.state().equals("RUNNING") && stage.moves() > 0;
@@ -47,8 +59,8 @@ enum MoveMoment {
         boolean runsAgain = stage.state().equals("RUNNING") && stage.suspensions() > 0;
         return switch (this) {
             case RUNNING, CHECKPOINTED -> false;
-            case SUSPENDING -> stage.suspended() || runsAgain;
-            case FROZEN -> stage.suspended() && !stage.frozen() || runsAgain;
+            case SUSPENDING, SUSPENDING_CHECKPOINTED -> stage.suspended() || runsAgain;
+            case FROZEN, FROZEN_CHECKPOINTED -> stage.suspended() && !stage.frozen() || runsAgain;
             case SEALED -> stage.state().equals("RESUMING") || runsAgain;
             case RESUMING, MOVED -> runsAgain;
         };

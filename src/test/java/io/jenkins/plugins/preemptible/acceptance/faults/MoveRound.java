@@ -48,7 +48,7 @@ record MoveRound(
                 number,
                 fault,
                 moment,
-                moment == MoveMoment.CHECKPOINTED || random.nextInt(moment == MoveMoment.MOVED ? 2 : 4) == 0,
+                moment.needsCheckpoint() || random.nextInt(moment == MoveMoment.MOVED ? 2 : 4) == 0,
                 random.nextBoolean(),
                 random.nextBoolean(),
                 fault.ofTarget() || random.nextBoolean(),

@@ -171,6 +171,9 @@ final class MoveRun {
     /** @return whether the moment came */
     private boolean approach() throws InterruptedException, IOException {
         MoveMoment moment = round.moment();
+        if (moment.needsCheckpoint() && moment.needsSuspension() && !awaitMoment(MoveMoment.CHECKPOINTED)) {
+            return false;
+        }
         if (moment.needsSuspension()) {
             suspend();
         }
@@ -290,6 +293,6 @@ final class MoveRun {
             return "RUNNING" + (stage.moves() > 0 ? " after a move" : stage.suspensions() > 0 ? " again" : "")
                     + (stage.checkpointed() ? ", with a checkpoint" : "");
         }
-        return stage.shownState();
+        return stage.shownState() + (stage.checkpointed() ? ", with a checkpoint" : "");
     }
 }

@@ -18,12 +18,13 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
  * As many rounds as {@code -Dpreemptible.moves} says, drawn from {@code -Dpreemptible.seed}, in as many streams side by side as
- * {@code -Dpreemptible.streams} says. Each stream has a controller and agents of its own, for all its rounds until one is lost.
+ * {@code -Dpreemptible.streams} says; with {@code -Dpreemptible.moments} only those of them that have such a moment. Each stream has a controller and agents of its own, for all its rounds until one is lost.
  */
 @Tag("soak")
 class RandomMovesTest {
@@ -31,6 +32,11 @@ class RandomMovesTest {
     private static final int ROUNDS = Integer.getInteger("preemptible.moves", 0);
     private static final int STREAMS = Integer.getInteger("preemptible.streams", 1);
     private static final long SEED = Long.getLong("preemptible.seed", 1);
+    /** Names of {@link MoveMoment}; none = all. */
+    private static final List<String> MOMENTS = Stream.of(
+                    System.getProperty("preemptible.moments", "").split(","))
+            .filter(name -> !name.isEmpty())
+            .toList();
 
     private final AtomicInteger next = new AtomicInteger(Integer.getInteger("preemptible.first", 1));
     private final MoveFigures figures = new MoveFigures(SEED);
@@ -67,6 +73,10 @@ class RandomMovesTest {
         MoveRig rig = null;
         try {
             for (int i = next.getAndIncrement(); i <= ROUNDS; i = next.getAndIncrement()) {
+                MoveMoment moment = MoveRound.of(SEED, i).moment();
+                if (!MOMENTS.isEmpty() && !MOMENTS.contains(moment.name())) {
+                    continue;
+                }
                 if (rig == null) {
                     String each = name + "-" + i;
                     rig = rig(each, Files.createDirectory(folder.resolve(each)));

@@ -74,7 +74,7 @@ record RecordedStage(
 
     /** Whether the loss of its agent must not be its end. */
     boolean outlivesAgent() {
-        return suspended() && !frozen && withWorkspace || state.equals("RUNNING") && checkpointed;
+        return checkpointed || suspended() && !frozen && withWorkspace;
     }
 
     /** For the figures. */

@@ -1,13 +1,9 @@
 package io.jenkins.plugins.preemptible.acceptance.faults;
 
-import static org.awaitility.Awaitility.await;
-
 import io.jenkins.plugins.preemptible.acceptance.FolderInPlace;
-import io.jenkins.plugins.preemptible.engine.host.LibC;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.UUID;
@@ -45,52 +41,11 @@ final class SeparateHost {
 
     /** Ends all that runs there, frozen or not, with its control groups. What starts afterwards sees another boot. */
     void reboot() {
-        await("nothing runs on " + host.folder())
-                .atMost(Duration.ofSeconds(30))
-                .pollDelay(Duration.ZERO)
-                .pollInterval(Duration.ofMillis(50))
-                .until(() -> {
-                    List<Long> running = running();
-                    running.forEach(pid -> LibC.kill(pid, LibC.SIGKILL));
-                    running.forEach(SeparateHost::thaw);
-                    return running.isEmpty();
-                });
+        place.endAll(host.folder());
         try {
             boot();
         } catch (IOException x) {
             throw new AssertionError(x);
-        }
-    }
-
-    private List<Long> running() {
-        return ProcessHandle.allProcesses()
-                .map(ProcessHandle::pid)
-                .filter(pid -> place.isSeenBy(pid, host.folder()))
-                .toList();
-    }
-
-    /** A frozen process does not see its signal; no other process of its group outlives it. */
-    private static void thaw(long pid) {
-        try {
-            for (String group : Files.readAllLines(Path.of("/proc", String.valueOf(pid), "cgroup"))) {
-                String[] parts = group.split(":", 3);
-                if (!parts[2].contains("preemptible-")) {
-                    continue;
-                }
-                if (parts[1].contains("freezer")) {
-                    write(Path.of("/sys/fs/cgroup/freezer" + parts[2], "freezer.state"), "THAWED");
-                } else if (parts[0].equals("0")) {
-                    write(Path.of("/sys/fs/cgroup" + parts[2], "cgroup.freeze"), "0");
-                }
-            }
-        } catch (IOException gone) {
-            // It has just ended.
-        }
-    }
-
-    private static void write(Path file, String value) throws IOException {
-        if (Files.exists(file)) {
-            Files.writeString(file, value);
         }
     }
 }

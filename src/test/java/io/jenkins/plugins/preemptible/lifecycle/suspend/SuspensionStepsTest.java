@@ -293,6 +293,21 @@ class SuspensionStepsTest {
         assertEquals(List.of(), attempt.later);
     }
 
+    /** Its agent is lost, and later there again: the stage may run elsewhere by then. */
+    @Test
+    void aStageThatWentBackToItsCheckpointMeanwhileIsNotThawed() throws Exception {
+        attempt.wanted = false;
+        attempt.onThaw = SuspensionStepsTest::fail;
+        assertEquals(NOT, attempt.run());
+        attempt.stages.rollBack(attempt.stage().id());
+        attempt.effects.clear();
+        attempt.onThaw = () -> {};
+        attempt.later.remove(0).run();
+        assertEquals(List.of(), attempt.effects);
+        assertEquals(List.of(), attempt.later);
+        assertTrue(attempt.stage().rolledBack());
+    }
+
     // Frozen, and then not to be suspended
 
     @Test

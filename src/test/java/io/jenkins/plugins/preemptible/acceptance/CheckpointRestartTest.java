@@ -1,0 +1,112 @@
+package io.jenkins.plugins.preemptible.acceptance;
+
+import static org.hamcrest.MatcherAssert.assertThat;
+import static org.hamcrest.Matchers.containsString;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import hudson.cli.CLICommandInvoker;
+import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import java.nio.file.Files;
+import org.jenkinsci.plugins.workflow.job.WorkflowJob;
+import org.jenkinsci.plugins.workflow.job.WorkflowRun;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.jvnet.hudson.test.JenkinsRule;
+import org.jvnet.hudson.test.junit.jupiter.JenkinsSessionExtension;
+
+/** The controller restarts, and the host of a frozen stage with a checkpoint is lost meanwhile. */
+@Tag("acceptance")
+class CheckpointRestartTest {
+
+    static {
+        CheckpointedOnTwoHosts.shortTimes();
+        System.setProperty("io.jenkins.plugins.preemptible.lost.LostAgents.awayMillis", "5000");
+    }
+
+    @RegisterExtension
+    private final JenkinsSessionExtension sessions = new JenkinsSessionExtension();
+
+    private TwoHosts hosts;
+
+    @AfterEach
+    void clear() throws Exception {
+        if (hosts != null) {
+            hosts.delete();
+        }
+    }
+
+    private static void command(JenkinsRule j, String name) {
+        assertEquals(
+                0, new CLICommandInvoker(j, name).invokeWithArgs("low", "1").returnCode());
+    }
+
+    private enum Fate {
+        AWAY("B", "The agent 'A' is lost."),
+        REMOVED("B", "The agent 'A' is lost."),
+        RESTARTED("A", "The host of the agent 'A' has lost this stage's processes.");
+
+        private final String goesOnAt;
+        private final String said;
+
+        Fate(String goesOnAt, String said) {
+            this.goesOnAt = goesOnAt;
+            this.said = said;
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void itGoesOnFromItsCheckpoint(Fate fate) throws Throwable {
+        sessions.then(j -> {
+            Rig.assumeSuspendable();
+            Rig rig = new Rig(j);
+            rig.prepare();
+            PreemptibleConfiguration.get().setMoveStages(true);
+            PreemptibleConfiguration.get().setMemoryFloorMegabytes(0);
+            hosts = new TwoHosts(j);
+            hosts.connect("A");
+            WorkflowRun run =
+                    Rig.start(rig.pipeline("low", 5, CheckpointedOnTwoHosts.script(CheckpointedOnTwoHosts.counting())));
+            CheckpointedOnTwoHosts.noFurtherOne(run, 1);
+            // No image is made as long as the disk is full.
+            PreemptibleConfiguration.get().setDiskFloorMegabytes(1 << 20);
+            command(j, "preemptible-suspend");
+            Rig.awaitLog(run, "No image is stored yet.");
+            assertTrue(CheckpointedOnTwoHosts.stage().frozen());
+            PreemptibleConfiguration.get().setMoveStages(true);
+            if (fate != Fate.RESTARTED) {
+                hosts.switchOff("A");
+            }
+        });
+        sessions.then(j -> {
+            hosts = hosts.of(j);
+            WorkflowRun run =
+                    j.jenkins.getItemByFullName("low", WorkflowJob.class).getBuildByNumber(1);
+            if (fate == Fate.REMOVED) {
+                j.jenkins.removeNode(j.jenkins.getNode("A"));
+            } else if (fate == Fate.RESTARTED) {
+                hosts.restart("A");
+                j.jenkins.getComputer("A").connect(false).get();
+            }
+            Rig.awaitLog(run, fate.said);
+            PreemptibleConfiguration.get().setDiskFloorMegabytes(0);
+            if (fate.goesOnAt.equals("B")) {
+                hosts.connect("B");
+            }
+            command(j, "preemptible-resume");
+            Rig.awaitLog(run, "Resumed from the checkpoint of ");
+            assertEquals(fate.goesOnAt, Rig.awaitState(StageState.RUNNING).node());
+            Rig.awaitCounting(run);
+            Files.createFile(hosts.workspace(fate.goesOnAt, "low").resolve("enough"));
+            j.assertBuildStatusSuccess(j.waitForCompletion(run));
+            CheckpointedOnTwoHosts.repeatedOnce(run);
+            assertThat(Rig.log(run), containsString("\nlater on " + fate.goesOnAt + "\n"));
+            hosts.close();
+        });
+    }
+}
