@@ -86,7 +86,7 @@ record PartedEngine(Engine inner, StageParts parts) implements Engine {
     @Override
     public PreflightReport preflight(StageId id) {
         parts.tellAgain(id);
-        return switch (parts.running(id)) {
+        return switch (parts.settled(id)) {
             case PART -> inner.preflight(id.contained());
             case BOTH -> parts.withOutside(id, inner.preflight(id));
             case NO_PART, WHOLE -> inner.preflight(id);
@@ -96,7 +96,7 @@ record PartedEngine(Engine inner, StageParts parts) implements Engine {
     @Override
     public Frozen freeze(StageId id, FreezeRequest request) {
         parts.tellAgain(id);
-        return switch (parts.running(id)) {
+        return switch (request.mustNotRun() ? parts.running(id) : parts.settled(id)) {
             case PART -> parts.freeze(id, request);
             case BOTH -> parts.freezeBoth(id, request);
             case NO_PART, WHOLE -> inner.freeze(id, request);

@@ -15,6 +15,7 @@ import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
 import io.jenkins.plugins.preemptible.engine.container.ContainedParts;
 import io.jenkins.plugins.preemptible.engine.container.ContainedParts.Part;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
+import io.jenkins.plugins.preemptible.engine.host.TimeLimits;
 import io.jenkins.plugins.preemptible.engine.preflight.ContainerObstacles;
 import io.jenkins.plugins.preemptible.engine.preflight.Obstacle;
 import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
@@ -22,6 +23,7 @@ import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import io.jenkins.plugins.preemptible.engine.stage.StageJson;
 import io.jenkins.plugins.preemptible.engine.text.PlainText;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -39,6 +41,9 @@ import java.util.Set;
 record StageParts(Engine inner, ContainedParts notes) {
 
     private static final Set<State> SUSPENDED = Set.of(State.SUSPENDING, State.SUSPENDED, State.RESUMING);
+
+    private static final Duration REMAINS = TimeLimits.of(Duration.ofSeconds(4));
+    private static final Set<String> OF_REMAINS = Set.of("sh", "sleep");
 
     /** What of a stage runs, or is suspended. */
     enum Running {
@@ -64,6 +69,28 @@ record StageParts(Engine inner, ContainedParts notes) {
             return Running.WHOLE;
         }
         return part.get().told().isEmpty() && notes.running(id).isEmpty() ? Running.PART : Running.BOTH;
+    }
+
+    /**
+     * The same, once what a step leaves on the host when it ends has ended too: Durable Task has a shell that sleeps for three
+     * seconds at a time until it finds that its step is over.
+     */
+    Running settled(StageId id) {
+        long end = System.nanoTime() + REMAINS.toNanos();
+        Running now = running(id);
+        while (now == Running.BOTH
+                && notes.of(id).filter(part -> part.told().isEmpty()).isPresent()
+                && OF_REMAINS.containsAll(notes.running(id))
+                && System.nanoTime() - end < 0) {
+            try {
+                Thread.sleep(50);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                return now;
+            }
+            now = running(id);
+        }
+        return now;
     }
 
     private static boolean isOver(State state) {
@@ -114,6 +141,10 @@ record StageParts(Engine inner, ContainedParts notes) {
         end(id);
         StageJson record =
                 notes.record(id).orElseThrow(() -> new EngineException(FailureReason.UNKNOWN_STAGE, id.value()));
+        if (record.container() != null) {
+            throw new EngineException(
+                    FailureReason.CONTAINER_NOT_ENTERED, container.shown() + ": the stage lives in another container");
+        }
         notes.write(id, new Part(container, marks, inner.containersOf(id)));
         try {
             inner.startIn(

@@ -246,6 +246,21 @@ class StagePartsTest {
         });
     }
 
+    /** As Durable Task leaves a shell for up to three seconds. */
+    @Test
+    void whatAStepLeavesForAMomentIsWaitedFor() throws Exception {
+        with("docker", p -> {
+            p.enter();
+            p.inContainer(Parted.counting("inside"));
+            p.counts("inside");
+            p.onHost("sleep 2");
+            p.suspend();
+            p.standsStill("inside");
+            p.resume();
+            p.counts("inside");
+        });
+    }
+
     /** Launched before the freeze, it comes late: nothing of the stage may run while it has no executor. */
     @Test
     void whatComesLateOnTheHostStopsTheCommit() throws Exception {
