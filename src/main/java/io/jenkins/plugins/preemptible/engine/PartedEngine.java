@@ -23,6 +23,7 @@ import io.jenkins.plugins.preemptible.engine.live.LiveImage;
 import io.jenkins.plugins.preemptible.engine.live.LiveRequest;
 import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
+import io.jenkins.plugins.preemptible.engine.stage.StageContainer;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -172,10 +173,12 @@ record PartedEngine(Engine inner, StageParts parts) implements Engine {
     /** In this order: a container that is paused holds what is in it. */
     @Override
     public void kill(StageId id) {
+        Optional<StageContainer> orphan = parts.orphan(id);
         try {
             inner.kill(id);
         } finally {
             parts.kill(id);
+            orphan.ifPresent(container -> parts.remove(id, container));
         }
     }
 

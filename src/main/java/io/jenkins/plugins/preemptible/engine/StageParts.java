@@ -12,16 +12,21 @@ import io.jenkins.plugins.preemptible.engine.api.StageSpec;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
 import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
+import io.jenkins.plugins.preemptible.engine.contained.ContainerTool;
 import io.jenkins.plugins.preemptible.engine.container.ContainedParts;
 import io.jenkins.plugins.preemptible.engine.container.ContainedParts.Part;
+import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.host.TimeLimits;
 import io.jenkins.plugins.preemptible.engine.preflight.ContainerObstacles;
 import io.jenkins.plugins.preemptible.engine.preflight.Obstacle;
 import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
+import io.jenkins.plugins.preemptible.engine.stage.StageContainer;
 import io.jenkins.plugins.preemptible.engine.stage.StageJson;
 import io.jenkins.plugins.preemptible.engine.text.PlainText;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -192,6 +197,35 @@ record StageParts(Engine inner, ContainedParts notes) {
     void kill(StageId id) {
         if (notes.of(id).isPresent() && state(id.contained()) != null) {
             inner.kill(id.contained());
+        }
+    }
+
+    /**
+     * The container of a part that is suspended, if it is younger than the stage: killed now, the stage ends without the step
+     * that would end the container.
+     */
+    Optional<StageContainer> orphan(StageId id) {
+        if (suspended(id).equals(id)) {
+            return Optional.empty();
+        }
+        HostProcess init = notes.record(id).map(StageJson::init).orElse(null);
+        return notes.record(id.contained())
+                .map(StageJson::container)
+                .filter(container -> container.runs()
+                        && init != null
+                        && init.bootId().equals(container.first().bootId())
+                        && init.startTicks() <= container.first().startTicks());
+    }
+
+    void remove(StageId id, StageContainer orphan) {
+        try {
+            ContainerTool tool = new ContainerTool(orphan.container());
+            List<String> marks = notes.of(id).map(Part::marks).orElse(List.of());
+            if (tool.inspect(marks).filter(ContainerTool.Seen::marked).isPresent()) {
+                tool.remove();
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(orphan.container().shown() + " could not be removed", e);
         }
     }
 

@@ -53,6 +53,9 @@ class ContainedInsideRestartTest extends Restarts {
                 if (agentToo) {
                     agents.start(j, Rig.inbound("worker"));
                 }
+                await("the agent")
+                        .atMost(Rig.PATIENCE)
+                        .until(() -> j.jenkins.getComputer("worker").isOnline());
                 assertEquals(container, contained());
                 enough(build(j, "for-victim"), "worker");
                 goneOn(j, build(j, "victim"), "worker");

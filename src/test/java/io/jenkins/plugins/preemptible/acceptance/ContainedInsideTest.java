@@ -174,6 +174,19 @@ class ContainedInsideTest extends OneAgent {
         }
     }
 
+    /** Its Pipeline is told nothing any more: no step of it stops the container. */
+    @Test
+    void killedHardWhileItIsSealed() throws Exception {
+        ContainerRef container = start(Form.OWN, block(Rig.endless()));
+        FreeStyleBuild preemptor = preempt("high");
+        Rig.awaitSealed(victim, 1);
+        victim.doKill();
+        j.waitForCompletion(victim);
+        Rig.assertNothingLeft(agent, low);
+        isGone(container);
+        ends(preemptor);
+    }
+
     /** Two images of two moments would not fit each other. */
     @Test
     void besideABackgroundProcessOfTheHostItIsFrozenOnlyAndItsLogSaysWhy() throws Exception {
