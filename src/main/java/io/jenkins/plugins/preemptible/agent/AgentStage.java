@@ -130,6 +130,28 @@ public final class AgentStage implements StageAgent {
         Limited.act(home, Void.class, new ContainerVerbs.Kill(id.value(), container));
     }
 
+    /**
+     * Gives the running stage a part that lives in a container of its own build, or says why not.
+     *
+     * @param marks variables with their values that the container was started with
+     * @param controlFolders of the stage's steps: while one is just starting, a part in another container is left alone
+     */
+    public Entered enterContainer(ContainerRef container, List<String> marks, List<String> controlFolders)
+            throws IOException, InterruptedException {
+        Entered entered = Limited.required(Limited.act(
+                home,
+                Entered.class,
+                new ContainerVerbs.Enter(id.value(), container, marks, controlFolders),
+                ContainerVerbs.LIMIT_MILLIS));
+        requireOwnPart(entered.enterCommand());
+        return entered;
+    }
+
+    /** Ends that part with all that runs in it, or is frozen or dumped. */
+    public void leaveContainer() throws IOException, InterruptedException {
+        Limited.act(home, Void.class, new ContainerVerbs.Leave(id.value()), ContainerVerbs.LIMIT_MILLIS);
+    }
+
     @Override
     public Freeze freeze(List<String> controlFolders, long memoryFloorBytes) throws IOException, InterruptedException {
         return freeze(controlFolders, memoryFloorBytes, 0);
@@ -196,7 +218,14 @@ public final class AgentStage implements StageAgent {
     @CheckForNull
     private Restore own(@CheckForNull Restore restore) throws IOException {
         requireOwn(restore == null ? null : restore.enterCommand());
+        requireOwnPart(restore == null ? null : restore.contained());
         return restore;
+    }
+
+    private void requireOwnPart(@CheckForNull EnterCommand part) throws IOException {
+        if (part != null && !part.stageId().equals(id.contained().value())) {
+            throw Limited.notUnderstood();
+        }
     }
 
     private void requireOwn(@CheckForNull EnterCommand enter) throws IOException {
@@ -275,6 +304,21 @@ public final class AgentStage implements StageAgent {
         /** The stage runs, and cannot be suspended. */
         public static Sandbox refused(String why) {
             return new Sandbox(null, why, false);
+        }
+    }
+
+    /**
+     * What {@link #enterContainer} answers. Exactly one of the two is null.
+     *
+     * @param refusal why the stage has no part there, in words
+     */
+    public record Entered(
+            @CheckForNull EnterCommand.Contained enterCommand,
+            @CheckForNull String refusal) implements Serializable {
+
+        public Entered {
+            requireOne(enterCommand, refusal);
+            refusal = PlainText.of(refusal);
         }
     }
 
@@ -434,12 +478,14 @@ public final class AgentStage implements StageAgent {
      * What {@link #restore} and {@link #resumeHere} answer; {@code refusal} is null on success.
      *
      * @param tier name of the engine's constant
+     * @param contained how a process gets into its part in a container; null when it has none
      * @param warnings what differs between the host as it was and as it is, sentences without a final stop
      */
     public record Restore(
             Refusal refusal,
             String tier,
             EnterCommand enterCommand,
+            @CheckForNull EnterCommand.Contained contained,
             long unpackMillis,
             long restoreMillis,
             int processes,
@@ -455,6 +501,18 @@ public final class AgentStage implements StageAgent {
             restoreMillis = Answers.millis(restoreMillis);
             processes = Answers.processes(processes);
             warnings = PlainText.lines(warnings, MOST_WARNINGS);
+        }
+
+        /** Of one that has no part in a container. */
+        public Restore(
+                Refusal refusal,
+                String tier,
+                EnterCommand enterCommand,
+                long unpackMillis,
+                long restoreMillis,
+                int processes,
+                List<String> warnings) {
+            this(refusal, tier, enterCommand, null, unpackMillis, restoreMillis, processes, warnings);
         }
 
         /** It does not run. */

@@ -8,6 +8,7 @@ import io.jenkins.plugins.preemptible.engine.api.ResumeReport;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
+import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
@@ -94,7 +95,8 @@ final class ResumeVerbs {
     }
 
     private static Restore running(Engine engine, StageId stage) {
-        return new Restore(null, "ALREADY_RUNNING", engine.enterCommand(stage), 0, 0, 0, List.of());
+        return new Restore(
+                null, "ALREADY_RUNNING", engine.enterCommand(stage), contained(engine, stage), 0, 0, 0, List.of());
     }
 
     private static Restore went(Engine engine, StageId stage, ResumeReport done) {
@@ -102,9 +104,14 @@ final class ResumeVerbs {
                 null,
                 done.tier().name(),
                 engine.enterCommand(stage),
+                contained(engine, stage),
                 done.unpackMillis(),
                 done.restoreMillis(),
                 done.processes(),
                 List.copyOf(done.warnings()));
+    }
+
+    private static EnterCommand.Contained contained(Engine engine, StageId stage) {
+        return ContainerVerbs.contained(engine, stage).orElse(null);
     }
 }

@@ -7,7 +7,6 @@ import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.agent.DurableTasks;
 import io.jenkins.plugins.preemptible.agent.Nodes;
 import io.jenkins.plugins.preemptible.engine.api.ContainerRef;
-import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import io.jenkins.plugins.preemptible.engine.text.PlainText;
 import io.jenkins.plugins.preemptible.lifecycle.agents.Preflights;
@@ -28,10 +27,11 @@ import java.util.concurrent.TimeUnit;
  * <ol>
  *   <li>A durable task in a container: container and control folder are noted with the stage before it is launched, and it
  *       is launched only while the stage runs, since nothing can be started in a paused container.
- *   <li>Where the stage lives in the container itself, {@code step} starts a durable task there, and only the rest comes here.
+ *   <li>Where the stage or a part of it lives in the container, {@code step} starts a durable task there, and only the rest
+ *       comes here.
  *   <li>The beginning of a kill, while the stage has no executor: the container is paused, so {@link AbortedStage} takes it
  *       over, and the plugin is told that there is no process.
- *   <li>The end of a container: it is forgotten. Everything else passes unchanged.
+ *   <li>The end of a container: it is forgotten, and what lives there is ended before. Everything else passes unchanged.
  * </ol>
  *
  * @param inner what launches it
@@ -55,6 +55,7 @@ public record ContainedLaunch(String stageId, Launcher inner, ContainerCommand c
                 return new NoProcess();
             }
         } else {
+            new ContainedPart(stageId).leave(command);
             forgetEnded(stage);
         }
         return inner.launch(starter);
@@ -76,33 +77,14 @@ public record ContainedLaunch(String stageId, Launcher inner, ContainerCommand c
             // A suspension that has begun gives up now.
             live.launching();
         }
-        awaitRunning(live);
+        AwaitedStage.running(stageId);
         Preflights.afterStart(stageId);
     }
 
-    private void awaitRunning(LiveStage live) throws IOException {
-        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(LONGEST_WAIT_SECONDS);
-        StageRecord now = StageRegistry.get().find(stageId);
-        while (now != null && now.state() != StageState.RUNNING) {
-            boolean passing = now.state() == StageState.RESUMING || now.state() == StageState.SUSPENDING;
-            boolean over = live == null || live.aborting() || live.ending();
-            if (!passing || over || System.nanoTime() - end > 0) {
-                throw new AbortException("The preemptible stage '" + now.name()
-                        + "' is suspended and has no executor, so no further step can be started in it;"
-                        + " a step of it was interrupted while it was suspended");
-            }
-            try {
-                Thread.sleep(20);
-            } catch (InterruptedException x) {
-                Thread.currentThread().interrupt();
-                throw new IOException("interrupted", x);
-            }
-            now = StageRegistry.get().find(stageId);
-        }
-    }
-
     private boolean aborted(StageRecord stage, ContainerRef container) {
-        if (stage.enterCommand() instanceof EnterCommand.Contained home && command.startsIn(home.container())) {
+        EnterCommand.Contained home =
+                stage.enterCommand() instanceof EnterCommand.Contained whole ? whole : stage.contained();
+        if (home != null && command.startsIn(home.container())) {
             return !stage.controlFolders().isEmpty()
                     && AbortedStage.kill(
                             stageId, DurableTasks.marks(stage.controlFolders().get(0)), () -> endAll(home));

@@ -276,4 +276,27 @@ public interface Engine {
      * @throws EngineException {@link FailureReason#CONTAINER_UNREACHABLE}
      */
     default void killInContainer(StageId id, ContainerRef container) {}
+
+    /**
+     * Gives a running stage of the host a part that lives in a container, as {@link #startIn} makes a stage; harmless when it
+     * has one there already. While only that part has processes of its own, it is what {@link #freeze}, {@link #dump} and the
+     * others mean by the stage: it is dumped and restored in that container, and the rest of the stage, which idles, stays
+     * as it is. While both have, the stage can be frozen only. A part in another container is ended when nothing runs in it.
+     *
+     * @param marks as {@link #startIn} has them
+     * @return how a command enters the part, a {@link EnterCommand.Contained}; valid as {@link #enterCommand} says
+     * @throws EngineException as {@link #startIn} says; the stage is as before then
+     */
+    default EnterCommand enterContainer(StageId id, ContainerRef container, List<String> marks) {
+        throw new EngineException(
+                FailureReason.CONTAINER_NOT_ENTERED, container.shown() + ": the agent's process is not root");
+    }
+
+    /** How a command enters that part; empty where there is none that runs. */
+    default Optional<EnterCommand> containedCommand(StageId id) {
+        return Optional.empty();
+    }
+
+    /** Ends that part with all that runs in it, before its container ends; without effect where there is none. */
+    default void leaveContainer(StageId id) {}
 }

@@ -49,7 +49,8 @@ final class Engines {
     static Engine direct(
             Path home, CriuSearch criu, FreezerKind freezers, LocalImages localImages, boolean checkpoints) {
         Path made = made(home);
-        return ContainerEngine.of(new DirectEngine(new Stages(made, criu, freezers, localImages, checkpoints)), made);
+        Engine direct = new DirectEngine(new Stages(made, criu, freezers, localImages, checkpoints));
+        return PartedEngine.of(ContainerEngine.of(direct, made), made);
     }
 
     static Engine throughSudo(Path home, PrivilegedPart part) {

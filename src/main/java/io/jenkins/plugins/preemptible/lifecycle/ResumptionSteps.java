@@ -166,7 +166,8 @@ final class ResumptionSteps {
         long now = clock.nowMillis();
         long suspendedMillis = now - before.suspendedSinceMillis();
         ResumedFrom from = ResumedFrom.of(restore.tier());
-        Consumer<StageRecord> runs = StageChanges.resumed(restore.enterCommand(), from.words(), now);
+        Consumer<StageRecord> runs = StageChanges.resumed(restore.enterCommand(), from.words(), now)
+                .andThen(StageChanges.contained(restore.contained()));
         stages.settle(before.id(), side.runsHere().andThen(runs));
         live.outageOver();
         side.ran(before);

@@ -110,6 +110,8 @@ public final class MoveTargets {
             found = MoveObstacle.SWITCHED_OFF;
         } else if (stage.form() != StageRecord.Form.OWN) {
             found = MoveObstacle.NESTED_FORM;
+        } else if (stage.contained() != null) {
+            found = MoveObstacle.IN_CONTAINER;
         } else if (OutlivesAgent.isAwaited(stage)) {
             found = MoveObstacle.ANSWER_AWAITED;
         } else if (stage.state() == StageState.RUNNING

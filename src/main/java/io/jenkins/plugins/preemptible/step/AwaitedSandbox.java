@@ -79,9 +79,12 @@ final class AwaitedSandbox extends Pickle {
             }
             String id = ((SandboxDecorator) object).stageId();
             StageRecord stage = StageRegistry.get().find(id);
-            StageContainers containers =
-                    stage == null || stage.form() != StageRecord.Form.OWN ? null : stage.containers();
-            return containers == null || containers.all().isEmpty() ? null : new AwaitedSandbox(id);
+            if (stage == null || stage.form() != StageRecord.Form.OWN) {
+                return null;
+            }
+            StageContainers containers = stage.containers();
+            boolean none = containers == null || containers.all().isEmpty();
+            return none && stage.contained() == null ? null : new AwaitedSandbox(id);
         }
     }
 }

@@ -9,6 +9,7 @@ import hudson.model.Node;
 import hudson.model.Run;
 import io.jenkins.plugins.preemptible.agent.DurableTasks;
 import io.jenkins.plugins.preemptible.container.ContainedLaunch;
+import io.jenkins.plugins.preemptible.container.ContainedPart;
 import io.jenkins.plugins.preemptible.container.ContainerCommand;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
@@ -37,8 +38,8 @@ import org.jenkinsci.plugins.workflow.steps.BodyInvoker;
  *       node is left alone.
  *   <li>A durable task's launch gets the sandbox's enter command in front and is noted with its control folder; every
  *       other launch passes unchanged, since it ends with the step that made it.
- *   <li>What is launched in a container of Docker or Podman is none of the sandbox's ({@link ContainedLaunch}), unless that is
- *       inside of the same container.
+ *   <li>What is launched in a container of Docker or Podman is none of the sandbox's ({@link ContainedLaunch}), unless the
+ *       sandbox is inside of the same container, or gets a part there ({@link ContainedPart}).
  *   <li>A kill that finds the stage suspended is taken over by {@link AbortedStage}.
  * </ol>
  *
@@ -94,12 +95,17 @@ final class SandboxDecorator extends LauncherDecorator implements Serializable {
         public Proc launch(ProcStarter starter) throws IOException {
             ContainerCommand container = ContainerCommand.of(starter.cmds());
             Optional<String> controlFolder = DurableTasks.controlFolder(starter.cmds());
-            if (container != null && (controlFolder.isEmpty() || !isHome(container))) {
+            boolean beside = container != null && (controlFolder.isEmpty() || !isHome(container));
+            if (beside && (controlFolder.isEmpty() || new ContainedPart(stageId).enter(container.execIn()) == null)) {
                 return new ContainedLaunch(stageId, getInner(), container).launch(starter);
             }
             refuseKubernetes(starter.cmds());
             StageRecord stage = controlFolder.isEmpty() ? StageRegistry.get().find(stageId) : resumed();
-            EnterCommand enter = stage == null ? null : stage.enterCommand();
+            EnterCommand enter = stage == null ? null : beside ? stage.contained() : stage.enterCommand();
+            if (beside && enter == null) {
+                // Its container has ended while it was waited for.
+                return new ContainedLaunch(stageId, getInner(), container).launch(starter);
+            }
             if (enter == null || controlFolder.isEmpty()) {
                 return getInner().launch(starter);
             }

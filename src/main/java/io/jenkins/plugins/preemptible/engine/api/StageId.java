@@ -17,6 +17,7 @@ import java.util.regex.Pattern;
 public record StageId(String value) {
 
     private static final Pattern ALPHABET = Pattern.compile("[a-z0-9][a-z0-9-]{0,62}");
+    private static final String CONTAINED = "-in";
     private static final SecureRandom RANDOM = new SecureRandom();
 
     public StageId {
@@ -42,6 +43,15 @@ public record StageId(String value) {
         kept = kept.replaceAll("^-+", "");
         kept = kept.substring(0, Math.min(40, kept.length())).replaceAll("-+$", "");
         return new StageId((kept.isEmpty() ? "stage" : kept) + "-" + String.format("%08x", RANDOM.nextInt()));
+    }
+
+    /**
+     * The id of that part of this stage which lives in a container, while steps of it run in one.
+     *
+     * @throws IllegalArgumentException when this id is too long for that
+     */
+    public StageId contained() {
+        return new StageId(value + CONTAINED);
     }
 
     @Override

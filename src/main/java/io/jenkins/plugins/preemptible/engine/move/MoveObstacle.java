@@ -37,6 +37,8 @@ public enum MoveObstacle {
     NOT_SEALED("The stage has no sealed image yet."),
     /** Its steps hold the workspace by a path of their own. */
     INSIDE_WS("A ws block inside of the stage is open."),
+    /** Its container, and what is in it, stays on its agent. */
+    IN_CONTAINER("A container block inside of the stage is open."),
     /** Such steps are told of their end by an agent, which does not know the other one. */
     WATCHED_STEPS("Pipeline's steps are watched by their agent (USE_WATCHING)."),
     /** Where it was asked to resume, it may run. */

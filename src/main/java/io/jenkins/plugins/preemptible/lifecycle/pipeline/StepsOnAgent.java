@@ -35,6 +35,7 @@ public final class StepsOnAgent {
     private static final Logger LOGGER = Logger.getLogger(StepsOnAgent.class.getName());
     private static final Probe PROBE = Probe.make(DurableTaskStep.class.getName() + "$Execution");
     private static final String WS = "ws";
+    private static final String CONTAINER = "withDockerContainer";
 
     private StepsOnAgent() {}
 
@@ -76,6 +77,9 @@ public final class StepsOnAgent {
                 StepDescriptor kind = StepsInFlight.kind(around);
                 if (kind != null && kind.getFunctionName().equals(WS)) {
                     return Misfit.of(MoveObstacle.INSIDE_WS);
+                }
+                if (kind != null && kind.getFunctionName().equals(CONTAINER)) {
+                    return Misfit.of(MoveObstacle.IN_CONTAINER);
                 }
             }
         }

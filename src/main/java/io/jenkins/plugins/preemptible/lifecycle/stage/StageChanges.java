@@ -200,6 +200,7 @@ public final class StageChanges {
             stage.runningSinceMillis = nowMillis;
             stage.withoutExecutorMillis += Math.max(0, nowMillis - stage.suspendedSinceMillis);
             stage.opened(enter, null);
+            stage.contained(null);
             stage.imageKey = null;
             stage.luggage = null;
             stage.frozen = false;
@@ -215,6 +216,11 @@ public final class StageChanges {
             stage.moveTo = null;
             stage.restoringOn = null;
         };
+    }
+
+    /** After {@link #resumed}: how a process gets into its part in a container now; null where it has none. */
+    public static Consumer<StageRecord> contained(@CheckForNull EnterCommand.Contained contained) {
+        return stage -> stage.contained(contained);
     }
 
     /** Before {@link #resumed}: it runs on this agent now, which may be another one than before. */

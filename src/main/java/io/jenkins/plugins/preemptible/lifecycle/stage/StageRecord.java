@@ -96,6 +96,13 @@ public final class StageRecord implements Cloneable {
     /** Control folders of durable tasks that were launched in the sandbox and are not known to have ended. */
     List<String> controlFolders = new ArrayList<>();
 
+    /**
+     * As {@link #enterCommand}, of that part of the stage which lives in the container whose block is open; null where there is
+     * none, and in the records of versions that knew no such thing.
+     */
+    @CheckForNull
+    List<String> contained;
+
     /** Its containers, as {@link StageContainers} has them; null when no task of it was ever launched in one. */
     @CheckForNull
     Map<String, String> containers;
@@ -303,6 +310,11 @@ public final class StageRecord implements Cloneable {
         containers = StageContainers.of(containers == null ? Map.of() : containers)
                 .with(container, controlFolder, most)
                 .saved();
+    }
+
+    /** It has a part in a container now, or with null none any more. For {@link StageRegistry#update}. */
+    public void contained(@CheckForNull EnterCommand.Contained enter) {
+        contained = enter == null ? null : new ArrayList<>(enter.facts());
     }
 
     /** A container ends. For {@link StageRegistry#update}. */
@@ -541,6 +553,17 @@ public final class StageRecord implements Cloneable {
         return enterCommand == null
                 ? null
                 : EnterCommand.of(enterCommand, StageId.parse(id)).orElse(null);
+    }
+
+    /** How a process gets into the part of the stage that lives in a container; null when it has none. */
+    @CheckForNull
+    public EnterCommand.Contained contained() {
+        return contained == null
+                ? null
+                : EnterCommand.of(contained, StageId.parse(id).contained())
+                        .filter(EnterCommand.Contained.class::isInstance)
+                        .map(EnterCommand.Contained.class::cast)
+                        .orElse(null);
     }
 
     @CheckForNull

@@ -1,0 +1,168 @@
+package io.jenkins.plugins.preemptible.engine.container;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.json.JsonMapper;
+import io.jenkins.plugins.preemptible.engine.api.ContainerRef;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.home.Stages;
+import io.jenkins.plugins.preemptible.engine.host.HostProcess;
+import io.jenkins.plugins.preemptible.engine.host.Proc;
+import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
+import io.jenkins.plugins.preemptible.engine.stage.StageJson;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+
+/**
+ * Which stages of a home folder have a part that lives in a container, and what runs in either part.
+ *
+ * <ol>
+ *   <li>One file a stage in {@code parts/}, written anew and renamed; the last writer wins.
+ *   <li>It is written before the part is started, and removed after the part is: no part is without one.
+ *   <li>A part is a stage of its own to the inner engine, see {@link StageId#contained}.
+ * </ol>
+ */
+public record ContainedParts(Path home) {
+
+    private static final String FOLDER = "parts";
+    private static final String ENDING = ".json";
+    /** What the init of a sandbox waits for, as its command line shows. */
+    private static final String IDLES = "sleep 2147483647";
+
+    private static final int MOST_NAMES = 3;
+    private static final ObjectMapper JSON = JsonMapper.builder().build();
+
+    /**
+     * @param container in which the part lives
+     * @param marks variables that it was started with
+     * @param told containers in which further steps of the stage run that did not enter one
+     */
+    public record Part(ContainerRef container, List<String> marks, List<ContainerRef> told) {
+        public Part {
+            marks = marks == null ? List.of() : List.copyOf(marks);
+            told = told == null ? List.of() : List.copyOf(told);
+        }
+
+        public Part withTold(List<ContainerRef> next) {
+            return new Part(container, marks, next);
+        }
+    }
+
+    /** @throws UncheckedIOException when it cannot be read */
+    public Optional<Part> of(StageId id) {
+        try {
+            return Optional.of(JSON.readValue(Files.readAllBytes(file(id)), Part.class));
+        } catch (NoSuchFileException e) {
+            return Optional.empty();
+        } catch (IOException e) {
+            throw new UncheckedIOException("what is noted of the container of " + id + " cannot be read", e);
+        }
+    }
+
+    /** @throws UncheckedIOException when it cannot be written; it is as before then */
+    public void write(StageId id, Part part) {
+        try {
+            Files.createDirectories(
+                    file(id).getParent(),
+                    PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+            Path next = Files.createTempFile(file(id).getParent(), "part", ".tmp");
+            Files.write(next, JSON.writeValueAsBytes(part));
+            Files.move(next, file(id), StandardCopyOption.ATOMIC_MOVE);
+        } catch (IOException e) {
+            throw new UncheckedIOException("the container of " + id + " cannot be noted", e);
+        }
+    }
+
+    public void delete(StageId id) {
+        try {
+            Files.deleteIfExists(file(id));
+        } catch (IOException e) {
+            throw new UncheckedIOException("what is noted of the container of " + id + " cannot be removed", e);
+        }
+    }
+
+    /** Of all stages that have a part. */
+    public List<StageId> ids() {
+        Path folder = home.resolve(FOLDER);
+        if (!Files.isDirectory(folder)) {
+            return List.of();
+        }
+        try (var files = Files.list(folder)) {
+            return files.map(file -> file.getFileName().toString())
+                    .filter(name -> name.endsWith(ENDING))
+                    .map(name -> StageId.parse(name.substring(0, name.length() - ENDING.length())))
+                    .toList();
+        } catch (IOException e) {
+            throw new UncheckedIOException(folder + " cannot be listed", e);
+        }
+    }
+
+    private Path file(StageId id) {
+        return home.resolve(FOLDER).resolve(id.value() + ENDING);
+    }
+
+    /** The record of a stage or of its part, as it is on disk. */
+    public Optional<StageJson> record(StageId id) {
+        return new StageFolder(home.resolve("stages").resolve(id.value())).read();
+    }
+
+    /**
+     * Names of the programs that run in a sandbox, beside what it idles with itself; at most three, each once.
+     *
+     * @return empty when nothing of its own runs in it, or it has ended
+     */
+    public List<String> running(StageId id) {
+        Optional<StageJson> record = record(id).filter(r -> r.init() != null && r.freezer() != null);
+        if (record.isEmpty() || !record.get().init().alive()) {
+            return List.of();
+        }
+        HostProcess init = record.get().init();
+        try {
+            List<Proc.Stat> others = new ArrayList<>();
+            for (long pid :
+                    Set.copyOf(Stages.freezer(record.get()).orElseThrow().pids(init))) {
+                Proc.stat(pid)
+                        .filter(process -> process.pid() != init.pid() && !process.zombie())
+                        .ifPresent(others::add);
+            }
+            others.removeAll(idle(init.pid(), others));
+            return others.stream()
+                    .map(Proc.Stat::comm)
+                    .distinct()
+                    .limit(MOST_NAMES)
+                    .toList();
+        } catch (IOException e) {
+            throw new UncheckedIOException("the processes of " + id + " cannot be listed", e);
+        }
+    }
+
+    /**
+     * What an init idles with: a sleep, below a subshell of its own or not. One such pair at most: another one was made by the
+     * stage to look like it.
+     */
+    private static List<Proc.Stat> idle(long init, List<Proc.Stat> others) {
+        for (Proc.Stat sleep : others) {
+            if (Proc.commandLine(sleep.pid()).equals(IDLES)) {
+                List<Proc.Stat> above = others.stream()
+                        .filter(process -> process.pid() == sleep.ppid()
+                                && process.ppid() == init
+                                && Proc.commandLine(process.pid()).equals(Proc.commandLine(init)))
+                        .toList();
+                if (sleep.ppid() == init || !above.isEmpty()) {
+                    List<Proc.Stat> idle = new ArrayList<>(above);
+                    idle.add(sleep);
+                    return idle;
+                }
+            }
+        }
+        return List.of();
+    }
+}
