@@ -36,7 +36,7 @@ public final class StockSystems {
     private static final String UNTRIED = "–";
 
     private static final List<String> HEAD = List.of(
-            "Each row is one system in a guest of QEMU, emulated, with two processors and 4 GB, as root if nothing else is said. *Cycles*: a stage",
+            "Each row is one system in a guest of QEMU, emulated, with one processor and 4 GB, as root if nothing else is said. *Cycles*: a stage",
             "was suspended and resumed from its sealed archive twice, and lost nothing. *User*: the same for a stage of an ordinary user, by",
             "`install-helper`, in memory or with `--checkpoints`. *Tests*: those of the engine that touch the kernel and CRIU, one Java VM for each",
             "class, counted by `src/test/scripts/stock-system`. " + UNTRIED + ": not tried.",
