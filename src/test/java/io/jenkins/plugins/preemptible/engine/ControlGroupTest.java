@@ -14,7 +14,6 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -30,8 +29,8 @@ class ControlGroupTest {
     private final Path group =
             PIDS.resolve("preemptible-limits-" + ProcessHandle.current().pid());
 
-    @BeforeEach
-    void make() throws IOException {
+    /** For the tests whose stage joins a group that is not its own. */
+    private void makeGroup() throws IOException {
         assumeTrue(Files.isWritable(PIDS.resolve("tasks")), "this host has no pids controller of version 1");
         Files.createDirectory(group);
     }
@@ -54,6 +53,7 @@ class ControlGroupTest {
 
     @Test
     void theProcessIsInItsGroupAgain() throws Exception {
+        makeGroup();
         try (StageBench bench = StageBench.open()) {
             StageId id = start(bench);
             for (int cycle = 0; cycle < 2; cycle++) {
@@ -75,7 +75,7 @@ class ControlGroupTest {
             value = FreezerKind.class,
             names = {"CGROUP_V2", "CGROUP_V1"})
     void aGroupThatTheStageMadeBelowItsOwnGoesWithIt(FreezerKind freezer) throws Exception {
-        try (StageBench bench = StageBench.open(freezer, null)) {
+        try (StageBench bench = StageBench.openWith(freezer)) {
             StageId id = bench.script("sleep 1000").id();
             Path own = FreezerKind.left(id, freezer).get(0).cgroup().orElseThrow();
             Files.createDirectory(own.resolve("inner"));
@@ -91,6 +91,7 @@ class ControlGroupTest {
 
     @Test
     void aGroupThatIsGoneIsTold() throws Exception {
+        makeGroup();
         try (StageBench bench = StageBench.open()) {
             StageId id = start(bench);
             bench.engine.suspend(id, bench.archive(id), bench.key);

@@ -10,6 +10,7 @@ import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
 import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
+import io.jenkins.plugins.preemptible.engine.host.TimeLimits;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -140,7 +141,9 @@ class EnterTest {
     void aCommandWithItsLauncherOutsideIsNotLost() throws Exception {
         try (StageBench bench = StageBench.open()) {
             StageId id = bench.start().id();
-            Process process = enter(bench, id, bench.work, "/bin/sh", "-c", "echo in; sleep 6; echo out");
+            // Longer than a suspension waits for a launcher, which is longer on a host that is called slow.
+            long seconds = TimeLimits.of(Duration.ofSeconds(6)).toSeconds();
+            Process process = enter(bench, id, bench.work, "/bin/sh", "-c", "echo in; sleep " + seconds + "; echo out");
             assertEquals('i', process.getInputStream().read());
             SuspendFailedException refused = assertThrows(
                     SuspendFailedException.class, () -> bench.engine.suspend(id, bench.archive(id), bench.key));

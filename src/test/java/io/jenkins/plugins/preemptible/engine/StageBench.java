@@ -61,6 +61,16 @@ public final class StageBench implements AutoCloseable {
         return open(null, null, new LocalImages(true, 0), criu);
     }
 
+    /** With this freezer only; skips the test where the host does not have it. */
+    static StageBench openWith(FreezerKind freezer) throws IOException {
+        try {
+            FreezerKind.create(StageId.create("probe"), freezer).remove();
+        } catch (IOException e) {
+            assumeTrue(false, "this host has no freezer of kind " + freezer + ": " + e.getMessage());
+        }
+        return open(freezer, null);
+    }
+
     /** Makes no images, and has no criu. */
     static StageBench openInMemoryOnly() throws IOException {
         return open(null, null, new LocalImages(true, 0), new CriuSearch(List.of()), false);

@@ -55,7 +55,7 @@ class SuspendAndResumeTest {
             value = FreezerKind.class,
             names = {"CGROUP_V2", "CGROUP_V1", "SIGNALS"})
     void aStageGoesOnWhereItWas(FreezerKind kind) throws Exception {
-        try (StageBench bench = benchWith(kind)) {
+        try (StageBench bench = StageBench.openWith(kind)) {
             StageId id = bench.script(counter(100)).id();
             StageBench.until(
                     "some output",
@@ -80,15 +80,6 @@ class SuspendAndResumeTest {
             assertEquals(counted(100), bench.output(id));
             assertEquals(1, bench.engine.status(id).suspensions());
         }
-    }
-
-    private static StageBench benchWith(FreezerKind kind) throws IOException {
-        try {
-            FreezerKind.create(StageId.create("probe"), kind).remove();
-        } catch (IOException e) {
-            assumeTrue(false, "this host has no freezer of kind " + kind + ": " + e.getMessage());
-        }
-        return StageBench.open(kind, null);
     }
 
     @Test

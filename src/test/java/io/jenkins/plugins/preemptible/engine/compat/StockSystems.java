@@ -5,8 +5,6 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -17,8 +15,8 @@ import java.util.regex.Pattern;
  * The section of docs/compatibility.md that says what passed in guests with a distribution's own kernel and CRIU.
  *
  * <ol>
- *   <li>{@code src/test/scripts/stock-system --page} calls it with what the guest printed.
- *   <li>Tests are counted as they end, so that a run that is cut off has told what it saw.
+ *   <li>{@code src/test/scripts/stock-system --page} calls it with what the guests of one system have told.
+ *   <li>Tests are counted as their classes end, so that a run that is cut off has told what it saw.
  *   <li>One row for each system and CRIU. A run of some steps replaces their cells; those of other steps stay.
  * </ol>
  */
@@ -35,16 +33,13 @@ public final class StockSystems {
     private static final Pattern CRIU = Pattern.compile("criu Version: (\\S+) .*");
     private static final Pattern CGROUPS = Pattern.compile("cgroups (\\S+), .*");
     private static final Pattern STEP = Pattern.compile("step (\\w+): (ok|FAILED).*");
-    /** A line of the console launcher's feed. */
-    private static final Pattern TEST = Pattern.compile("JUnit Jupiter > .* :: (SUCCESSFUL|FAILED|ABORTED|SKIPPED)");
-
     private static final String UNTRIED = "–";
 
     private static final List<String> HEAD = List.of(
-            "Each row is one system in a guest of QEMU, emulated, with two processors and 4 GB, as root if nothing else is said. *Cycles*: a stage",
+            "Each row is one system in a guest of QEMU, emulated, with one processor and 4 GB, as root if nothing else is said. *Cycles*: a stage",
             "was suspended and resumed from its sealed archive twice, and lost nothing. *User*: the same for a stage of an ordinary user, by",
-            "`install-helper`, in memory or with `--checkpoints`. *Tests*: chosen classes of the engine's tests with real processes. "
-                    + UNTRIED + ": not tried.",
+            "`install-helper`, in memory or with `--checkpoints`. *Tests*: those of the engine that touch the kernel and CRIU, one Java VM for each",
+            "class, counted by `src/test/scripts/stock-system`. " + UNTRIED + ": not tried.",
             "What differs between versions of CRIU, and what to do then, is in [agents.md](agents.md#criu).",
             "",
             "| system | kernel | CRIU | cgroups | tried | check | cycles | demo | user, in memory | user, checkpoints | tests |",
@@ -54,25 +49,27 @@ public final class StockSystems {
 
     private StockSystems() {}
 
-    /** @param words the page, the file with what the guest printed, and the date, such as 2026-01-31 */
+    /** @param words the page, the file told.log, and the date, such as 2026-01-31 */
     public static void main(String[] words) throws IOException {
         Path page = Path.of(words[0]);
         MarkedSection section = new MarkedSection(page, SECTION);
         section.replace(section(Files.readAllLines(page), Files.readAllLines(Path.of(words[1])), words[2]));
     }
 
-    /** The section's lines, with what one guest has printed. */
-    static List<String> section(List<String> page, List<String> console, String date) {
+    /** The section's lines, with what one system's guests have told. */
+    static List<String> section(List<String> page, List<String> told, String date) {
         Map<String, List<String>> rows = new TreeMap<>();
         int begin = page.indexOf(MarkedSection.begin(SECTION));
         int end = page.indexOf(MarkedSection.end(SECTION));
+        StockTables tables = StockTables.of(page.subList(begin + 1, end));
         for (String line : page.subList(begin + 1, end)) {
-            List<String> cells = cells(line);
+            List<String> cells = StockTables.cells(line);
             if (cells.size() == FACTS + STEPS.size() && !HEAD.contains(line)) {
                 rows.put(key(cells), cells);
             }
         }
-        List<String> row = row(console, date);
+        StockClasses classes = new StockClasses();
+        List<String> row = row(told, classes, date);
         List<String> earlier = rows.getOrDefault(key(row), row);
         for (int cell = FACTS; cell < row.size(); cell++) {
             if (row.get(cell).equals(UNTRIED)) {
@@ -80,21 +77,20 @@ public final class StockSystems {
             }
         }
         rows.put(key(row), row);
+        if (classes.hasRun()) {
+            tables.set(name(row), classes);
+        }
         List<String> lines = new ArrayList<>(HEAD);
-        lines.addAll(markdown(rows.values()));
+        rows.values().forEach(cells -> lines.add(StockTables.line(cells)));
+        lines.addAll(tables.lines());
         return lines;
     }
 
-    private static List<String> row(List<String> console, String date) {
+    private static List<String> row(List<String> told, StockClasses classes, String date) {
         String[] facts = {"", "", "", "", date};
         Map<String, String> steps = new TreeMap<>();
-        Map<String, Integer> tests = new TreeMap<>();
-        for (String line : console) {
+        for (String line : told) {
             String said = line.strip();
-            Matcher test = TEST.matcher(said);
-            if (test.matches()) {
-                tests.merge(test.group(1), 1, Integer::sum);
-            }
             if (!said.startsWith(SAID)) {
                 continue;
             }
@@ -112,18 +108,14 @@ public final class StockSystems {
                 facts[3] = cgroups.group(1).equals("cgroup2fs") ? "v2" : "v1";
             } else if (step.matches()) {
                 steps.put(step.group(1), step.group(2).equals("ok") ? "ok" : "**failed**");
+            } else {
+                classes.read(said);
             }
         }
         if (facts[0].isEmpty() || facts[2].isEmpty()) {
             throw new IllegalArgumentException("the guest did not say what it is");
         }
-        if (!tests.isEmpty()) {
-            steps.put(
-                    "tests",
-                    tests.getOrDefault("SUCCESSFUL", 0) + " passed, " + tests.getOrDefault("FAILED", 0) + " failed, "
-                            + (tests.getOrDefault("ABORTED", 0) + tests.getOrDefault("SKIPPED", 0)) + " skipped"
-                            + (steps.containsKey("tests") ? "" : "; cut off"));
-        }
+        steps.put("tests", classes.hasRun() ? classes.summary() : UNTRIED);
         List<String> row = new ArrayList<>(List.of(facts));
         STEPS.forEach(step -> row.add(steps.getOrDefault(step, UNTRIED)));
         return row;
@@ -133,17 +125,8 @@ public final class StockSystems {
         return cells.get(0) + ", " + cells.get(2);
     }
 
-    private static List<String> cells(String line) {
-        return line.startsWith("| ")
-                ? Arrays.stream(line.substring(1).split("\\|"))
-                        .map(String::strip)
-                        .toList()
-                : List.of();
-    }
-
-    private static List<String> markdown(Collection<List<String>> rows) {
-        return rows.stream()
-                .map(cells -> "| " + String.join(" | ", cells) + " |")
-                .toList();
+    /** What its column is called. */
+    private static String name(List<String> cells) {
+        return cells.get(0).replace("GNU/Linux ", "").replaceAll(" \\(.*\\)", "") + ", CRIU " + cells.get(2);
     }
 }

@@ -1,7 +1,6 @@
 package io.jenkins.plugins.preemptible.engine.compat;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.jenkins.plugins.preemptible.engine.cli.simulate.MarkedSection;
 import java.util.ArrayList;
@@ -25,6 +24,14 @@ class StockSystemsTest {
         return page;
     }
 
+    /** The lines of a table from one that begins so on. */
+    private static List<String> table(List<String> section, String begin) {
+        return section.stream()
+                .dropWhile(line -> !line.startsWith(begin))
+                .takeWhile(line -> line.startsWith("|"))
+                .toList();
+    }
+
     private static List<String> rows(List<String> section) {
         return section.stream().filter(line -> line.startsWith("| Debian")).toList();
     }
@@ -41,24 +48,77 @@ class StockSystemsTest {
     void keepsWhatARunDidNotTry() {
         List<String> first = StockSystems.section(page(List.of()), GUEST, "2026-11-24");
         List<String> again = new ArrayList<>(GUEST.subList(0, 3));
-        again.add("JUnit Jupiter > TierTest > a() :: STARTED");
-        again.add("JUnit Jupiter > TierTest > a() :: SUCCESSFUL\r");
-        again.add("JUnit Jupiter > TierTest > b(int) > [1] x :: FAILED");
-        again.add("JUnit Jupiter > TierTest > c() :: ABORTED");
-        again.add("stock-system: step demo: ok, 9 s");
-        again.add("stock-system: step tests: FAILED (1), 900 s");
+        again.addAll(List.of(
+                "stock-system: classes TierTest trial.LeftTrialTest OddMountTest",
+                "stock-system: failed TierTest > old(): gone",
+                "stock-system: class TierTest: 0 passed, 1 failed, 0 skipped, all in 9 s",
+                "stock-system: classes TierTest trial.LeftTrialTest OddMountTest",
+                "stock-system: failed TierTest > never(): this run was cut off before its class ended",
+                "stock-system: classes TierTest trial.LeftTrialTest OddMountTest",
+                "stock-system: skipped TierTest > b(int)[1]: no a|b",
+                "stock-system: skipped TierTest > b(int)[2]: no a|b\r",
+                "stock-system: class TierTest: 5 passed, 0 failed, 2 skipped, all in 90 s\r",
+                "stock-system: cut off trial.LeftTrialTest > c(): see its log",
+                "stock-system: failed trial.LeftTrialTest > d(): expected: <1> but was: <2>",
+                "stock-system: class trial.LeftTrialTest: 1 passed, 1 failed, 0 skipped, cut off in 1200 s",
+                "stock-system: step demo: ok, 9 s",
+                "stock-system: step tests: FAILED (1), 900 s"));
         List<String> second = StockSystems.section(page(first), again, "2026-11-25");
         assertEquals(
                 List.of("| Debian GNU/Linux 12 (bookworm) | 6.1.0-50-cloud-amd64 | 3.17.1 | v2 | 2026-11-25"
-                        + " | ok | – | ok | – | – | 1 passed, 1 failed, 1 skipped |"),
-                rows(second));
-        again.removeIf(line -> line.contains("step tests"));
-        List<String> cutOff = rows(StockSystems.section(page(first), again, "2026-11-25"));
-        assertTrue(cutOff.get(0).endsWith("| 1 passed, 1 failed, 1 skipped; cut off |"), cutOff.get(0));
+                        + " | ok | – | ok | – | – | 6 passed, 1 failed, 2 skipped; 2 of 3 classes |"),
+                rows(second).subList(0, 1));
+        assertEquals(
+                List.of(
+                        "| class | Debian 12, CRIU 3.17.1 |",
+                        "| --- | --- |",
+                        "| TierTest | 5 passed, 2 skipped |",
+                        "| trial.LeftTrialTest | **1 failed**, 1 passed, cut off |",
+                        "| OddMountTest | not run |"),
+                table(second, "| class"));
+        assertEquals(
+                List.of(
+                        "| system | tests | ended | reason |",
+                        "| --- | --- | --- | --- |",
+                        "| Debian 12, CRIU 3.17.1 | TierTest: 2 tests | skipped | no a/b |",
+                        "| Debian 12, CRIU 3.17.1 | trial.LeftTrialTest: c() | cut off | see its log |",
+                        "| Debian 12, CRIU 3.17.1 | trial.LeftTrialTest: d() | failed | expected: &lt;1> but was: &lt;2> |"),
+                table(second, "| system | tests"));
+        assertEquals(
+                second, StockSystems.section(page(second), GUEST.subList(0, 3), "2026-11-25"), "a run without tests");
+    }
+
+    @Test
+    void eachSystemHasAColumn() {
+        List<String> told = new ArrayList<>(GUEST.subList(0, 3));
+        told.addAll(List.of(
+                "stock-system: classes TierTest OddMountTest",
+                "stock-system: class TierTest: 5 passed, 0 failed, 0 skipped, all in 90 s",
+                "stock-system: skipped OddMountTest > a(): old",
+                "stock-system: class OddMountTest: 0 passed, 0 failed, 1 skipped, all in 90 s"));
+        List<String> first = StockSystems.section(page(List.of()), told, "2026-11-25");
+        told.set(1, "stock-system: criu Version: 4.2.1 at /usr/local/sbin/criu; Looks good.");
+        told.set(3, "stock-system: classes EnterTest TierTest OddMountTest");
+        told.subList(5, 7).clear();
+        List<String> both = StockSystems.section(page(first), told, "2026-11-26");
+        assertEquals(
+                List.of(
+                        "| class | Debian 12, CRIU 3.17.1 | Debian 12, CRIU 4.2.1 |",
+                        "| --- | --- | --- |",
+                        "| TierTest | 5 passed | 5 passed |",
+                        "| OddMountTest | 1 skipped | not run |",
+                        "| EnterTest | – | not run |"),
+                table(both, "| class"));
+        assertEquals(
+                List.of("| Debian 12, CRIU 3.17.1 | OddMountTest: a() | skipped | old |"), table(both, "| Debian 12"));
+    }
+
+    @Test
+    void anotherCriuHasARowOfItsOwn() {
+        List<String> first = StockSystems.section(page(List.of()), GUEST, "2026-11-24");
+        List<String> again = new ArrayList<>(GUEST);
         again.set(1, "stock-system: criu Version: 4.2.1 at /usr/local/sbin/criu; Looks good.");
         assertEquals(
-                2,
-                rows(StockSystems.section(page(second), again, "2026-11-25")).size(),
-                "another CRIU has a row of its own");
+                2, rows(StockSystems.section(page(first), again, "2026-11-25")).size());
     }
 }
