@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.agent;
 
 import hudson.remoting.VirtualChannel;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
 import java.io.File;
 import java.io.IOException;
 import java.nio.file.FileVisitResult;
@@ -28,9 +29,13 @@ final class ImageGrowth extends MasterToSlaveFileCallable<long[]> {
     @Override
     public long[] invoke(File home, VirtualChannel channel) throws IOException {
         return new long[] {
-            bytes(home.toPath().resolve("stages").resolve(id).resolve("images")),
+            images(home, id) + images(home, StageId.parse(id).contained().value()),
             bytes(home.toPath().resolve("exchange").resolve(id))
         };
+    }
+
+    private static long images(File home, String id) throws IOException {
+        return bytes(home.toPath().resolve("stages").resolve(id).resolve("images"));
     }
 
     private static long bytes(Path folder) throws IOException {

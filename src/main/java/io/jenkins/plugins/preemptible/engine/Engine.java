@@ -21,6 +21,7 @@ import io.jenkins.plugins.preemptible.engine.host.check.HostReport;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.live.LiveImage;
 import io.jenkins.plugins.preemptible.engine.live.LiveRequest;
+import io.jenkins.plugins.preemptible.engine.part.StageVerbs;
 import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import java.io.UncheckedIOException;
@@ -45,7 +46,7 @@ import java.util.Optional;
  * ({@link FailureReason#STAGE_BUSY} for the others); {@link #kill} and the queries never wait for them. Every refusal
  * is an {@link EngineException}; {@link UncheckedIOException} says that the home folder itself cannot be used.
  */
-public interface Engine {
+public interface Engine extends StageVerbs {
 
     /**
      * Opens a home folder. A missing one is made, readable by its owner only.
@@ -64,6 +65,7 @@ public interface Engine {
      * {@link #freeze} answers {@link Frozen#memoryOnly} and refuses with {@link FailureReason#MEMORY_SHORT} when memory
      * is short; {@link #dump} refuses with {@link FailureReason#MEMORY_ONLY}.
      */
+    @Override
     boolean checkpoints();
 
     /** Tries on this host what suspending needs. Takes less than a second and leaves nothing behind. */
@@ -86,6 +88,7 @@ public interface Engine {
      * @throws EngineException {@link FailureReason#CONTAINER_NOT_ENTERED} with the reason, {@link FailureReason#BAD_SPEC},
      *     {@link FailureReason#NO_FREEZER}; nothing of the stage is left then, and the container is as before
      */
+    @Override
     default StageStatus startIn(StageSpec spec, ContainerRef container, List<String> marks) {
         throw new EngineException(
                 FailureReason.CONTAINER_NOT_ENTERED, container.shown() + ": the agent's process is not root");
@@ -98,6 +101,7 @@ public interface Engine {
      *
      * @throws EngineException when the stage does not run
      */
+    @Override
     EnterCommand enterCommand(StageId id);
 
     /**
@@ -118,6 +122,7 @@ public interface Engine {
      *     {@link FailureReason#MEMORY_SHORT} only when no images are made
      * @throws EngineException {@link FailureReason#UNKNOWN_STAGE}
      */
+    @Override
     Frozen freeze(StageId id, FreezeRequest request);
 
     /** {@link #dump(StageId, Path, ImageKey, IfDumpFails, Extent)} of a full image. */
@@ -150,6 +155,7 @@ public interface Engine {
      *     instance (the stage is still frozen); {@link FailureReason#ENTERING} when a process entered after the dump
      *     (the stage runs again, and the archive is removed)
      */
+    @Override
     void commit(StageId id);
 
     /**
@@ -158,6 +164,7 @@ public interface Engine {
      *
      * @throws SuspendFailedException {@link FailureReason#NO_CHECKPOINT} when the stage is not frozen
      */
+    @Override
     void thaw(StageId id);
 
     /** {@link #suspend(StageId, Path, ImageKey, Extent)} into a full image. */
@@ -207,9 +214,11 @@ public interface Engine {
      *
      * @throws EngineException {@link FailureReason#UNKNOWN_STAGE}
      */
+    @Override
     StageStatus status(StageId id);
 
     /** All stages of this home, by id. Stages whose record cannot be read are left out; the log names them. */
+    @Override
     List<StageStatus> list();
 
     /**
@@ -227,6 +236,7 @@ public interface Engine {
      * @throws EngineException {@link FailureReason#UNKNOWN_STAGE}
      * @throws UncheckedIOException when processes are left, or when none is left but that cannot be recorded
      */
+    @Override
     void kill(StageId id);
 
     /**
@@ -235,6 +245,7 @@ public interface Engine {
      *
      * @throws EngineException {@link FailureReason#STAGE_RUNS} or {@link FailureReason#UNKNOWN_STAGE}
      */
+    @Override
     void forget(StageId id);
 
     /**
@@ -254,11 +265,13 @@ public interface Engine {
      * @param marks variables with their values, as {@code NAME=value}; at least one, at most ten
      * @throws EngineException {@link FailureReason#UNKNOWN_STAGE}
      */
+    @Override
     default void tellContainers(StageId id, List<ContainerRef> containers, List<String> marks) {
         throw new UnsupportedOperationException();
     }
 
     /** What {@link #tellContainers} has told last. */
+    @Override
     default List<ContainerRef> containersOf(StageId id) {
         return List.of();
     }
@@ -275,6 +288,7 @@ public interface Engine {
      *
      * @throws EngineException {@link FailureReason#CONTAINER_UNREACHABLE}
      */
+    @Override
     default void killInContainer(StageId id, ContainerRef container) {}
 
     /**

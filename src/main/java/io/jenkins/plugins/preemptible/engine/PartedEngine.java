@@ -1,6 +1,5 @@
 package io.jenkins.plugins.preemptible.engine;
 
-import io.jenkins.plugins.preemptible.engine.StageParts.Running;
 import io.jenkins.plugins.preemptible.engine.api.Checkpoint;
 import io.jenkins.plugins.preemptible.engine.api.ContainerRef;
 import io.jenkins.plugins.preemptible.engine.api.Extent;
@@ -16,11 +15,14 @@ import io.jenkins.plugins.preemptible.engine.api.StageStatus;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
 import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
 import io.jenkins.plugins.preemptible.engine.api.SuspendReport;
-import io.jenkins.plugins.preemptible.engine.container.ContainedParts;
 import io.jenkins.plugins.preemptible.engine.host.check.HostReport;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.live.LiveImage;
 import io.jenkins.plugins.preemptible.engine.live.LiveRequest;
+import io.jenkins.plugins.preemptible.engine.part.ContainedParts;
+import io.jenkins.plugins.preemptible.engine.part.PartSteps;
+import io.jenkins.plugins.preemptible.engine.part.StageParts;
+import io.jenkins.plugins.preemptible.engine.part.StageParts.Running;
 import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import io.jenkins.plugins.preemptible.engine.stage.StageContainer;
@@ -40,20 +42,21 @@ import java.util.Optional;
  *   <li>A stage without a part, or with one in which nothing runs, is the inner engine's alone.
  * </ol>
  */
-record PartedEngine(Engine inner, StageParts parts) implements Engine {
+record PartedEngine(Engine inner, StageParts parts, PartSteps steps) implements Engine {
 
     static Engine of(Engine inner, Path home) {
-        return new PartedEngine(inner, new StageParts(inner, new ContainedParts(home)));
+        StageParts parts = new StageParts(inner, new ContainedParts(home));
+        return new PartedEngine(inner, parts, new PartSteps(parts));
     }
 
     @Override
     public EnterCommand enterContainer(StageId id, ContainerRef container, List<String> marks) {
-        return parts.start(id, container, marks);
+        return steps.start(id, container, marks);
     }
 
     @Override
     public void leaveContainer(StageId id) {
-        parts.end(id);
+        steps.end(id);
     }
 
     @Override
@@ -98,8 +101,8 @@ record PartedEngine(Engine inner, StageParts parts) implements Engine {
     public Frozen freeze(StageId id, FreezeRequest request) {
         parts.tellAgain(id);
         return switch (request.mustNotRun() ? parts.running(id) : parts.settled(id)) {
-            case PART -> parts.freeze(id, request);
-            case BOTH -> parts.freezeBoth(id, request);
+            case PART -> steps.freeze(id, request);
+            case BOTH -> steps.freezeBoth(id, request);
             case NO_PART, WHOLE -> inner.freeze(id, request);
         };
     }
@@ -123,7 +126,7 @@ record PartedEngine(Engine inner, StageParts parts) implements Engine {
 
     @Override
     public void commit(StageId id) {
-        parts.commit(id);
+        steps.commit(id);
     }
 
     @Override
@@ -173,26 +176,26 @@ record PartedEngine(Engine inner, StageParts parts) implements Engine {
     /** In this order: a container that is paused holds what is in it. */
     @Override
     public void kill(StageId id) {
-        Optional<StageContainer> orphan = parts.orphan(id);
+        Optional<StageContainer> orphan = steps.orphan(id);
         try {
             inner.kill(id);
         } finally {
-            parts.kill(id);
-            orphan.ifPresent(container -> parts.remove(id, container));
+            steps.kill(id);
+            orphan.ifPresent(container -> steps.remove(id, container));
         }
     }
 
     @Override
     public void forget(StageId id) {
         inner.forget(id);
-        parts.end(id);
+        steps.end(id);
     }
 
     @Override
     public List<Leftover> clean(boolean dryRun, Duration imageAge) {
         List<Leftover> left = inner.clean(dryRun, imageAge);
         if (!dryRun) {
-            parts.endStray();
+            steps.endStray();
         }
         return left;
     }

@@ -1,4 +1,4 @@
-package io.jenkins.plugins.preemptible.engine.container;
+package io.jenkins.plugins.preemptible.engine.part;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.json.JsonMapper;
