@@ -38,11 +38,12 @@ public final class StockSystems {
     private static final List<String> HEAD = List.of(
             "Each row is one system in a guest of QEMU, emulated, with one processor and 4 GB, as root if nothing else is said. *Cycles*: a stage",
             "was suspended and resumed from its sealed archive twice, and lost nothing. *User*: the same for a stage of an ordinary user, by",
-            "`install-helper`, in memory or with `--checkpoints`. *Tests*: those of the engine that touch the kernel and CRIU, one Java VM for each",
-            "class, counted by `src/test/scripts/stock-system`. " + UNTRIED + ": not tried.",
+            "`install-helper`, in memory or with `--checkpoints`. *Tests*: those of the engine that touch the kernel and CRIU, counted by",
+            "`src/test/scripts/stock-system`. " + UNTRIED
+                    + ": not tried. A step that the last run left out keeps what an earlier run said.",
             "What differs between versions of CRIU, and what to do then, is in [agents.md](agents.md#criu).",
             "",
-            "| system | kernel | CRIU | cgroups | tried | check | cycles | demo | user, in memory | user, checkpoints | tests |",
+            "| system | kernel | CRIU | cgroups | last run | check | cycles | demo | user, in memory | user, checkpoints | tests |",
             "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
     /** System, kernel, CRIU, cgroups, date. */
     private static final int FACTS = 5;
