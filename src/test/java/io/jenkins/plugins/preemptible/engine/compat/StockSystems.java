@@ -29,6 +29,9 @@ public final class StockSystems {
     private static final List<String> STEPS = List.of("check", "cycles", "demo", "helper", "checkpoints", "tests");
 
     private static final String SAID = "stock-system: ";
+    /** Only rows of systems have one; the head of a table has none. */
+    private static final Pattern DATE = Pattern.compile("\\d{4}-\\d{2}-\\d{2}");
+
     private static final Pattern SYSTEM = Pattern.compile("Linux (\\S+), (.+), \\S+ version .*");
     private static final Pattern CRIU = Pattern.compile("criu Version: (\\S+) .*");
     private static final Pattern CGROUPS = Pattern.compile("cgroups (\\S+), .*");
@@ -65,7 +68,8 @@ public final class StockSystems {
         StockTables tables = StockTables.of(page.subList(begin + 1, end));
         for (String line : page.subList(begin + 1, end)) {
             List<String> cells = StockTables.cells(line);
-            if (cells.size() == FACTS + STEPS.size() && !HEAD.contains(line)) {
+            if (cells.size() == FACTS + STEPS.size()
+                    && DATE.matcher(cells.get(FACTS - 1)).matches()) {
                 rows.put(key(cells), cells);
             }
         }
