@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.compat;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -11,7 +12,7 @@ import java.util.regex.Pattern;
  * How the classes of the engine's tests ended in one guest, by the lines that stock-counts prints.
  *
  * <ol>
- *   <li>The guest names all classes that it is to run, before the first.
+ *   <li>The guest names all classes, before the first runs; the last such list holds.
  *   <li>Tests that did not pass come before the line of their class. A class that ran again replaces what it said before.
  *   <li>A class without a line of its own has not run.
  * </ol>
@@ -58,8 +59,10 @@ final class StockClasses {
         Matcher counts = CLASS.matcher(said);
         if (list.matches()) {
             pending.clear();
+            Map<String, Counts> before = new HashMap<>(classes);
+            classes.clear();
             for (String name : list.group(1).split(" +")) {
-                classes.putIfAbsent(name, null);
+                classes.put(name, before.get(name));
             }
         } else if (counts.matches()) {
             classes.put(

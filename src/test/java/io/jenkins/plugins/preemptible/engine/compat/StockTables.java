@@ -56,6 +56,11 @@ final class StockTables {
         classes.values().forEach(cells -> cells.remove(system));
         told.cells().forEach((name, cell) -> put(name, system, cell));
         classes.values().removeIf(Map::isEmpty);
+        // The last list has the order that holds.
+        Map<String, Map<String, String>> others = new LinkedHashMap<>(classes);
+        classes.clear();
+        told.cells().keySet().forEach(name -> classes.put(name, others.remove(name)));
+        classes.putAll(others);
         reasons.removeIf(cells -> cells.get(0).equals(system));
         Map<List<String>, List<String>> names = new LinkedHashMap<>();
         for (StockClasses.Test test : told.others()) {
