@@ -30,6 +30,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 
 /** Stages with a container block of the Docker Pipeline plugin inside: dumped, killed and restored in that container. */
@@ -216,15 +217,20 @@ class ContainedInsideTest extends OneAgent {
         }
     }
 
-    @Test
-    void itsContainerIsRemovedWhileItIsSealed() throws Exception {
+    @ParameterizedTest
+    @ValueSource(strings = {"frozen", "sealed"})
+    void itsContainerIsRemovedMeanwhile(String when) throws Exception {
         ContainerRef container = start(Form.OWN, block(Rig.endless()));
         FreeStyleBuild preemptor = preempt("high");
-        Rig.awaitSealed(victim, 1);
+        if (when.equals("sealed")) {
+            Rig.awaitSealed(victim, 1);
+        }
         real.remove(container.id());
         ends(preemptor);
         j.assertBuildStatus(Result.FAILURE, j.waitForCompletion(victim));
-        assertThat(Rig.log(victim), containsString("The container in which the stage lived has ended"));
+        if (when.equals("sealed")) {
+            assertThat(Rig.log(victim), containsString("The container in which the stage lived has ended"));
+        }
         Rig.assertNothingLeft(agent, low);
     }
 

@@ -406,6 +406,28 @@ class StagePartsTest {
         });
     }
 
+    /** It ends then as one that lives in the container, in place of waiting for its step. */
+    @Test
+    void itsContainerEndsWhileItIsFrozen() throws Exception {
+        with("docker", p -> {
+            p.enter();
+            p.inContainer(Parted.counting("inside"));
+            p.counts("inside");
+            p.engine().freeze(p.id, FREEZE);
+            assertTrue(p.engine().resumeHere(p.id).isPresent());
+            assertEquals(State.RUNNING, p.engine().status(p.id).state());
+            p.counts("inside");
+            p.engine().freeze(p.id, FREEZE);
+            Thread remover = new Thread(() -> p.real.remove(p.container.id()));
+            remover.start();
+            StageBench.until("ended", SOON, () -> p.engine().status(p.id).state() == State.FAILED);
+            remover.join();
+            p.engine().kill(p.id);
+            p.engine().forget(p.id);
+            assertEquals(List.of(), p.engine().list());
+        });
+    }
+
     /** The stage is as before then. */
     @Test
     void aContainerThatIsNotEntered() throws Exception {

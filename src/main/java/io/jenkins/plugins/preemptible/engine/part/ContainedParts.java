@@ -43,16 +43,21 @@ public record ContainedParts(Path home) {
     /**
      * @param container in which the part lives
      * @param marks variables that it was started with
+     * @param frozen whether it was frozen and does not run again: what ended since was not meant to
      * @param told containers in which further steps of the stage run that did not enter one
      */
-    public record Part(ContainerRef container, List<String> marks, List<ContainerRef> told) {
+    public record Part(ContainerRef container, List<String> marks, List<ContainerRef> told, boolean frozen) {
         public Part {
             marks = marks == null ? List.of() : List.copyOf(marks);
             told = told == null ? List.of() : List.copyOf(told);
         }
 
         public Part withTold(List<ContainerRef> next) {
-            return new Part(container, marks, next);
+            return new Part(container, marks, next, frozen);
+        }
+
+        public Part withFrozen(boolean now) {
+            return new Part(container, marks, told, now);
         }
     }
 

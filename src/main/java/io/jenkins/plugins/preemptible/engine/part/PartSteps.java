@@ -63,7 +63,7 @@ public record PartSteps(StageParts parts) {
                 Map.of(),
                 record.connections(),
                 List.of());
-        parts.notes().write(id, new Part(container, marks, parts.inner().containersOf(id)));
+        parts.notes().write(id, new Part(container, marks, parts.inner().containersOf(id), false));
         try {
             parts.inner().startIn(spec, container, marks);
             return parts.inner().enterCommand(id.contained());
@@ -143,6 +143,7 @@ public record PartSteps(StageParts parts) {
                 ? request
                 : new FreezeRequest(guard, request.memoryFloorBytes()).orFrozenOnly(request.frozenOnlyBytes());
         Frozen frozen = parts.inner().freeze(id.contained(), ofPart);
+        parts.notes().of(id).ifPresent(part -> parts.notes().write(id, part.withFrozen(true)));
         return new Frozen(
                 id,
                 frozen.preflightMillis(),

@@ -196,9 +196,17 @@ public record StageParts(StageVerbs inner, ContainedParts notes) {
 
     public StageStatus status(StageId id) {
         StageStatus whole = inner.status(id);
-        return whole.state() == State.RUNNING && notes.of(id).isPresent() && isSuspended(id.contained())
-                ? suspended(whole, inner.status(id.contained()))
-                : whole;
+        Optional<Part> part = notes.of(id);
+        State inside = part.isEmpty() ? null : state(id.contained());
+        if (whole.state() != State.RUNNING || inside == null) {
+            return whole;
+        }
+        if (part.get().frozen() && inside == State.RUNNING) {
+            notes.write(id, part.get().withFrozen(false));
+        }
+        // One that ended with its container while it was frozen takes the stage with it, as one that lives there.
+        boolean lost = part.get().frozen() && isOver(inside);
+        return lost || SUSPENDED.contains(inside) ? suspended(whole, inner.status(id.contained())) : whole;
     }
 
     private static StageStatus suspended(StageStatus whole, StageStatus part) {
