@@ -12,7 +12,6 @@ import io.jenkins.plugins.preemptible.engine.api.Leftover;
 import io.jenkins.plugins.preemptible.engine.api.ResumeFailedException;
 import io.jenkins.plugins.preemptible.engine.api.ResumeReport;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
-import io.jenkins.plugins.preemptible.engine.api.StageSpec;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
 import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
@@ -20,12 +19,10 @@ import io.jenkins.plugins.preemptible.engine.api.SuspendReport;
 import io.jenkins.plugins.preemptible.engine.container.ContainedFreeze;
 import io.jenkins.plugins.preemptible.engine.container.StageContainers;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
-import io.jenkins.plugins.preemptible.engine.host.check.HostReport;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.live.LiveImage;
 import io.jenkins.plugins.preemptible.engine.live.LiveRequest;
 import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
-import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
@@ -40,7 +37,7 @@ import java.util.Optional;
  * <p>All that concerns the stage's own tree is the inner engine's, and so is everything of a stage without containers. While
  * containers are paused, the tree is frozen: they are paused after it and run again before it.
  */
-record ContainerEngine(Engine inner, StageContainers containers) implements Engine {
+record ContainerEngine(Engine inner, StageContainers containers) implements ForwardingEngine {
 
     static Engine of(Engine inner, Path home) {
         return new ContainerEngine(inner, new StageContainers(home));
@@ -225,31 +222,6 @@ record ContainerEngine(Engine inner, StageContainers containers) implements Engi
     }
 
     @Override
-    public boolean checkpoints() {
-        return inner.checkpoints();
-    }
-
-    @Override
-    public HostReport check() {
-        return inner.check();
-    }
-
-    @Override
-    public StageStatus start(StageSpec spec) {
-        return inner.start(spec);
-    }
-
-    @Override
-    public StageStatus startIn(StageSpec spec, ContainerRef container, List<String> marks) {
-        return inner.startIn(spec, container, marks);
-    }
-
-    @Override
-    public EnterCommand enterCommand(StageId id) {
-        return inner.enterCommand(id);
-    }
-
-    @Override
     public void commit(StageId id) {
         inner.commit(id);
     }
@@ -262,11 +234,6 @@ record ContainerEngine(Engine inner, StageContainers containers) implements Engi
     @Override
     public List<StageStatus> list() {
         return inner.list();
-    }
-
-    @Override
-    public int await(StageId id) throws InterruptedException {
-        return inner.await(id);
     }
 
     @Override

@@ -10,12 +10,10 @@ import io.jenkins.plugins.preemptible.engine.api.IfDumpFails;
 import io.jenkins.plugins.preemptible.engine.api.Leftover;
 import io.jenkins.plugins.preemptible.engine.api.ResumeReport;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
-import io.jenkins.plugins.preemptible.engine.api.StageSpec;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
 import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
 import io.jenkins.plugins.preemptible.engine.api.SuspendReport;
-import io.jenkins.plugins.preemptible.engine.host.check.HostReport;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.live.LiveImage;
 import io.jenkins.plugins.preemptible.engine.live.LiveRequest;
@@ -42,7 +40,7 @@ import java.util.Optional;
  *   <li>A stage without a part, or with one in which nothing runs, is the inner engine's alone.
  * </ol>
  */
-record PartedEngine(Engine inner, StageParts parts, PartSteps steps) implements Engine {
+record PartedEngine(Engine inner, StageParts parts, PartSteps steps) implements ForwardingEngine {
 
     static Engine of(Engine inner, Path home) {
         StageParts parts = new StageParts(inner, new ContainedParts(home));
@@ -198,35 +196,5 @@ record PartedEngine(Engine inner, StageParts parts, PartSteps steps) implements 
             steps.endStray();
         }
         return left;
-    }
-
-    @Override
-    public boolean checkpoints() {
-        return inner.checkpoints();
-    }
-
-    @Override
-    public HostReport check() {
-        return inner.check();
-    }
-
-    @Override
-    public StageStatus start(StageSpec spec) {
-        return inner.start(spec);
-    }
-
-    @Override
-    public StageStatus startIn(StageSpec spec, ContainerRef container, List<String> marks) {
-        return inner.startIn(spec, container, marks);
-    }
-
-    @Override
-    public EnterCommand enterCommand(StageId id) {
-        return inner.enterCommand(id);
-    }
-
-    @Override
-    public int await(StageId id) throws InterruptedException {
-        return inner.await(id);
     }
 }

@@ -43,7 +43,8 @@ class MoveVerdictTest {
                 Kind.WHOLE,
                 success(log(1, 2, 3, 4, 5) + told.substring(log(1, 2, 3).length()), to(4)));
         assertEquals(
-                Kind.LOST, success(log(1, 2, 3, 4, 5) + told.substring(log(1, 2, 3).length()), to(6)));
+                Kind.LOST,
+                success(log(1, 2, 3, 4, 5) + told.substring(log(1, 2, 3).length()), to(6)));
         assertEquals(
                 Kind.WHOLE,
                 MoveVerdict.of("SUCCESS", told + log(3, 4), to(4), false, true, false)

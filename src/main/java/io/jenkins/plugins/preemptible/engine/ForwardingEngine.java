@@ -1,0 +1,45 @@
+package io.jenkins.plugins.preemptible.engine;
+
+import io.jenkins.plugins.preemptible.engine.api.ContainerRef;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.api.StageSpec;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus;
+import io.jenkins.plugins.preemptible.engine.host.check.HostReport;
+import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
+import java.util.List;
+
+/** An engine around another one, to which it leaves what concerns neither suspensions nor ends. */
+interface ForwardingEngine extends Engine {
+
+    Engine inner();
+
+    @Override
+    default boolean checkpoints() {
+        return inner().checkpoints();
+    }
+
+    @Override
+    default HostReport check() {
+        return inner().check();
+    }
+
+    @Override
+    default StageStatus start(StageSpec spec) {
+        return inner().start(spec);
+    }
+
+    @Override
+    default StageStatus startIn(StageSpec spec, ContainerRef container, List<String> marks) {
+        return inner().startIn(spec, container, marks);
+    }
+
+    @Override
+    default EnterCommand enterCommand(StageId id) {
+        return inner().enterCommand(id);
+    }
+
+    @Override
+    default int await(StageId id) throws InterruptedException {
+        return inner().await(id);
+    }
+}
