@@ -14,6 +14,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * Tries on this host what suspending a stage needs.
@@ -172,23 +173,35 @@ public final class HostCheck {
         if (!isRoot()) {
             return item("criu", false, installed.get(0) + ", which only root can try and use", AS_ROOT);
         }
-        Criu first = new Criu(installed.get(0));
-        HostTool.Answer check = first.check();
-        List<String> misread = Criu.misreadMounts(check);
-        if (!misread.isEmpty()) {
-            return item(
-                    "criu",
-                    false,
-                    first.version() + " at " + first.program()
-                            + ": it cannot read this host's mounts, because of a control character in the path or the source folder of "
-                            + String.join(", ", misread),
-                    "unmount it; findmnt --raw shows its exact path");
-        }
-        String words = check.text()
+        // One that is too old for this host fails anyway: what another one says of a mount is what somebody can mend.
+        return installed.stream()
+                .map(Criu::new)
+                .map(HostCheck::misreadMounts)
+                .flatMap(Optional::stream)
+                .findFirst()
+                .orElseGet(() -> failed(new Criu(installed.get(0))));
+    }
+
+    private static Optional<Item> misreadMounts(Criu criu) {
+        List<String> misread = Criu.misreadMounts(criu.check());
+        return misread.isEmpty()
+                ? Optional.empty()
+                : Optional.of(item(
+                        "criu",
+                        false,
+                        criu.version() + " at " + criu.program()
+                                + ": it cannot read this host's mounts, because of a control character in the path or the source folder of "
+                                + String.join(", ", misread),
+                        "unmount it; findmnt --raw shows its exact path"));
+    }
+
+    private static Item failed(Criu criu) {
+        String words = criu.check()
+                .text()
                 .lines()
                 .filter(l -> l.contains("Error"))
                 .findFirst()
                 .orElse("criu check fails");
-        return item("criu", false, first.version() + " at " + first.program() + ": " + words.trim(), SET_UP);
+        return item("criu", false, criu.version() + " at " + criu.program() + ": " + words.trim(), SET_UP);
     }
 }
