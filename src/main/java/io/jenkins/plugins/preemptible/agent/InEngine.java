@@ -41,12 +41,18 @@ abstract class InEngine<T> extends MasterToSlaveFileCallable<T> {
         } catch (EngineException x) {
             return withoutEngine(x);
         }
-        return act(engine, StageId.parse(id), home.toPath().resolve("exchange").resolve(id));
+        StageId stage = StageId.parse(id);
+        return act(engine, stage, exchange(home.toPath(), stage));
     }
 
     /** What is answered when nothing can be told of any stage here; else the caller takes the agent for one that is away. */
     T withoutEngine(EngineException why) {
         throw why;
+    }
+
+    /** Where a stage's sealed image comes and goes. */
+    static Path exchange(Path home, StageId id) {
+        return home.resolve("exchange").resolve(id.value());
     }
 
     /** The home folder that an exchange folder is in. */

@@ -20,7 +20,8 @@ import java.util.Objects;
 import jenkins.MasterToSlaveFileCallable;
 
 /**
- * All stages below an agent's root folder, also those that other controllers began.
+ * All stages below an agent's root folder, also those that other controllers began, and those of which only an image, or a part
+ * of one, was brought there.
  *
  * @param stages unmodifiable, at most 1000 entries
  */
@@ -45,8 +46,9 @@ public record PresentStages(List<Present> stages) implements Serializable {
      *
      * @param id of the form of {@link StageId}
      * @param origin null when the agent has none noted
+     * @param began false where only files were brought
      */
-    public record Present(String id, @CheckForNull StageOrigin origin) implements Serializable {
+    public record Present(String id, @CheckForNull StageOrigin origin, boolean began) implements Serializable {
         public Present {
             StageId.parse(Objects.requireNonNullElse(id, ""));
         }
@@ -68,14 +70,19 @@ public record PresentStages(List<Present> stages) implements Serializable {
         @Override
         public PresentStages invoke(File folder, VirtualChannel channel) {
             Path home = folder.toPath();
-            if (!Files.isDirectory(home.resolve("stages"))) {
-                return new PresentStages(List.of());
-            }
-            return new PresentStages(Engine.open(home).list().stream()
-                    .map(StageStatus::id)
-                    .map(id ->
-                            new Present(id.value(), StageOrigin.read(home, id).orElse(null)))
-                    .toList());
+            List<StageId> began = Files.isDirectory(home.resolve("stages"))
+                    ? Engine.open(home).list().stream().map(StageStatus::id).toList()
+                    : List.of();
+            List<Present> all = new ArrayList<>();
+            began.forEach(id -> all.add(present(home, id, true)));
+            StageOrigin.noted(home).stream()
+                    .filter(id -> !began.contains(id) && Files.isDirectory(InEngine.exchange(home, id)))
+                    .forEach(id -> all.add(present(home, id, false)));
+            return new PresentStages(all);
+        }
+
+        private static Present present(Path home, StageId id, boolean began) {
+            return new Present(id.value(), StageOrigin.read(home, id).orElse(null), began);
         }
     }
 }

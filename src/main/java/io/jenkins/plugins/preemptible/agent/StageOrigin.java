@@ -6,11 +6,14 @@ import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.text.PlainText;
 import java.io.IOException;
 import java.io.Serializable;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.stream.Stream;
 
 /**
  * Which controller has begun a stage, and for which build: kept on the agent, since agents of several controllers may
@@ -26,6 +29,7 @@ public record StageOrigin(String controller, String runId, long beganMillis) imp
     /** Sums of such times do not overflow. */
     private static final long LATEST = 1L << 50;
 
+    private static final String ENDING = ".json";
     private static final ObjectMapper JSON = new ObjectMapper();
 
     public StageOrigin {
@@ -60,12 +64,24 @@ public record StageOrigin(String controller, String runId, long beganMillis) imp
         }
     }
 
+    /** Of which stages something is noted; none where that cannot be read. */
+    static List<StageId> noted(Path home) {
+        try (Stream<Path> files = Files.list(folder(home))) {
+            return files.map(file -> file.getFileName().toString())
+                    .filter(name -> name.endsWith(ENDING))
+                    .map(name -> StageId.parse(name.substring(0, name.length() - ENDING.length())))
+                    .toList();
+        } catch (IOException | UncheckedIOException | IllegalArgumentException x) {
+            return List.of();
+        }
+    }
+
     static void remove(Path home, StageId id) throws IOException {
         Files.deleteIfExists(file(home, id));
     }
 
     private static Path file(Path home, StageId id) {
-        return folder(home).resolve(id.value() + ".json");
+        return folder(home).resolve(id.value() + ENDING);
     }
 
     private static Path folder(Path home) {

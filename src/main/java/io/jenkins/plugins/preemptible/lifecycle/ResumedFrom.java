@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.lifecycle;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.view.Messages;
 import java.util.Arrays;
 
@@ -26,6 +27,11 @@ public enum ResumedFrom {
                 .filter(known -> known.name().equals(tier))
                 .findFirst()
                 .orElse(ARCHIVE);
+    }
+
+    /** @param before the stage as it was suspended: one that lost its agent has no other image than its checkpoint */
+    String words(StageRecord before) {
+        return this == ARCHIVE && before.rolledBack() ? Messages.ResumedFrom_Checkpoint() : words();
     }
 
     public String words() {

@@ -166,7 +166,8 @@ final class ResumptionSteps {
         long now = clock.nowMillis();
         long suspendedMillis = now - before.suspendedSinceMillis();
         ResumedFrom from = ResumedFrom.of(restore.tier());
-        Consumer<StageRecord> runs = StageChanges.resumed(restore.enterCommand(), from.words(), now)
+        String words = from.words(before);
+        Consumer<StageRecord> runs = StageChanges.resumed(restore.enterCommand(), words, now)
                 .andThen(StageChanges.contained(restore.contained()));
         stages.settle(before.id(), side.runsHere().andThen(runs));
         live.outageOver();
@@ -177,7 +178,7 @@ final class ResumptionSteps {
         if (live.takeSealingFailed()) {
             live.retryAfter(LiveStage.REFUSED_RETRY_MILLIS);
         }
-        side.say("Resumed on " + side.executorShown() + " in " + StageLog.time(tookMillis) + " from " + from.words()
+        side.say("Resumed on " + side.executorShown() + " in " + StageLog.time(tookMillis) + " from " + words
                 + " ("
                 + from.times(restore) + ") after being suspended for " + hudson.Util.getTimeSpanString(suspendedMillis)
                 + ": " + restore.processes() + " processes run again.");
@@ -192,7 +193,7 @@ final class ResumptionSteps {
             side.showResumed(new ResumedStageAction(
                     before.name(),
                     from.name(),
-                    from.words(),
+                    words,
                     before.suspendedSinceMillis(),
                     now,
                     tookMillis,

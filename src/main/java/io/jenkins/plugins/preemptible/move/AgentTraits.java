@@ -1,10 +1,14 @@
 package io.jenkins.plugins.preemptible.move;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
+import hudson.Extension;
 import hudson.model.Computer;
 import hudson.model.Node;
+import hudson.model.TaskListener;
 import hudson.remoting.VirtualChannel;
+import hudson.slaves.ComputerListener;
 import io.jenkins.plugins.preemptible.agent.MovingStage;
+import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.move.HostTraits;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageThreads;
 import java.io.IOException;
@@ -87,5 +91,16 @@ final class AgentTraits {
                 ASKED.remove(name);
             }
         });
+    }
+
+    /** So that the first stage that could move need not wait for it. */
+    @Extension
+    public static final class Connected extends ComputerListener {
+        @Override
+        public void onOnline(Computer computer, TaskListener listener) {
+            if (PreemptibleConfiguration.get().isMoveStages() && Boolean.TRUE.equals(computer.isUnix())) {
+                of(computer);
+            }
+        }
     }
 }

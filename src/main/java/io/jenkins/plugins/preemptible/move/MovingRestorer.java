@@ -138,13 +138,21 @@ public final class MovingRestorer implements Restorer {
             }
             notMoved(stage, to, another);
             LOGGER.log(Level.WARNING, x, () -> "cannot move " + stage + " to " + to.getNodeName());
-            String why = String.valueOf(x.getMessage());
-            throw new NotMovedException("An agent or the archive failed: " + why + (why.endsWith(".") ? "" : "."), x);
+            throw new NotMovedException(failure(to, x), x);
         } finally {
             if (!done) {
                 giveBack(live, stage, computer);
             }
         }
+    }
+
+    /** A sentence. */
+    private static String failure(Node to, Exception x) {
+        if (Nodes.named(to.getNodeName()) == null) {
+            return "The agent '" + to.getNodeName() + "' was removed from Jenkins meanwhile.";
+        }
+        String why = String.valueOf(x.getMessage());
+        return "An agent or the archive failed: " + why + (why.endsWith(".") ? "" : ".");
     }
 
     /** As long as the stage may run on the new agent, or is not cleaned there, nobody else may have its workspace. */

@@ -61,6 +61,8 @@ class UnknownStagesTest extends Restarts {
             foreign("unnoted", null);
             foreign("future", originOf("deleted#7"));
             foreign("unloaded", originOf("nojob#1"));
+            brought("brought", originOf("deleted#1"));
+            brought("others", new StageOrigin("another controller", "deleted#1", System.currentTimeMillis()));
             agents.stop("worker");
             await().atMost(Rig.PATIENCE)
                     .until(() -> j.jenkins.getComputer("worker").isOffline());
@@ -95,6 +97,9 @@ class UnknownStagesTest extends Restarts {
                         Engine.open(home).status(StageId.parse(ids.get(left))).state(),
                         left);
             }
+            assertThat(log, containsString("Removed what was brought here of the stage " + ids.get("brought")));
+            assertTrue(Files.notExists(exchange("brought")));
+            assertTrue(Files.exists(exchange("others").resolve("image.preempt")));
             WorkflowRun wanted = build(j, "wanted");
             Rig.awaitCounting(wanted);
             Rig.enough(wanted);
@@ -142,6 +147,18 @@ class UnknownStagesTest extends Restarts {
             origin.write(home, id);
         }
         Engine.open(home).start(new StageSpec(id, name, home, List.of(), Map.of("PATH", System.getenv("PATH"))));
+    }
+
+    /** Of a stage that was to move there only the beginning of its image came. */
+    private void brought(String name, StageOrigin origin) throws Exception {
+        StageId id = StageId.create(name);
+        ids.put(name, id.value());
+        origin.write(home, id);
+        Files.write(Files.createDirectories(exchange(name)).resolve("image.preempt"), new byte[4096]);
+    }
+
+    private Path exchange(String name) {
+        return home.resolve("exchange").resolve(ids.get(name));
     }
 
     private static StageOrigin originOf(String runId) {

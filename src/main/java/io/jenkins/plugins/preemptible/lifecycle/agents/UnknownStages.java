@@ -100,12 +100,16 @@ public final class UnknownStages extends ComputerListener {
         Verdict verdict = leftover == null
                 ? verdict(present.origin())
                 : Verdict.end("its agent '" + leftover.node() + "' was removed from Jenkins");
+        if (!verdict.ended && !present.began()) {
+            return;
+        }
         if (verdict.ended) {
             AgentStage.on(node, present.id()).remove();
             registry.cleaned(present.id());
         }
         String words = verdict.ended
-                ? "Ended the stage " + present.id() + ", which this controller had begun and knows no more: "
+                ? (present.began() ? "Ended the stage " : "Removed what was brought here of the stage ") + present.id()
+                        + ", which this controller had begun and knows no more: "
                         + verdict.why
                 : "Left the stage " + present.id() + " as it is: " + verdict.why + ". If nobody needs it, end it on"
                         + " this host: PREEMPTIBLE_HOME=" + node.getRootPath() + "/preemptible preempt forget --kill "
