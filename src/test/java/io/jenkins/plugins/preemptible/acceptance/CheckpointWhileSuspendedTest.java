@@ -153,15 +153,36 @@ class CheckpointWhileSuspendedTest extends CheckpointedOnTwoHosts {
                 && (moment == Moment.SUSPENDING || moment == Moment.SEALING || moment == Moment.RESUMING);
     }
 
-    static Stream<Arguments> momentsAndLosses() {
+    /** Each moment and each loss, but not each with each. */
+    private static boolean isUsual(Moment moment, Loss loss) {
+        return loss == Loss.REMOVED || moment == Moment.FROZEN;
+    }
+
+    private static Stream<Arguments> momentsAndLosses(boolean usual) {
         return Stream.of(Moment.values())
                 .flatMap(moment -> Stream.of(Loss.values())
-                        .filter(loss -> !isOnItsDisk(moment, loss))
+                        .filter(loss -> !isOnItsDisk(moment, loss) && isUsual(moment, loss) == usual)
                         .map(loss -> Arguments.of(moment, loss)));
     }
 
+    static Stream<Arguments> usual() {
+        return momentsAndLosses(true);
+    }
+
+    static Stream<Arguments> others() {
+        return momentsAndLosses(false);
+    }
+
+    /** The rest of each with each. */
+    @Tag("soak")
     @ParameterizedTest
-    @MethodSource("momentsAndLosses")
+    @MethodSource("others")
+    void itGoesOnFromItsCheckpointWhicheverWayItsHostIsLost(Moment moment, Loss loss) throws Exception {
+        itGoesOnFromItsCheckpoint(moment, loss);
+    }
+
+    @ParameterizedTest
+    @MethodSource("usual")
     void itGoesOnFromItsCheckpoint(Moment moment, Loss loss) throws Exception {
         WorkflowRun run = at(moment);
         lose(loss);
@@ -222,7 +243,7 @@ class CheckpointWhileSuspendedTest extends CheckpointedOnTwoHosts {
 
     /** It went back to its checkpoint, and nobody has resumed it since. */
     @ParameterizedTest
-    @EnumSource
+    @EnumSource(names = {"SUSPENDING", "FROZEN"})
     void anAgentThatIsBackBeforeItRunsElsewhereKeepsIt(Moment moment) throws Exception {
         WorkflowRun run = at(moment);
         lose(Loss.AWAY);
@@ -239,6 +260,13 @@ class CheckpointWhileSuspendedTest extends CheckpointedOnTwoHosts {
     }
 
     /** What is frozen there never runs again. */
+    @Tag("soak")
+    @ParameterizedTest
+    @EnumSource(names = {"FREEZING", "SEALING", "RESUMING"})
+    void anAgentThatIsBackBeforeItRunsElsewhereKeepsItAtAnyMoment(Moment moment) throws Exception {
+        anAgentThatIsBackBeforeItRunsElsewhereKeepsIt(moment);
+    }
+
     @Test
     void anAgentThatIsBackLaterIsCleaned() throws Exception {
         WorkflowRun run = at(Moment.SEALING);

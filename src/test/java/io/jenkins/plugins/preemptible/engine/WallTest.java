@@ -62,7 +62,7 @@ class WallTest {
             .resideInAPackage(ENGINE)
             .should()
             .haveNameMatching(
-                    ".*\\.engine\\.(Engine|Engines|DirectEngine|SudoEngine|ContainerEngine|PartedEngine|package-info)(\\$.*)?");
+                    ".*\\.engine\\.(Engine|Engines|DirectEngine|SudoEngine|ContainerEngine|ForwardingEngine|PartedEngine|package-info)(\\$.*)?");
 
     @ArchTest
     static final ArchRule callersSeeTheFacadeAlone = classes()
