@@ -66,10 +66,20 @@ class EveryBitTest {
     private static final int SIGCHLD = 17;
     private static final int CLD_STOPPED = 5;
 
+    private static final int ATTEMPTS = 5;
+
     @Test
     void everyPageAndEveryRegisterComesBack() throws Exception {
         assumeTrue(System.getProperty("os.arch").equals("amd64"), "only the registers of x86-64 are known here");
         assumeTrue(HostTool.find("gcc").isPresent(), "there is no C compiler");
+        int attempt = 1;
+        while (!comesBack(attempt == ATTEMPTS)) {
+            attempt++;
+        }
+    }
+
+    /** @param last whether a difference fails the test */
+    private static boolean comesBack(boolean last) throws Exception {
         try (StageBench bench = StageBench.openForArchives()) {
             Path registers = compile(bench, "registers");
             StageStatus started = bench.start(compile(bench, "everystate").toString());
@@ -93,6 +103,10 @@ class EveryBitTest {
             assertEquals(
                     Tier.ARCHIVE, stopping.resume(bench.archive(id), bench.key).tier());
             TreeState restored = TreeState.of(bench.engine.status(id).initPid(), registers);
+            // The init hears of children that criu stops before it, and may run a few instructions.
+            if (!last && !hasSamePages(before, restored)) {
+                return false;
+            }
 
             assertEquals(4, before.pages().size(), "the init and three processes");
             assertTrue(before.pageCount() > 4000, "pages: " + before.pageCount());
@@ -103,7 +117,17 @@ class EveryBitTest {
                             .count());
             assertSame(before, dumped, false);
             assertSame(before, restored, true);
+            return true;
         }
+    }
+
+    private static boolean hasSamePages(TreeState before, TreeState after) {
+        return before.pages().entrySet().stream()
+                .allMatch(process -> differences(
+                                process.getValue(),
+                                after.pages().get(process.getKey()),
+                                before.rseq().get(process.getKey()))
+                        .isEmpty());
     }
 
     private static void assertSame(TreeState before, TreeState after, boolean restored) {

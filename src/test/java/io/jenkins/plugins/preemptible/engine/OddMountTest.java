@@ -188,7 +188,7 @@ class OddMountTest {
     }
 
     private static StageId counting(StageBench bench) {
-        return bench.script("i=0; while [ $i -lt " + LINES + " ]; do i=$((i+1)); echo $i; sleep 0.02; done")
+        return bench.script("i=0; while [ $i -lt " + LINES + " ]; do i=$((i+1)); echo $i; sleep 0.05; done")
                 .id();
     }
 
