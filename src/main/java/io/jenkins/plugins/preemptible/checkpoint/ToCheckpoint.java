@@ -32,7 +32,7 @@ import org.jenkinsci.plugins.workflow.graph.FlowNode;
  *       back. From there on it is resumed as any suspended stage whose agent is lost.
  *   <li>A checkpoint counts only while the Pipeline waits for the very steps that ran then: nothing can undo the end of a
  *       step.
- *   <li>What there is of an image of a later state is removed: its processes are not those that run on.
+ *   <li>An image of a later state, whole or not, is removed: its processes are not those that run on.
  * </ol>
  */
 @Extension
