@@ -11,6 +11,7 @@ import io.jenkins.plugins.preemptible.engine.api.IfDumpFails;
 import io.jenkins.plugins.preemptible.engine.api.Leftover;
 import io.jenkins.plugins.preemptible.engine.api.ResumeFailedException;
 import io.jenkins.plugins.preemptible.engine.api.ResumeReport;
+import io.jenkins.plugins.preemptible.engine.api.SealRequest;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
@@ -96,14 +97,14 @@ record ContainerEngine(Engine inner, StageContainers containers) implements Forw
     }
 
     @Override
-    public Checkpoint dump(StageId id, Path archive, ImageKey key, IfDumpFails ifFails, Extent extent) {
+    public Checkpoint dump(StageId id, SealRequest request) {
         if (!containers.of(id).isEmpty()) {
-            if (ifFails == IfDumpFails.THAW && status(id).state() == State.SUSPENDING) {
+            if (request.ifFails() == IfDumpFails.THAW && status(id).state() == State.SUSPENDING) {
                 thaw(id);
             }
             throw new SuspendFailedException(FailureReason.CONTAINER, shown(id));
         }
-        return inner.dump(id, archive, key, ifFails, extent);
+        return inner.dump(id, request);
     }
 
     @Override

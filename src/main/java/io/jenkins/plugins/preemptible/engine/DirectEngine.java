@@ -7,9 +7,9 @@ import io.jenkins.plugins.preemptible.engine.api.Extent;
 import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.api.FreezeRequest;
 import io.jenkins.plugins.preemptible.engine.api.Frozen;
-import io.jenkins.plugins.preemptible.engine.api.IfDumpFails;
 import io.jenkins.plugins.preemptible.engine.api.Leftover;
 import io.jenkins.plugins.preemptible.engine.api.ResumeReport;
+import io.jenkins.plugins.preemptible.engine.api.SealRequest;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.api.StageSpec;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus;
@@ -115,11 +115,11 @@ record DirectEngine(Stages stages) implements Engine {
     }
 
     @Override
-    public Checkpoint dump(StageId id, Path archive, ImageKey key, IfDumpFails ifFails, Extent extent) {
+    public Checkpoint dump(StageId id, SealRequest request) {
         if (!checkpoints()) {
-            throw MemoryOnly.refuseDump(id, ifFails, () -> status(id).state(), () -> thaw(id));
+            throw MemoryOnly.refuseDump(id, request.ifFails(), () -> status(id).state(), () -> thaw(id));
         }
-        return new Dumping(attempt(id)).dump(archive, key, ifFails, extent);
+        return new Dumping(attempt(id)).dump(request);
     }
 
     @Override

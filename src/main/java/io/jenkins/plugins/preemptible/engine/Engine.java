@@ -11,6 +11,7 @@ import io.jenkins.plugins.preemptible.engine.api.IfDumpFails;
 import io.jenkins.plugins.preemptible.engine.api.Leftover;
 import io.jenkins.plugins.preemptible.engine.api.ResumeFailedException;
 import io.jenkins.plugins.preemptible.engine.api.ResumeReport;
+import io.jenkins.plugins.preemptible.engine.api.SealRequest;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.api.StageSpec;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus;
@@ -125,26 +126,22 @@ public interface Engine extends StageVerbs {
     @Override
     Frozen freeze(StageId id, FreezeRequest request);
 
-    /** {@link #dump(StageId, Path, ImageKey, IfDumpFails, Extent)} of a full image. */
+    /** {@link #dump(StageId, SealRequest)} of a full image, for which nobody waits. */
     default Checkpoint dump(StageId id, Path archive, ImageKey key, IfDumpFails ifFails) {
-        return dump(id, archive, key, ifFails, Extent.FULL);
+        return dump(id, SealRequest.of(archive, key, ifFails));
     }
 
     /**
      * Dumps a frozen stage and seals its image into a file; at idle priority when the stage's executor was released at
-     * the freeze. The stage stays frozen; {@link #commit} or {@link #thaw} must follow.
+     * the freeze, unless somebody waits for the image. The stage stays frozen; {@link #commit} or {@link #thaw} must follow.
      *
-     * @param archive a file in an existing folder; replaced when it exists
-     * @param ifFails what becomes of the stage then; no file is left in either case
-     * @param extent {@link Extent#DIFFERENCE} writes only what changed since the last full image. To restore it, that
-     *     image has to lie beside the new archive.
      * @throws SuspendFailedException with the reason; {@link FailureReason#GOES_ON} when the stage was thawed
      *     meanwhile, {@link FailureReason#NO_CHECKPOINT} when it is not frozen, {@link FailureReason#MEMORY_ONLY} when
      *     this engine makes no images, {@link FailureReason#NOT_RESTORABLE} when the trial of the image failed, {@link
      *     FailureReason#TRIAL_TIMEOUT} when the trial took too long
      * @throws EngineException {@link FailureReason#UNKNOWN_STAGE}
      */
-    Checkpoint dump(StageId id, Path archive, ImageKey key, IfDumpFails ifFails, Extent extent);
+    Checkpoint dump(StageId id, SealRequest request);
 
     /**
      * Kills the frozen processes of a stage whose image is sealed. Its state is then {@link State#SUSPENDED}. CRIU's
@@ -175,8 +172,8 @@ public interface Engine extends StageVerbs {
     /**
      * {@link #freeze} without a guard, {@link #dump}, then {@link #commit}.
      *
-     * @param archive as of {@link #dump}
-     * @param extent as of {@link #dump}
+     * @param archive as of {@link SealRequest}
+     * @param extent as of {@link SealRequest}
      * @throws SuspendFailedException of the step that failed; the stage keeps running
      */
     SuspendReport suspend(StageId id, Path archive, ImageKey key, Extent extent);

@@ -6,9 +6,9 @@ import io.jenkins.plugins.preemptible.engine.api.Extent;
 import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.api.FreezeRequest;
 import io.jenkins.plugins.preemptible.engine.api.Frozen;
-import io.jenkins.plugins.preemptible.engine.api.IfDumpFails;
 import io.jenkins.plugins.preemptible.engine.api.Leftover;
 import io.jenkins.plugins.preemptible.engine.api.ResumeReport;
+import io.jenkins.plugins.preemptible.engine.api.SealRequest;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
@@ -106,8 +106,8 @@ record PartedEngine(Engine inner, StageParts parts, PartSteps steps) implements 
     }
 
     @Override
-    public Checkpoint dump(StageId id, Path archive, ImageKey key, IfDumpFails ifFails, Extent extent) {
-        Checkpoint done = inner.dump(parts.suspended(id), archive, key, ifFails, extent);
+    public Checkpoint dump(StageId id, SealRequest request) {
+        Checkpoint done = inner.dump(parts.suspended(id), request);
         return new Checkpoint(
                 id,
                 done.frozenMillis(),

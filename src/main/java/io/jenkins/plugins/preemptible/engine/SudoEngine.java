@@ -6,10 +6,10 @@ import io.jenkins.plugins.preemptible.engine.api.Extent;
 import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.api.FreezeRequest;
 import io.jenkins.plugins.preemptible.engine.api.Frozen;
-import io.jenkins.plugins.preemptible.engine.api.IfDumpFails;
 import io.jenkins.plugins.preemptible.engine.api.Leftover;
 import io.jenkins.plugins.preemptible.engine.api.ResumeFailedException;
 import io.jenkins.plugins.preemptible.engine.api.ResumeReport;
+import io.jenkins.plugins.preemptible.engine.api.SealRequest;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.api.StageSpec;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus;
@@ -91,8 +91,8 @@ record SudoEngine(PrivilegedStages stages) implements Engine {
     }
 
     @Override
-    public Checkpoint dump(StageId id, Path archive, ImageKey key, IfDumpFails ifFails, Extent extent) {
-        throw MemoryOnly.refuseDump(id, ifFails, () -> status(id).state(), () -> thaw(id));
+    public Checkpoint dump(StageId id, SealRequest request) {
+        throw MemoryOnly.refuseDump(id, request.ifFails(), () -> status(id).state(), () -> thaw(id));
     }
 
     @Override

@@ -5,6 +5,7 @@ import io.jenkins.plugins.preemptible.engine.api.Extent;
 import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.api.Handover;
 import io.jenkins.plugins.preemptible.engine.api.IfDumpFails;
+import io.jenkins.plugins.preemptible.engine.api.SealRequest;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
 import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
 import io.jenkins.plugins.preemptible.engine.contained.Bystanders;
@@ -20,7 +21,6 @@ import io.jenkins.plugins.preemptible.engine.home.InterruptedSteps;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.host.TimeLimits;
-import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.image.ImageManifest;
 import io.jenkins.plugins.preemptible.engine.image.WriteRequest;
 import io.jenkins.plugins.preemptible.engine.image.archive.ImageArchive;
@@ -46,8 +46,8 @@ import java.util.logging.Logger;
  * The second step of a suspension: CRIU dumps the frozen tree into files, and these are sealed in an archive.
  *
  * <ol>
- *   <li>Both run at idle priority when the executor was released at the freeze, otherwise at the priority of the
- *       caller.
+ *   <li>Both run at idle priority when the executor was released at the freeze and nobody waits for the image, otherwise
+ *       at the priority of the caller.
  *   <li>CRIU's files stay in the stage's folder until {@link CommitOrThaw} decides about them. While they are packed,
  *       they are tried ({@link ImageTrial}): what cannot be restored is never sealed.
  *   <li>After a failure, or a thaw or kill meanwhile, no file is left. The tree is frozen or runs, as the caller asked.
@@ -67,8 +67,14 @@ public final class Dumping {
         this.folder = suspension.folder();
     }
 
-    public Checkpoint dump(Path archive, ImageKey key, IfDumpFails ifFails, Extent extent) {
-        Path target = archive.toAbsolutePath();
+    /**
+     * Dumps the frozen stage, and seals the image.
+     *
+     * @throws SuspendFailedException as of {@code Engine.dump}
+     */
+    public Checkpoint dump(SealRequest asked) {
+        SealRequest request = asked.absolute();
+        Path target = request.archive();
         try (StageFolder.Held lock = suspension.lock()) {
             StageJson record = suspension.record();
             suspension.requireSuspendable(record);
@@ -83,9 +89,9 @@ public final class Dumping {
                 requireFolder(target);
                 Criu criu = suspension.usableCriu().in(record.container());
                 suspension.change(r -> r.withArchive(target.toString(), null));
-                return dump(record, tree, criu, target, key, extent);
+                return dump(record, tree, criu, request);
             } catch (CriuException | IOException | RuntimeException e) {
-                undo(record, tree, ifFails);
+                undo(record, tree, request.ifFails());
                 throw lost(e).orElseGet(() -> suspension.failed(e, target));
             }
         }
@@ -127,9 +133,10 @@ public final class Dumping {
         }
     }
 
-    private Checkpoint dump(StageJson record, FrozenTree frozen, Criu criu, Path archive, ImageKey key, Extent extent)
+    private Checkpoint dump(StageJson record, FrozenTree frozen, Criu criu, SealRequest request)
             throws CriuException, IOException {
-        boolean idle = record.freezing().handover() == Handover.AT_FREEZE;
+        Path archive = request.archive();
+        boolean idle = record.freezing().handover() == Handover.AT_FREEZE && !request.awaited();
         List<Proc.Stat> tree = frozen.freeze();
         FrozenTree.refuseTraced(tree);
         dumped = tree;
@@ -188,7 +195,7 @@ public final class Dumping {
                         .withSuspensions(record.suspensions() + 1));
         addTrialPart();
         TriedPacking.Result packed = new TriedPacking(suspension, record, criu, mounts, tree)
-                .pack(archive, idle, request(record, archive, key, timed, extent));
+                .pack(archive, idle, toWrite(record, request, timed));
         ImageArchive.Written written = packed.written();
         seal(archive, image.sealed(FileStamp.of(archive)), tree);
         return new Checkpoint(
@@ -237,13 +244,13 @@ public final class Dumping {
         }
     }
 
-    private WriteRequest request(StageJson record, Path archive, ImageKey key, ImageManifest manifest, Extent extent) {
-        WriteRequest request = WriteRequest.of(folder.images(), archive, key, manifest)
+    private WriteRequest toWrite(StageJson record, SealRequest asked, ImageManifest manifest) {
+        WriteRequest request = WriteRequest.of(folder.images(), asked.archive(), asked.key(), manifest)
                 .preserving(
                         record.preserved() == null
                                 ? List.of()
                                 : record.preserved().stream().map(Path::of).toList());
-        return extent == Extent.DIFFERENCE
+        return asked.extent() == Extent.DIFFERENCE
                 ? request.against(folder.imageIndex(), null)
                 : request.indexed(folder.imageIndex());
     }

@@ -7,6 +7,7 @@ import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.api.FreezeRequest;
 import io.jenkins.plugins.preemptible.engine.api.Frozen;
 import io.jenkins.plugins.preemptible.engine.api.IfDumpFails;
+import io.jenkins.plugins.preemptible.engine.api.SealRequest;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
 import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
@@ -32,7 +33,8 @@ public record WholeSuspension(Stages stages, StageId id) {
         SuspendAttempt attempt = new SuspendAttempt(stages, id);
         long begun = System.nanoTime();
         Frozen frozen = new Freezing(attempt, new StagePreflight(stages)::of).freeze(FreezeRequest.plain());
-        Checkpoint checkpoint = new Dumping(attempt).dump(archive, key, IfDumpFails.THAW, extent);
+        Checkpoint checkpoint = new Dumping(attempt)
+                .dump(SealRequest.of(archive, key, IfDumpFails.THAW).with(extent));
         long sealed = System.nanoTime();
         commitOrThaw(new CommitOrThaw(attempt));
         long end = System.nanoTime();
