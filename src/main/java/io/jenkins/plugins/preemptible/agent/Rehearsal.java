@@ -11,6 +11,7 @@ import io.jenkins.plugins.preemptible.engine.api.StageSpec;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus;
 import io.jenkins.plugins.preemptible.engine.host.check.HostReport;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
+import io.jenkins.plugins.preemptible.engine.image.archive.CipherWarmUp;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import java.io.File;
 import java.io.IOException;
@@ -122,6 +123,7 @@ final class Rehearsal extends MasterToSlaveFileCallable<AgentStage.Rehearsed> {
     }
 
     private static AgentStage.Rehearsed dump(Engine engine, Path own) {
+        CipherWarmUp.begin();
         Path image = own.resolve(AgentStage.IMAGE_FILE);
         ImageKey key = ImageKey.parse(ImageKey.generate().export());
         EnterCommand enter = null;
