@@ -97,14 +97,14 @@ record ContainerEngine(Engine inner, StageContainers containers) implements Forw
     }
 
     @Override
-    public Checkpoint dump(StageId id, SealRequest request) {
+    public Checkpoint dump(StageId id, Path archive, ImageKey key, SealRequest request) {
         if (!containers.of(id).isEmpty()) {
             if (request.ifFails() == IfDumpFails.THAW && status(id).state() == State.SUSPENDING) {
                 thaw(id);
             }
             throw new SuspendFailedException(FailureReason.CONTAINER, shown(id));
         }
-        return inner.dump(id, request);
+        return inner.dump(id, archive, key, request);
     }
 
     @Override

@@ -26,6 +26,7 @@ import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.check.HostCheck;
 import io.jenkins.plugins.preemptible.engine.host.check.HostReport;
 import io.jenkins.plugins.preemptible.engine.host.check.PrivilegedCheck;
+import io.jenkins.plugins.preemptible.engine.image.Arrival;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.live.LiveCheckpoint;
 import io.jenkins.plugins.preemptible.engine.live.LiveImage;
@@ -34,6 +35,7 @@ import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
 import io.jenkins.plugins.preemptible.engine.privileged.PrivilegedPart;
 import io.jenkins.plugins.preemptible.engine.resume.ArchiveResume;
 import io.jenkins.plugins.preemptible.engine.resume.LocalResume;
+import io.jenkins.plugins.preemptible.engine.resume.UnpackedAhead;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import io.jenkins.plugins.preemptible.engine.stage.StageJson;
 import io.jenkins.plugins.preemptible.engine.suspend.CommitOrThaw;
@@ -43,10 +45,12 @@ import io.jenkins.plugins.preemptible.engine.suspend.MemoryOnly;
 import io.jenkins.plugins.preemptible.engine.suspend.StagePreflight;
 import io.jenkins.plugins.preemptible.engine.suspend.SuspendAttempt;
 import io.jenkins.plugins.preemptible.engine.suspend.WholeSuspension;
+import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.BooleanSupplier;
 
 /**
  * The engine that takes the steps in this process: as root, or through a privileged part that calls CRIU.
@@ -115,11 +119,11 @@ record DirectEngine(Stages stages) implements Engine {
     }
 
     @Override
-    public Checkpoint dump(StageId id, SealRequest request) {
+    public Checkpoint dump(StageId id, Path archive, ImageKey key, SealRequest request) {
         if (!checkpoints()) {
             throw MemoryOnly.refuseDump(id, request.ifFails(), () -> status(id).state(), () -> thaw(id));
         }
-        return new Dumping(attempt(id)).dump(request);
+        return new Dumping(attempt(id)).dump(archive, key, request);
     }
 
     @Override
@@ -149,6 +153,16 @@ record DirectEngine(Stages stages) implements Engine {
     @Override
     public ResumeReport resume(Path archive, ImageKey key) {
         return new ArchiveResume(stages, archive, key).resume();
+    }
+
+    @Override
+    public void unpackAhead(Path archive, ImageKey key, Arrival arrival, BooleanSupplier cancelled) throws IOException {
+        UnpackedAhead.unpack(stages, archive, key, arrival, cancelled);
+    }
+
+    @Override
+    public void dropUnpacked(Path archive) {
+        UnpackedAhead.drop(archive);
     }
 
     @Override

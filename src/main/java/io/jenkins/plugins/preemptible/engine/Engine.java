@@ -19,17 +19,20 @@ import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
 import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
 import io.jenkins.plugins.preemptible.engine.api.SuspendReport;
 import io.jenkins.plugins.preemptible.engine.host.check.HostReport;
+import io.jenkins.plugins.preemptible.engine.image.Arrival;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.live.LiveImage;
 import io.jenkins.plugins.preemptible.engine.live.LiveRequest;
 import io.jenkins.plugins.preemptible.engine.part.StageVerbs;
 import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
+import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.BooleanSupplier;
 
 /**
  * All stages of this host under one home folder: starts, suspends, resumes and ends them.
@@ -126,22 +129,23 @@ public interface Engine extends StageVerbs {
     @Override
     Frozen freeze(StageId id, FreezeRequest request);
 
-    /** {@link #dump(StageId, SealRequest)} of a full image, for which nobody waits. */
+    /** {@link #dump(StageId, Path, ImageKey, SealRequest)} of a full image, for which nobody waits. */
     default Checkpoint dump(StageId id, Path archive, ImageKey key, IfDumpFails ifFails) {
-        return dump(id, SealRequest.of(archive, key, ifFails));
+        return dump(id, archive, key, SealRequest.full(ifFails));
     }
 
     /**
      * Dumps a frozen stage and seals its image into a file; at idle priority when the stage's executor was released at
      * the freeze, unless somebody waits for the image. The stage stays frozen; {@link #commit} or {@link #thaw} must follow.
      *
+     * @param archive a file in an existing folder; replaced when it exists
      * @throws SuspendFailedException with the reason; {@link FailureReason#GOES_ON} when the stage was thawed
      *     meanwhile, {@link FailureReason#NO_CHECKPOINT} when it is not frozen, {@link FailureReason#MEMORY_ONLY} when
      *     this engine makes no images, {@link FailureReason#NOT_RESTORABLE} when the trial of the image failed, {@link
      *     FailureReason#TRIAL_TIMEOUT} when the trial took too long
      * @throws EngineException {@link FailureReason#UNKNOWN_STAGE}
      */
-    Checkpoint dump(StageId id, SealRequest request);
+    Checkpoint dump(StageId id, Path archive, ImageKey key, SealRequest request);
 
     /**
      * Kills the frozen processes of a stage whose image is sealed. Its state is then {@link State#SUSPENDED}. CRIU's
@@ -172,7 +176,7 @@ public interface Engine extends StageVerbs {
     /**
      * {@link #freeze} without a guard, {@link #dump}, then {@link #commit}.
      *
-     * @param archive as of {@link SealRequest}
+     * @param archive as of {@link #dump}
      * @param extent as of {@link SealRequest}
      * @throws SuspendFailedException of the step that failed; the stage keeps running
      */
@@ -196,6 +200,19 @@ public interface Engine extends StageVerbs {
      * @throws ResumeFailedException with the reason; nothing of the stage runs, and the resume can be tried again
      */
     ResumeReport resume(Path archive, ImageKey key);
+
+    /**
+     * Unpacks an archive while it still arrives, so that {@link #resume} of it soon after does not have to. May do nothing,
+     * and keeps nothing over the end of this process. {@link #dropUnpacked} removes what is not going to be resumed.
+     *
+     * @param cancelled asked all along; also an interrupt ends it
+     * @throws IOException when it does not arrive, or is not authentic as a whole: {@link #resume} has the reason
+     */
+    default void unpackAhead(Path archive, ImageKey key, Arrival arrival, BooleanSupplier cancelled)
+            throws IOException {}
+
+    /** Removes what {@link #unpackAhead} has made of that archive; without effect where there is nothing. */
+    default void dropUnpacked(Path archive) {}
 
     /**
      * Resumes a suspended stage from what this host has of it: its frozen processes, or CRIU's files.

@@ -5,8 +5,13 @@ import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.api.StageSpec;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus;
 import io.jenkins.plugins.preemptible.engine.host.check.HostReport;
+import io.jenkins.plugins.preemptible.engine.image.Arrival;
+import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
+import java.io.IOException;
+import java.nio.file.Path;
 import java.util.List;
+import java.util.function.BooleanSupplier;
 
 /** An engine around another one, to which it leaves what concerns neither suspensions nor ends. */
 interface ForwardingEngine extends Engine {
@@ -31,6 +36,17 @@ interface ForwardingEngine extends Engine {
     @Override
     default StageStatus startIn(StageSpec spec, ContainerRef container, List<String> marks) {
         return inner().startIn(spec, container, marks);
+    }
+
+    @Override
+    default void unpackAhead(Path archive, ImageKey key, Arrival arrival, BooleanSupplier cancelled)
+            throws IOException {
+        inner().unpackAhead(archive, key, arrival, cancelled);
+    }
+
+    @Override
+    default void dropUnpacked(Path archive) {
+        inner().dropUnpacked(archive);
     }
 
     @Override

@@ -106,8 +106,8 @@ record PartedEngine(Engine inner, StageParts parts, PartSteps steps) implements 
     }
 
     @Override
-    public Checkpoint dump(StageId id, SealRequest request) {
-        Checkpoint done = inner.dump(parts.suspended(id), request);
+    public Checkpoint dump(StageId id, Path archive, ImageKey key, SealRequest request) {
+        Checkpoint done = inner.dump(parts.suspended(id), archive, key, request);
         return new Checkpoint(
                 id,
                 done.frozenMillis(),

@@ -91,7 +91,7 @@ record SudoEngine(PrivilegedStages stages) implements Engine {
     }
 
     @Override
-    public Checkpoint dump(StageId id, SealRequest request) {
+    public Checkpoint dump(StageId id, Path archive, ImageKey key, SealRequest request) {
         throw MemoryOnly.refuseDump(id, request.ifFails(), () -> status(id).state(), () -> thaw(id));
     }
 

@@ -18,7 +18,8 @@ import java.util.function.BooleanSupplier;
  * @param stageId null when any will do
  * @param suspension 0 when any will do
  * @param imageId null when any will do
- * @param cancelled asked at each megabyte, from the calling thread; true stops the reading with reason CANCELLED
+ * @param cancelled asked at each megabyte; true stops the reading with reason CANCELLED
+ * @param arrival of an archive that is still being written; null for one that is whole
  */
 public record ReadRequest(
         Path archive,
@@ -27,7 +28,8 @@ public record ReadRequest(
         String stageId,
         int suspension,
         String imageId,
-        BooleanSupplier cancelled) {
+        BooleanSupplier cancelled,
+        Arrival arrival) {
 
     public ReadRequest {
         Objects.requireNonNull(archive);
@@ -35,19 +37,24 @@ public record ReadRequest(
     }
 
     public static ReadRequest of(Path archive, ImageKey key) {
-        return new ReadRequest(archive, key, null, null, 0, null, () -> false);
+        return new ReadRequest(archive, key, null, null, 0, null, () -> false, null);
     }
 
     public ReadRequest withParent(Path lastFull) {
-        return new ReadRequest(archive, key, lastFull, stageId, suspension, imageId, cancelled);
+        return new ReadRequest(archive, key, lastFull, stageId, suspension, imageId, cancelled, arrival);
     }
 
     /** Each as far as it is known; see the record's parameters. */
     public ReadRequest expecting(String stage, int suspensionNumber, String image) {
-        return new ReadRequest(archive, key, parent, stage, suspensionNumber, image, cancelled);
+        return new ReadRequest(archive, key, parent, stage, suspensionNumber, image, cancelled, arrival);
     }
 
     public ReadRequest unless(BooleanSupplier signal) {
-        return new ReadRequest(archive, key, parent, stageId, suspension, imageId, signal);
+        return new ReadRequest(archive, key, parent, stageId, suspension, imageId, signal, arrival);
+    }
+
+    /** While the archive is being written; a parent is there as a whole. */
+    public ReadRequest arriving(Arrival beingWritten) {
+        return new ReadRequest(archive, key, parent, stageId, suspension, imageId, cancelled, beingWritten);
     }
 }

@@ -35,7 +35,8 @@ import java.util.Optional;
  * <ol>
  *   <li>When the archive is the very file that the stage was suspended into last, untouched, and its first part is
  *       authentic under the key, what is left on this host serves ({@link LocalResume}).
- *   <li>Otherwise the archive is authenticated and unpacked as a whole; CRIU sees nothing before.
+ *   <li>Otherwise the archive is authenticated and unpacked as a whole, unless that was done while it arrived; CRIU sees
+ *       nothing before.
  *   <li>The record inside it must fit what this home knows of the stage: not running, not ended, this very suspension.
  * </ol>
  */
@@ -59,6 +60,11 @@ public final class ArchiveResume {
             Optional<ResumeReport> near = near(manifest);
             if (near.isPresent()) {
                 return near.get();
+            }
+            Optional<UnpackedAhead> ahead = UnpackedAhead.take(archive, manifest.imageId());
+            if (ahead.isPresent()) {
+                unpacked = ahead.get().folder();
+                return restore(criu, unpacked, ahead.get().image(), ahead.get().millis());
             }
             unpacked = stages.incoming().folder(manifest.allBytes());
             long begun = System.nanoTime();

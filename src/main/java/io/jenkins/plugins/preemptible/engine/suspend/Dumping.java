@@ -21,6 +21,7 @@ import io.jenkins.plugins.preemptible.engine.home.InterruptedSteps;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.host.TimeLimits;
+import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.image.ImageManifest;
 import io.jenkins.plugins.preemptible.engine.image.WriteRequest;
 import io.jenkins.plugins.preemptible.engine.image.archive.ImageArchive;
@@ -72,9 +73,8 @@ public final class Dumping {
      *
      * @throws SuspendFailedException as of {@code Engine.dump}
      */
-    public Checkpoint dump(SealRequest asked) {
-        SealRequest request = asked.absolute();
-        Path target = request.archive();
+    public Checkpoint dump(Path archive, ImageKey key, SealRequest request) {
+        Path target = archive.toAbsolutePath();
         try (StageFolder.Held lock = suspension.lock()) {
             StageJson record = suspension.record();
             suspension.requireSuspendable(record);
@@ -89,7 +89,7 @@ public final class Dumping {
                 requireFolder(target);
                 Criu criu = suspension.usableCriu().in(record.container());
                 suspension.change(r -> r.withArchive(target.toString(), null));
-                return dump(record, tree, criu, request);
+                return dump(record, tree, criu, target, key, request);
             } catch (CriuException | IOException | RuntimeException e) {
                 undo(record, tree, request.ifFails());
                 throw lost(e).orElseGet(() -> suspension.failed(e, target));
@@ -133,9 +133,9 @@ public final class Dumping {
         }
     }
 
-    private Checkpoint dump(StageJson record, FrozenTree frozen, Criu criu, SealRequest request)
+    private Checkpoint dump(
+            StageJson record, FrozenTree frozen, Criu criu, Path archive, ImageKey key, SealRequest request)
             throws CriuException, IOException {
-        Path archive = request.archive();
         boolean idle = record.freezing().handover() == Handover.AT_FREEZE && !request.awaited();
         List<Proc.Stat> tree = frozen.freeze();
         FrozenTree.refuseTraced(tree);
@@ -195,7 +195,7 @@ public final class Dumping {
                         .withSuspensions(record.suspensions() + 1));
         addTrialPart();
         TriedPacking.Result packed = new TriedPacking(suspension, record, criu, mounts, tree)
-                .pack(archive, idle, toWrite(record, request, timed));
+                .pack(archive, idle, toWrite(record, archive, key, timed, request.extent()));
         ImageArchive.Written written = packed.written();
         seal(archive, image.sealed(FileStamp.of(archive)), tree);
         return new Checkpoint(
@@ -244,13 +244,13 @@ public final class Dumping {
         }
     }
 
-    private WriteRequest toWrite(StageJson record, SealRequest asked, ImageManifest manifest) {
-        WriteRequest request = WriteRequest.of(folder.images(), asked.archive(), asked.key(), manifest)
+    private WriteRequest toWrite(StageJson record, Path archive, ImageKey key, ImageManifest manifest, Extent extent) {
+        WriteRequest request = WriteRequest.of(folder.images(), archive, key, manifest)
                 .preserving(
                         record.preserved() == null
                                 ? List.of()
                                 : record.preserved().stream().map(Path::of).toList());
-        return asked.extent() == Extent.DIFFERENCE
+        return extent == Extent.DIFFERENCE
                 ? request.against(folder.imageIndex(), null)
                 : request.indexed(folder.imageIndex());
     }

@@ -33,8 +33,8 @@ public record WholeSuspension(Stages stages, StageId id) {
         SuspendAttempt attempt = new SuspendAttempt(stages, id);
         long begun = System.nanoTime();
         Frozen frozen = new Freezing(attempt, new StagePreflight(stages)::of).freeze(FreezeRequest.plain());
-        Checkpoint checkpoint = new Dumping(attempt)
-                .dump(SealRequest.of(archive, key, IfDumpFails.THAW).with(extent));
+        Checkpoint checkpoint =
+                new Dumping(attempt).dump(archive, key, new SealRequest(IfDumpFails.THAW, extent, false));
         long sealed = System.nanoTime();
         commitOrThaw(new CommitOrThaw(attempt));
         long end = System.nanoTime();

@@ -64,7 +64,7 @@ final class ArchiveReader {
     }
 
     ImageInspection read(Receiver receiver) throws ImageException {
-        return new ArchiveStream(archive, request.key()).use(true, (tar, fileBytes) -> {
+        return new ArchiveStream(request).use(true, (tar, fileBytes) -> {
             MessageDigest hash = BlockHash.sha256();
             ImageManifest manifest = manifest(tar, hash);
             String manifestSha256 = ArchiveFormat.hex(hash.digest());
@@ -100,7 +100,7 @@ final class ArchiveReader {
      * @param count how many, by the manifest
      */
     ImageManifest readBeginning(ToIntFunction<ImageManifest> count, Receiver receiver) throws ImageException {
-        return new ArchiveStream(archive, request.key()).useBeginning((tar, fileBytes) -> {
+        return new ArchiveStream(request).useBeginning((tar, fileBytes) -> {
             ImageManifest manifest = manifest(tar, BlockHash.sha256());
             refuseUnexpected(manifest);
             int entries = count.applyAsInt(manifest);
@@ -113,7 +113,7 @@ final class ArchiveReader {
     }
 
     ImageManifest readManifest() throws ImageException {
-        return new ArchiveStream(archive, request.key()).use(false, (tar, fileBytes) -> {
+        return new ArchiveStream(request).use(false, (tar, fileBytes) -> {
             ImageManifest manifest = manifest(tar, BlockHash.sha256());
             refuseUnexpected(manifest);
             return manifest;

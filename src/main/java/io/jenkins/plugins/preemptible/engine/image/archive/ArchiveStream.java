@@ -9,9 +9,11 @@ import static io.jenkins.plugins.preemptible.engine.image.ImageException.Reason.
 
 import com.github.luben.zstd.ZstdInputStream;
 import io.jenkins.plugins.preemptible.engine.image.ArchiveFormat;
+import io.jenkins.plugins.preemptible.engine.image.Arrival;
 import io.jenkins.plugins.preemptible.engine.image.ImageException;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.image.ImageManifest;
+import io.jenkins.plugins.preemptible.engine.image.ReadRequest;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.ByteBuffer;
@@ -22,13 +24,15 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.security.GeneralSecurityException;
 import java.util.Arrays;
+import java.util.function.BooleanSupplier;
 import org.apache.commons.io.input.BoundedInputStream;
 
 /**
  * The chain of streams by which an archive is read.
  *
  * <ol>
- *   <li>Head and tail are read first: they tell a foreign, other or cut file without any cryptography.
+ *   <li>Head and tail are read first: they tell a foreign, other or cut file without any cryptography. The tail of a file that
+ *       is still being written is looked at in the end.
  *   <li>The decrypting stream gives out no byte of a segment before it was checked; what follows sees only those.
  *   <li>Every failure comes out as an {@link ImageException} with a reason.
  * </ol>
@@ -40,10 +44,14 @@ final class ArchiveStream {
 
     private final Path archive;
     private final ImageKey key;
+    private final Arrival arrival;
+    private final BooleanSupplier cancelled;
 
-    ArchiveStream(Path archive, ImageKey key) {
-        this.archive = archive;
-        this.key = key;
+    ArchiveStream(ReadRequest request) {
+        this.archive = request.archive();
+        this.key = request.key();
+        this.arrival = request.arrival();
+        this.cancelled = request.cancelled();
     }
 
     /** What is done with an open archive. */
@@ -51,7 +59,7 @@ final class ArchiveStream {
         T of(TarInput tar, long fileBytes) throws IOException;
     }
 
-    /** @param whole whether all of it is going to be read, which is worth a thread */
+    /** @param whole whether all of it is going to be read, which is worth a thread; else the end of one that arrives is not awaited */
     <T> T use(boolean whole, Use<T> use) throws ImageException {
         return use(whole, true, use);
     }
@@ -73,18 +81,26 @@ final class ArchiveStream {
             throw new ImageException(NOT_AN_IMAGE, archive, "it is a folder", null);
         }
         try (FileChannel channel = FileChannel.open(archive, StandardOpenOption.READ)) {
-            long fileBytes = channel.size();
+            long fileBytes = arrival == null ? channel.size() : arrival.bytes();
             boolean tail = hasTail || endsWithTail(channel, fileBytes);
-            checkEnds(channel, fileBytes, tail);
-            channel.position(ArchiveFormat.HEAD_BYTES);
+            awaitTo(ArchiveFormat.HEAD_BYTES, channel);
+            checkEnds(channel, fileBytes, tail && arrival == null);
+            if (whole && fileBytes >= CipherWarmUp.WORTH_BYTES) {
+                CipherWarmUp.await();
+            }
             InputStream body = BoundedInputStream.builder()
-                    .setInputStream(Channels.newInputStream(channel))
+                    .setInputStream(from(ArchiveFormat.HEAD_BYTES, channel))
                     .setMaxCount(fileBytes - ArchiveFormat.HEAD_BYTES - (tail ? ArchiveFormat.TAIL_BYTES : 0))
                     .get();
             try (InputStream decrypted = key.cipher().newDecryptingStream(body, ArchiveFormat.head());
                     InputStream zstd = new ZstdInputStream(decrypted).setLongMax(LARGEST_WINDOW_LOG);
                     InputStream plain = whole && fileBytes > ArchiveFormat.CHUNK ? new ReadAhead(zstd) : zstd) {
-                return use.of(new TarInput(plain, archive), fileBytes);
+                T used = use.of(new TarInput(plain, archive), fileBytes);
+                if (arrival != null && whole) {
+                    awaitTo(fileBytes, channel);
+                    checkEnds(channel, fileBytes, true);
+                }
+                return used;
             } catch (ImageException e) {
                 throw e;
             } catch (IOException | GeneralSecurityException | RuntimeException e) {
@@ -96,6 +112,20 @@ final class ArchiveStream {
         } catch (IOException e) {
             throw new ImageException(INPUT_OUTPUT, archive, ImageException.words(e), e);
         }
+    }
+
+    private void awaitTo(long position, FileChannel channel) throws IOException {
+        for (long there = 0; arrival != null && there < Math.min(position, arrival.bytes()); ) {
+            there = arrival.beyond(there, channel, cancelled);
+        }
+    }
+
+    private InputStream from(long position, FileChannel channel) throws IOException {
+        if (arrival != null) {
+            return new ArrivingInput(channel, position, arrival, cancelled);
+        }
+        channel.position(position);
+        return Channels.newInputStream(channel);
     }
 
     private void checkEnds(FileChannel channel, long fileBytes, boolean hasTail) throws IOException {

@@ -46,7 +46,6 @@ import org.apache.commons.io.output.CountingOutputStream;
 final class ArchiveWriter {
 
     private static final int TAR_RECORD = 20 * ArchiveFormat.TAR_BLOCK;
-    private static final long WORTH_A_WARM_UP = 16L << 20;
 
     private final WriteRequest request;
     private final Path archive;
@@ -58,7 +57,7 @@ final class ArchiveWriter {
     ArchiveWriter(WriteRequest request) {
         this.request = request;
         this.archive = request.archive().toAbsolutePath();
-        this.partial = archive.resolveSibling(archive.getFileName() + ".partial");
+        this.partial = ImageArchive.partialOf(archive);
     }
 
     ImageArchive.Written write() throws ImageException {
@@ -78,7 +77,7 @@ final class ArchiveWriter {
                 Workers threads = new Workers(request.workers(), archive, request.cancelled())) {
             sources = opened;
             workers = threads;
-            if (sources.bytes() >= WORTH_A_WARM_UP) {
+            if (sources.bytes() >= CipherWarmUp.WORTH_BYTES) {
                 CipherWarmUp.begin();
             }
             return write(scan, parent, began);
@@ -168,7 +167,7 @@ final class ArchiveWriter {
     }
 
     private long writePartial(ImageManifest manifest) throws IOException, GeneralSecurityException {
-        if (sources.bytes() >= WORTH_A_WARM_UP) {
+        if (sources.bytes() >= CipherWarmUp.WORTH_BYTES) {
             CipherWarmUp.await();
         }
         try (FileChannel channel = FileChannel.open(

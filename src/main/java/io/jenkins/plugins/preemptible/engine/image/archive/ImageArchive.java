@@ -92,6 +92,11 @@ public final class ImageArchive {
         return new ArchiveWriter(request).write();
     }
 
+    /** Where an archive lies while it is written: from its beginning to its end, nothing of it twice. */
+    public static Path partialOf(Path archive) {
+        return archive.resolveSibling(archive.getFileName() + ".partial");
+    }
+
     /** Authenticates and unpacks a whole archive; see {@link #read(ReadRequest, Path)}. */
     public static ImageManifest read(Path archive, ImageKey key, Path intoDir) throws ImageException {
         return read(ReadRequest.of(archive, key), intoDir).manifest();
@@ -188,7 +193,12 @@ public final class ImageArchive {
      * @throws ImageException with the reason
      */
     public static ImageManifest manifestOf(Path archive, ImageKey key) throws ImageException {
-        return new ArchiveReader(ReadRequest.of(archive, key)).readManifest();
+        return manifestOf(ReadRequest.of(archive, key));
+    }
+
+    /** The same, for an archive that the caller expects or that still arrives. */
+    public static ImageManifest manifestOf(ReadRequest request) throws ImageException {
+        return new ArchiveReader(request).readManifest();
     }
 
     /**

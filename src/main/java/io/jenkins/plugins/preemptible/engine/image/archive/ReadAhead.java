@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.image.archive;
 
 import io.jenkins.plugins.preemptible.engine.image.ArchiveFormat;
+import io.jenkins.plugins.preemptible.engine.image.ImageException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.InterruptedIOException;
@@ -74,6 +75,9 @@ final class ReadAhead extends InputStream {
         }
         if (current == null || current.length > 0) {
             take();
+        }
+        if (current.length == 0 && current.failure instanceof ImageException reason) {
+            throw reason;
         }
         if (current.length == 0 && current.failure != null) {
             throw new IOException(current.failure);

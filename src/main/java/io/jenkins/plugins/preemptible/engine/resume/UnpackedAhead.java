@@ -1,0 +1,114 @@
+package io.jenkins.plugins.preemptible.engine.resume;
+
+import io.jenkins.plugins.preemptible.engine.home.OldImages;
+import io.jenkins.plugins.preemptible.engine.home.Stages;
+import io.jenkins.plugins.preemptible.engine.image.Arrival;
+import io.jenkins.plugins.preemptible.engine.image.ImageKey;
+import io.jenkins.plugins.preemptible.engine.image.ReadRequest;
+import io.jenkins.plugins.preemptible.engine.image.archive.ImageArchive;
+import io.jenkins.plugins.preemptible.engine.stage.FileStamp;
+import io.jenkins.plugins.preemptible.engine.suspend.SuspendAttempt;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.BooleanSupplier;
+
+/**
+ * Images that were unpacked while their archives arrived, for a resume soon after.
+ *
+ * <ol>
+ *   <li>Known to this process alone, which has authenticated them as a whole: folders that it did not make are never taken.
+ *   <li>One serves a single resume, of the very file that was unpacked, untouched since.
+ *   <li>{@link #drop} removes one that is not going to be resumed. Those of a process that died go as other unpacked images do.
+ * </ol>
+ *
+ * Safe for any thread.
+ */
+public final class UnpackedAhead {
+
+    private static final Map<Path, UnpackedAhead> READY = new ConcurrentHashMap<>();
+
+    private final FileStamp archive;
+    private final Path folder;
+    private final ImageArchive.Unpacked image;
+    private final long millis;
+
+    private UnpackedAhead(FileStamp archive, Path folder, ImageArchive.Unpacked image, long millis) {
+        this.archive = archive;
+        this.folder = folder;
+        this.image = image;
+        this.millis = millis;
+    }
+
+    /**
+     * Unpacks an archive while it is being written, and keeps that.
+     *
+     * @param cancelled asked all along
+     * @throws IOException when it does not arrive, or cannot be unpacked; nothing is kept then
+     */
+    public static void unpack(Stages stages, Path archive, ImageKey key, Arrival arrival, BooleanSupplier cancelled)
+            throws IOException {
+        drop(archive);
+        arrival.begin(archive, cancelled);
+        long begun = System.nanoTime();
+        ReadRequest request = ReadRequest.of(archive, key).arriving(arrival).unless(cancelled);
+        Path folder = stages.incoming().folder(ImageArchive.manifestOf(request).allBytes());
+        boolean kept = false;
+        try {
+            ImageArchive.Unpacked image = ImageArchive.read(request, folder);
+            UnpackedAhead before = READY.put(
+                    archive.toAbsolutePath(),
+                    new UnpackedAhead(
+                            FileStamp.of(archive), folder, image, SuspendAttempt.millis(begun, System.nanoTime())));
+            kept = true;
+            if (before != null) {
+                before.delete();
+            }
+        } finally {
+            if (!kept) {
+                OldImages.deleteQuietly(folder);
+            }
+        }
+    }
+
+    /** What was unpacked of that archive, if it is the image of that id; the caller's from now on. */
+    static Optional<UnpackedAhead> take(Path archive, String imageId) {
+        UnpackedAhead ready = READY.remove(archive.toAbsolutePath());
+        if (ready == null) {
+            return Optional.empty();
+        }
+        if (ready.archive.equals(FileStamp.of(archive))
+                && ready.image.manifest().imageId().equals(imageId)) {
+            return Optional.of(ready);
+        }
+        ready.delete();
+        return Optional.empty();
+    }
+
+    /** Removes what was unpacked of that archive; without effect where there is nothing. */
+    public static void drop(Path archive) {
+        UnpackedAhead ready = READY.remove(archive.toAbsolutePath());
+        if (ready != null) {
+            ready.delete();
+        }
+    }
+
+    Path folder() {
+        return folder;
+    }
+
+    ImageArchive.Unpacked image() {
+        return image;
+    }
+
+    /** How long the unpacking took, most of it beside the arrival. */
+    long millis() {
+        return millis;
+    }
+
+    private void delete() {
+        OldImages.deleteQuietly(folder);
+    }
+}
