@@ -167,9 +167,10 @@ public final class AgentStage implements StageAgent {
     }
 
     @Override
-    public Dump dump(String key, boolean stayFrozen) throws IOException, InterruptedException {
-        return Limited.required(
-                Limited.actLong(home, Dump.class, new SuspendVerbs.DumpStage(id.value(), key, stayFrozen)));
+    public Awaited<Dump> dump(String key, boolean stayFrozen, boolean awaited)
+            throws IOException, InterruptedException {
+        return Limited.askLong(home, Dump.class, new SuspendVerbs.DumpStage(id.value(), key, stayFrozen, awaited))
+                .then(Limited::required);
     }
 
     /** How far {@link #dump}, which runs meanwhile, has come. */
@@ -235,12 +236,22 @@ public final class AgentStage implements StageAgent {
     }
 
     @Override
-    public byte[] readImage(long offset, int most) throws IOException, InterruptedException {
-        byte[] piece = Limited.required(Limited.act(exchange(), byte[].class, new ReadImage(offset, most)));
+    public Awaited<byte[]> askImage(long offset, int most) throws IOException, InterruptedException {
+        return ReadImage.ask(exchange(), offset, most);
+    }
+
+    @Override
+    public byte[] growing(long offset, int least, int most) throws IOException, InterruptedException {
+        byte[] piece = Limited.required(Limited.act(exchange(), byte[].class, new GrowingImage(offset, least, most)));
         if (piece.length > most) {
             throw Limited.notUnderstood();
         }
         return piece;
+    }
+
+    @Override
+    public long sum(long bytes) throws IOException, InterruptedException {
+        return Limited.required(Limited.act(exchange(), Long.class, new GrowingImage.Sum(bytes)));
     }
 
     /** Kills whatever is left of the stage, running or frozen, and forgets it. */
@@ -544,7 +555,7 @@ public final class AgentStage implements StageAgent {
 
         @Override
         Void act(Engine engine, StageId stage, Path exchange) throws IOException {
-            PrivateFolder.remove(exchange);
+            removeExchange(engine, exchange);
             remove(engine, stage);
             StageOrigin.remove(homeOf(exchange), stage);
             return null;

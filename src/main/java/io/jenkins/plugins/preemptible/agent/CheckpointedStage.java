@@ -120,22 +120,17 @@ public final class CheckpointedStage {
     }
 
     /** @return the bytes asked for; fewer at the end, none behind it */
-    public byte[] readImage(long offset, int most) throws IOException, InterruptedException {
-        return read(LiveVerbs.IMAGE, offset, most);
+    public Awaited<byte[]> askImage(long offset, int most) throws IOException, InterruptedException {
+        return ask(LiveVerbs.IMAGE, offset, most);
     }
 
     /** @return the bytes asked for; fewer at the end, none behind it */
-    public byte[] readFiles(long offset, int most) throws IOException, InterruptedException {
-        return read(LiveVerbs.FILES, offset, most);
+    public Awaited<byte[]> askFiles(long offset, int most) throws IOException, InterruptedException {
+        return ask(LiveVerbs.FILES, offset, most);
     }
 
-    private byte[] read(String archive, long offset, int most) throws IOException, InterruptedException {
-        FilePath folder = home.child("exchange").child(id.value()).child(archive);
-        byte[] piece = Limited.required(Limited.act(folder, byte[].class, new ReadImage(offset, most)));
-        if (piece.length > most) {
-            throw Limited.notUnderstood();
-        }
-        return piece;
+    private Awaited<byte[]> ask(String archive, long offset, int most) throws IOException, InterruptedException {
+        return ReadImage.ask(home.child("exchange").child(id.value()).child(archive), offset, most);
     }
 
     /**

@@ -3,6 +3,8 @@ package io.jenkins.plugins.preemptible.agent;
 import hudson.FilePath;
 import java.io.IOException;
 import java.io.InputStream;
+import java.util.ArrayDeque;
+import java.util.Deque;
 
 /**
  * Brings a file to an agent, piece by piece: each is a call that ends when the connection does.
@@ -12,8 +14,8 @@ import java.io.InputStream;
  */
 public final class Delivery {
 
-    /** Bytes that are sent at a time. */
-    private static final int PIECE = 4 << 20;
+    /** How many pieces are on their way at a time; so many are held in memory. */
+    private static final int AHEAD = 4;
 
     private Delivery() {}
 
@@ -23,19 +25,41 @@ public final class Delivery {
      * @throws IOException when the agent is away, does not take a piece in time, or cannot write it
      */
     public static void bring(InputStream from, FilePath to) throws IOException, InterruptedException {
-        long offset = 0;
-        byte[] piece = from.readNBytes(PIECE);
-        do {
-            send(to, offset, piece);
-            offset += piece.length;
-            piece = from.readNBytes(PIECE);
-        } while (piece.length > 0);
+        bring(() -> from.readNBytes(PiecesInOrder.PIECE), to);
     }
 
-    /** @param offset how much of the file is there already; 0 makes or replaces it */
-    static void send(FilePath to, long offset, byte[] piece) throws IOException, InterruptedException {
+    /** The next piece of a file; none at its end. */
+    @FunctionalInterface
+    interface Next {
+        byte[] take() throws IOException, InterruptedException;
+    }
+
+    /** The same of pieces that come one by one. */
+    static void bring(Next from, FilePath to) throws IOException, InterruptedException {
+        byte[] piece = from.take();
+        // Waited for: the others cannot make the file, so none of them comes after the agent was cleaned.
+        end(Limited.ask(to, Boolean.class, new WritePiece(0, piece)));
+        Deque<Awaited<Boolean>> written = new ArrayDeque<>();
         try {
-            Limited.required(Limited.act(to, Boolean.class, new WritePiece(offset, piece)));
+            long offset = piece.length;
+            for (piece = from.take(); piece.length > 0; piece = from.take()) {
+                if (written.size() == AHEAD) {
+                    end(written.remove());
+                }
+                written.add(Limited.ask(to, Boolean.class, new WritePiece(offset, piece)));
+                offset += piece.length;
+            }
+            while (!written.isEmpty()) {
+                end(written.remove());
+            }
+        } finally {
+            written.forEach(Awaited::giveUp);
+        }
+    }
+
+    private static void end(Awaited<Boolean> written) throws IOException, InterruptedException {
+        try {
+            Limited.required(written.get());
         } catch (Limited.VerbFailedException x) {
             throw new IOException(x.getMessage(), x);
         }

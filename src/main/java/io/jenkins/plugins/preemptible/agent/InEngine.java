@@ -74,6 +74,12 @@ abstract class InEngine<T> extends MasterToSlaveFileCallable<T> {
         }
     }
 
+    /** Removes what came or was to go, and what was made of it. */
+    static void removeExchange(Engine engine, Path exchange) throws IOException {
+        engine.dropUnpacked(exchange.resolve(AgentStage.IMAGE_FILE));
+        PrivateFolder.remove(exchange);
+    }
+
     static void remove(Engine engine, StageId stage) {
         if (state(engine, stage).isPresent()) {
             engine.kill(stage);

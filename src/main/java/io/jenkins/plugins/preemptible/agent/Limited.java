@@ -72,10 +72,48 @@ final class Limited {
     @CheckForNull
     static <T> T act(FilePath where, Class<T> type, FilePath.FileCallable<T> verb, long limitMillis)
             throws IOException, InterruptedException {
+        return ask(where, type, verb, limitMillis).get();
+    }
+
+    /** The same as {@link #act(FilePath, Class, FilePath.FileCallable)}; the limit counts from when the answer is waited for. */
+    static <T> Awaited<T> ask(FilePath where, Class<T> type, FilePath.FileCallable<T> verb)
+            throws IOException, InterruptedException {
+        return ask(where, type, verb, LIMIT_MILLIS);
+    }
+
+    /** The same without a limit, for what takes as long as the stage is large. */
+    static <T> Awaited<T> askLong(FilePath where, Class<T> type, FilePath.FileCallable<T> verb)
+            throws IOException, InterruptedException {
+        return ask(where, type, verb, Long.MAX_VALUE);
+    }
+
+    private static <T> Awaited<T> ask(FilePath where, Class<T> type, FilePath.FileCallable<T> verb, long limitMillis)
+            throws IOException, InterruptedException {
         Future<?> answer = where.actAsync(verb);
+        return new Awaited<>() {
+            @Override
+            public T get() throws IOException, InterruptedException {
+                return await(answer, where.getChannel(), type, limitMillis);
+            }
+
+            @Override
+            public boolean isThere() {
+                return answer.isDone();
+            }
+
+            @Override
+            public void giveUp() {
+                answer.cancel(true);
+            }
+        };
+    }
+
+    @CheckForNull
+    private static <T> T await(Future<?> answer, VirtualChannel connection, Class<T> type, long limitMillis)
+            throws IOException, InterruptedException {
         Object told;
         try {
-            told = answer(answer, where.getChannel(), limitMillis);
+            told = answer(answer, connection, limitMillis);
         } catch (ExecutionException x) {
             Throwable failure = x.getCause();
             if (failure instanceof RuntimeException && !(failure instanceof RequestAbortedException)) {

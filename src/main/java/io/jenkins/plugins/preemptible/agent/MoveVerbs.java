@@ -4,6 +4,7 @@ import hudson.remoting.VirtualChannel;
 import io.jenkins.plugins.preemptible.engine.Engine;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
+import io.jenkins.plugins.preemptible.engine.image.Arrival;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.image.ImageManifest;
 import io.jenkins.plugins.preemptible.engine.image.archive.ImageArchive;
@@ -19,8 +20,11 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Collection;
 import java.util.List;
+import java.util.logging.Level;
+import java.util.logging.Logger;
 import jenkins.MasterToSlaveFileCallable;
 
 /** The verbs of {@link MovingStage}, carried out on the agent. */
@@ -31,6 +35,8 @@ final class MoveVerbs {
 
     /** One for all verbs of an agent's process: {@code criu check} takes its time. */
     static final CriuSearch INSTALLED = new CriuSearch();
+
+    private static final Logger LOGGER = Logger.getLogger(MoveVerbs.class.getName());
 
     private MoveVerbs() {}
 
@@ -120,7 +126,7 @@ final class MoveVerbs {
         @Override
         Void act(Engine engine, StageId stage, Path exchange) throws IOException {
             // Of an earlier suspension: its image would be taken for that of this one.
-            PrivateFolder.remove(exchange);
+            removeExchange(engine, exchange);
             remove(engine, stage);
             PrivateFolder.make(exchange);
             PrivateFolder.make(exchange.resolve(LUGGAGE));
@@ -148,6 +154,35 @@ final class MoveVerbs {
         Misfit act(Engine engine, StageId stage, Path exchange) throws IOException {
             ImageManifest image = ImageArchive.manifestOf(exchange.resolve(AgentStage.IMAGE_FILE), ImageKey.parse(key));
             return misfit(homeOf(exchange), engine, own, StageNeeds.of(image, memoryBytes, paths(workspace)));
+        }
+    }
+
+    /** Answers whether that has been done when the image is there. */
+    static final class UnpackAhead extends InEngine<Boolean> {
+        private static final long serialVersionUID = 1L;
+        /** Longer than any piece of the image may take. */
+        private static final Duration PATIENCE = Duration.ofMinutes(5);
+
+        private final String key;
+        private final long bytes;
+
+        UnpackAhead(String id, String key, long bytes) {
+            super(id);
+            this.key = key;
+            this.bytes = bytes;
+        }
+
+        @Override
+        Boolean act(Engine engine, StageId stage, Path exchange) {
+            Path image = exchange.resolve(AgentStage.IMAGE_FILE);
+            try {
+                engine.unpackAhead(
+                        image, ImageKey.parse(key), new Arrival(bytes, PATIENCE), () -> !Files.exists(exchange));
+                return true;
+            } catch (IOException | RuntimeException x) {
+                LOGGER.log(Level.FINE, x, () -> "the image of " + stage + " is unpacked when it is restored");
+                return false;
+            }
         }
     }
 
@@ -192,7 +227,7 @@ final class MoveVerbs {
 
         @Override
         Void act(Engine engine, StageId stage, Path exchange) throws IOException {
-            PrivateFolder.remove(exchange);
+            removeExchange(engine, exchange);
             remove(engine, stage);
             StageOrigin.remove(homeOf(exchange), stage);
             for (Path folder : paths(temporary)) {

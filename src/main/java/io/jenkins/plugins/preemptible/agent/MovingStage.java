@@ -28,9 +28,6 @@ import java.util.List;
  */
 public final class MovingStage {
 
-    /** Bytes that are asked for at a time. */
-    private static final int PIECE = 4 << 20;
-
     private final FilePath home;
     private final StageId id;
 
@@ -155,30 +152,27 @@ public final class MovingStage {
     /** Packs the stage's folders on the agent that it leaves. Takes as long as they are large. */
     public Packed pack(List<String> folders, MoveExcludes excludes, String key)
             throws IOException, InterruptedException {
-        return pack(folders, excludes, key, Long.MAX_VALUE);
+        return Limited.required(
+                beginPacking(folders, excludes, key, Long.MAX_VALUE).get());
     }
 
-    /** The same, unless they have more than that. */
-    public Packed pack(List<String> folders, MoveExcludes excludes, String key, long mostBytes)
+    /** Has them packed, unless they have more than that. An answer that is given up ends the packing. */
+    public Awaited<Packed> beginPacking(List<String> folders, MoveExcludes excludes, String key, long mostBytes)
             throws IOException, InterruptedException {
-        return Limited.required(Limited.actLong(
+        return Limited.askLong(
                 home,
                 Packed.class,
-                new MoveVerbs.Pack(id.value(), List.copyOf(folders), excludes.patterns(), key, mostBytes)));
+                new MoveVerbs.Pack(id.value(), List.copyOf(folders), excludes.patterns(), key, mostBytes));
     }
 
     /**
-     * Reads a piece of what {@link #pack} made.
+     * Asks for a piece of what {@link #pack} made.
      *
      * @param most bytes, at least 1
      * @return the bytes asked for; fewer at the end, none behind it
      */
-    public byte[] readLuggage(long offset, int most) throws IOException, InterruptedException {
-        byte[] piece = Limited.required(Limited.act(luggage(), byte[].class, new ReadImage(offset, most)));
-        if (piece.length > most) {
-            throw Limited.notUnderstood();
-        }
-        return piece;
+    public Awaited<byte[]> askLuggage(long offset, int most) throws IOException, InterruptedException {
+        return ReadImage.ask(luggage(), offset, most);
     }
 
     /** Where {@link #unpack} looks for the archive; its folder exists after {@link #prepare}. */
@@ -195,6 +189,16 @@ public final class MovingStage {
     public FilePath prepare(StageOrigin origin) throws IOException, InterruptedException {
         Limited.act(home, Void.class, new MoveVerbs.Prepare(id.value(), origin));
         return home.child("exchange").child(id.value());
+    }
+
+    /**
+     * Has the image unpacked while it is brought, which begins after this. Whether that succeeds is of no concern: it would be
+     * unpacked when it is restored.
+     *
+     * @param bytes of the whole image
+     */
+    public Awaited<Boolean> unpackAhead(String key, long bytes) throws IOException, InterruptedException {
+        return Limited.askLong(home, Boolean.class, new MoveVerbs.UnpackAhead(id.value(), key, bytes));
     }
 
     /**
@@ -219,15 +223,18 @@ public final class MovingStage {
      * @param bytes as that agent has told; more or fewer fail the transfer
      */
     public void bring(MovingStage from, long bytes) throws IOException, InterruptedException {
-        FilePath source = from.luggage();
-        for (long at = 0; at < bytes; ) {
-            int expected = (int) Math.min(PIECE, bytes - at);
-            byte[] piece = Limited.required(Limited.act(source, byte[].class, new ReadImage(at, expected)));
-            if (piece.length != expected) {
-                throw Limited.notUnderstood();
-            }
-            Delivery.send(luggageFile(), at, piece);
-            at += expected;
+        long[] left = {bytes};
+        try (PiecesInOrder pieces = new PiecesInOrder(from::askLuggage, 0, bytes)) {
+            Delivery.bring(
+                    () -> {
+                        byte[] piece = pieces.next();
+                        if (piece.length != Math.min(PiecesInOrder.PIECE, left[0])) {
+                            throw Limited.notUnderstood();
+                        }
+                        left[0] -= piece.length;
+                        return piece;
+                    },
+                    luggageFile());
         }
     }
 

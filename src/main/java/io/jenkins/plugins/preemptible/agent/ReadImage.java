@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.agent;
 
+import hudson.FilePath;
 import hudson.remoting.VirtualChannel;
 import java.io.File;
 import java.io.IOException;
@@ -32,6 +33,21 @@ final class ReadImage extends MasterToSlaveFileCallable<byte[]> {
     ReadImage(long offset, int most) {
         this.offset = offset;
         this.most = most;
+    }
+
+    /**
+     * Asks for a piece of the image in that folder.
+     *
+     * @param most bytes, at least 1
+     * @return the bytes asked for; fewer at the end, none behind it
+     */
+    static Awaited<byte[]> ask(FilePath folder, long offset, int most) throws IOException, InterruptedException {
+        return Limited.ask(folder, byte[].class, new ReadImage(offset, most)).then(piece -> {
+            if (Limited.required(piece).length > most) {
+                throw Limited.notUnderstood();
+            }
+            return piece;
+        });
     }
 
     @Override

@@ -50,7 +50,7 @@ final class ResumeVerbs {
                             return null;
                         }
                         Restore answer = went(engine, stage, done.get());
-                        PrivateFolder.remove(exchange);
+                        removeExchange(engine, exchange);
                         return answer;
                     default:
                         return null;
@@ -81,7 +81,7 @@ final class ResumeVerbs {
             } catch (EngineException x) {
                 return refused(x);
             } finally {
-                PrivateFolder.remove(exchange);
+                removeExchange(engine, exchange);
             }
         }
     }

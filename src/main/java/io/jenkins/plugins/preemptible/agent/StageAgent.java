@@ -57,19 +57,34 @@ public interface StageAgent {
     }
 
     /**
-     * Dumps and seals the frozen stage; it is frozen afterwards and waits for {@link #commit} or {@link #thaw}.
+     * Has the frozen stage dumped and sealed; it is frozen afterwards and waits for {@link #commit} or {@link #thaw}.
      *
      * @param stayFrozen whether it stays frozen when that fails, or keeps running
+     * @param awaited whether somebody waits for the image; else it is made when nothing else wants a processor of the host,
+     *     provided that the executor is free already
      */
-    AgentStage.Dump dump(String key, boolean stayFrozen) throws IOException, InterruptedException;
+    Awaited<AgentStage.Dump> dump(String key, boolean stayFrozen, boolean awaited)
+            throws IOException, InterruptedException;
 
     /**
-     * Reads a piece of the sealed image.
+     * Asks for a piece of the sealed image.
      *
      * @param most bytes, at least 1
      * @return the bytes asked for; fewer at the end of the image, none behind it
      */
-    byte[] readImage(long offset, int most) throws IOException, InterruptedException;
+    Awaited<byte[]> askImage(long offset, int most) throws IOException, InterruptedException;
+
+    /**
+     * Reads of the image what is there while {@link #dump} is still at it.
+     *
+     * @param least bytes that are worth a call, at least 1
+     * @param most bytes
+     * @return none where fewer are there
+     */
+    byte[] growing(long offset, int least, int most) throws IOException, InterruptedException;
+
+    /** The CRC-32C of the first bytes of the sealed image; of all of it where it has no more. */
+    long sum(long bytes) throws IOException, InterruptedException;
 
     /**
      * Kills the frozen tree, once its image is safe; harmless when that was done.

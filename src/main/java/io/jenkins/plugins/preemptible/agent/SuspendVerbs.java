@@ -12,6 +12,7 @@ import io.jenkins.plugins.preemptible.engine.api.FreezeRequest;
 import io.jenkins.plugins.preemptible.engine.api.Frozen;
 import io.jenkins.plugins.preemptible.engine.api.Handover;
 import io.jenkins.plugins.preemptible.engine.api.IfDumpFails;
+import io.jenkins.plugins.preemptible.engine.api.SealRequest;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
 import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
@@ -130,11 +131,13 @@ final class SuspendVerbs {
         private static final long serialVersionUID = 1L;
         private final String key;
         private final boolean stayFrozen;
+        private final boolean awaited;
 
-        DumpStage(String id, String key, boolean stayFrozen) {
+        DumpStage(String id, String key, boolean stayFrozen, boolean awaited) {
             super(id);
             this.key = key;
             this.stayFrozen = stayFrozen;
+            this.awaited = awaited;
         }
 
         @Override
@@ -150,8 +153,12 @@ final class SuspendVerbs {
                         + "). Free some space there, or make it writable for the agent's user."));
             }
             try {
+                IfDumpFails ifFails = stayFrozen ? IfDumpFails.STAY_FROZEN : IfDumpFails.THAW;
                 Checkpoint done = engine.dump(
-                        stage, archive, ImageKey.parse(key), stayFrozen ? IfDumpFails.STAY_FROZEN : IfDumpFails.THAW);
+                        stage,
+                        archive,
+                        ImageKey.parse(key),
+                        SealRequest.full(ifFails).awaited(awaited));
                 return new Dump(
                         null,
                         done.dumpMillis(),
@@ -160,7 +167,7 @@ final class SuspendVerbs {
                         done.archiveBytes(),
                         done.processes());
             } catch (EngineException x) {
-                PrivateFolder.remove(exchange);
+                removeExchange(engine, exchange);
                 return refused(AgentStage.Refusal.of(x));
             }
         }
@@ -191,7 +198,7 @@ final class SuspendVerbs {
                 }
                 throw x;
             } finally {
-                PrivateFolder.remove(exchange);
+                removeExchange(engine, exchange);
             }
         }
     }
@@ -209,7 +216,7 @@ final class SuspendVerbs {
             if (is(State.SUSPENDING, state(engine, stage))) {
                 engine.thaw(stage);
             }
-            PrivateFolder.remove(exchange);
+            removeExchange(engine, exchange);
             return null;
         }
     }

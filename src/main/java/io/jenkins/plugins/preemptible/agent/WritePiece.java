@@ -3,6 +3,7 @@ package io.jenkins.plugins.preemptible.agent;
 import hudson.remoting.VirtualChannel;
 import java.io.File;
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.SeekableByteChannel;
 import java.nio.file.Files;
@@ -13,13 +14,15 @@ import java.nio.file.StandardOpenOption;
 import java.util.HashSet;
 import java.util.Objects;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import jenkins.MasterToSlaveFileCallable;
 
 /**
  * Writes a piece of a file that the controller brings.
  *
  * <ol>
- *   <li>The first piece makes the file, and replaces what was there; each further one continues it.
+ *   <li>The first piece makes the file, and replaces what was there; each further one continues it, and waits for those before
+ *       it: several are on their way.
  *   <li>A link is not followed.
  * </ol>
  */
@@ -27,8 +30,20 @@ final class WritePiece extends MasterToSlaveFileCallable<Boolean> {
 
     private static final long serialVersionUID = 1L;
 
+    /** Less than a call may take. */
+    private static final long PATIENCE_NANOS = TimeUnit.MINUTES.toNanos(2);
+
     private final long offset;
     private final byte[] piece;
+
+    private static void sleep() throws IOException {
+        try {
+            Thread.sleep(1);
+        } catch (InterruptedException x) {
+            Thread.currentThread().interrupt();
+            throw new InterruptedIOException("the piece is not wanted any more");
+        }
+    }
 
     /** @param offset how much of the file is there already */
     WritePiece(long offset, byte[] piece) {
@@ -47,6 +62,9 @@ final class WritePiece extends MasterToSlaveFileCallable<Boolean> {
             options.add(StandardOpenOption.CREATE_NEW);
         }
         try (SeekableByteChannel file = Files.newByteChannel(path, options)) {
+            for (long began = System.nanoTime(); file.size() < offset && System.nanoTime() - began < PATIENCE_NANOS; ) {
+                sleep();
+            }
             if (file.size() != offset) {
                 throw new IOException(path + " has " + file.size() + " bytes in place of " + offset);
             }

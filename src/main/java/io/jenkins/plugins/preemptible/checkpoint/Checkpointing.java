@@ -181,8 +181,8 @@ final class Checkpointing {
         }
         boolean noted = false;
         try {
-            StageImages.store(live, agent::readImage, made.archiveBytes(), image);
-            StageImages.store(live, agent::readFiles, made.luggageBytes(), files);
+            StageImages.store(live, agent::askImage, made.archiveBytes(), image);
+            StageImages.store(live, agent::askFiles, made.luggageBytes(), files);
             Map<String, Long> sizes = new HashMap<>();
             for (int i = 0; i < folders.size(); i++) {
                 sizes.put(folders.get(i), made.logSizes().get(i));

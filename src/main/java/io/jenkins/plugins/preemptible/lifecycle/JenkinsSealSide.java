@@ -2,12 +2,16 @@ package io.jenkins.plugins.preemptible.lifecycle;
 
 import hudson.model.Run;
 import hudson.util.Secret;
+import io.jenkins.plugins.preemptible.agent.AgentStage;
+import io.jenkins.plugins.preemptible.agent.Awaited;
 import io.jenkins.plugins.preemptible.agent.Nodes;
 import io.jenkins.plugins.preemptible.agent.StageAgent;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.event.StageListener;
+import io.jenkins.plugins.preemptible.hand.DrainedAgents;
 import io.jenkins.plugins.preemptible.lifecycle.agents.Measured;
 import io.jenkins.plugins.preemptible.lifecycle.image.ArchiveRoom;
+import io.jenkins.plugins.preemptible.lifecycle.image.ImageAhead;
 import io.jenkins.plugins.preemptible.lifecycle.image.SealingProgress;
 import io.jenkins.plugins.preemptible.lifecycle.image.StageImages;
 import io.jenkins.plugins.preemptible.lifecycle.luggage.StageLuggage;
@@ -23,7 +27,15 @@ import java.util.List;
 import java.util.function.Consumer;
 
 /** A Pipeline build, and the disk that its artifacts are on. */
-record JenkinsSealSide(LiveStage live) implements SealSide {
+final class JenkinsSealSide implements SealSide {
+
+    private final LiveStage live;
+    /** Of the image that is being made, or was made last; null where nothing of it is brought meanwhile. */
+    private ImageAhead ahead;
+
+    JenkinsSealSide(LiveStage live) {
+        this.live = live;
+    }
 
     @Override
     public boolean isThere(String node) {
@@ -51,14 +63,68 @@ record JenkinsSealSide(LiveStage live) implements SealSide {
     }
 
     @Override
-    public void store(StageAgent agent, long bytes) throws IOException, InterruptedException {
-        StageImages.store(live, agent, bytes);
+    public AgentStage.Dump dump(StageAgent agent, String key, boolean awaited)
+            throws IOException, InterruptedException {
+        drop();
+        ahead = StageImages.ahead(live, agent);
+        boolean made = false;
+        Awaited<AgentStage.Dump> dumping = agent.dump(key, true, awaited);
+        try {
+            while (ahead != null && !dumping.isThere()) {
+                ahead.step();
+            }
+            AgentStage.Dump dump = dumping.get();
+            made = dump.refusal() == null;
+            return dump;
+        } finally {
+            if (!made) {
+                dumping.giveUp();
+                drop();
+            }
+        }
     }
 
     @Override
-    public SealedLuggage storeLuggage(StageRecord stage) throws IOException, InterruptedException {
-        StageLuggage.Packed packed = StageLuggage.pack(live, stage);
-        return packed == null ? null : StageLuggage.store(live, packed, ImagePath.LUGGAGE);
+    public void close() {
+        drop();
+    }
+
+    private void drop() {
+        if (ahead != null) {
+            ahead.close();
+            ahead = null;
+        }
+    }
+
+    @Override
+    public void store(StageAgent agent, long bytes) throws IOException, InterruptedException {
+        try {
+            StageImages.store(live, agent, ahead, bytes);
+        } finally {
+            drop();
+        }
+    }
+
+    @Override
+    public boolean isAwaited(StageRecord stage) {
+        return stage.moveTo() != null || DrainedAgents.get().contains(stage.node());
+    }
+
+    @Override
+    public Luggage packLuggage(StageRecord stage) throws IOException, InterruptedException {
+        Awaited<StageLuggage.Packed> packing = StageLuggage.begin(live, stage);
+        return new Luggage() {
+            @Override
+            public SealedLuggage store() throws IOException, InterruptedException {
+                StageLuggage.Packed packed = packing.get();
+                return packed == null ? null : StageLuggage.store(live, packed, ImagePath.LUGGAGE);
+            }
+
+            @Override
+            public void close() {
+                packing.giveUp();
+            }
+        };
     }
 
     @Override

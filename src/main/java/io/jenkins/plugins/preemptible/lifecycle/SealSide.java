@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.lifecycle;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.util.Secret;
+import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.agent.StageAgent;
 import io.jenkins.plugins.preemptible.event.StageListener;
 import io.jenkins.plugins.preemptible.lifecycle.image.ArchiveRoom;
@@ -26,6 +27,11 @@ interface SealSide {
     /** A new key that nobody else has. */
     Secret newKey();
 
+    /** Whether the stage, or a user, waits for the image: nobody else is to have the processors of its agent. */
+    default boolean isAwaited(StageRecord stage) {
+        return false;
+    }
+
     /** Says how far the image has come, until it is closed. */
     Progress progress(StageRecord stage);
 
@@ -37,22 +43,58 @@ interface SealSide {
     @CheckForNull
     ArchiveRoom.Shortage shortage(long bytes) throws IOException, InterruptedException;
 
+    /** Has the agent dump and seal the stage; {@link #store} may begin meanwhile. */
+    default AgentStage.Dump dump(StageAgent agent, String key, boolean awaited)
+            throws IOException, InterruptedException {
+        return agent.dump(key, true, awaited).get();
+    }
+
     /**
+     * Stores the image that was made last.
+     *
      * @throws ArchiveRoom.ShortageException when the disk gets full meanwhile
      * @throws IOException when it is not stored; nothing of it is kept then
      */
     void store(StageAgent agent, long bytes) throws IOException, InterruptedException;
 
+    /** The workspace of a frozen stage; it is packed while the image is stored. */
+    interface Luggage extends AutoCloseable {
+        /**
+         * Waits until it is packed, and stores it.
+         *
+         * @return null where it is not stored
+         * @throws IOException when the agent does not answer
+         */
+        @CheckForNull
+        SealedLuggage store() throws IOException, InterruptedException;
+
+        /** Ends the packing, unless it has ended. */
+        @Override
+        void close();
+
+        /** Of a stage that cannot be resumed without its agent. */
+        Luggage NONE = new Luggage() {
+            @Override
+            public SealedLuggage store() {
+                return null;
+            }
+
+            @Override
+            public void close() {}
+        };
+    }
+
     /**
-     * Packs and stores the workspace of the frozen stage, where it could be resumed on another agent.
+     * Begins to pack the workspace of the frozen stage, where it could be resumed on another agent.
      *
-     * @return null where it is not stored
      * @throws IOException when the agent does not answer
      */
-    @CheckForNull
-    default SealedLuggage storeLuggage(StageRecord stage) throws IOException, InterruptedException {
-        return null;
+    default Luggage packLuggage(StageRecord stage) throws IOException, InterruptedException {
+        return Luggage.NONE;
     }
+
+    /** Removes what was brought of an image that is not going to be stored. */
+    default void close() {}
 
     /** Why {@link #store} failed, for the build log. */
     String why(Exception failure);

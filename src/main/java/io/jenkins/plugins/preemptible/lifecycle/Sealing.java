@@ -97,12 +97,17 @@ public final class Sealing {
             long stepMillis = Math.min(delayMillis, SealingSteps.LOOK_MILLIS);
             StageThreads.schedule("sealing the image of stage " + live.id(), stepMillis, () -> {
                 if (steps.wanted() == null) {
-                    live.endSealing();
+                    end();
                 } else {
                     again(delayMillis - stepMillis);
                 }
             });
         }
+    }
+
+    private void end() {
+        steps.close();
+        live.endSealing();
     }
 
     private void run() throws InterruptedException {
@@ -111,7 +116,7 @@ public final class Sealing {
             retryMillis = steps.attempt();
         } finally {
             if (retryMillis == 0) {
-                live.endSealing();
+                end();
             }
         }
         if (retryMillis > 0) {

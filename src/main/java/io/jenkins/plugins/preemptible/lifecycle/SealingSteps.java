@@ -149,6 +149,11 @@ final class SealingSteps {
         }
     }
 
+    /** It has come to its end. */
+    void close() {
+        side.close();
+    }
+
     private long fromTheStart(long pause) {
         uncertain = true;
         dump = null;
@@ -240,7 +245,7 @@ final class SealingSteps {
             }
             AgentStage.Dump made;
             try (SealSide.Progress progress = side.progress(stage)) {
-                made = agent.dump(key.getPlainText(), true);
+                made = side.dump(agent, key.getPlainText(), side.isAwaited(stage));
             }
             if (made.refusal() != null && wanted() == null) {
                 // It is resumed, which is why the dump was given up: the next one must not wait for another look.
@@ -273,6 +278,13 @@ final class SealingSteps {
         if (wanted() == null) {
             return 0;
         }
+        try (SealSide.Luggage luggage = side.packLuggage(stage)) {
+            return store(stage, agent, luggage);
+        }
+    }
+
+    private long store(StageRecord stage, StageAgent agent, SealSide.Luggage luggage)
+            throws IOException, InterruptedException {
         try {
             side.store(agent, dump.archiveBytes());
         } catch (ArchiveRoom.ShortageException x) {
@@ -287,7 +299,7 @@ final class SealingSteps {
                             + ". Make room for its artifacts, or look at the controller's log.",
                     null);
         }
-        return commit(agent, side.storeLuggage(stage));
+        return commit(agent, luggage.store());
     }
 
     private long commit(StageAgent agent, @CheckForNull SealedLuggage luggage)

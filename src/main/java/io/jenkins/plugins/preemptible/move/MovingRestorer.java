@@ -1,31 +1,22 @@
 package io.jenkins.plugins.preemptible.move;
 
-import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.FilePath;
 import hudson.model.Computer;
 import hudson.model.Executor;
 import hudson.model.Node;
-import hudson.model.Run;
 import hudson.slaves.WorkspaceList;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.agent.MovingStage;
 import io.jenkins.plugins.preemptible.agent.Nodes;
 import io.jenkins.plugins.preemptible.checkpoint.RolledBack;
-import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
-import io.jenkins.plugins.preemptible.engine.image.ImageKey;
-import io.jenkins.plugins.preemptible.engine.move.HostTraits;
 import io.jenkins.plugins.preemptible.engine.move.Misfit;
 import io.jenkins.plugins.preemptible.engine.move.MoveObstacle;
 import io.jenkins.plugins.preemptible.lifecycle.Restorer;
-import io.jenkins.plugins.preemptible.lifecycle.agents.UnknownStages;
 import io.jenkins.plugins.preemptible.lifecycle.image.StageImages;
-import io.jenkins.plugins.preemptible.lifecycle.luggage.StageLuggage;
 import io.jenkins.plugins.preemptible.lifecycle.pipeline.StepsOnAgent;
-import io.jenkins.plugins.preemptible.lifecycle.stage.ImagePath;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LeftAgents;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.OutlivesAgent;
-import io.jenkins.plugins.preemptible.lifecycle.stage.SealedLuggage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
@@ -101,7 +92,9 @@ public final class MovingRestorer implements Restorer {
             if (answer == null) {
                 StageRecord known =
                         awaited ? StageRegistry.get().update(stage.id(), StageChanges.restoringOn(null)) : stage;
-                bring(live, known == null ? stage : known, to);
+                Transfer transfer = new Transfer(live, known == null ? stage : known, to, isOwn(stage, to));
+                transfer.run();
+                workspaceBytes = transfer.workspaceBytes();
                 StageRegistry.get().update(stage.id(), StageChanges.restoringOn(to.getNodeName()));
                 answer = agent.restore(StageImages.keyOf(stage).getPlainText());
             }
@@ -183,7 +176,7 @@ public final class MovingRestorer implements Restorer {
         StageRegistry.get().update(stage.id(), StageChanges.moveTo(null));
     }
 
-    private static NotMovedException refused(Misfit why) {
+    static NotMovedException refused(Misfit why) {
         return new NotMovedException(why.sentence(), null);
     }
 
@@ -210,87 +203,6 @@ public final class MovingRestorer implements Restorer {
                     ? refused(new Misfit(MoveObstacle.WORKSPACE_TAKEN, stage.workspace()))
                     : new PostponedException(MoveObstacle.WORKSPACE_TAKEN.sentence());
         }
-    }
-
-    /** Everything up to the restore itself. Nothing is changed on the old agent. */
-    private void bring(LiveStage live, StageRecord stage, Node to) throws IOException, InterruptedException {
-        // One that has just come back is not described yet.
-        AgentTraits.learn(to);
-        boolean sameHost = isOwn(stage, to) && !MoveTargets.isAnotherHost(stage, to);
-        Misfit obstacle = sameHost ? null : MoveTargets.obstacle(stage, live, to);
-        if (obstacle == null) {
-            obstacle = StepsOnAgent.obstacle(live);
-        }
-        boolean fromArchive = MoveTargets.fromArchive(stage);
-        HostTraits own = MoveTargets.left(stage);
-        Run<?, ?> run = live.context().get(Run.class);
-        if (obstacle == null && (own == null || run == null)) {
-            obstacle = Misfit.of(MoveObstacle.AGENT_AWAY);
-        }
-        if (obstacle != null) {
-            throw refused(obstacle);
-        }
-        Node from = Nodes.named(stage.node());
-        if (!fromArchive) {
-            AgentStage.Held held = AgentStage.on(from, stage.id()).hold();
-            if (held != AgentStage.Held.IMAGE && held != AgentStage.Held.GONE) {
-                throw refused(Misfit.of(MoveObstacle.NOT_SEALED));
-            }
-        }
-        List<String> temporary = MovedDirs.temporaryFolders(live, stage);
-        // First: whatever stops this, each of them is cleaned unless the stage is on it then.
-        StageRegistry.get()
-                .update(
-                        stage.id(),
-                        LeftAgents.holds(stage.node(), temporary)
-                                .andThen(LeftAgents.holds(to.getNodeName(), temporary)));
-        MovingStage there = MovingStage.on(to, stage.id());
-        String imageKey = StageImages.keyOf(stage).getPlainText();
-        FilePath exchange = there.prepare(UnknownStages.originOf(stage));
-        StageImages.fetch(run, stage, exchange);
-        String base = RolledBack.base(stage);
-        if (base != null) {
-            StageImages.fetchWhole(run, ImagePath.of(stage.id(), base), exchange.child(base));
-        }
-        obstacle = there.misfit(own, MoveTargets.needs(stage, live), StageLuggage.folders(stage), imageKey);
-        if (obstacle != null && !(obstacle.obstacle() == MoveObstacle.SAME_FOLDER && isOwn(stage, to))) {
-            throw refused(obstacle);
-        }
-        obstacle = fromArchive ? unpack(run, stage, there) : carry(stage, MovingStage.on(from, stage.id()), there);
-        if (obstacle != null) {
-            throw refused(obstacle);
-        }
-    }
-
-    @CheckForNull
-    private Misfit unpack(Run<?, ?> run, StageRecord stage, MovingStage there)
-            throws IOException, InterruptedException {
-        SealedLuggage sealed = stage.luggage();
-        if (sealed == null) {
-            throw new IOException("the workspace is not stored any more");
-        }
-        workspaceBytes = sealed.contentBytes();
-        return StageLuggage.unpack(run, stage, sealed, there);
-    }
-
-    /** From the old agent, where the workspace is not stored. */
-    @CheckForNull
-    private Misfit carry(StageRecord stage, MovingStage here, MovingStage there)
-            throws IOException, InterruptedException {
-        String key = ImageKey.generate().export();
-        List<String> folders = StageLuggage.folders(stage);
-        try {
-            MovingStage.Packed packed =
-                    here.pack(folders, PreemptibleConfiguration.get().moveExcludes(), key);
-            if (packed.refusal() != null) {
-                return packed.refusal();
-            }
-            workspaceBytes = packed.contentBytes();
-            there.bring(here, packed.archiveBytes());
-        } finally {
-            here.dropLuggage();
-        }
-        return there.unpack(folders, key);
     }
 
     @Override

@@ -137,7 +137,7 @@ class HostileAgentTest extends OneAgent {
                 () -> PresentStages.on(evil),
                 stage::look,
                 () -> stage.freeze(List.of(), 0),
-                () -> stage.dump("key", true),
+                () -> stage.dump("key", true, false).get(),
                 stage::commit,
                 () -> {
                     stage.thaw();
@@ -146,7 +146,7 @@ class HostileAgentTest extends OneAgent {
                 stage::hold,
                 stage::resumeHere,
                 () -> stage.restore("key"),
-                () -> stage.readImage(0, 1000),
+                () -> stage.askImage(0, 1000).get(),
                 () -> {
                     stage.remove();
                     return null;

@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.lifecycle;
 
 import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
+import io.jenkins.plugins.preemptible.agent.Awaited;
 import io.jenkins.plugins.preemptible.agent.StageAgent;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
@@ -219,12 +220,22 @@ final class AttemptedResume implements StageAgent, ResumeSide, StageListener, St
     }
 
     @Override
-    public AgentStage.Dump dump(String key, boolean stayFrozen) {
+    public Awaited<AgentStage.Dump> dump(String key, boolean stayFrozen, boolean awaited) {
         throw new AssertionError("no step of a resume asks that");
     }
 
     @Override
-    public byte[] readImage(long offset, int most) {
+    public byte[] growing(long offset, int least, int most) {
+        throw new AssertionError("no step of a resume asks that");
+    }
+
+    @Override
+    public long sum(long bytes) {
+        throw new AssertionError("no step of a resume asks that");
+    }
+
+    @Override
+    public Awaited<byte[]> askImage(long offset, int most) {
         throw new AssertionError("no step of a resume asks that");
     }
 

@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.lifecycle;
 
 import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
+import io.jenkins.plugins.preemptible.agent.Awaited;
 import io.jenkins.plugins.preemptible.agent.StageAgent;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.event.StageListener;
@@ -38,6 +39,9 @@ final class AttemptedSealing implements StageAgent, SealSide, StageListener, Aut
     final List<String> effects = new ArrayList<>();
     final List<String> log = new ArrayList<>();
     final SealingSteps steps;
+
+    /** What became of the workspace. */
+    final List<String> packing = new ArrayList<>();
 
     AgentStage.Dump dumped = dump(null);
     AgentStage.Held held = AgentStage.Held.FROZEN;
@@ -107,8 +111,20 @@ final class AttemptedSealing implements StageAgent, SealSide, StageListener, Aut
     }
 
     @Override
-    public SealedLuggage storeLuggage(StageRecord stage) {
-        return luggage;
+    public Luggage packLuggage(StageRecord stage) {
+        packing.add("begun");
+        return new Luggage() {
+            @Override
+            public SealedLuggage store() {
+                packing.add("stored");
+                return luggage;
+            }
+
+            @Override
+            public void close() {
+                packing.add("over");
+            }
+        };
     }
 
     /** A workspace of a host that is known by that token. */
@@ -122,10 +138,10 @@ final class AttemptedSealing implements StageAgent, SealSide, StageListener, Aut
     }
 
     @Override
-    public AgentStage.Dump dump(String key, boolean stayFrozen) throws IOException {
+    public Awaited<AgentStage.Dump> dump(String key, boolean stayFrozen, boolean awaited) throws IOException {
         effect("dump with " + key + (stayFrozen ? "" : ", thaw"));
         onDump.run();
-        return dumped;
+        return () -> dumped;
     }
 
     @Override
@@ -169,6 +185,7 @@ final class AttemptedSealing implements StageAgent, SealSide, StageListener, Aut
     @Override
     public void store(StageAgent agent, long bytes) throws IOException {
         effect("store");
+        packing.add("image");
         onStore.run();
     }
 
@@ -244,7 +261,17 @@ final class AttemptedSealing implements StageAgent, SealSide, StageListener, Aut
     }
 
     @Override
-    public byte[] readImage(long offset, int most) {
+    public byte[] growing(long offset, int least, int most) {
+        throw new AssertionError("the image is stored by a fake");
+    }
+
+    @Override
+    public long sum(long bytes) {
+        throw new AssertionError("the image is stored by a fake");
+    }
+
+    @Override
+    public Awaited<byte[]> askImage(long offset, int most) {
         throw new AssertionError("the image is stored by a fake");
     }
 

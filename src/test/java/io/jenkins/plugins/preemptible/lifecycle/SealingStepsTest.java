@@ -70,6 +70,21 @@ class SealingStepsTest {
     }
 
     @Test
+    void theWorkspaceIsPackedWhileTheImageIsStored() throws Exception {
+        attempt.luggage = AttemptedSealing.luggage("A");
+        assertEquals(DONE, attempt.attempt());
+        assertEquals(List.of("begun", "image", "stored", "over"), attempt.packing);
+        assertEquals(attempt.luggage.host(), attempt.stage().luggage().host());
+    }
+
+    @Test
+    void nobodyPacksTheWorkspaceAnyMoreWhenTheImageIsNotStored() throws Exception {
+        attempt.onStore = SealingStepsTest::fail;
+        attempt.attempt();
+        assertEquals(List.of("begun", "image", "over"), attempt.packing);
+    }
+
+    @Test
     void aStageThatGoesOnBeforeNeedsNoImage() throws Exception {
         attempt.goesOn();
         assertEquals(DONE, attempt.attempt());

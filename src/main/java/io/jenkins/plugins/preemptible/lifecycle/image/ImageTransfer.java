@@ -1,20 +1,25 @@
 package io.jenkins.plugins.preemptible.lifecycle.image;
 
+import io.jenkins.plugins.preemptible.agent.Pieces;
+import io.jenkins.plugins.preemptible.agent.PiecesInOrder;
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.nio.channels.WritableByteChannel;
+import java.nio.channels.SeekableByteChannel;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
+import java.nio.file.OpenOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.HashSet;
 import java.util.Set;
 
 /**
  * Brings an image from an agent that may send anything to the controller.
  *
  * <ol>
- *   <li>Asks for one piece after the other, each of the size that is expected next, and counts what arrives.
+ *   <li>Asks for one piece after the other, each of the size that is expected next, and counts what arrives. A few are on
+ *       their way while one is written.
  *   <li>A piece of another size, or anything behind the announced end, fails the transfer.
  *   <li>Before each piece the disk is asked for room, since other images arrive at the same time.
  *   <li>Whatever fails, nothing of the image is left. The file's place is the controller's choice alone: neither names nor
@@ -23,18 +28,7 @@ import java.util.Set;
  */
 final class ImageTransfer {
 
-    /** Bytes that are asked for at a time. */
-    static final int PIECE = 4 << 20;
-
     private ImageTransfer() {}
-
-    /** The image on the agent. */
-    @FunctionalInterface
-    interface Source {
-
-        /** @return the bytes asked for; fewer at the end of the image, none behind it */
-        byte[] read(long offset, int most) throws IOException, InterruptedException;
-    }
 
     /** The disk that the image is written to. */
     @FunctionalInterface
@@ -70,24 +64,34 @@ final class ImageTransfer {
     }
 
     /**
-     * Brings the whole image.
+     * Brings the whole image, see {@link #receive(Pieces, long, long, Path, Room)}.
+     */
+    static void receive(Pieces source, long announcedBytes, Path to, Room room)
+            throws IOException, InterruptedException {
+        receive(source, 0, announcedBytes, to, room);
+    }
+
+    /**
+     * Brings the image.
      *
+     * @param there how many bytes of it are in the file already
      * @param announcedBytes its size, as the agent told before
-     * @param to in a folder that {@link #folder} has made; replaced when it is there
+     * @param to in a folder that {@link #folder} has made; replaced when nothing of the image is there
      * @throws IOException when it is not of that size, has no room, or cannot be read or written; there is no such file
      *     then
      */
-    static void receive(Source source, long announcedBytes, Path to, Room room)
+    static void receive(Pieces source, long there, long announcedBytes, Path to, Room room)
             throws IOException, InterruptedException {
-        Files.deleteIfExists(to);
+        if (there == 0) {
+            Files.deleteIfExists(to);
+        }
         boolean whole = false;
-        try {
-            try (WritableByteChannel file = Files.newByteChannel(
-                    to, Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS))) {
-                for (long at = 0; at < announcedBytes; ) {
+        try (PiecesInOrder pieces = new PiecesInOrder(source, there, announcedBytes)) {
+            try (SeekableByteChannel file = open(to, there)) {
+                for (long at = there; at < announcedBytes; ) {
                     room.require(announcedBytes - at);
-                    int expected = (int) Math.min(PIECE, announcedBytes - at);
-                    byte[] piece = source.read(at, expected);
+                    int expected = (int) Math.min(PiecesInOrder.PIECE, announcedBytes - at);
+                    byte[] piece = pieces.next();
                     if (piece.length != expected) {
                         throw new IOException("the agent has sent " + (at + piece.length) + " bytes of an image for"
                                 + " which it had announced " + announcedBytes + "; what had arrived was removed");
@@ -98,7 +102,7 @@ final class ImageTransfer {
                     at += expected;
                 }
             }
-            if (source.read(announcedBytes, 1).length > 0) {
+            if (source.ask(announcedBytes, 1).get().length > 0) {
                 throw new IOException("the agent's image has more than the " + announcedBytes
                         + " bytes that it had announced; what had arrived was removed");
             }
@@ -108,5 +112,13 @@ final class ImageTransfer {
                 Files.deleteIfExists(to);
             }
         }
+    }
+
+    private static SeekableByteChannel open(Path to, long there) throws IOException {
+        Set<OpenOption> options = new HashSet<>(Set.of(StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS));
+        if (there == 0) {
+            options.add(StandardOpenOption.CREATE_NEW);
+        }
+        return Files.newByteChannel(to, options).position(there);
     }
 }

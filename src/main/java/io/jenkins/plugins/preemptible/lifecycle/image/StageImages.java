@@ -9,6 +9,7 @@ import hudson.model.TaskListener;
 import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.agent.Delivery;
+import io.jenkins.plugins.preemptible.agent.Pieces;
 import io.jenkins.plugins.preemptible.agent.StageAgent;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.lifecycle.stage.ImagePath;
@@ -80,11 +81,42 @@ public final class StageImages {
      */
     public static void store(LiveStage live, StageAgent agent, long announcedBytes)
             throws IOException, InterruptedException {
+        store(live, agent, null, announcedBytes);
+    }
+
+    /**
+     * Brings the image from the agent while that still makes it.
+     *
+     * @return null where it is stored elsewhere than on this disk: that takes it as a whole
+     */
+    @CheckForNull
+    public static ImageAhead ahead(LiveStage live, StageAgent agent) throws IOException, InterruptedException {
+        Run<?, ?> run = live.context().get(Run.class);
+        ArtifactManager manager = run == null ? null : run.pickArtifactManager();
+        if (manager == null || !isOnThisDisk(manager)) {
+            return null;
+        }
+        Path folder = folderOf(live, manager);
+        return new ImageAhead(agent, folder.resolve(ImagePath.FILE), roomIn(folder));
+    }
+
+    private static Path folderOf(LiveStage live, ArtifactManager manager) throws IOException {
+        return ImageTransfer.folder(Path.of(manager.root().toURI()), ImagePath.FOLDER, live.id());
+    }
+
+    /**
+     * The same as {@link #store(LiveStage, StageAgent, long)}.
+     *
+     * @param ahead what was brought of it while it was made; null where nothing was
+     */
+    public static void store(LiveStage live, StageAgent agent, @CheckForNull ImageAhead ahead, long announcedBytes)
+            throws IOException, InterruptedException {
         String tooLarge = tooLarge(announcedBytes);
         if (tooLarge != null) {
             throw new IOException(tooLarge);
         }
-        store(live, agent::readImage, announcedBytes, ImagePath.FILE);
+        long there = ahead == null ? 0 : ahead.bytes(announcedBytes);
+        store(live, agent::askImage, there, announcedBytes, ImagePath.FILE);
     }
 
     /**
@@ -92,7 +124,12 @@ public final class StageImages {
      *
      * @param file its name beside the image's
      */
-    public static void store(LiveStage live, Source source, long announcedBytes, String file)
+    public static void store(LiveStage live, Pieces source, long announcedBytes, String file)
+            throws IOException, InterruptedException {
+        store(live, source, 0, announcedBytes, file);
+    }
+
+    private static void store(LiveStage live, Pieces source, long there, long announcedBytes, String file)
             throws IOException, InterruptedException {
         Run<?, ?> run = live.context().get(Run.class);
         TaskListener listener = live.context().get(TaskListener.class);
@@ -101,9 +138,8 @@ public final class StageImages {
         }
         ArtifactManager manager = run.pickArtifactManager();
         if (isOnThisDisk(manager)) {
-            Path artifacts = Path.of(manager.root().toURI());
-            Path folder = ImageTransfer.folder(artifacts, ImagePath.FOLDER, live.id());
-            ImageTransfer.receive(source::read, announcedBytes, folder.resolve(file), roomIn(folder));
+            Path folder = folderOf(live, manager);
+            ImageTransfer.receive(source, there, announcedBytes, folder.resolve(file), roomIn(folder));
             return;
         }
         Path folder = Files.createTempDirectory(run.getRootDir().toPath(), ImagePath.FOLDER);
@@ -132,15 +168,9 @@ public final class StageImages {
     }
 
     /** @param last whether the agent is to have nothing behind it */
-    private static ImageTransfer.Source part(Source whole, ImageParts.Part part, boolean last) {
-        return (offset, most) -> offset < part.bytes() || last ? whole.read(part.offset() + offset, most) : new byte[0];
-    }
-
-    /** A file on an agent. */
-    @FunctionalInterface
-    public interface Source {
-        /** @return the bytes asked for; fewer at the end, none behind it */
-        byte[] read(long offset, int most) throws IOException, InterruptedException;
+    private static Pieces part(Pieces whole, ImageParts.Part part, boolean last) {
+        return (offset, most) ->
+                offset < part.bytes() || last ? whole.ask(part.offset() + offset, most) : () -> new byte[0];
     }
 
     private static ImageTransfer.Room roomIn(Path folder) {

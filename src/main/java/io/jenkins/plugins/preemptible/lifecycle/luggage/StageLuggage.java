@@ -7,6 +7,7 @@ import hudson.model.Run;
 import hudson.remoting.VirtualChannel;
 import hudson.slaves.WorkspaceList;
 import hudson.util.Secret;
+import io.jenkins.plugins.preemptible.agent.Awaited;
 import io.jenkins.plugins.preemptible.agent.MovingStage;
 import io.jenkins.plugins.preemptible.agent.Nodes;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
@@ -28,6 +29,7 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 
@@ -79,9 +81,14 @@ public final class StageLuggage {
      */
     @CheckForNull
     public static Packed pack(LiveStage live, StageRecord stage) throws IOException, InterruptedException {
+        return begin(live, stage).get();
+    }
+
+    /** Begins to {@link #pack}, and returns at once. */
+    public static Awaited<Packed> begin(LiveStage live, StageRecord stage) throws IOException, InterruptedException {
         long mostBytes = PreemptibleConfiguration.get().storedWorkspaceBytes();
         if (!PreemptibleConfiguration.get().isMoveStages() || stage.form() != StageRecord.Form.OWN || mostBytes == 0) {
-            return null;
+            return () -> null;
         }
         Node node = Nodes.named(stage.node());
         MovingStage agent = MovingStage.on(node, stage.id());
@@ -91,15 +98,18 @@ public final class StageLuggage {
             obstacle = Misfit.of(MoveObstacle.NOT_ROOT);
         }
         if (obstacle != null) {
-            return not(live, obstacle.sentence());
+            Packed none = not(live, obstacle.sentence());
+            return () -> none;
         }
         String key = ImageKey.generate().export();
-        MovingStage.Packed packed =
-                agent.pack(folders(stage), PreemptibleConfiguration.get().moveExcludes(), key, mostBytes);
-        Misfit refusal = packed.refusal();
-        return refusal != null
-                ? not(live, refusal.sentence())
-                : new Packed(agent, Secret.fromString(key), host, packed.contentBytes(), packed.archiveBytes());
+        Awaited<MovingStage.Packed> packing = agent.beginPacking(
+                folders(stage), PreemptibleConfiguration.get().moveExcludes(), key, mostBytes);
+        return packing.then(packed -> {
+            Misfit refusal = packed.refusal();
+            return refusal != null
+                    ? not(live, refusal.sentence())
+                    : new Packed(agent, Secret.fromString(key), host, packed.contentBytes(), packed.archiveBytes());
+        });
     }
 
     /**
@@ -116,28 +126,41 @@ public final class StageLuggage {
         if (full != null) {
             return not(live, full.sentence());
         }
-        boolean[] agentAway = {false};
+        AtomicBoolean agentAway = new AtomicBoolean();
         try {
             StageImages.store(
                     live,
-                    (offset, most) -> {
-                        agentAway[0] = true;
-                        byte[] piece = packed.agent().readLuggage(offset, most);
-                        agentAway[0] = false;
-                        return piece;
-                    },
+                    (offset, most) -> noting(agentAway, packed.agent().askLuggage(offset, most)),
                     packed.archiveBytes(),
                     file);
         } catch (ArchiveRoom.ShortageException x) {
             return not(live, x.shortage().sentence());
         } catch (IOException | RuntimeException x) {
-            if (agentAway[0]) {
+            if (agentAway.get()) {
                 throw x;
             }
             LOGGER.log(Level.WARNING, x, () -> "cannot archive the workspace of stage " + live.id());
             return not(live, "It could not be archived: " + StageImages.why(x) + ".");
         }
         return SealedLuggage.of(file, packed.key(), packed.archiveBytes(), packed.contentBytes(), packed.host());
+    }
+
+    /** Notes that it was the agent that failed, and not the archive. */
+    private static Awaited<byte[]> noting(AtomicBoolean agentAway, Awaited<byte[]> piece) {
+        return new Awaited<>() {
+            @Override
+            public byte[] get() throws IOException, InterruptedException {
+                agentAway.set(true);
+                byte[] arrived = piece.get();
+                agentAway.set(false);
+                return arrived;
+            }
+
+            @Override
+            public void giveUp() {
+                piece.giveUp();
+            }
+        };
     }
 
     @CheckForNull

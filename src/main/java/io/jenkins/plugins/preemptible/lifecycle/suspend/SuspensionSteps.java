@@ -228,7 +228,7 @@ final class SuspensionSteps {
     private boolean dump(StageRecord stage, Secret key) throws IOException, InterruptedException {
         AgentStage.Dump dump;
         try (StageBuild.Progress progress = build.progress(stage)) {
-            dump = agent.dump(key.getPlainText(), false);
+            dump = agent.dump(key.getPlainText(), false, false).get();
         }
         if (dump.refusal() != null) {
             // The engine thaws the tree itself; whether that succeeded only the agent can tell.

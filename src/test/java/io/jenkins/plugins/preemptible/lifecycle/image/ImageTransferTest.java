@@ -9,6 +9,9 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.jenkins.plugins.preemptible.agent.Awaited;
+import io.jenkins.plugins.preemptible.agent.Pieces;
+import io.jenkins.plugins.preemptible.agent.PiecesInOrder;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -25,8 +28,8 @@ class ImageTransferTest {
     @TempDir
     Path folder;
 
-    private static ImageTransfer.Source of(byte[] image) {
-        return (offset, most) -> offset >= image.length
+    private static Pieces of(byte[] image) {
+        return (offset, most) -> () -> offset >= image.length
                 ? new byte[0]
                 : Arrays.copyOfRange(image, (int) offset, (int) Math.min(image.length, offset + most));
     }
@@ -40,7 +43,7 @@ class ImageTransferTest {
     @Test
     void everySizeArrivesWhole() throws Exception {
         Path to = folder.resolve("image");
-        for (int size : new int[] {0, 1, ImageTransfer.PIECE - 1, ImageTransfer.PIECE, 2 * ImageTransfer.PIECE + 7}) {
+        for (int size : new int[] {0, 1, PiecesInOrder.PIECE - 1, PiecesInOrder.PIECE, 2 * PiecesInOrder.PIECE + 7}) {
             byte[] image = random(size);
             ImageTransfer.receive(of(image), size, to, bytes -> {});
             assertArrayEquals(image, Files.readAllBytes(to), "replaces what was there");
@@ -52,9 +55,9 @@ class ImageTransferTest {
         Path to = folder.resolve("image");
         Files.writeString(to, "of an earlier attempt");
         List<Long> asked = new ArrayList<>();
-        ImageTransfer.Source endless = (offset, most) -> {
+        Pieces endless = (offset, most) -> {
             asked.add(offset + most);
-            return new byte[most];
+            return () -> new byte[most];
         };
         IOException x =
                 assertThrows(IOException.class, () -> ImageTransfer.receive(endless, 10_000_000, to, bytes -> {}));
@@ -83,10 +86,10 @@ class ImageTransferTest {
                 throw new IOException("full");
             }
         };
-        int size = 4 * ImageTransfer.PIECE;
+        int size = 4 * PiecesInOrder.PIECE;
         assertThrows(IOException.class, () -> ImageTransfer.receive(of(random(size)), size, to, shrinking));
         assertEquals(
-                List.of((long) size, 3L * ImageTransfer.PIECE, 2L * ImageTransfer.PIECE), required, "what is to come");
+                List.of((long) size, 3L * PiecesInOrder.PIECE, 2L * PiecesInOrder.PIECE), required, "what is to come");
         assertFalse(Files.exists(to));
     }
 
@@ -96,7 +99,8 @@ class ImageTransferTest {
         for (int wrong : new int[] {-1, 1, 1000}) {
             assertThrows(
                     IOException.class,
-                    () -> ImageTransfer.receive((offset, most) -> new byte[most + wrong], 3_000_000, to, bytes -> {}));
+                    () -> ImageTransfer.receive(
+                            (offset, most) -> () -> new byte[most + wrong], 3_000_000, to, bytes -> {}));
             assertFalse(Files.exists(to));
         }
     }
@@ -109,7 +113,7 @@ class ImageTransferTest {
             Exception x = assertThrows(
                     Exception.class,
                     () -> ImageTransfer.receive(
-                            (offset, most) -> {
+                            (offset, most) -> () -> {
                                 if (offset == 0) {
                                     return new byte[most];
                                 }
@@ -121,12 +125,41 @@ class ImageTransferTest {
                                 }
                                 throw (RuntimeException) thrown;
                             },
-                            2L * ImageTransfer.PIECE,
+                            2L * PiecesInOrder.PIECE,
                             to,
                             bytes -> {}));
             assertEquals(thrown, x);
             assertFalse(Files.exists(to));
         }
+    }
+
+    @Test
+    void aFewPiecesAreOnTheirWayAndGivenUpWhenOneFails() {
+        Path to = folder.resolve("image");
+        List<Long> onTheirWay = new ArrayList<>();
+        List<Integer> most = new ArrayList<>();
+        Pieces third = (offset, length) -> {
+            onTheirWay.add(offset);
+            most.add(onTheirWay.size());
+            return new Awaited<>() {
+                @Override
+                public byte[] get() throws IOException {
+                    assertEquals(offset, onTheirWay.remove(0), "in their order");
+                    if (offset == 2L * PiecesInOrder.PIECE) {
+                        throw new IOException("away");
+                    }
+                    return new byte[length];
+                }
+
+                @Override
+                public void giveUp() {
+                    onTheirWay.remove(offset);
+                }
+            };
+        };
+        assertThrows(IOException.class, () -> ImageTransfer.receive(third, 30L * PiecesInOrder.PIECE, to, bytes -> {}));
+        assertEquals(4, most.stream().mapToInt(Integer::intValue).max().orElseThrow());
+        assertEquals(List.of(), onTheirWay, "nobody waits for them any more");
     }
 
     @Test

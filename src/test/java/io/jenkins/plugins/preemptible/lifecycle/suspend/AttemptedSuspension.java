@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.lifecycle.suspend;
 
 import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
+import io.jenkins.plugins.preemptible.agent.Awaited;
 import io.jenkins.plugins.preemptible.agent.StageAgent;
 import io.jenkins.plugins.preemptible.engine.policy.Reason;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
@@ -141,10 +142,10 @@ final class AttemptedSuspension
     }
 
     @Override
-    public AgentStage.Dump dump(String key, boolean stayFrozen) throws IOException {
+    public Awaited<AgentStage.Dump> dump(String key, boolean stayFrozen, boolean awaited) throws IOException {
         effect("dump");
         onDump.run();
-        return dumped;
+        return () -> dumped;
     }
 
     @Override
@@ -176,7 +177,17 @@ final class AttemptedSuspension
     }
 
     @Override
-    public byte[] readImage(long offset, int most) {
+    public byte[] growing(long offset, int least, int most) {
+        throw new AssertionError("the image is stored by a fake");
+    }
+
+    @Override
+    public long sum(long bytes) {
+        throw new AssertionError("the image is stored by a fake");
+    }
+
+    @Override
+    public Awaited<byte[]> askImage(long offset, int most) {
         throw new AssertionError("the image is stored by a fake");
     }
 

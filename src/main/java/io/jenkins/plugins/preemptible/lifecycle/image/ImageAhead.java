@@ -1,0 +1,117 @@
+package io.jenkins.plugins.preemptible.lifecycle.image;
+
+import io.jenkins.plugins.preemptible.agent.PiecesInOrder;
+import io.jenkins.plugins.preemptible.agent.StageAgent;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.Set;
+import java.util.logging.Level;
+import java.util.logging.Logger;
+import java.util.zip.CRC32C;
+
+/**
+ * The beginning of an image, brought from the agent while the rest is still being made.
+ *
+ * <ol>
+ *   <li>{@link #step} takes what is there, as long as the image is being made.
+ *   <li>Then {@link #bytes} tells how much of the image need not be brought again: nothing, where the agent has made another
+ *       one meanwhile, or anything has failed.
+ *   <li>What was brought is removed, unless it became part of the image.
+ * </ol>
+ *
+ * For one thread.
+ */
+public final class ImageAhead implements AutoCloseable {
+
+    private static final Logger LOGGER = Logger.getLogger(ImageAhead.class.getName());
+    private static final long LOOK_MILLIS = 20;
+    /** Less is not worth a call. */
+    private static final int LEAST = PiecesInOrder.PIECE;
+
+    private final StageAgent agent;
+    private final Path file;
+    private final ImageTransfer.Room room;
+    private final CRC32C sum = new CRC32C();
+    private long bytes;
+    private boolean failed;
+    private boolean used;
+
+    /** @param file in a folder that {@link ImageTransfer#folder} has made; replaced when it is there */
+    ImageAhead(StageAgent agent, Path file, ImageTransfer.Room room) {
+        this.agent = agent;
+        this.file = file;
+        this.room = room;
+    }
+
+    /** Takes what is there, or waits a moment. Whatever fails, the image is brought later. */
+    public void step() throws InterruptedException {
+        if (failed || !take()) {
+            Thread.sleep(LOOK_MILLIS);
+        }
+    }
+
+    private boolean take() throws InterruptedException {
+        try {
+            byte[] piece = agent.growing(bytes, LEAST, PiecesInOrder.PIECE);
+            if (piece.length == 0) {
+                return false;
+            }
+            room.require(piece.length);
+            if (StageImages.tooLarge(bytes + piece.length) != null) {
+                throw new IOException("it is too large to be stored");
+            }
+            write(piece);
+            sum.update(piece);
+            bytes += piece.length;
+            return true;
+        } catch (IOException | RuntimeException x) {
+            LOGGER.log(Level.FINE, x, () -> file + " is brought when the image is made");
+            failed = true;
+            return false;
+        }
+    }
+
+    private void write(byte[] piece) throws IOException {
+        if (bytes == 0) {
+            Files.deleteIfExists(file);
+        }
+        try (FileChannel channel = FileChannel.open(
+                file,
+                bytes == 0
+                        ? Set.of(StandardOpenOption.WRITE, StandardOpenOption.CREATE_NEW, LinkOption.NOFOLLOW_LINKS)
+                        : Set.of(StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS))) {
+            long at = bytes;
+            for (ByteBuffer left = ByteBuffer.wrap(piece); left.hasRemaining(); ) {
+                at += channel.write(left, at);
+            }
+        }
+    }
+
+    /**
+     * How many bytes of the image are there, now that it is made; the rest is to be added to the file.
+     *
+     * @param imageBytes its size, as the agent told
+     * @throws IOException when the agent is away
+     */
+    long bytes(long imageBytes) throws IOException, InterruptedException {
+        boolean same = !failed && bytes > 0 && bytes <= imageBytes && agent.sum(bytes) == sum.getValue();
+        used = true;
+        return same ? bytes : 0;
+    }
+
+    @Override
+    public void close() {
+        if (!used && bytes > 0) {
+            try {
+                Files.deleteIfExists(file);
+            } catch (IOException x) {
+                LOGGER.log(Level.WARNING, x, () -> file + " is left, sealed with a key that nobody has any more");
+            }
+        }
+    }
+}
