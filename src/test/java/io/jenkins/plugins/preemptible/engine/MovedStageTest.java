@@ -14,6 +14,7 @@ import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.host.check.HostReport;
+import io.jenkins.plugins.preemptible.engine.image.Arrival;
 import io.jenkins.plugins.preemptible.engine.image.ImageException;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.image.archive.ImageArchive;
@@ -24,6 +25,7 @@ import io.jenkins.plugins.preemptible.engine.move.Misfit;
 import io.jenkins.plugins.preemptible.engine.move.StageNeeds;
 import io.jenkins.plugins.preemptible.engine.trial.TrialElsewhere;
 import java.io.File;
+import java.io.IOException;
 import java.io.ObjectInputStream;
 import java.io.ObjectOutputStream;
 import java.nio.file.Files;
@@ -33,6 +35,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
@@ -294,14 +297,33 @@ class MovedStageTest {
                     here.folder.resolve("preemptible/luggage"));
             System.out.println(
                     "unpacked in " + Duration.ofNanos(System.nanoTime() - begun).toMillis() + " ms");
+            Path image = here.shared.resolve("image");
+            here.engine.unpackAhead(
+                    image, here.key(), new Arrival(Files.size(image), Duration.ofMinutes(1)), () -> false);
+            long pages = unpacked();
+            if (pages != 1) {
+                throw new AssertionError(pages + " images were unpacked ahead");
+            }
             try {
-                ResumeReport report = here.engine.resume(here.shared.resolve("image"), here.key());
+                ResumeReport report = here.engine.resume(image, here.key());
                 System.out.println(report);
+                if (unpacked() != 0) {
+                    throw new AssertionError("the unpacked image is left");
+                }
             } catch (EngineException e) {
                 System.out.println(e.getMessage() + e.criuLines());
                 throw e;
             }
             System.out.println(DONE);
+        }
+    }
+
+    /** How many images this process holds unpacked. */
+    private static long unpacked() throws IOException {
+        String own = "-" + ProcessHandle.current().pid() + "-";
+        try (Stream<Path> files = Files.list(Path.of("/dev/shm"))) {
+            return files.filter(file -> file.getFileName().toString().contains(own))
+                    .count();
         }
     }
 

@@ -10,6 +10,7 @@ import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.Set;
+import java.util.function.LongPredicate;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 import java.util.zip.CRC32C;
@@ -36,16 +37,23 @@ public final class ImageAhead implements AutoCloseable {
     private final StageAgent agent;
     private final Path file;
     private final ImageTransfer.Room room;
+    private final LongPredicate mayHave;
     private final CRC32C sum = new CRC32C();
     private long bytes;
     private boolean failed;
     private boolean used;
 
-    /** @param file in a folder that {@link ImageTransfer#folder} has made; replaced when it is there */
-    ImageAhead(StageAgent agent, Path file, ImageTransfer.Room room) {
+    /**
+     * Of an image that is about to be made.
+     *
+     * @param file in a folder that {@link ImageTransfer#folder} has made; replaced when it is there
+     * @param mayHave whether an image of so many bytes, or more, is stored
+     */
+    ImageAhead(StageAgent agent, Path file, ImageTransfer.Room room, LongPredicate mayHave) {
         this.agent = agent;
         this.file = file;
         this.room = room;
+        this.mayHave = mayHave;
     }
 
     /** Takes what is there, or waits a moment. Whatever fails, the image is brought later. */
@@ -62,7 +70,7 @@ public final class ImageAhead implements AutoCloseable {
                 return false;
             }
             room.require(piece.length);
-            if (StageImages.tooLarge(bytes + piece.length) != null) {
+            if (!mayHave.test(bytes + piece.length)) {
                 throw new IOException("it is too large to be stored");
             }
             write(piece);

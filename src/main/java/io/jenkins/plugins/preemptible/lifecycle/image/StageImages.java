@@ -97,7 +97,7 @@ public final class StageImages {
             return null;
         }
         Path folder = folderOf(live, manager);
-        return new ImageAhead(agent, folder.resolve(ImagePath.FILE), roomIn(folder));
+        return new ImageAhead(agent, folder.resolve(ImagePath.FILE), roomIn(folder), bytes -> tooLarge(bytes) == null);
     }
 
     private static Path folderOf(LiveStage live, ArtifactManager manager) throws IOException {
