@@ -103,6 +103,11 @@ public final class MoveTargets {
         FailedMoves.forget(stage, agent.getNodeName());
     }
 
+    /** Nobody wants it there any more, whatever it has come to. */
+    public static void notThere(StageRecord stage, String agent) {
+        FailedMoves.add(stage, agent);
+    }
+
     @CheckForNull
     private static Misfit ofStage(StageRecord stage) {
         MoveObstacle found = null;

@@ -92,18 +92,33 @@ public final class MovingRestorer implements Restorer {
         if (!awaited) {
             KeptProcesses.endUnderOtherNames(stage);
         }
+        if (!awaited && !to.getNodeName().equals(stage.node()) && FailedMoves.contain(stage, to.getNodeName())) {
+            // Taken back while the executor was on its way, for instance.
+            notMoved(stage, to, true);
+            throw refused(Misfit.of(MoveObstacle.REFUSED_THERE));
+        }
         boolean done = false;
         boolean another = false;
-        try {
+        try (MoveUnderWay move =
+                MoveUnderWay.begin(stage.id(), to.getDisplayName(), line -> StageLog.line(live.context(), line))) {
             lease(live, computer, to, stage);
-            AgentStage.Restore answer = awaited || isOwn(stage, to) ? agent.resumeHere() : null;
+            AgentStage.Restore answer = null;
+            if (awaited || isOwn(stage, to)) {
+                move.restoring();
+                answer = move.restore(agent::resumeHere);
+            }
             foundRunning = answer != null;
             if (answer == null) {
+                if (!isOwn(stage, to)) {
+                    move.notRestoring();
+                }
                 StageRecord known =
                         awaited ? StageRegistry.get().update(stage.id(), StageChanges.restoringOn(null)) : stage;
-                bring(live, known == null ? stage : known, to);
+                move.bring(() -> bring(live, known == null ? stage : known, to, move));
+                move.restoring();
                 StageRegistry.get().update(stage.id(), StageChanges.restoringOn(to.getNodeName()));
-                answer = agent.restore(StageImages.keyOf(stage).getPlainText());
+                String key = StageImages.keyOf(stage).getPlainText();
+                answer = move.restore(() -> agent.restore(key));
             }
             if (answer.refusal() != null) {
                 AgentStage.Refusal why = answer.refusal();
@@ -213,7 +228,9 @@ public final class MovingRestorer implements Restorer {
     }
 
     /** Everything up to the restore itself. Nothing is changed on the old agent. */
-    private void bring(LiveStage live, StageRecord stage, Node to) throws IOException, InterruptedException {
+    private void bring(LiveStage live, StageRecord stage, Node to, MoveUnderWay move)
+            throws IOException, InterruptedException {
+        move.step("waits for an answer of " + to.getDisplayName());
         // One that has just come back is not described yet.
         AgentTraits.learn(to);
         boolean sameHost = isOwn(stage, to) && !MoveTargets.isAnotherHost(stage, to);
@@ -232,6 +249,7 @@ public final class MovingRestorer implements Restorer {
         }
         Node from = Nodes.named(stage.node());
         if (!fromArchive) {
+            move.step("waits for an answer of " + from.getDisplayName());
             AgentStage.Held held = AgentStage.on(from, stage.id()).hold();
             if (held != AgentStage.Held.IMAGE && held != AgentStage.Held.GONE) {
                 throw refused(Misfit.of(MoveObstacle.NOT_SEALED));
@@ -246,16 +264,20 @@ public final class MovingRestorer implements Restorer {
                                 .andThen(LeftAgents.holds(to.getNodeName(), temporary)));
         MovingStage there = MovingStage.on(to, stage.id());
         String imageKey = StageImages.keyOf(stage).getPlainText();
+        move.step("waits for an answer of " + to.getDisplayName());
         FilePath exchange = there.prepare(UnknownStages.originOf(stage));
+        move.step("the image is brought there");
         StageImages.fetch(run, stage, exchange);
         String base = RolledBack.base(stage);
         if (base != null) {
             StageImages.fetchWhole(run, ImagePath.of(stage.id(), base), exchange.child(base));
         }
+        move.step("the image is compared with the host");
         obstacle = there.misfit(own, MoveTargets.needs(stage, live), StageLuggage.folders(stage), imageKey);
         if (obstacle != null && !(obstacle.obstacle() == MoveObstacle.SAME_FOLDER && isOwn(stage, to))) {
             throw refused(obstacle);
         }
+        move.step("the workspace is brought there");
         obstacle = fromArchive ? unpack(run, stage, there) : carry(stage, MovingStage.on(from, stage.id()), there);
         if (obstacle != null) {
             throw refused(obstacle);

@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.move;
 
+import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.model.Computer;
 import hudson.model.Node;
 import hudson.model.Run;
@@ -84,6 +85,7 @@ final class TriedAgents {
             return;
         }
         String name = agent.getNodeName();
+        tellIfLong(stage, live, agent);
         StageThreads.askFor(name, "trying " + stage + " on " + agent.getDisplayName(), () -> {
             try {
                 attempt(stage, live, agent, connection);
@@ -91,12 +93,42 @@ final class TriedAgents {
                 LOGGER.log(Level.WARNING, x, () -> "cannot try " + stage + " on " + name);
                 // Another agent comes first; this one may do better in a while.
                 FailedMoves.add(stage, name);
+                if (name.equals(wanted(stage))) {
+                    String why = String.valueOf(x.getMessage());
+                    say(
+                            live,
+                            agent,
+                            "Its image could not be tried there: " + why + (why.endsWith(".") ? "" : "."),
+                            List.of());
+                }
             } finally {
                 UNDER_WAY.remove(stage.id());
             }
             // It may have that agent now; or the next one is tried.
             MoveTargetsListener.fire();
         });
+    }
+
+    /** Somebody who has asked for a move there waits for that trial. */
+    private static void tellIfLong(StageRecord stage, LiveStage live, Node agent) {
+        String name = agent.getNodeName();
+        if (name.equals(stage.moveTo())) {
+            StageThreads.schedule("telling of a trial of " + stage, MoveUnderWay.tellMillis(), () -> {
+                if (UNDER_WAY.contains(stage.id()) && name.equals(wanted(stage))) {
+                    StageLog.line(
+                            live.context(),
+                            "Moving to " + agent.getDisplayName() + ": waits for that agent to try the image, for "
+                                    + StageLog.time(MoveUnderWay.tellMillis())
+                                    + " now. Nothing of the stage is changed yet; preemptible-resume takes the move back.");
+                }
+            });
+        }
+    }
+
+    @CheckForNull
+    private static String wanted(StageRecord stage) {
+        StageRecord now = StageRegistry.get().find(stage.id());
+        return now == null ? null : now.moveTo();
     }
 
     private static void attempt(StageRecord stage, LiveStage live, Node agent, VirtualChannel connection)
