@@ -224,6 +224,7 @@ public final class MoveUnderWay implements AutoCloseable {
     private synchronized void notTakenBack() throws NotMovedException {
         if (takenBackBy != null) {
             throw new NotMovedException(
+                    null,
                     "The move to " + agent + " was taken back by " + takenBackBy
                             + ", before that agent was asked to restore the stage.",
                     null);

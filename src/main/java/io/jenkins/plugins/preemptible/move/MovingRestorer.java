@@ -130,7 +130,7 @@ public final class MovingRestorer implements Restorer {
                 if (isOwn(stage, to)) {
                     return answer;
                 }
-                throw new NotMovedException(why.sentence(), null);
+                throw new NotMovedException(why.reason(), why.sentence(), null);
             }
             done = true;
             return answer;
@@ -153,7 +153,7 @@ public final class MovingRestorer implements Restorer {
             }
             notMoved(stage, to, another);
             LOGGER.log(Level.WARNING, x, () -> "cannot move " + stage + " to " + to.getNodeName());
-            throw new NotMovedException(failure(to, x), x);
+            throw new NotMovedException("", failure(to, x), x);
         } finally {
             if (!done) {
                 giveBack(live, stage, computer);
@@ -199,7 +199,7 @@ public final class MovingRestorer implements Restorer {
     }
 
     private static NotMovedException refused(Misfit why) {
-        return new NotMovedException(why.sentence(), null);
+        return new NotMovedException(why.obstacle().name(), why.sentence(), null);
     }
 
     private void lease(LiveStage live, Computer computer, Node to, StageRecord stage)

@@ -8,6 +8,8 @@ import hudson.remoting.VirtualChannel;
 import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.agent.MovingStage;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.TrialVerdict;
 import io.jenkins.plugins.preemptible.engine.move.Misfit;
 import io.jenkins.plugins.preemptible.engine.move.StageNeeds;
 import io.jenkins.plugins.preemptible.lifecycle.image.StageImages;
@@ -92,14 +94,11 @@ final class TriedAgents {
             } catch (IOException | RuntimeException x) {
                 LOGGER.log(Level.WARNING, x, () -> "cannot try " + stage + " on " + name);
                 // Another agent comes first; this one may do better in a while.
-                FailedMoves.add(stage, name);
+                String why = "Its image could not be tried there: " + x.getMessage();
+                String sentence = why + (why.endsWith(".") ? "" : ".");
+                FailedMoves.refused(stage, name, "", sentence);
                 if (name.equals(wanted(stage))) {
-                    String why = String.valueOf(x.getMessage());
-                    say(
-                            live,
-                            agent,
-                            "Its image could not be tried there: " + why + (why.endsWith(".") ? "" : "."),
-                            List.of());
+                    say(live, agent, sentence, List.of());
                 }
             } finally {
                 UNDER_WAY.remove(stage.id());
@@ -141,7 +140,7 @@ final class TriedAgents {
         }
         Misfit obstacle = StepsOnAgent.obstacle(live);
         if (obstacle != null) {
-            FailedMoves.add(stage, agent.getNodeName());
+            FailedMoves.refused(stage, agent.getNodeName(), obstacle.obstacle().name(), obstacle.sentence());
             say(live, agent, obstacle.sentence(), List.of());
             return;
         }
@@ -170,8 +169,17 @@ final class TriedAgents {
             }
             return;
         }
-        FailedMoves.add(stage, agent.getNodeName());
+        FailedMoves.refused(stage, agent.getNodeName(), reason(tried), tried.sentence());
         say(live, agent, tried.sentence(), tried.criuLines());
+    }
+
+    private static String reason(MovingStage.Tried refused) {
+        Misfit misfit = refused.misfit();
+        if (misfit != null) {
+            return misfit.obstacle().name();
+        }
+        return (refused.verdict() == TrialVerdict.FAILED ? FailureReason.NOT_RESTORABLE : FailureReason.TRIAL_TIMEOUT)
+                .name();
     }
 
     private static void say(LiveStage live, Node agent, String why, List<String> criuLines) {
