@@ -80,7 +80,8 @@ public final class StageVerbs {
         if (to == null) {
             return agent == null || agent.isBlank()
                     ? Answer.refused(HttpServletResponse.SC_BAD_REQUEST, Messages.StageVerbs_NoAgentNamed())
-                    : Answer.refused(HttpServletResponse.SC_NOT_FOUND, Messages.StageVerbs_NoSuchAgent(agent));
+                    : Answer.refused(
+                            HttpServletResponse.SC_NOT_FOUND, Messages.StageVerbs_NoSuchAgent(Answer.echoed(agent)));
         }
         return each(run, stage, one -> move(one, to));
     }
@@ -149,7 +150,8 @@ public final class StageVerbs {
             List<String> known = stages.stream().map(StageRecord::name).toList();
             return Answer.refused(
                     HttpServletResponse.SC_NOT_FOUND,
-                    Messages.StageVerbs_NoSuchStage(run.getFullDisplayName(), wanted, String.join(", ", known)));
+                    Messages.StageVerbs_NoSuchStage(
+                            run.getFullDisplayName(), Answer.echoed(wanted), String.join(", ", known)));
         }
         Answer answer = Answer.of(meant.stream().map(verb).toList());
         Preemption.soon(0);

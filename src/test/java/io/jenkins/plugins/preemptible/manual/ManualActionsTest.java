@@ -403,6 +403,19 @@ class ManualActionsTest {
         told(6, "Preemptible/Manage", web.command("drain", "reader", "other"));
     }
 
+    /** Somebody's script may have put anything there. */
+    @Test
+    void aLongWordIsNotEchoedWhole() throws Exception {
+        String word = "x".repeat(5_000);
+        String cut = "\u201c" + "x".repeat(99) + "\u2026\u201d";
+        answers(404, "There is no agent " + cut, web.post("admin", onBuild("move?to=" + word)));
+        answers(404, "preemptible stage " + cut, web.post("admin", onBuild("suspend?stage=" + word)));
+        answers(404, "There is no " + cut, web.post("admin", onBuild(word.substring(0, 1_000))));
+        told(3, "There is no agent " + cut, web.command("drain", "admin", word));
+        told(3, "There is no agent " + cut, web.command("move", "admin", "job", "1", "--to", word));
+        told(3, "preemptible stage " + cut, web.command("resume", "admin", "job", "1", word));
+    }
+
     @Test
     void whatCannotBeSavedIsNotDone() throws Exception {
         Path inTheWay = j.jenkins.getRootDir().toPath().resolve("preemptible-drained.xml");
