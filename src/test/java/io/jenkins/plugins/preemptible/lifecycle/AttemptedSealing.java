@@ -42,6 +42,7 @@ final class AttemptedSealing implements StageAgent, SealSide, StageListener, Aut
     AgentStage.Dump dumped = dump(null);
     AgentStage.Held held = AgentStage.Held.FROZEN;
     String notKilled;
+    long thawByMillis;
     String tooLarge;
     ArchiveRoom.Shortage shortage;
     boolean isThere = true;
@@ -149,6 +150,11 @@ final class AttemptedSealing implements StageAgent, SealSide, StageListener, Aut
     @Override
     public Secret newKey() {
         return Secret.fromString("a new key");
+    }
+
+    @Override
+    public long thawByMillis(StageRecord stage) {
+        return thawByMillis;
     }
 
     @Override
