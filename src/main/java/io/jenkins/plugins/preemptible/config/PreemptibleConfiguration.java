@@ -333,7 +333,7 @@ public final class PreemptibleConfiguration extends CheckedOnPage implements Per
 
     /**
      * Where stages may be moved: a workspace with more megabytes (of 2^20 bytes) is not stored with the image, and its stage
-     * needs its own agent; 0 = none is.
+     * is not resumed without its own agent; 0 = none is.
      */
     public int getStoredWorkspaceMegabytes() {
         return storedWorkspaceMegabytes;

@@ -9,6 +9,7 @@ import io.jenkins.plugins.preemptible.agent.StageAgent;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.event.StageListener;
 import io.jenkins.plugins.preemptible.hand.DrainedAgents;
+import io.jenkins.plugins.preemptible.lifecycle.agents.FrozenOnly;
 import io.jenkins.plugins.preemptible.lifecycle.agents.Measured;
 import io.jenkins.plugins.preemptible.lifecycle.image.ArchiveRoom;
 import io.jenkins.plugins.preemptible.lifecycle.image.ImageAhead;
@@ -22,6 +23,7 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.SealedLuggage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import io.jenkins.plugins.preemptible.view.ClockTime;
 import java.io.IOException;
 import java.util.List;
 import java.util.function.Consumer;
@@ -45,6 +47,12 @@ final class JenkinsSealSide implements SealSide {
     @Override
     public Secret newKey() {
         return Secret.fromString(ImageKey.generate().export());
+    }
+
+    /** From when it was taken for lost: it may have stood still all the time. */
+    @Override
+    public long thawByMillis(StageRecord stage) {
+        return stage.canOnlyBeFrozen() ? stage.suspendedSinceMillis() + FrozenOnly.longestMillis() : 0;
     }
 
     @Override
@@ -172,7 +180,11 @@ final class JenkinsSealSide implements SealSide {
         StepsOnAgent.follow(live);
         StageMarks.sealed(live, stage);
         say("The agent '" + stage.node()
-                + "' is back and still has this stage's processes: it does not go back to its checkpoint.");
+                + "' is back and still has this stage's processes: it does not go back to its checkpoint."
+                + (stage.thawByMillis() == 0
+                        ? ""
+                        : " It cannot be dumped, and stays frozen at most until " + ClockTime.of(stage.thawByMillis())
+                                + "."));
     }
 
     @Override

@@ -4,6 +4,7 @@ import edu.umd.cs.findbugs.annotations.NonNull;
 import hudson.Extension;
 import hudson.Util;
 import hudson.model.Node;
+import hudson.model.PeriodicWork;
 import hudson.model.Result;
 import hudson.slaves.AbstractCloudSlave;
 import io.jenkins.plugins.preemptible.agent.Nodes;
@@ -17,12 +18,15 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageThreads;
 import io.jenkins.plugins.preemptible.view.Messages;
 import java.io.IOException;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.logging.Level;
 import java.util.logging.Logger;
+import java.util.stream.Collectors;
 import jenkins.model.CauseOfInterruption;
 import jenkins.model.Jenkins;
 import jenkins.model.NodeListener;
@@ -38,6 +42,7 @@ import org.jenkinsci.plugins.workflow.steps.FlowInterruptedException;
  *       cloud, which never comes back, at once, as Pipeline does. The build log and its page say until when.
  *   <li>A running stage's build is told that its processes run on, as under {@code node}.
  *   <li>The stage's body is cancelled with that reason; the image goes with it, since nobody else has its key.
+ *   <li>The same for an agent that is not there any more after a restart of the controller; the time begins then.
  *   <li>A stage whose image and workspace are sealed does not end: it is resumed on another agent that fits. Nor does one
  *       that can go back to an earlier state; a frozen one does so at once, see {@link Rollback}.
  * </ol>
@@ -53,6 +58,9 @@ public final class RemovedAgent extends NodeListener {
 
     /** Until when each removed agent is waited for, in milliseconds since 1970, by its name. */
     private static final Map<String, Long> WAITED_FOR = new ConcurrentHashMap<>();
+
+    /** Suspended stages, each with its removed agent, whose build logs say so; see {@link #key}. */
+    private static final Set<String> TOLD = ConcurrentHashMap.newKeySet();
 
     /** How long a stage waits for a removed agent to be added again, in milliseconds. */
     public static long graceMillis() {
@@ -100,18 +108,22 @@ public final class RemovedAgent extends NodeListener {
                         "The agent '" + name + "' was removed from Jenkins. The processes of this stage"
                                 + " keep running on its host, where Jenkins cannot reach them. They are ended when an agent with the"
                                 + " same root folder connects after this build has ended."));
-        List<StageRecord> suspended = suspendedOn(name);
-        suspended.stream().filter(OutlivesAgent::isStored).forEach(stage -> {
+        waitFor(name, suspendedOn(name), node instanceof AbstractCloudSlave ? 0 : GRACE_MILLIS);
+    }
+
+    /** @param stages suspended on an agent that Jenkins does not know any more */
+    private static void waitFor(String name, List<StageRecord> stages, long graceMillis) {
+        // Others are told when their builds are loaded.
+        stages.stream().filter(stage -> LiveStage.find(stage.id()) != null).forEach(stage -> TOLD.add(key(stage)));
+        stages.stream().filter(OutlivesAgent::isStored).forEach(stage -> {
             SuspendedSteps.waitForAgent(stage);
             tell(stage, "The agent '" + name + "' was removed from Jenkins. " + goesOn(stage));
         });
-        suspended = suspended.stream()
-                .filter(stage -> !OutlivesAgent.isStored(stage))
-                .toList();
+        List<StageRecord> suspended =
+                stages.stream().filter(stage -> !OutlivesAgent.isStored(stage)).toList();
         if (suspended.isEmpty()) {
             return;
         }
-        long graceMillis = node instanceof AbstractCloudSlave ? 0 : GRACE_MILLIS;
         if (graceMillis > 0) {
             WAITED_FOR.put(name, System.currentTimeMillis() + graceMillis);
         }
@@ -136,6 +148,54 @@ public final class RemovedAgent extends NodeListener {
                         .forEach(RemovedAgent::over);
             }
         });
+    }
+
+    private static String key(StageRecord stage) {
+        return stage.id() + "/" + stage.node();
+    }
+
+    /**
+     * Finds stages whose agents are gone, and whose build logs do not say so: after a restart of the controller Configuration as
+     * Code, or a cloud, does not have them any more. Their builds are loaded after that.
+     */
+    @Extension
+    public static final class Untold extends PeriodicWork {
+        @Override
+        public long getRecurrencePeriod() {
+            return AGAIN_MILLIS;
+        }
+
+        @Override
+        protected void doRun() {
+            Collection<StageRecord> all = StageRegistry.get().all();
+            Set<String> gone = all.stream()
+                    .filter(RemovedAgent::isGone)
+                    .map(RemovedAgent::key)
+                    .collect(Collectors.toSet());
+            TOLD.retainAll(gone);
+            all.stream()
+                    .filter(stage -> isUntold(stage) && !TOLD.contains(key(stage)))
+                    .collect(Collectors.groupingBy(StageRecord::node))
+                    .forEach((name, stages) -> waitFor(name, stages, leftMillis(name)));
+        }
+
+        /** They may be known to be gone for a while. */
+        private static long leftMillis(String name) {
+            long leftMillis = WAITED_FOR.getOrDefault(name, 0L) - System.currentTimeMillis();
+            return leftMillis > 0 ? leftMillis : GRACE_MILLIS;
+        }
+
+        /** Of one that went back to its checkpoint the log has said that. */
+        private static boolean isUntold(StageRecord stage) {
+            LiveStage live = LiveStage.find(stage.id());
+            return stage.suspended()
+                    && isGone(stage)
+                    && !stage.rolledBack()
+                    && live != null
+                    && live.body() != null
+                    && !live.ending()
+                    && !live.aborting();
+        }
     }
 
     private static void over(StageRecord stage) {

@@ -57,8 +57,22 @@ public interface Restorer {
     final class NotMovedException extends IOException {
         private static final long serialVersionUID = 1L;
 
-        public NotMovedException(String why, @CheckForNull Throwable cause) {
+        @CheckForNull
+        private final String reason;
+
+        /**
+         * @param reason by which it is counted, of {@code MoveObstacle} or {@code FailureReason}; empty for another one, null when
+         *     users did not want it any more
+         * @param why a sentence
+         */
+        public NotMovedException(@CheckForNull String reason, String why, @CheckForNull Throwable cause) {
             super(why, cause);
+            this.reason = reason;
+        }
+
+        @CheckForNull
+        public String reason() {
+            return reason;
         }
     }
 }

@@ -100,6 +100,11 @@ final class ResumptionSteps {
             throw x;
         } catch (Restorer.NotMovedException x) {
             stages.cutOff(live.id());
+            if (x.reason() != null) {
+                StageRefused refused = new StageRefused(
+                        stage.ref(), clock.nowMillis(), StageRefused.Phase.MOVE, x.reason(), x.getMessage());
+                side.tell(listener -> listener.onRefused(refused));
+            }
             side.say("Not moved. " + x.getMessage() + " The stage stays suspended.");
             return Outcome.STAYS_SUSPENDED;
         } catch (ImageGoneException x) {

@@ -32,6 +32,11 @@ interface SealSide {
         return false;
     }
 
+    /** By when a stage that its agent has kept is to run again, in milliseconds since 1970; 0 when it can be dumped. */
+    default long thawByMillis(StageRecord stage) {
+        return 0;
+    }
+
     /** Says how far the image has come, until it is closed. */
     Progress progress(StageRecord stage);
 

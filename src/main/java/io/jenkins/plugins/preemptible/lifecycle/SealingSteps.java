@@ -115,7 +115,8 @@ final class SealingSteps {
                 }
                 stage = wanted();
             }
-            return stage == null || stage.memoryOnly() ? 0 : seal(stage, agent);
+            boolean sealed = stage != null && !stage.memoryOnly() && stage.thawByMillis() == 0;
+            return sealed ? seal(stage, agent) : 0;
         } catch (IOException x) {
             // Most likely the agent is away, and that shows elsewhere.
             LOGGER.log(Level.FINE, x, () -> "cannot seal the image of stage " + live.id() + " yet");
@@ -215,8 +216,10 @@ final class SealingSteps {
                 uncertain = false;
                 return 0;
             default:
-                Secret key = stage.memoryOnly() ? null : side.newKey();
-                StageRecord held = stages.update(stage.id(), StageChanges.heldFrozen(key));
+                long thawByMillis = rolledBack ? side.thawByMillis(stage) : stage.thawByMillis();
+                Secret key = stage.memoryOnly() || thawByMillis > 0 ? null : side.newKey();
+                StageRecord held = stages.update(
+                        stage.id(), StageChanges.heldFrozen(key).andThen(StageChanges.thawBy(thawByMillis)));
                 uncertain = false;
                 if (rolledBack && held != null) {
                     side.kept(held);

@@ -28,7 +28,7 @@ abstract class AgentCommand extends CLICommand {
         PreemptiblePermissions.checkManage();
         Computer computer = Jenkins.get().getComputer(agent);
         if (computer == null) {
-            throw new IllegalArgumentException(Messages.AgentCommand_NoSuchAgent(agent));
+            throw new IllegalArgumentException(Messages.AgentCommand_NoSuchAgent(Answer.echoed(agent)));
         }
         return BuildCommand.tell(act(computer), this);
     }

@@ -4,6 +4,7 @@ import edu.umd.cs.findbugs.annotations.CheckForNull;
 import edu.umd.cs.findbugs.annotations.NonNull;
 import hudson.model.Failure;
 import hudson.security.AccessDeniedException3;
+import io.jenkins.plugins.preemptible.engine.text.PlainText;
 import jakarta.servlet.ServletException;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
@@ -37,6 +38,8 @@ public final class Answer implements HttpResponse {
 
     /** What became of one stage. */
     public record OfStage(String id, String stage, boolean ok, String message) {}
+
+    private static final int LONGEST_ECHO = 100;
 
     private static final Logger LOGGER = Logger.getLogger(Answer.class.getName());
 
@@ -75,10 +78,15 @@ public final class Answer implements HttpResponse {
         return verbs.contains(asked)
                 ? refused(
                         HttpServletResponse.SC_METHOD_NOT_ALLOWED,
-                        Messages.Answer_NeedsPost(asked, request.getMethod()))
+                        Messages.Answer_NeedsPost(asked, echoed(request.getMethod())))
                 : refused(
                         HttpServletResponse.SC_NOT_FOUND,
-                        Messages.Answer_NothingThere(asked, String.join(", ", verbs)));
+                        Messages.Answer_NothingThere(echoed(asked), String.join(", ", verbs)));
+    }
+
+    /** A word of the request as an answer repeats it: clean, and short enough for a line. */
+    static String echoed(String word) {
+        return PlainText.of(word, LONGEST_ECHO);
     }
 
     /** Done when it was done with any stage; else refused, since the stages are not in a state for it. */

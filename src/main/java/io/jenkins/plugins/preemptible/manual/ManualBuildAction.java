@@ -245,9 +245,13 @@ public final class ManualBuildAction implements Action {
                 if (stage.whyNotResumed() != null) {
                     buttons.add(new Button("again", stage.id(), Messages.ManualBuildAction_Again(stage.name())));
                 }
-                if (stage.byHand()) {
+                if (stage.byHand() || stage.moveTo() != null) {
                     buttons.add(new Button("resume", stage.id(), Messages.ManualBuildAction_Resume(stage.name())));
-                } else if (stage.suspended()) {
+                }
+                if (stage.byHand()) {
+                    continue;
+                }
+                if (stage.suspended()) {
                     buttons.add(new Button("suspend", stage.id(), keep(stage)));
                 } else if (stage.whyNotSuspendable() == null) {
                     buttons.add(new Button("suspend", stage.id(), Messages.ManualBuildAction_Suspend(stage.name())));

@@ -1,14 +1,11 @@
 package io.jenkins.plugins.preemptible.manual;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
-import hudson.Util;
 import hudson.model.Item;
 import hudson.model.Node;
 import hudson.model.Run;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.move.Misfit;
-import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
-import io.jenkins.plugins.preemptible.hand.DrainedAgents;
 import io.jenkins.plugins.preemptible.hand.NeverPreemptAction;
 import io.jenkins.plugins.preemptible.hand.PreemptiblePermissions;
 import io.jenkins.plugins.preemptible.lifecycle.FailedResume;
@@ -20,12 +17,10 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
-import io.jenkins.plugins.preemptible.lost.LostAgents;
 import io.jenkins.plugins.preemptible.manual.Answer.OfStage;
 import io.jenkins.plugins.preemptible.move.MoveTargets;
 import io.jenkins.plugins.preemptible.queue.Preemption;
 import io.jenkins.plugins.preemptible.view.ClockTime;
-import io.jenkins.plugins.preemptible.view.ShownSentence;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -60,10 +55,10 @@ public final class StageVerbs {
         return each(run, stage, StageVerbs::suspend);
     }
 
-    /** Resumes stages that were suspended manually. */
+    /** Resumes stages that were suspended manually, and takes manual moves back. */
     public static Answer resume(Run<?, ?> run, @CheckForNull String stage) {
         PreemptiblePermissions.checkSuspend(run);
-        return each(run, stage, StageVerbs::resume);
+        return each(run, stage, ResumeVerb::resume);
     }
 
     /** Tries once more to resume stages whose resume failed as often as it is tried. */
@@ -85,7 +80,8 @@ public final class StageVerbs {
         if (to == null) {
             return agent == null || agent.isBlank()
                     ? Answer.refused(HttpServletResponse.SC_BAD_REQUEST, Messages.StageVerbs_NoAgentNamed())
-                    : Answer.refused(HttpServletResponse.SC_NOT_FOUND, Messages.StageVerbs_NoSuchAgent(agent));
+                    : Answer.refused(
+                            HttpServletResponse.SC_NOT_FOUND, Messages.StageVerbs_NoSuchAgent(Answer.echoed(agent)));
         }
         return each(run, stage, one -> move(one, to));
     }
@@ -154,7 +150,8 @@ public final class StageVerbs {
             List<String> known = stages.stream().map(StageRecord::name).toList();
             return Answer.refused(
                     HttpServletResponse.SC_NOT_FOUND,
-                    Messages.StageVerbs_NoSuchStage(run.getFullDisplayName(), wanted, String.join(", ", known)));
+                    Messages.StageVerbs_NoSuchStage(
+                            run.getFullDisplayName(), Answer.echoed(wanted), String.join(", ", known)));
         }
         Answer answer = Answer.of(meant.stream().map(verb).toList());
         Preemption.soon(0);
@@ -242,55 +239,11 @@ public final class StageVerbs {
                 : refused(stage, Messages.StageVerbs_NotFailed(stage.name()));
     }
 
-    private static OfStage resume(StageRecord stage) {
-        if (stage.whyNotResumed() != null) {
-            return refused(stage, Messages.StageVerbs_Failed(stage.name(), ShownSentence.of(stage.whyNotResumed())));
-        }
-        if (!stage.byHand() && stage.moveTo() == null) {
-            if (RemovedAgent.ends(stage)) {
-                return refused(stage, waitsForRemoved(stage));
-            }
-            return refused(
-                    stage,
-                    stage.state() == StageState.SUSPENDED
-                            ? Messages.StageVerbs_NotByHand(stage.name())
-                            : Messages.StageVerbs_NotSuspended(stage.name()));
-        }
-        LiveStage live = LiveStage.find(stage.id());
-        StageRecord now = StageRegistry.get().update(stage.id(), StageRecord::notByHand);
-        if (now == null) {
-            return refused(stage, Messages.StageVerbs_Ending(stage.name()));
-        }
-        if (live != null) {
-            StageLog.line(live.context(), Messages.StageVerbs_LogResume(user()));
-            StageMarks.byHandChanged(live);
-        }
-        if (RemovedAgent.ends(now)) {
-            return done(now, waitsForRemoved(now));
-        }
-        if (now.state() == StageState.SUSPENDED
-                && DrainedAgents.get().contains(now.node())
-                && !LostAgents.isLost(now)) {
-            return done(now, Messages.StageVerbs_ResumesAfterDrain(now.name(), AgentVerbs.shown(now.node())));
-        }
-        return done(now, Messages.StageVerbs_Resumes(now.name()));
-    }
-
-    private static String waitsForRemoved(StageRecord stage) {
-        long endsMillis = RemovedAgent.waitsUntilMillis(stage);
-        return endsMillis == 0
-                ? Messages.StageVerbs_WaitsForRemoved(stage.name(), stage.node())
-                : Messages.StageVerbs_WaitsForRemovedUntil(
-                        stage.name(),
-                        stage.node(),
-                        Util.getTimeSpanString(Math.max(0, endsMillis - System.currentTimeMillis())));
-    }
-
-    private static OfStage done(StageRecord stage, String message) {
+    static OfStage done(StageRecord stage, String message) {
         return new OfStage(stage.id(), stage.name(), true, message);
     }
 
-    private static OfStage refused(StageRecord stage, String message) {
+    static OfStage refused(StageRecord stage, String message) {
         return new OfStage(stage.id(), stage.name(), false, message);
     }
 

@@ -1,5 +1,7 @@
 package io.jenkins.plugins.preemptible.move;
 
+import io.jenkins.plugins.preemptible.event.StageListener;
+import io.jenkins.plugins.preemptible.event.StageRefused;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -25,6 +27,13 @@ final class FailedMoves {
         if (UNTIL_NANOS.size() < MOST) {
             UNTIL_NANOS.put(key(stage, agent), now + PAUSE_NANOS);
         }
+    }
+
+    /** The same, and counts it. @param reason of {@code MoveObstacle} or {@code FailureReason}; empty for another one */
+    static void refused(StageRecord stage, String agent, String reason, String sentence) {
+        add(stage, agent);
+        StageListener.fire(listener -> listener.onRefused(
+                new StageRefused(stage.ref(), System.currentTimeMillis(), StageRefused.Phase.MOVE, reason, sentence)));
     }
 
     static boolean contain(StageRecord stage, String agent) {

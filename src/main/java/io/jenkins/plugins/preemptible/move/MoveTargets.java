@@ -91,9 +91,19 @@ public final class MoveTargets {
         return found == null || !found.obstacle().ofHosts() ? null : found;
     }
 
-    /** Why the stage cannot go there now; null when it can. */
+    /** Why the stage cannot go there now, what lasts longest first; null when it can. */
     @CheckForNull
     public static Misfit obstacle(StageRecord stage, LiveStage live, @CheckForNull Node agent) {
+        MoveObstacle lasting = everOfStage(stage);
+        if (lasting == null && OutlivesAgent.isAwaited(stage)) {
+            lasting = MoveObstacle.ANSWER_AWAITED;
+        }
+        if (lasting == null) {
+            lasting = everOfAgent(stage, live, agent);
+        }
+        if (lasting != null) {
+            return Misfit.of(lasting);
+        }
         Misfit ofStage = ofStage(stage);
         return ofStage != null ? ofStage : ofAgent(stage, live, agent);
     }
@@ -103,14 +113,18 @@ public final class MoveTargets {
         FailedMoves.forget(stage, agent.getNodeName());
     }
 
+    /** Nobody wants it there any more, whatever it has come to. */
+    public static void notThere(StageRecord stage, String agent) {
+        FailedMoves.add(stage, agent);
+    }
+
     @CheckForNull
     private static Misfit ofStage(StageRecord stage) {
-        MoveObstacle found = null;
-        if (!PreemptibleConfiguration.get().isMoveStages()) {
-            found = MoveObstacle.SWITCHED_OFF;
-        } else if (stage.form() != StageRecord.Form.OWN) {
-            found = MoveObstacle.NESTED_FORM;
-        } else if (stage.contained() != null) {
+        MoveObstacle found = everOfStage(stage);
+        if (found != null) {
+            return Misfit.of(found);
+        }
+        if (stage.contained() != null) {
             found = MoveObstacle.IN_CONTAINER;
         } else if (OutlivesAgent.isAwaited(stage)) {
             found = MoveObstacle.ANSWER_AWAITED;
@@ -124,18 +138,34 @@ public final class MoveTargets {
         return found == null ? null : Misfit.of(found);
     }
 
+    /** No waiting helps, nor another agent. */
+    @CheckForNull
+    private static MoveObstacle everOfStage(StageRecord stage) {
+        if (!PreemptibleConfiguration.get().isMoveStages()) {
+            return MoveObstacle.SWITCHED_OFF;
+        }
+        return stage.form() == StageRecord.Form.OWN ? null : MoveObstacle.NESTED_FORM;
+    }
+
+    /** No waiting helps: another agent has to be named. */
+    @CheckForNull
+    private static MoveObstacle everOfAgent(StageRecord stage, LiveStage live, @CheckForNull Node agent) {
+        if (agent == null) {
+            return MoveObstacle.UNKNOWN_AGENT;
+        }
+        if (agent.getNodeName().equals(stage.node()) && !isAnotherHostAsKnown(stage, agent.toComputer())) {
+            return MoveObstacle.OWN_AGENT;
+        }
+        return live.hold().mayMoveTo(agent) ? null : MoveObstacle.OTHER_LABEL;
+    }
+
     @CheckForNull
     private static Misfit ofAgent(StageRecord stage, LiveStage live, @CheckForNull Node agent) {
-        Computer there = agent == null ? null : agent.toComputer();
-        if (agent == null) {
-            return Misfit.of(MoveObstacle.UNKNOWN_AGENT);
+        MoveObstacle found = everOfAgent(stage, live, agent);
+        if (agent == null || found != null) {
+            return found == null ? null : Misfit.of(found);
         }
-        if (agent.getNodeName().equals(stage.node()) && !isAnotherHostAsKnown(stage, there)) {
-            return Misfit.of(MoveObstacle.OWN_AGENT);
-        }
-        if (!live.hold().mayMoveTo(agent)) {
-            return Misfit.of(MoveObstacle.OTHER_LABEL);
-        }
+        Computer there = agent.toComputer();
         if (there == null || !there.isOnline()) {
             return new Misfit(MoveObstacle.AGENT_AWAY, agent.getDisplayName() + " is offline");
         }

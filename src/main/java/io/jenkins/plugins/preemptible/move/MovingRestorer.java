@@ -83,20 +83,35 @@ public final class MovingRestorer implements Restorer {
         if (!awaited) {
             KeptProcesses.endUnderOtherNames(stage);
         }
+        if (!awaited && !to.getNodeName().equals(stage.node()) && FailedMoves.contain(stage, to.getNodeName())) {
+            // Taken back while the executor was on its way, for instance.
+            notMoved(stage, to, true);
+            throw refused(Misfit.of(MoveObstacle.REFUSED_THERE));
+        }
         boolean done = false;
         boolean another = false;
-        try {
+        try (MoveUnderWay move =
+                MoveUnderWay.begin(stage.id(), to.getDisplayName(), line -> StageLog.line(live.context(), line))) {
             lease(live, computer, to, stage);
-            AgentStage.Restore answer = awaited || isOwn(stage, to) ? agent.resumeHere() : null;
+            AgentStage.Restore answer = null;
+            if (awaited || isOwn(stage, to)) {
+                move.restoring();
+                answer = move.restore(agent::resumeHere);
+            }
             foundRunning = answer != null;
             if (answer == null) {
+                if (!isOwn(stage, to)) {
+                    move.notRestoring();
+                }
                 StageRecord known =
                         awaited ? StageRegistry.get().update(stage.id(), StageChanges.restoringOn(null)) : stage;
-                Transfer transfer = new Transfer(live, known == null ? stage : known, to, isOwn(stage, to));
-                transfer.run();
+                Transfer transfer = new Transfer(live, known == null ? stage : known, to, isOwn(stage, to), move);
+                move.bring(transfer::run);
                 workspaceBytes = transfer.workspaceBytes();
+                move.restoring();
                 StageRegistry.get().update(stage.id(), StageChanges.restoringOn(to.getNodeName()));
-                answer = agent.restore(StageImages.keyOf(stage).getPlainText());
+                String key = StageImages.keyOf(stage).getPlainText();
+                answer = move.restore(() -> agent.restore(key));
             }
             if (answer.refusal() != null) {
                 AgentStage.Refusal why = answer.refusal();
@@ -108,7 +123,7 @@ public final class MovingRestorer implements Restorer {
                 if (isOwn(stage, to)) {
                     return answer;
                 }
-                throw new NotMovedException(why.sentence(), null);
+                throw new NotMovedException(why.reason(), why.sentence(), null);
             }
             done = true;
             return answer;
@@ -131,7 +146,7 @@ public final class MovingRestorer implements Restorer {
             }
             notMoved(stage, to, another);
             LOGGER.log(Level.WARNING, x, () -> "cannot move " + stage + " to " + to.getNodeName());
-            throw new NotMovedException(failure(to, x), x);
+            throw new NotMovedException("", failure(to, x), x);
         } finally {
             if (!done) {
                 giveBack(live, stage, computer);
@@ -177,7 +192,7 @@ public final class MovingRestorer implements Restorer {
     }
 
     static NotMovedException refused(Misfit why) {
-        return new NotMovedException(why.sentence(), null);
+        return new NotMovedException(why.obstacle().name(), why.sentence(), null);
     }
 
     private void lease(LiveStage live, Computer computer, Node to, StageRecord stage)

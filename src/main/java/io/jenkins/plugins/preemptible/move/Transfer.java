@@ -48,13 +48,16 @@ final class Transfer {
     /** Whether that is the agent that it was on, which has lost its processes. */
     private final boolean own;
 
+    private final MoveUnderWay move;
+
     private long workspaceBytes;
 
-    Transfer(LiveStage live, StageRecord stage, Node to, boolean own) {
+    Transfer(LiveStage live, StageRecord stage, Node to, boolean own, MoveUnderWay move) {
         this.live = live;
         this.stage = stage;
         this.to = to;
         this.own = own;
+        this.move = move;
     }
 
     /** Of all files that were brought; 0 before. */
@@ -84,7 +87,9 @@ final class Transfer {
                                 .andThen(LeftAgents.holds(to.getNodeName(), temporary)));
         MovingStage there = MovingStage.on(to, stage.id());
         String key = StageImages.keyOf(stage).getPlainText();
+        move.step("waits for an answer of " + to.getDisplayName());
         FilePath exchange = there.prepare(UnknownStages.originOf(stage));
+        move.step("the image is brought there");
         String base = RolledBack.base(stage);
         if (base != null) {
             StageImages.fetchWhole(run, ImagePath.of(stage.id(), base), exchange.child(base));
@@ -94,9 +99,12 @@ final class Transfer {
                 base == null && stage.archiveBytes() > 0 ? there.unpackAhead(key, stage.archiveBytes()) : () -> false;
         try {
             StageImages.fetch(run, stage, exchange);
+            move.step("the image is compared with the host");
             Misfit other = there.misfit(left, MoveTargets.needs(stage, live), StageLuggage.folders(stage), key);
             refuse(own && other != null && other.obstacle() == MoveObstacle.SAME_FOLDER ? null : other);
+            move.step("the workspace is brought there");
             refuse(MoveTargets.fromArchive(stage) ? unpack(run, there) : carry(there));
+            move.step("the image is unpacked there");
             unpacked.get();
         } finally {
             unpacked.giveUp();
@@ -112,6 +120,7 @@ final class Transfer {
     /** What stands against it before anything is brought; null when nothing does. */
     @CheckForNull
     private Misfit obstacle() throws IOException, InterruptedException {
+        move.step("waits for an answer of " + to.getDisplayName());
         // One that has just come back is not described yet.
         AgentTraits.learn(to);
         boolean sameHost = own && !MoveTargets.isAnotherHost(stage, to);
@@ -122,8 +131,9 @@ final class Transfer {
         if (obstacle != null || MoveTargets.fromArchive(stage)) {
             return obstacle;
         }
-        AgentStage.Held held =
-                AgentStage.on(Nodes.named(stage.node()), stage.id()).hold();
+        Node from = Nodes.named(stage.node());
+        move.step("waits for an answer of " + from.getDisplayName());
+        AgentStage.Held held = AgentStage.on(from, stage.id()).hold();
         return held == AgentStage.Held.IMAGE || held == AgentStage.Held.GONE
                 ? null
                 : Misfit.of(MoveObstacle.NOT_SEALED);

@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.move;
 
+import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.model.Computer;
 import hudson.model.Node;
 import hudson.model.Run;
@@ -7,6 +8,8 @@ import hudson.remoting.VirtualChannel;
 import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.agent.MovingStage;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
+import io.jenkins.plugins.preemptible.engine.api.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.TrialVerdict;
 import io.jenkins.plugins.preemptible.engine.move.Misfit;
 import io.jenkins.plugins.preemptible.engine.move.StageNeeds;
 import io.jenkins.plugins.preemptible.lifecycle.image.StageImages;
@@ -84,19 +87,47 @@ final class TriedAgents {
             return;
         }
         String name = agent.getNodeName();
+        tellIfLong(stage, live, agent);
         StageThreads.askFor(name, "trying " + stage + " on " + agent.getDisplayName(), () -> {
             try {
                 attempt(stage, live, agent, connection);
             } catch (IOException | RuntimeException x) {
                 LOGGER.log(Level.WARNING, x, () -> "cannot try " + stage + " on " + name);
                 // Another agent comes first; this one may do better in a while.
-                FailedMoves.add(stage, name);
+                String why = "Its image could not be tried there: " + x.getMessage();
+                String sentence = why + (why.endsWith(".") ? "" : ".");
+                FailedMoves.refused(stage, name, "", sentence);
+                if (name.equals(wanted(stage))) {
+                    say(live, agent, sentence, List.of());
+                }
             } finally {
                 UNDER_WAY.remove(stage.id());
             }
             // It may have that agent now; or the next one is tried.
             MoveTargetsListener.fire();
         });
+    }
+
+    /** Somebody who has asked for a move there waits for that trial. */
+    private static void tellIfLong(StageRecord stage, LiveStage live, Node agent) {
+        String name = agent.getNodeName();
+        if (name.equals(stage.moveTo())) {
+            StageThreads.schedule("telling of a trial of " + stage, MoveUnderWay.tellMillis(), () -> {
+                if (UNDER_WAY.contains(stage.id()) && name.equals(wanted(stage))) {
+                    StageLog.line(
+                            live.context(),
+                            "Moving to " + agent.getDisplayName() + ": waits for that agent to try the image, for "
+                                    + StageLog.time(MoveUnderWay.tellMillis())
+                                    + " now. Nothing of the stage is changed yet; preemptible-resume takes the move back.");
+                }
+            });
+        }
+    }
+
+    @CheckForNull
+    private static String wanted(StageRecord stage) {
+        StageRecord now = StageRegistry.get().find(stage.id());
+        return now == null ? null : now.moveTo();
     }
 
     private static void attempt(StageRecord stage, LiveStage live, Node agent, VirtualChannel connection)
@@ -109,7 +140,7 @@ final class TriedAgents {
         }
         Misfit obstacle = StepsOnAgent.obstacle(live);
         if (obstacle != null) {
-            FailedMoves.add(stage, agent.getNodeName());
+            FailedMoves.refused(stage, agent.getNodeName(), obstacle.obstacle().name(), obstacle.sentence());
             say(live, agent, obstacle.sentence(), List.of());
             return;
         }
@@ -138,8 +169,17 @@ final class TriedAgents {
             }
             return;
         }
-        FailedMoves.add(stage, agent.getNodeName());
+        FailedMoves.refused(stage, agent.getNodeName(), reason(tried), tried.sentence());
         say(live, agent, tried.sentence(), tried.criuLines());
+    }
+
+    private static String reason(MovingStage.Tried refused) {
+        Misfit misfit = refused.misfit();
+        if (misfit != null) {
+            return misfit.obstacle().name();
+        }
+        return (refused.verdict() == TrialVerdict.FAILED ? FailureReason.NOT_RESTORABLE : FailureReason.TRIAL_TIMEOUT)
+                .name();
     }
 
     private static void say(LiveStage live, Node agent, String why, List<String> criuLines) {

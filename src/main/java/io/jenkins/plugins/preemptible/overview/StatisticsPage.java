@@ -4,6 +4,7 @@ import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.Functions;
 import hudson.Util;
 import io.jenkins.plugins.preemptible.engine.api.FailureReason;
+import io.jenkins.plugins.preemptible.engine.move.MoveObstacle;
 import io.jenkins.plugins.preemptible.history.DailyStatistics;
 import io.jenkins.plugins.preemptible.history.DayCounts;
 import io.jenkins.plugins.preemptible.simulation.Simulations;
@@ -95,12 +96,18 @@ public final class StatisticsPage extends OverviewPage {
     private static String refusal(String counted) {
         String[] words = counted.split(" ", 2);
         String reason = words.length < 2 ? "" : words[1];
-        String sentence = Stream.of(FailureReason.values())
+        Stream<String> obstacle = Stream.of(MoveObstacle.values())
+                .filter(known -> words[0].equals("MOVE") && known.name().equals(reason))
+                .map(known -> withoutStop(known.sentence()));
+        Stream<String> failure = Stream.of(FailureReason.values())
                 .filter(known -> known.name().equals(reason))
-                .map(ShownSentence::of)
-                .findFirst()
-                .orElseGet(Messages::StatisticsPage_OtherReason);
+                .map(ShownSentence::of);
+        String sentence = Stream.concat(obstacle, failure).findFirst().orElseGet(Messages::StatisticsPage_OtherReason);
         return Messages.StatisticsPage_Refusal(phase(words[0]), sentence);
+    }
+
+    private static String withoutStop(String sentence) {
+        return sentence.substring(0, sentence.length() - 1);
     }
 
     private static String phase(String name) {
@@ -108,6 +115,7 @@ public final class StatisticsPage extends OverviewPage {
             case "SUSPEND" -> Messages.StatisticsPage_PhaseSuspend();
             case "SEAL" -> Messages.StatisticsPage_PhaseSeal();
             case "RESUME" -> Messages.StatisticsPage_PhaseResume();
+            case "MOVE" -> Messages.StatisticsPage_PhaseMove();
             default -> name;
         };
     }

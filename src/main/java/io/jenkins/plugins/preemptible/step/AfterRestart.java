@@ -7,7 +7,6 @@ import hudson.model.Result;
 import hudson.model.TaskListener;
 import hudson.slaves.WorkspaceList;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
-import io.jenkins.plugins.preemptible.lifecycle.RemovedAgent;
 import io.jenkins.plugins.preemptible.lifecycle.Sealing;
 import io.jenkins.plugins.preemptible.lifecycle.pipeline.StepsOnAgent;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
@@ -110,14 +109,9 @@ final class AfterRestart {
         }
     }
 
-    /** A suspended stage waits as long as its agent is known, or need not be; nothing of it is lost by that. */
+    /** A suspended stage waits; {@code RemovedAgent} ends it when Jenkins does not know its agent any more. */
     private static boolean tooLong(StageRecord stage, long waitedMillis) {
-        if (OutlivesAgent.isStored(stage)) {
-            return false;
-        }
-        return stage.suspended()
-                ? Jenkins.get().getComputer(stage.node()) == null && waitedMillis > RemovedAgent.graceMillis()
-                : waitedMillis > LONGEST_WAIT_MILLIS;
+        return !stage.suspended() && waitedMillis > LONGEST_WAIT_MILLIS;
     }
 
     private void giveUp(StageRecord stage, Exception why) {

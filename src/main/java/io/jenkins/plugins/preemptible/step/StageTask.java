@@ -231,10 +231,15 @@ public final class StageTask implements ContinuedTask, AccessControlled, OwnPrio
         return "preemptible stage " + stageId;
     }
 
+    /** On the list of executors, too, where it stays after the resume. */
     @Override
     public String getDisplayName() {
         String build = runId().replace("#", " #");
-        return resumes() ? Messages.StageTask_Resume(stageName, build) : Messages.StageTask_Run(stageName, build);
+        StageRecord stage = StageRegistry.get().find(stageId);
+        boolean runs = stage != null && !stage.suspended();
+        return resumes() && !runs
+                ? Messages.StageTask_Resume(stageName, build)
+                : Messages.StageTask_Run(stageName, build);
     }
 
     @Override

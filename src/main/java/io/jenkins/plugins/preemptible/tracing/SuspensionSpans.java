@@ -43,6 +43,7 @@ public final class SuspensionSpans implements StageListener {
     static final String SUSPEND = "preemptible suspend";
     static final String SEAL = "preemptible seal";
     static final String RESUME = "preemptible resume";
+    static final String MOVE = "preemptible move";
 
     /** OpenTelemetry's conventions for continuous integration, and for errors. */
     static final AttributeKey<String> JOB = AttributeKey.stringKey("cicd.pipeline.name");
@@ -122,6 +123,7 @@ public final class SuspensionSpans implements StageListener {
                     case SUSPEND -> SUSPEND;
                     case SEAL -> SEAL;
                     case RESUME -> RESUME;
+                    case MOVE -> MOVE;
                 };
         begin(name, open.get(event.stage().id()), event.stage(), event.atMillis())
                 .setAttribute(ERROR, word(event.countedReason()))

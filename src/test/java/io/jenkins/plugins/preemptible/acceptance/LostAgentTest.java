@@ -261,6 +261,7 @@ class LostAgentTest extends OnTwoHosts {
         assertThat(Rig.log(stage), containsString("was removed while the stage was suspended"));
     }
 
+    /** It needs its agent for that, and comes with it all the same when it moves. */
     @Test
     void aLargeWorkspaceIsNotStored() throws Exception {
         PreemptibleConfiguration.get().setStoredWorkspaceMegabytes(1);
@@ -278,10 +279,18 @@ class LostAgentTest extends OnTwoHosts {
                 Rig.log(stage),
                 containsString(
                         "The workspace is not stored with the image. The workspace is larger than what is stored"));
+        assertThat(Rig.log(stage), containsString(" Without its own agent the stage cannot be resumed."));
         assertEquals(1, stage.getArtifacts().size());
-        command("preemptible-resume", "low", "1");
-        Rig.awaitLog(stage, "Resumed on A");
-        Files.createFile(hosts.workspace("A", "low").resolve("enough"));
+        hosts.connect("B");
+        await("it is taken")
+                .atMost(LONG)
+                .until(() -> new CLICommandInvoker(j, "preemptible-move")
+                                .invokeWithArgs("low", "1", "--to", "B")
+                                .returnCode()
+                        == 0);
+        Rig.awaitLog(stage, "Moved from A to B in ");
+        assertEquals(3 << 20, Files.size(hosts.workspace("B", "low").resolve("large")));
+        Files.createFile(hosts.workspace("B", "low").resolve("enough"));
         j.assertBuildStatusSuccess(j.waitForCompletion(stage));
     }
 

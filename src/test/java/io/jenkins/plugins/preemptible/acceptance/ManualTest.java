@@ -69,6 +69,7 @@ class ManualTest extends OneAgent {
         WorkflowJob other = rig.pipeline("other", 5, Rig.preemptor());
         WorkflowRun stage = Rig.start(low);
         Rig.awaitLog(stage, "count-3\n");
+        String shown = onTheExecutor();
         command("preemptible-suspend", "low", "1");
         Rig.awaitState(StageState.SUSPENDED);
         // Of the same priority, and without a time slice: only the stage's own executor can be what it gets.
@@ -86,11 +87,22 @@ class ManualTest extends OneAgent {
         command("preemptible-resume", "low", "1");
         Rig.awaitLog(stage, "Resumed on worker");
         Rig.awaitCounting(stage);
+        assertEquals(shown, onTheExecutor(), "as before, and not that it is resumed");
         Rig.enough(stage);
         j.assertBuildStatusSuccess(j.waitForCompletion(stage));
         Rig.countedAtLeast(stage, 4);
         assertThat(Rig.log(stage), containsString(Reason.ASKED_BY_HAND.sentence()));
         Rig.assertNothingLeft(agent, low);
+    }
+
+    /** What the list of executors says. */
+    private String onTheExecutor() {
+        return agent.toComputer()
+                .getExecutors()
+                .get(0)
+                .getCurrentExecutable()
+                .getParent()
+                .getFullDisplayName();
     }
 
     @Test

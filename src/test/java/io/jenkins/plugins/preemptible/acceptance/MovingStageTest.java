@@ -162,6 +162,9 @@ class MovingStageTest extends OnTwoHosts {
         WorkflowRun stage = begin(script(counter()));
         hosts.connect("B");
         assertThat(move("B"), containsString(MoveObstacle.NOT_SEALED.sentence()));
+        // What no waiting helps is told first.
+        assertThat(move("A"), containsString(MoveObstacle.OWN_AGENT.sentence()));
+        assertThat(move("(built-in)"), containsString(MoveObstacle.OTHER_LABEL.sentence()));
         assertEquals(
                 0,
                 new CLICommandInvoker(j, "preemptible-suspend")

@@ -4,6 +4,7 @@ import static org.awaitility.Awaitility.await;
 import static org.hamcrest.MatcherAssert.assertThat;
 import static org.hamcrest.Matchers.containsString;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 
 import hudson.Util;
 import hudson.model.FreeStyleBuild;
@@ -28,6 +29,7 @@ import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
+import org.junit.jupiter.api.io.TempDir;
 import org.jvnet.hudson.test.JenkinsRule;
 import org.jvnet.hudson.test.TestExtension;
 import org.jvnet.hudson.test.junit.jupiter.JenkinsSessionExtension;
@@ -41,6 +43,11 @@ import org.springframework.security.core.Authentication;
  */
 @Tag("acceptance")
 class RestartTest extends Restarts {
+
+    private static final String CASC = "casc.jenkins.config";
+
+    @TempDir
+    private Path folder;
 
     static {
         System.setProperty("io.jenkins.plugins.preemptible.lifecycle.RemovedAgent.graceMillis", "3000");
@@ -221,9 +228,25 @@ class RestartTest extends Restarts {
         });
     }
 
-    /** The agent's configuration is gone when the controller comes up: the build ends and says why. */
+    /** Nobody removes it, and its configuration is gone when the controller comes up. */
     @Test
     void lostAgentEndsTheBuild() throws Throwable {
+        lostAgent(() -> Util.deleteRecursive(new File(sessions.getHome(), "nodes/worker")));
+    }
+
+    /** Jenkins tells that it is removed before any build is loaded. */
+    @Test
+    void anAgentThatConfigurationAsCodeHasNoMoreEndsTheBuild() throws Throwable {
+        Path code = Files.writeString(folder.resolve("jenkins.yaml"), "jenkins:\n  nodes: []\n");
+        try {
+            lostAgent(() -> System.setProperty(CASC, code.toString()));
+        } finally {
+            System.clearProperty(CASC);
+        }
+    }
+
+    /** The build says when it ends, ends, and says why. */
+    private void lostAgent(Executable whileDown) throws Throwable {
         sessions.then(j -> {
             Rig rig = new Rig(j);
             rig.inboundAgent(agents);
@@ -236,11 +259,13 @@ class RestartTest extends Restarts {
             Rig.awaitSealed(victim, 1);
             endsInQuietDown(j, preemptor);
         });
-        Util.deleteRecursive(new File(sessions.getHome(), "nodes/worker"));
+        whileDown.execute();
         sessions.then(j -> {
+            assertNull(j.jenkins.getNode("worker"));
             WorkflowRun victim = build(j, "low");
             j.assertBuildStatus(Result.ABORTED, j.waitForCompletion(victim));
-            j.assertLogContains("did not come back after the restart", victim);
+            j.assertLogContains("The agent 'worker' was removed from Jenkins. This stage ends in ", victim);
+            j.assertLogContains("The agent 'worker' was removed while the stage was suspended on it", victim);
             await().atMost(Rig.PATIENCE)
                     .untilAsserted(() -> assertEquals(
                             List.of(), List.copyOf(StageRegistry.get().all())));

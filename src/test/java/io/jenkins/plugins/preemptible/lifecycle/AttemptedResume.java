@@ -20,6 +20,7 @@ import io.jenkins.plugins.preemptible.view.ResumedStageAction;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.function.Consumer;
 
 /**
@@ -45,6 +46,12 @@ final class AttemptedResume implements StageAgent, ResumeSide, StageListener, St
     AgentStage.Restore here;
 
     AgentStage.Restore fromImage = restored("ARCHIVE");
+    /** Why it is not restored on another agent; null where it is on its own one. */
+    Restorer.NotMovedException notMoved;
+
+    /** By which each refusal is counted. */
+    final List<String> counted = new ArrayList<>();
+
     Step onAgent = () -> {};
     Step onResumeHere = () -> {};
     Step onFetch = () -> {};
@@ -126,6 +133,14 @@ final class AttemptedResume implements StageAgent, ResumeSide, StageListener, St
             throw new IOException(x);
         }
         return this;
+    }
+
+    @Override
+    public Optional<AgentStage.Restore> restoreElsewhere(StageRecord stage) throws IOException {
+        if (notMoved != null) {
+            throw notMoved;
+        }
+        return Optional.empty();
     }
 
     @Override
@@ -212,6 +227,7 @@ final class AttemptedResume implements StageAgent, ResumeSide, StageListener, St
     @Override
     public void onRefused(StageRefused event) {
         effect("told refused");
+        counted.add(event.phase() + " " + event.countedReason());
     }
 
     @Override

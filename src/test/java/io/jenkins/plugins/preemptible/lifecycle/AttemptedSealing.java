@@ -46,6 +46,7 @@ final class AttemptedSealing implements StageAgent, SealSide, StageListener, Aut
     AgentStage.Dump dumped = dump(null);
     AgentStage.Held held = AgentStage.Held.FROZEN;
     String notKilled;
+    long thawByMillis;
     String tooLarge;
     ArchiveRoom.Shortage shortage;
     boolean isThere = true;
@@ -165,6 +166,11 @@ final class AttemptedSealing implements StageAgent, SealSide, StageListener, Aut
     @Override
     public Secret newKey() {
         return Secret.fromString("a new key");
+    }
+
+    @Override
+    public long thawByMillis(StageRecord stage) {
+        return thawByMillis;
     }
 
     @Override

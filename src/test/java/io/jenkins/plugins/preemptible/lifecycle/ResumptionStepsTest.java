@@ -23,6 +23,7 @@ import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The rows of the state table in docs/design.md that begin at SUSPENDED or RESUMING, and their failures. Without Jenkins. */
@@ -310,5 +311,24 @@ class ResumptionStepsTest {
         assertEquals(Outcome.RUNS, attempt.run());
         assertNull(attempt.stage().luggage());
         assertEquals(List.of(), attempt.stage().leftHosts());
+    }
+
+    /** It is tried on another agent at once, so that nothing is waited for. */
+    @ParameterizedTest
+    @CsvSource({"OTHER_KERNEL, MOVE OTHER_KERNEL", "CRIU_FAILED, MOVE CRIU_FAILED", "'made up by an agent', MOVE OTHER"
+    })
+    void aMoveThatIsRefusedIsCountedByItsReason(String reason, String counted) throws Exception {
+        attempt.notMoved = new Restorer.NotMovedException(reason, "Because.", null);
+        assertEquals(Outcome.STAYS_SUSPENDED, attempt.run());
+        assertEquals(List.of("Not moved. Because. The stage stays suspended."), attempt.log);
+        assertEquals(List.of(counted), attempt.counted);
+        assertEquals(StageState.SUSPENDED, attempt.state());
+    }
+
+    @Test
+    void aMoveThatIsTakenBackIsNoRefusal() throws Exception {
+        attempt.notMoved = new Restorer.NotMovedException(null, "Taken back.", null);
+        assertEquals(Outcome.STAYS_SUSPENDED, attempt.run());
+        assertEquals(List.of(), attempt.counted);
     }
 }

@@ -300,6 +300,19 @@ class SealingStepsTest {
         assertFalse(attempt.stage().rolledBack());
     }
 
+    /** It would stand still until an executor happens to be free. */
+    @Test
+    void aKeptStageThatCannotBeDumpedHasItsLongestTimeAndNoImage() throws Exception {
+        afterARestart(AgentStage.Held.FROZEN);
+        attempt.rolledBack();
+        attempt.thawByMillis = 3_000_000;
+        assertEquals(DONE, attempt.attempt());
+        assertEquals(List.of("IMAGE hold", "FROZEN kept"), attempt.effects);
+        assertEquals(3_000_000, attempt.stage().thawByMillis());
+        assertNull(attempt.stage().imageKey());
+        assertFalse(attempt.stage().rolledBack());
+    }
+
     @ParameterizedTest
     @EnumSource(
             value = AgentStage.Held.class,

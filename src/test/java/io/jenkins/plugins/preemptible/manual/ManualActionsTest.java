@@ -9,6 +9,7 @@ import static org.hamcrest.Matchers.containsString;
 import static org.hamcrest.Matchers.not;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import hudson.model.Cause;
@@ -22,6 +23,7 @@ import io.jenkins.plugins.preemptible.hand.DrainedAgents;
 import io.jenkins.plugins.preemptible.hand.NeverPreemptAction;
 import io.jenkins.plugins.preemptible.hand.PreemptiblePermissions;
 import io.jenkins.plugins.preemptible.lifecycle.stage.Pretended;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import java.net.URL;
@@ -401,6 +403,19 @@ class ManualActionsTest {
         told(6, "Preemptible/Manage", web.command("drain", "reader", "other"));
     }
 
+    /** Somebody's script may have put anything there. */
+    @Test
+    void aLongWordIsNotEchoedWhole() throws Exception {
+        String word = "x".repeat(5_000);
+        String cut = "\u201c" + "x".repeat(99) + "\u2026\u201d";
+        answers(404, "There is no agent " + cut, web.post("admin", onBuild("move?to=" + word)));
+        answers(404, "preemptible stage " + cut, web.post("admin", onBuild("suspend?stage=" + word)));
+        answers(404, "There is no " + cut, web.post("admin", onBuild(word.substring(0, 1_000))));
+        told(3, "There is no agent " + cut, web.command("drain", "admin", word));
+        told(3, "There is no agent " + cut, web.command("move", "admin", "job", "1", "--to", word));
+        told(3, "preemptible stage " + cut, web.command("resume", "admin", "job", "1", word));
+    }
+
     @Test
     void whatCannotBeSavedIsNotDone() throws Exception {
         Path inTheWay = j.jenkins.getRootDir().toPath().resolve("preemptible-drained.xml");
@@ -449,6 +464,30 @@ class ManualActionsTest {
         assertFalse(NeverPreemptAction.of(run));
         web.press("owner", run.getUrl(), "resume");
         assertFalse(stage().byHand());
+    }
+
+    /** Its stage was suspended for a build, say, and not manually. */
+    @Test
+    void aManualMoveIsTakenBackByTheButton() throws Exception {
+        StageRegistry.get().update(stage().id(), StageChanges.moveTo("elsewhere"));
+        assertEquals(List.of("resume", "suspend"), buttons("owner"));
+        web.press("owner", run.getUrl(), "resume");
+        assertNull(stage().moveTo());
+        assertEquals(List.of("suspend"), buttons("owner"));
+    }
+
+    @Test
+    void aMoveIsNotTakenBackOnceTheAgentWasAsked() throws Exception {
+        StageRegistry.get()
+                .update(
+                        stage().id(),
+                        StageChanges.moveTo("elsewhere").andThen(StageChanges.restoringOn(agent.getNodeName())));
+        try {
+            answers(409, "was asked to restore it and has not answered", web.post("owner", onBuild("resume")));
+            assertEquals("elsewhere", stage().moveTo(), "nothing has changed");
+        } finally {
+            StageRegistry.get().update(stage().id(), StageChanges.restoringOn(null));
+        }
     }
 
     /** The verbs of the forms on the build's page. */

@@ -11,6 +11,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import hudson.model.Item;
 import hudson.slaves.DumbSlave;
+import io.jenkins.plugins.preemptible.engine.move.MoveObstacle;
 import io.jenkins.plugins.preemptible.engine.policy.Reason;
 import io.jenkins.plugins.preemptible.event.StageEnded;
 import io.jenkins.plugins.preemptible.event.StageListener;
@@ -278,6 +279,8 @@ class OverviewTest {
                 listener -> listener.onResumed(new StageResumed(stage().ref(), now - 1_000, 40, 4_000, "LOCAL_IMAGE")));
         StageListener.fire(listener -> listener.onRefused(new StageRefused(
                 stage().ref(), now, StageRefused.Phase.SUSPEND, "<script>", "A reason that only an agent knows.")));
+        StageListener.fire(listener -> listener.onRefused(new StageRefused(
+                stage().ref(), now, StageRefused.Phase.MOVE, MoveObstacle.OTHER_KERNEL.name(), "Its sentence.")));
         StageListener.fire(listener -> listener.onEnded(new StageEnded(stage().ref(), now, false)));
         JSONObject json = JSONObject.fromObject(browser("reader")
                 .goTo(
@@ -310,6 +313,7 @@ class OverviewTest {
         assertThat(text("reader", run.getUrl()), containsString("Suspended once"));
         String statistics = text("reader", "preemptible/statistics");
         assertThat(statistics, containsString("suspend: other"));
+        assertThat(statistics, containsString("move: The agents' kernels are different releases"));
         assertThat(statistics, not(containsString("script")));
         JSONObject today = JSONObject.fromObject(browser("reader")
                         .goTo("preemptible/api/json?tree=statistics[suspensions,sealed,resumed]", "application/json")

@@ -132,6 +132,12 @@ class SuspensionSpansTest {
     }
 
     @Test
+    void aRefusedMoveHasTheObstacle() {
+        spans.onRefused(new StageRefused(STAGE, START, StageRefused.Phase.MOVE, "OTHER_KERNEL", "Sentence."));
+        assertEquals("other_kernel", span(SuspensionSpans.MOVE).getAttributes().get(SuspensionSpans.ERROR));
+    }
+
+    @Test
     void aRefusedSuspensionIsATraceAlone() {
         spans.onRefused(new StageRefused(STAGE, START, StageRefused.Phase.SUSPEND, "x", "Sentence."));
         assertEquals(SpanId.getInvalid(), span(SuspensionSpans.SUSPEND).getParentSpanId());

@@ -50,7 +50,7 @@ public enum MoveObstacle {
     WORKSPACE_TOO_LARGE("The workspace is larger than what is stored with an image."),
 
     SWITCHED_OFF("Moving stages to other agents is switched off."),
-    OWN_AGENT("The stage is suspended on this very agent."),
+    OWN_AGENT("The stage is on this very agent."),
     UNKNOWN_AGENT("There is no such agent."),
     OTHER_LABEL("The agent does not have the stage's label."),
     AGENT_AWAY("An agent is offline, takes no builds, or has not described its host yet."),

@@ -42,7 +42,8 @@ import java.util.logging.Logger;
  *   <li>{@link #unpack} on any agent.
  * </ol>
  *
- * What stands against it is said in the build's log, and null is the answer: the stage then needs its own agent. Only an
+ * What stands against it is said in the build's log, and null is the answer: the stage then cannot be resumed without its own
+ * agent. Only an
  * agent that does not answer throws.
  */
 public final class StageLuggage {
@@ -170,7 +171,8 @@ public final class StageLuggage {
         if (stage != null && (stage.frozen() || stage.state() == StageState.SUSPENDING)) {
             StageLog.line(
                     live.context(),
-                    "The workspace is not stored with the image. " + why + " The stage needs its own agent.");
+                    "The workspace is not stored with the image. " + why
+                            + " Without its own agent the stage cannot be resumed.");
         }
         return null;
     }

@@ -143,6 +143,11 @@ public final class StageChanges {
         };
     }
 
+    /** After {@link #heldFrozen}: by when it is to run again, since it cannot be dumped; 0 when it can. */
+    public static Consumer<StageRecord> thawBy(long millis) {
+        return stage -> stage.thawByMillis = millis;
+    }
+
     /**
      * The image of a frozen stage is safe: its frozen processes may be killed.
      *

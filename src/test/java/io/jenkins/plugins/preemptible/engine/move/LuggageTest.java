@@ -1,5 +1,8 @@
 package io.jenkins.plugins.preemptible.engine.move;
 
+import static java.nio.file.StandardOpenOption.CREATE_NEW;
+import static java.nio.file.StandardOpenOption.SPARSE;
+import static java.nio.file.StandardOpenOption.WRITE;
 import static org.awaitility.Awaitility.await;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -17,12 +20,15 @@ import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import java.io.IOException;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -107,6 +113,44 @@ class LuggageTest {
         assertWhole();
         assertEquals(List.of("a job", "a job@tmp"), beside());
         assertFalse(Files.exists(scratch));
+    }
+
+    /** What a hole costs is reading: the limit counts a sparse file's length, the disks only its data. */
+    @Test
+    void theHolesOfASparseFileArriveAsHoles() throws Exception {
+        assumeTrue(HostTool.find("stat").isPresent(), "stat is needed");
+        long length = 64L << 20;
+        Path sparse = workspace.resolve("disk image");
+        try (FileChannel file = FileChannel.open(sparse, CREATE_NEW, WRITE, SPARSE)) {
+            file.write(ByteBuffer.wrap(noise, 0, 100_000), 20 << 20);
+            file.write(ByteBuffer.wrap(new byte[] {1}), length - 1);
+        }
+        assumeTrue(allocated(sparse) < 1 << 20, "this file system has no sparse files");
+        assertEquals(
+                MoveObstacle.WORKSPACE_TOO_LARGE,
+                assertThrows(
+                                MoveRefusedException.class,
+                                () -> Luggage.pack(ID, folders(), MoveExcludes.NONE, archive, KEY, length))
+                        .misfit()
+                        .obstacle());
+        Luggage.Packed packed = pack();
+        assertTrue(packed.contentBytes() > length, "counted by its length");
+        assertTrue(packed.archiveBytes() < 2 * noise.length, packed.archiveBytes() + " bytes are stored");
+        there();
+        unpack();
+        assertWhole();
+        assertEquals(length, Files.size(sparse));
+        assertTrue(allocated(sparse) < 1 << 20, "its holes take room: " + allocated(sparse));
+        try (FileChannel file = FileChannel.open(sparse)) {
+            ByteBuffer data = ByteBuffer.allocate(100_000);
+            file.read(data, 20 << 20);
+            assertArrayEquals(Arrays.copyOf(noise, 100_000), data.array());
+        }
+    }
+
+    private static long allocated(Path file) throws Exception {
+        Process stat = new ProcessBuilder("stat", "-c", "%b", file.toString()).start();
+        return 512 * Long.parseLong(new String(stat.getInputStream().readAllBytes()).trim());
     }
 
     /** An access list for the user 65534 to read and write, and a capability to open raw sockets, as the kernel has them. */
