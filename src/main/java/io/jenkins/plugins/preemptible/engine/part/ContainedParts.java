@@ -1,9 +1,8 @@
 package io.jenkins.plugins.preemptible.engine.part;
 
-import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.databind.json.JsonMapper;
 import io.jenkins.plugins.preemptible.engine.api.ContainerRef;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.home.StageNotes;
 import io.jenkins.plugins.preemptible.engine.home.Stages;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
@@ -11,11 +10,7 @@ import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageJson;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.nio.file.Files;
-import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
-import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -25,20 +20,17 @@ import java.util.Set;
  * Which stages of a home folder have a part that lives in a container, and what runs in either part.
  *
  * <ol>
- *   <li>One file a stage in {@code parts/}, written anew and renamed; the last writer wins.
- *   <li>It is written before the part is started, and removed after the part is: no part is without one.
+ *   <li>A note is written before the part is started, and removed after the part is: no part is without one.
  *   <li>A part is a stage of its own to the inner engine, see {@link StageId#contained}.
  * </ol>
  */
 public record ContainedParts(Path home) {
 
     private static final String FOLDER = "parts";
-    private static final String ENDING = ".json";
     /** What the init of a sandbox waits for, as its command line shows. */
     private static final String IDLES = "sleep 2147483647";
 
     private static final int MOST_NAMES = 3;
-    private static final ObjectMapper JSON = JsonMapper.builder().build();
 
     /**
      * @param container in which the part lives
@@ -64,9 +56,7 @@ public record ContainedParts(Path home) {
     /** @throws UncheckedIOException when it cannot be read */
     public Optional<Part> of(StageId id) {
         try {
-            return Optional.of(JSON.readValue(Files.readAllBytes(file(id)), Part.class));
-        } catch (NoSuchFileException e) {
-            return Optional.empty();
+            return notes().read(id);
         } catch (IOException e) {
             throw new UncheckedIOException("what is noted of the container of " + id + " cannot be read", e);
         }
@@ -75,12 +65,7 @@ public record ContainedParts(Path home) {
     /** @throws UncheckedIOException when it cannot be written; it is as before then */
     public void write(StageId id, Part part) {
         try {
-            Files.createDirectories(
-                    file(id).getParent(),
-                    PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
-            Path next = Files.createTempFile(file(id).getParent(), "part", ".tmp");
-            Files.write(next, JSON.writeValueAsBytes(part));
-            Files.move(next, file(id), StandardCopyOption.ATOMIC_MOVE);
+            notes().write(id, part);
         } catch (IOException e) {
             throw new UncheckedIOException("the container of " + id + " cannot be noted", e);
         }
@@ -88,7 +73,7 @@ public record ContainedParts(Path home) {
 
     public void delete(StageId id) {
         try {
-            Files.deleteIfExists(file(id));
+            notes().delete(id);
         } catch (IOException e) {
             throw new UncheckedIOException("what is noted of the container of " + id + " cannot be removed", e);
         }
@@ -96,22 +81,15 @@ public record ContainedParts(Path home) {
 
     /** Of all stages that have a part. */
     public List<StageId> ids() {
-        Path folder = home.resolve(FOLDER);
-        if (!Files.isDirectory(folder)) {
-            return List.of();
-        }
-        try (var files = Files.list(folder)) {
-            return files.map(file -> file.getFileName().toString())
-                    .filter(name -> name.endsWith(ENDING))
-                    .map(name -> StageId.parse(name.substring(0, name.length() - ENDING.length())))
-                    .toList();
+        try {
+            return notes().ids();
         } catch (IOException e) {
-            throw new UncheckedIOException(folder + " cannot be listed", e);
+            throw new UncheckedIOException("the parts of stages in " + home + " cannot be listed", e);
         }
     }
 
-    private Path file(StageId id) {
-        return home.resolve(FOLDER).resolve(id.value() + ENDING);
+    private StageNotes<Part> notes() {
+        return new StageNotes<>(home, FOLDER, Part.class);
     }
 
     /** The record of a stage or of its part, as it is on disk. */
