@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.jenkins.plugins.preemptible.engine.api.ContainerRef;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.container.StageContainers;
-import io.jenkins.plugins.preemptible.engine.part.ContainedParts;
+import io.jenkins.plugins.preemptible.engine.part.PartNotes;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -47,10 +47,10 @@ class EarlierNotesTest {
         note("parts", """
                 {"container":{"program":"docker","id":"0123456789ab"},"marks":["NAME=job"],\
                 "told":[{"program":"podman","id":"ba9876543210"}],"frozen":true}""");
-        ContainedParts parts = new ContainedParts(home);
+        PartNotes parts = new PartNotes(home);
         assertEquals(List.of(STAGE), parts.ids());
         assertEquals(
-                new ContainedParts.Part(OWN, List.of("NAME=job"), List.of(OTHER), true),
+                new PartNotes.Part(OWN, List.of("NAME=job"), List.of(OTHER), true),
                 parts.of(STAGE).orElseThrow());
     }
 }
