@@ -1,19 +1,16 @@
 package io.jenkins.plugins.preemptible.agent;
 
 import com.fasterxml.jackson.annotation.JsonIgnoreProperties;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.home.StageNotes;
 import io.jenkins.plugins.preemptible.engine.text.PlainText;
 import java.io.IOException;
 import java.io.Serializable;
 import java.io.UncheckedIOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
-import java.util.stream.Stream;
 
 /**
  * Which controller has begun a stage, and for which build: kept on the agent, since agents of several controllers may
@@ -29,9 +26,6 @@ public record StageOrigin(String controller, String runId, long beganMillis) imp
     /** Sums of such times do not overflow. */
     private static final long LATEST = 1L << 50;
 
-    private static final String ENDING = ".json";
-    private static final ObjectMapper JSON = new ObjectMapper();
-
     public StageOrigin {
         controller = PlainText.of(Objects.requireNonNullElse(controller, ""));
         runId = PlainText.of(Objects.requireNonNullElse(runId, ""));
@@ -44,21 +38,13 @@ public record StageOrigin(String controller, String runId, long beganMillis) imp
      * @throws IOException when it cannot be written
      */
     public void write(Path home, StageId id) throws IOException {
-        Path file = file(home, id);
-        Path folder = Files.createDirectories(folder(home));
-        Path next = Files.createTempFile(folder, id.value(), ".tmp");
-        try {
-            Files.write(next, JSON.writeValueAsBytes(this));
-            Files.move(next, file, StandardCopyOption.ATOMIC_MOVE);
-        } finally {
-            Files.deleteIfExists(next);
-        }
+        notes(home).write(id, this);
     }
 
     /** Empty when nothing is noted that can be understood: of a stage of an earlier version, for instance. */
     static Optional<StageOrigin> read(Path home, StageId id) {
         try {
-            return Optional.ofNullable(JSON.readValue(Files.readAllBytes(file(home, id)), StageOrigin.class));
+            return notes(home).read(id);
         } catch (IOException x) {
             return Optional.empty();
         }
@@ -66,25 +52,18 @@ public record StageOrigin(String controller, String runId, long beganMillis) imp
 
     /** Of which stages something is noted; none where that cannot be read. */
     static List<StageId> noted(Path home) {
-        try (Stream<Path> files = Files.list(folder(home))) {
-            return files.map(file -> file.getFileName().toString())
-                    .filter(name -> name.endsWith(ENDING))
-                    .map(name -> StageId.parse(name.substring(0, name.length() - ENDING.length())))
-                    .toList();
+        try {
+            return notes(home).ids();
         } catch (IOException | UncheckedIOException | IllegalArgumentException x) {
             return List.of();
         }
     }
 
     static void remove(Path home, StageId id) throws IOException {
-        Files.deleteIfExists(file(home, id));
+        notes(home).delete(id);
     }
 
-    private static Path file(Path home, StageId id) {
-        return folder(home).resolve(id.value() + ENDING);
-    }
-
-    private static Path folder(Path home) {
-        return home.resolve("origins");
+    private static StageNotes<StageOrigin> notes(Path home) {
+        return new StageNotes<>(home, "origins", StageOrigin.class);
     }
 }

@@ -17,10 +17,14 @@ import io.jenkins.plugins.preemptible.engine.api.SuspendReport;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.live.LiveImage;
 import io.jenkins.plugins.preemptible.engine.live.LiveRequest;
-import io.jenkins.plugins.preemptible.engine.part.ContainedParts;
+import io.jenkins.plugins.preemptible.engine.part.PartNotes;
+import io.jenkins.plugins.preemptible.engine.part.PartObstacle;
+import io.jenkins.plugins.preemptible.engine.part.PartProcesses;
 import io.jenkins.plugins.preemptible.engine.part.PartSteps;
 import io.jenkins.plugins.preemptible.engine.part.StageParts;
 import io.jenkins.plugins.preemptible.engine.part.StageParts.Running;
+import io.jenkins.plugins.preemptible.engine.part.ToldContainers;
+import io.jenkins.plugins.preemptible.engine.part.WholeStages;
 import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import io.jenkins.plugins.preemptible.engine.stage.StageContainer;
@@ -40,11 +44,16 @@ import java.util.Optional;
  *   <li>A stage without a part, or with one in which nothing runs, is the inner engine's alone.
  * </ol>
  */
-record PartedEngine(Engine inner, StageParts parts, PartSteps steps) implements ForwardingEngine {
+record PartedEngine(
+        Engine inner, StageParts parts, ToldContainers told, PartObstacle obstacle, WholeStages whole, PartSteps steps)
+        implements ForwardingEngine {
 
     static Engine of(Engine inner, Path home) {
-        StageParts parts = new StageParts(inner, new ContainedParts(home));
-        return new PartedEngine(inner, parts, new PartSteps(parts));
+        StageParts parts = new StageParts(inner, new PartNotes(home), new PartProcesses(home));
+        ToldContainers told = new ToldContainers(parts);
+        PartObstacle obstacle = new PartObstacle(parts);
+        return new PartedEngine(
+                inner, parts, told, obstacle, new WholeStages(parts), new PartSteps(parts, told, obstacle));
     }
 
     @Override
@@ -65,19 +74,19 @@ record PartedEngine(Engine inner, StageParts parts, PartSteps steps) implements 
     }
 
     @Override
-    public void tellContainers(StageId id, List<ContainerRef> told, List<String> marks) {
-        parts.tell(id, told);
-        inner.tellContainers(id, told, marks);
+    public void tellContainers(StageId id, List<ContainerRef> containers, List<String> marks) {
+        told.tell(id, containers);
+        inner.tellContainers(id, containers, marks);
     }
 
     @Override
     public List<ContainerRef> containersOf(StageId id) {
-        return parts.withOwn(id, inner.containersOf(id));
+        return told.withOwn(id, inner.containersOf(id));
     }
 
     @Override
     public long containedBytes(StageId id) {
-        return inner.containedBytes(id) + parts.residentBytes(id);
+        return inner.containedBytes(id) + told.residentBytes(id);
     }
 
     @Override
@@ -87,17 +96,17 @@ record PartedEngine(Engine inner, StageParts parts, PartSteps steps) implements 
 
     @Override
     public PreflightReport preflight(StageId id) {
-        parts.tellAgain(id);
+        told.tellAgain(id);
         return switch (parts.settled(id)) {
             case PART -> inner.preflight(id.contained());
-            case BOTH -> parts.withOutside(id, inner.preflight(id));
+            case BOTH -> obstacle.withOutside(id, inner.preflight(id));
             case NO_PART, WHOLE -> inner.preflight(id);
         };
     }
 
     @Override
     public Frozen freeze(StageId id, FreezeRequest request) {
-        parts.tellAgain(id);
+        told.tellAgain(id);
         return switch (request.mustNotRun() ? parts.running(id) : parts.settled(id)) {
             case PART -> steps.freeze(id, request);
             case BOTH -> steps.freezeBoth(id, request);
@@ -134,11 +143,11 @@ record PartedEngine(Engine inner, StageParts parts, PartSteps steps) implements 
 
     @Override
     public SuspendReport suspend(StageId id, Path archive, ImageKey key, Extent extent) {
-        parts.tellAgain(id);
+        told.tellAgain(id);
         return switch (parts.running(id)) {
             // No verb of Jenkins': the report names the part.
             case PART -> inner.suspend(id.contained(), archive, key, extent);
-            case BOTH -> throw parts.refusal(id);
+            case BOTH -> throw obstacle.refusal(id);
             case NO_PART, WHOLE -> inner.suspend(id, archive, key, extent);
         };
     }
@@ -146,29 +155,29 @@ record PartedEngine(Engine inner, StageParts parts, PartSteps steps) implements 
     @Override
     public LiveImage checkpoint(StageId id, LiveRequest request) {
         if (parts.running(id) != Running.NO_PART) {
-            throw new SuspendFailedException(FailureReason.CONTAINER, parts.shown(id));
+            throw new SuspendFailedException(FailureReason.CONTAINER, obstacle.shown(id));
         }
         return inner.checkpoint(id, request);
     }
 
     @Override
     public ResumeReport resume(Path archive, ImageKey key) {
-        return parts.named(inner.resume(archive, key));
+        return whole.named(inner.resume(archive, key));
     }
 
     @Override
     public Optional<ResumeReport> resumeHere(StageId id) {
-        return inner.resumeHere(parts.suspended(id)).map(parts::named);
+        return inner.resumeHere(parts.suspended(id)).map(whole::named);
     }
 
     @Override
     public StageStatus status(StageId id) {
-        return parts.status(id);
+        return whole.status(id);
     }
 
     @Override
     public List<StageStatus> list() {
-        return parts.list();
+        return whole.list();
     }
 
     /** In this order: a container that is paused holds what is in it. */

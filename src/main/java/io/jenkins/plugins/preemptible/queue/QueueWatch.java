@@ -69,7 +69,8 @@ public final class QueueWatch extends QueueListener {
     /** Looks at the queue now and then, whatever happens. */
     @Extension
     public static final class Clock extends PeriodicWork {
-        private static final long PERIOD_MILLIS = TimeUnit.SECONDS.toMillis(5);
+        private static final long PERIOD_MILLIS =
+                Long.getLong(QueueWatch.class.getName() + ".periodMillis", TimeUnit.SECONDS.toMillis(5));
 
         @Override
         public long getRecurrencePeriod() {

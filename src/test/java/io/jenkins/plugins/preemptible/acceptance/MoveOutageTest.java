@@ -6,12 +6,15 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import hudson.cli.CLICommandInvoker;
+import hudson.model.Computer;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LeftAgents;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -22,6 +25,11 @@ class MoveOutageTest extends MovedStages {
     static {
         System.setProperty("io.jenkins.plugins.preemptible.move.LeftAgent.delayMillis", "500");
         System.setProperty("io.jenkins.plugins.preemptible.lifecycle.RemovedAgent.graceMillis", "3000");
+    }
+
+    @AfterEach
+    void openDoor() {
+        HeldArtifacts.open();
     }
 
     /** Makes the restore take a second or more. */
@@ -117,6 +125,27 @@ class MoveOutageTest extends MovedStages {
         Rig.awaitLog(stage, "Resumed on A");
         hosts.connect("B");
         awaitClean("B");
+        endsOn("A", stage);
+    }
+
+    /** The log names the agent, and not the connection that was closed with it. */
+    @Test
+    void theLogSaysThatTheNewAgentWasRemovedMeanwhile() throws Exception {
+        HeldArtifacts.install();
+        WorkflowRun stage = begin(counter());
+        suspend(stage, 1);
+        Computer agent = hosts.connect("B").toComputer();
+        HeldArtifacts.shut();
+        move("B");
+        await("its image is being fetched").atMost(LONG).until(() -> HeldArtifacts.waiting() == 1);
+        j.jenkins.removeNode(j.jenkins.getNode("B"));
+        await("B is away").atMost(LONG).until(agent::isOffline);
+        HeldArtifacts.open();
+        Rig.awaitLog(stage, "Not moved. The agent 'B' was removed from Jenkins meanwhile.");
+        assertEquals("A", Rig.awaitState(StageState.SUSPENDED).node());
+        assertNull(record().moveTo());
+        new CLICommandInvoker(j, "preemptible-resume").invokeWithArgs("low", "1");
+        Rig.awaitLog(stage, "Resumed on A");
         endsOn("A", stage);
     }
 }

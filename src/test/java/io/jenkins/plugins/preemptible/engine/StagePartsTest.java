@@ -14,10 +14,12 @@ import io.jenkins.plugins.preemptible.engine.api.Frozen;
 import io.jenkins.plugins.preemptible.engine.api.IfDumpFails;
 import io.jenkins.plugins.preemptible.engine.api.ResumeFailedException;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.api.StageSpec;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
 import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
 import io.jenkins.plugins.preemptible.engine.api.Tier;
 import io.jenkins.plugins.preemptible.engine.container.RealContainers;
+import io.jenkins.plugins.preemptible.engine.live.LiveRequest;
 import io.jenkins.plugins.preemptible.engine.preflight.Obstacle;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import java.io.IOException;
@@ -450,5 +452,68 @@ class StagePartsTest {
                 },
                 "--cap-add",
                 "SYS_PTRACE");
+    }
+
+    /** Its steps run in the other one as without us. */
+    @Test
+    void aStageThatLivesInAContainerEntersNoOther() throws Exception {
+        try (RealContainers real = RealContainers.open("docker");
+                StageBench bench = StageBench.openForArchives()) {
+            ContainerRef own = real.run(bench.work, "-e", MARKS.get(0), "-e", MARKS.get(1));
+            StageSpec spec = new StageSpec(StageId.create("test"), "test", bench.work, List.of(), null);
+            Parted p = new Parted(
+                    bench, real, bench.engine.startIn(spec, own, MARKS).id(), own);
+            ContainerRef other = p.another();
+            EngineException refusal =
+                    assertThrows(EngineException.class, () -> p.engine().enterContainer(p.id, other, MARKS));
+            assertEquals(FailureReason.CONTAINER_NOT_ENTERED, refusal.reason());
+            assertTrue(
+                    refusal.getMessage().contains(other.shown() + ": the stage lives in another container"),
+                    refusal::getMessage);
+            assertTrue(p.engine().containedCommand(p.id).isEmpty());
+            EnterCommand.Contained enter = (EnterCommand.Contained) p.engine().enterCommand(p.id);
+            p.launch(enter.words("", List.of()), Parted.counting("inside"));
+            p.counts("inside");
+            p.suspend();
+            p.standsStill("inside");
+            p.resume();
+            p.counts("inside");
+            p.countedOn("inside");
+            p.engine().kill(p.id);
+            p.engine().forget(p.id);
+            assertTrue(real.exists(other));
+        }
+    }
+
+    /** It would have the host's part only. After the block one is made again. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void noCheckpointIsMadeWhileItHasAPart(boolean stepsRunInside) throws Exception {
+        with("docker", p -> {
+            p.enter();
+            if (stepsRunInside) {
+                p.inContainer(Parted.counting("inside"));
+                p.counts("inside");
+            }
+            p.onHost(Parted.counting("outside"));
+            p.counts("outside");
+            Path image = p.bench.folder.resolve("live.image");
+            LiveRequest request =
+                    LiveRequest.of(image, p.bench.folder.resolve("live.luggage"), p.bench.key, List.of(p.bench.work));
+            SuspendFailedException refusal =
+                    assertThrows(SuspendFailedException.class, () -> p.engine().checkpoint(p.id, request));
+            assertEquals(FailureReason.CONTAINER, refusal.reason());
+            assertTrue(refusal.getMessage().contains(p.container.shown()), refusal::getMessage);
+            assertFalse(Files.exists(image));
+            p.counts("outside");
+            if (stepsRunInside) {
+                p.counts("inside");
+            }
+            p.engine().leaveContainer(p.id);
+            p.engine().checkpoint(p.id, request);
+            assertTrue(Files.exists(image));
+            p.counts("outside");
+            p.countedOn("outside");
+        });
     }
 }

@@ -4,7 +4,7 @@ import io.jenkins.plugins.preemptible.engine.api.ContainerRef;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.contained.ContainerProcesses;
 import io.jenkins.plugins.preemptible.engine.contained.ContainerTool;
-import io.jenkins.plugins.preemptible.engine.container.ContainerNotes.Note;
+import io.jenkins.plugins.preemptible.engine.home.StageNotes;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -33,10 +33,10 @@ public final class StageContainers {
 
     private static final Logger LOG = Logger.getLogger(StageContainers.class.getName());
 
-    private final ContainerNotes notes;
+    private final StageNotes<ContainerNote> notes;
 
     public StageContainers(Path home) {
-        notes = new ContainerNotes(home);
+        notes = new StageNotes<>(home, "containers", ContainerNote.class);
     }
 
     /**
@@ -55,34 +55,43 @@ public final class StageContainers {
      */
     public void tell(StageId id, List<ContainerRef> containers, List<String> marks, HostProcess init)
             throws IOException {
-        Note old = notes.read(id);
+        ContainerNote old = noted(id);
         List<ContainerRef> all = new ArrayList<>(containers);
         if (old.paused()) {
             old.containers().stream().filter(c -> !all.contains(c)).forEach(all::add);
         }
-        Note told = new Note(all, old.paused(), old.init() == null ? init : old.init(), marks, old.own());
+        ContainerNote told =
+                new ContainerNote(all, old.paused(), old.init() == null ? init : old.init(), marks, old.own());
         if (!told.equals(old)) {
             notes.write(id, told);
         }
     }
 
+    private ContainerNote noted(StageId id) {
+        try {
+            return notes.read(id).orElse(ContainerNote.NONE);
+        } catch (IOException e) {
+            throw new UncheckedIOException("what is noted of the containers of " + id + " cannot be read", e);
+        }
+    }
+
     public List<ContainerRef> of(StageId id) {
-        return notes.read(id).containers();
+        return noted(id).containers();
     }
 
     /** Whether they are paused with the stage. */
     public boolean paused(StageId id) {
-        return notes.read(id).paused();
+        return noted(id).paused();
     }
 
     public List<Seen> look(StageId id) {
-        Note note = checked(id);
+        ContainerNote note = checked(id);
         return note.containers().stream()
                 .map(container -> look(container, note))
                 .toList();
     }
 
-    private static Seen look(ContainerRef container, Note note) {
+    private static Seen look(ContainerRef container, ContainerNote note) {
         try {
             ContainerTool.Seen seen = requireOwn(container, note)
                     .orElseThrow(() -> new IOException(container.program() + " does not know it"));
@@ -103,8 +112,8 @@ public final class StageContainers {
      * The note, once it has all containers that are found to be the stage's. One that was is so for ever, also when what marks
      * the stage's containers changes.
      */
-    private Note checked(StageId id) {
-        Note note = notes.read(id);
+    private ContainerNote checked(StageId id) {
+        ContainerNote note = noted(id);
         List<String> own = new ArrayList<>(note.own());
         for (ContainerRef container : note.containers()) {
             if (own.stream().noneMatch(known -> known.startsWith(container.id()))) {
@@ -121,7 +130,7 @@ public final class StageContainers {
         if (own.equals(note.own())) {
             return note;
         }
-        Note checked = note.withOwn(own);
+        ContainerNote checked = note.withOwn(own);
         try {
             notes.write(id, checked);
         } catch (IOException e) {
@@ -131,7 +140,8 @@ public final class StageContainers {
     }
 
     /** What its program says of it; empty when there is none. */
-    private static Optional<ContainerTool.Seen> requireOwn(ContainerRef container, Note note) throws IOException {
+    private static Optional<ContainerTool.Seen> requireOwn(ContainerRef container, ContainerNote note)
+            throws IOException {
         Optional<ContainerTool.Seen> found = new ContainerTool(container).inspect(List.of());
         if (found.isPresent() && !note.own().contains(found.get().id())) {
             throw new IOException("it was not started by the build of this stage");
@@ -146,7 +156,7 @@ public final class StageContainers {
      * @throws IOException when one cannot be paused; {@link #unpause} undoes what was done
      */
     public void pause(StageId id, boolean missing) throws IOException {
-        Note note = checked(id);
+        ContainerNote note = checked(id);
         if (note.containers().isEmpty()) {
             return;
         }
@@ -169,7 +179,7 @@ public final class StageContainers {
      * @throws IOException when one cannot be started again; they count as paused then
      */
     public List<String> unpause(StageId id) throws IOException {
-        Note note = notes.read(id);
+        ContainerNote note = noted(id);
         List<String> missing = new ArrayList<>();
         if (!note.paused()) {
             return missing;
@@ -181,7 +191,7 @@ public final class StageContainers {
         return missing;
     }
 
-    private static void unpause(ContainerRef container, Note note, List<String> missing) throws IOException {
+    private static void unpause(ContainerRef container, ContainerNote note, List<String> missing) throws IOException {
         ContainerTool tool = new ContainerTool(container);
         Optional<ContainerTool.Seen> seen = tool.inspect(List.of());
         if (seen.filter(known -> !note.own().contains(known.id())).isPresent()) {
@@ -204,7 +214,7 @@ public final class StageContainers {
      * @throws IOException when one could not be asked; the others were
      */
     public void kill(StageId id, ContainerRef only, boolean remove) throws IOException {
-        Note note = checked(id);
+        ContainerNote note = checked(id);
         List<ContainerRef> left = new ArrayList<>(note.containers());
         IOException failure = null;
         for (ContainerRef container : note.containers()) {

@@ -162,7 +162,18 @@ final class EmbeddedQueue {
                 stages,
                 suspended.stream()
                         .map(job -> new Snapshot.SuspendedStage(
-                                job.id().value(), Set.of(AGENT), job.priority, job.suspendedMillis, null, false))
+                                job.id().value(),
+                                Set.of(AGENT),
+                                job.priority,
+                                "",
+                                job.suspendedMillis,
+                                null,
+                                false,
+                                null,
+                                false,
+                                0,
+                                Set.of(),
+                                0))
                         .toList(),
                 waiting.stream()
                         .map(job -> new Snapshot.WaitingItem(

@@ -36,9 +36,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.FutureTask;
 
 /**
  * The moment of a checkpoint in which the stage stands still.
@@ -132,13 +129,13 @@ final class Standstill {
             try {
                 List<Proc.Stat> processes = tree.freeze();
                 refuse(processes);
-                FutureTask<Long> files = copying(processes);
+                MirrorPass files = MirrorPass.begin(mirror, processes, request.mostBytes());
                 try {
                     finish(dump);
                 } finally {
-                    join(files);
+                    files.join();
                 }
-                long copied = result(files);
+                long copied = files.copiedBytes();
                 ImageManifest manifest = describe(dumped.images(), processes);
                 Map<Path, Long> sizes = sizes();
                 Map<Integer, Long> memory = memory(dumped.images(), processes);
@@ -182,46 +179,6 @@ final class Standstill {
         Optional<Obstacle> unread = UnreadQueues.find(record.init().pid(), processes);
         if (unread.isPresent()) {
             throw new SuspendFailedException(unread.get().reason(), unread.get().words());
-        }
-    }
-
-    private FutureTask<Long> copying(List<Proc.Stat> processes) throws IOException {
-        Set<Long> written = SharedWrites.inodes(processes);
-        FutureTask<Long> files = new FutureTask<>(() -> mirror.pass(written, request.mostBytes()));
-        Thread thread = new Thread(files, "preemptible-mirror");
-        thread.setDaemon(true);
-        thread.start();
-        return files;
-    }
-
-    private static void join(FutureTask<Long> files) {
-        boolean interrupted = false;
-        while (true) {
-            try {
-                files.get();
-                break;
-            } catch (InterruptedException e) {
-                interrupted = true;
-            } catch (ExecutionException e) {
-                break;
-            }
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
-        }
-    }
-
-    private static long result(FutureTask<Long> files) throws IOException {
-        try {
-            return files.get();
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw new IOException("interrupted", e);
-        } catch (ExecutionException e) {
-            if (e.getCause() instanceof RuntimeException fault) {
-                throw fault;
-            }
-            throw e.getCause() instanceof IOException io ? io : new IOException(e.getCause());
         }
     }
 

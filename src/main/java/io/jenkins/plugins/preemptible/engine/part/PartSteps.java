@@ -12,7 +12,7 @@ import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
 import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
 import io.jenkins.plugins.preemptible.engine.contained.ContainerTool;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
-import io.jenkins.plugins.preemptible.engine.part.ContainedParts.Part;
+import io.jenkins.plugins.preemptible.engine.part.PartNotes.Part;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import io.jenkins.plugins.preemptible.engine.stage.StageContainer;
 import io.jenkins.plugins.preemptible.engine.stage.StageJson;
@@ -26,7 +26,7 @@ import java.util.Optional;
 /**
  * The start of a part that lives in a container, its end, and the steps of a suspension that concern both parts of a stage.
  */
-public record PartSteps(StageParts parts) {
+public record PartSteps(StageParts parts, ToldContainers told, PartObstacle obstacle) {
 
     public EnterCommand start(StageId id, ContainerRef container, List<String> marks) {
         State now = parts.inner().status(id).state();
@@ -35,20 +35,20 @@ public record PartSteps(StageParts parts) {
         });
         Optional<Part> known = parts.notes().of(id);
         State old = known.isEmpty() ? null : parts.state(id.contained());
-        if (old == State.RUNNING && StageParts.isSame(known.get().container(), container)) {
+        if (old == State.RUNNING && ToldContainers.isSame(known.get().container(), container)) {
             return parts.inner().enterCommand(id.contained());
         }
         if (old != null && StageParts.SUSPENDED.contains(old)) {
             throw new EngineException(FailureReason.STAGE_BUSY, id.value());
         }
-        if (old == State.RUNNING && !parts.notes().running(id.contained()).isEmpty()) {
+        if (old == State.RUNNING && !parts.processes().running(id.contained()).isEmpty()) {
             throw new EngineException(
                     FailureReason.CONTAINER_NOT_ENTERED,
                     container.shown() + ": something of the stage runs in "
                             + known.get().container().shown());
         }
         end(id);
-        StageJson record = parts.notes()
+        StageJson record = parts.processes()
                 .record(id)
                 .orElseThrow(() -> new EngineException(FailureReason.UNKNOWN_STAGE, id.value()));
         if (record.container() != null) {
@@ -79,7 +79,7 @@ public record PartSteps(StageParts parts) {
         if (part.isEmpty()) {
             return;
         }
-        parts.tellAgain(id);
+        told.tellAgain(id);
         if (parts.state(id) != null && !part.get().told().equals(parts.inner().containersOf(id))) {
             // It is paused with the rest of the stage: nothing in it could end.
             parts.inner().killInContainer(id, part.get().container());
@@ -105,8 +105,8 @@ public record PartSteps(StageParts parts) {
         if (parts.suspended(id).equals(id)) {
             return Optional.empty();
         }
-        HostProcess init = parts.notes().record(id).map(StageJson::init).orElse(null);
-        return parts.notes()
+        HostProcess init = parts.processes().record(id).map(StageJson::init).orElse(null);
+        return parts.processes()
                 .record(id.contained())
                 .map(StageJson::container)
                 .filter(container -> container.runs()
@@ -134,10 +134,11 @@ public record PartSteps(StageParts parts) {
 
     public Frozen freeze(StageId id, FreezeRequest request) {
         DumpGuard guard = part -> {
-            List<String> outside = parts.notes().running(id);
+            List<String> outside = parts.processes().running(id);
             return outside.isEmpty()
                     ? request.guard().objection(id)
-                    : Optional.of("something has just started outside of its container: " + StageParts.names(outside));
+                    : Optional.of(
+                            "something has just started outside of its container: " + PartObstacle.names(outside));
         };
         FreezeRequest ofPart = request.mustNotRun()
                 ? request
@@ -158,10 +159,10 @@ public record PartSteps(StageParts parts) {
     /** With the whole container, as one that no part lives in. */
     public Frozen freezeBoth(StageId id, FreezeRequest request) {
         if (parts.inner().checkpoints() && !request.mustNotRun() && request.frozenOnlyBytes() == 0) {
-            throw parts.refusal(id);
+            throw obstacle.refusal(id);
         }
         Part part = parts.notes().of(id).orElseThrow();
-        parts.inner().tellContainers(id, parts.withOwn(id, part.told()), part.marks());
+        parts.inner().tellContainers(id, told.withOwn(id, part.told()), part.marks());
         boolean done = false;
         try {
             Frozen frozen = parts.inner().freeze(id, request);
@@ -169,7 +170,7 @@ public record PartSteps(StageParts parts) {
             return frozen;
         } finally {
             if (!done && !request.mustNotRun()) {
-                parts.tellAgain(id);
+                told.tellAgain(id);
             }
         }
     }
@@ -177,10 +178,11 @@ public record PartSteps(StageParts parts) {
     /** Kills what was frozen, unless something outside of the part has started since: that was launched before, and came late. */
     public void commit(StageId id) {
         StageId suspended = parts.suspended(id);
-        List<String> outside = suspended.equals(id) ? List.of() : parts.notes().running(id);
+        List<String> outside =
+                suspended.equals(id) ? List.of() : parts.processes().running(id);
         if (!outside.isEmpty()) {
             parts.inner().thaw(suspended);
-            throw new SuspendFailedException(FailureReason.ENTERING, StageParts.names(outside));
+            throw new SuspendFailedException(FailureReason.ENTERING, PartObstacle.names(outside));
         }
         parts.inner().commit(suspended);
     }

@@ -1,23 +1,12 @@
 package io.jenkins.plugins.preemptible.engine.part;
 
-import io.jenkins.plugins.preemptible.engine.api.ContainerRef;
 import io.jenkins.plugins.preemptible.engine.api.EngineException;
 import io.jenkins.plugins.preemptible.engine.api.FailureReason;
-import io.jenkins.plugins.preemptible.engine.api.ResumeReport;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
-import io.jenkins.plugins.preemptible.engine.api.StageStatus;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
-import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
-import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.host.TimeLimits;
-import io.jenkins.plugins.preemptible.engine.part.ContainedParts.Part;
-import io.jenkins.plugins.preemptible.engine.preflight.ContainerObstacles;
-import io.jenkins.plugins.preemptible.engine.preflight.Obstacle;
-import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
-import io.jenkins.plugins.preemptible.engine.text.PlainText;
+import io.jenkins.plugins.preemptible.engine.part.PartNotes.Part;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 
@@ -29,7 +18,7 @@ import java.util.Set;
  *
  * @param inner to which a part is a stage of its own
  */
-public record StageParts(StageVerbs inner, ContainedParts notes) {
+public record StageParts(StageVerbs inner, PartNotes notes, PartProcesses processes) {
 
     static final Set<State> SUSPENDED = Set.of(State.SUSPENDING, State.SUSPENDED, State.RESUMING);
 
@@ -56,10 +45,10 @@ public record StageParts(StageVerbs inner, ContainedParts notes) {
         if (SUSPENDED.contains(inside)) {
             return Running.PART;
         }
-        if (state(id) != State.RUNNING || notes.running(id.contained()).isEmpty()) {
+        if (state(id) != State.RUNNING || processes.running(id.contained()).isEmpty()) {
             return Running.WHOLE;
         }
-        return part.get().told().isEmpty() && notes.running(id).isEmpty() ? Running.PART : Running.BOTH;
+        return part.get().told().isEmpty() && processes.running(id).isEmpty() ? Running.PART : Running.BOTH;
     }
 
     /**
@@ -71,7 +60,7 @@ public record StageParts(StageVerbs inner, ContainedParts notes) {
         Running now = running(id);
         while (now == Running.BOTH
                 && notes.of(id).filter(part -> part.told().isEmpty()).isPresent()
-                && OF_REMAINS.containsAll(notes.running(id))
+                && OF_REMAINS.containsAll(processes.running(id))
                 && System.nanoTime() - end < 0) {
             try {
                 Thread.sleep(50);
@@ -84,7 +73,7 @@ public record StageParts(StageVerbs inner, ContainedParts notes) {
         return now;
     }
 
-    private static boolean isOver(State state) {
+    static boolean isOver(State state) {
         return state == State.ENDED || state == State.FAILED || state == State.KILLED;
     }
 
@@ -108,128 +97,5 @@ public record StageParts(StageVerbs inner, ContainedParts notes) {
     private boolean isSuspended(StageId part) {
         State state = state(part);
         return state != null && SUSPENDED.contains(state);
-    }
-
-    /** An id may be shorter than the other one. */
-    static boolean isSame(ContainerRef one, ContainerRef other) {
-        return one.program().equals(other.program())
-                && (one.id().startsWith(other.id()) || other.id().startsWith(one.id()));
-    }
-
-    public void tell(StageId id, List<ContainerRef> told) {
-        notes.of(id).filter(part -> !part.told().equals(told)).ifPresent(part -> notes.write(id, part.withTold(told)));
-    }
-
-    /** Tells the inner engine only of the containers that it was told of, and no more of that which was frozen whole. */
-    public void tellAgain(StageId id) {
-        notes.of(id)
-                .filter(part -> !part.told().equals(inner.containersOf(id)) && state(id) != null)
-                .ifPresent(part -> inner.tellContainers(id, part.told(), part.marks()));
-    }
-
-    public List<ContainerRef> withOwn(StageId id, List<ContainerRef> told) {
-        Optional<Part> part = notes.of(id);
-        if (part.isEmpty()
-                || told.stream().anyMatch(known -> isSame(known, part.get().container()))) {
-            return told;
-        }
-        List<ContainerRef> all = new ArrayList<>(told);
-        all.add(part.get().container());
-        return all;
-    }
-
-    public SuspendFailedException refusal(StageId id) {
-        return new SuspendFailedException(FailureReason.CONTAINER, shown(id));
-    }
-
-    public PreflightReport withOutside(StageId id, PreflightReport seen) {
-        if (!inner.checkpoints()) {
-            return seen;
-        }
-        List<Obstacle> all = new ArrayList<>(List.of(ContainerObstacles.notDumped(shown(id))));
-        all.addAll(seen.obstacles());
-        return new PreflightReport(all, seen.options());
-    }
-
-    /** The container of the part, and what runs outside of it. */
-    public String shown(StageId id) {
-        Part part = notes.of(id).orElseThrow();
-        List<String> outside = new ArrayList<>(notes.running(id));
-        part.told().forEach(container -> outside.add(container.shown()));
-        return part.container().shown() + (outside.isEmpty() ? "" : ", and outside of it " + names(outside));
-    }
-
-    /** As the programs are named that a stage has chosen: cleaned. */
-    static String names(List<String> programs) {
-        return PlainText.of(String.join(", ", programs));
-    }
-
-    public long residentBytes(StageId id) {
-        Optional<Part> part = notes.of(id);
-        boolean counted = part.isPresent()
-                && inner.containersOf(id).stream()
-                        .anyMatch(known -> isSame(known, part.get().container()));
-        if (part.isEmpty() || counted || state(id.contained()) == null) {
-            return 0;
-        }
-        long init = inner.status(id.contained()).initPid();
-        return init == 0
-                ? 0
-                : Proc.tree(init).stream()
-                        .mapToLong(process -> Proc.residentBytes(process.pid()))
-                        .sum();
-    }
-
-    public ResumeReport named(ResumeReport report) {
-        return notes.ids().stream()
-                .filter(id -> id.contained().equals(report.id()))
-                .findFirst()
-                .map(id -> new ResumeReport(
-                        id,
-                        report.restoreMillis(),
-                        report.processes(),
-                        report.unpackMillis(),
-                        report.tier(),
-                        report.warnings()))
-                .orElse(report);
-    }
-
-    public StageStatus status(StageId id) {
-        StageStatus whole = inner.status(id);
-        Optional<Part> part = notes.of(id);
-        State inside = part.isEmpty() ? null : state(id.contained());
-        if (whole.state() != State.RUNNING || inside == null) {
-            return whole;
-        }
-        if (part.get().frozen() && inside == State.RUNNING) {
-            notes.write(id, part.get().withFrozen(false));
-        }
-        // One that ended with its container while it was frozen takes the stage with it, as one that lives there.
-        boolean lost = part.get().frozen() && isOver(inside);
-        return lost || SUSPENDED.contains(inside) ? suspended(whole, inner.status(id.contained())) : whole;
-    }
-
-    private static StageStatus suspended(StageStatus whole, StageStatus part) {
-        return new StageStatus(
-                whole.id(),
-                whole.name(),
-                part.state(),
-                part.initPid(),
-                whole.exitCode(),
-                whole.workDir(),
-                whole.startedAt(),
-                part.archive(),
-                part.suspensions(),
-                whole.output(),
-                part.tier());
-    }
-
-    public List<StageStatus> list() {
-        List<StageId> parted = notes.ids();
-        List<StageId> parts = parted.stream().map(StageId::contained).toList();
-        return inner.list().stream()
-                .filter(stage -> !parts.contains(stage.id()))
-                .map(stage -> parted.contains(stage.id()) ? status(stage.id()) : stage)
-                .toList();
     }
 }

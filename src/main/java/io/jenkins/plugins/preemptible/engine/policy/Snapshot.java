@@ -334,85 +334,9 @@ public record Snapshot(
             notNegative("time of a move", moveMillis);
         }
 
-        /** A suspended stage that moves in no time. */
-        public SuspendedStage(
-                String id,
-                Set<String> agents,
-                int priority,
-                String owner,
-                long sinceMillis,
-                String preemptorItem,
-                boolean requested,
-                String reservedAgent,
-                boolean byHand,
-                long thawByMillis,
-                Set<String> elsewhere) {
-            this(
-                    id,
-                    agents,
-                    priority,
-                    owner,
-                    sinceMillis,
-                    preemptorItem,
-                    requested,
-                    reservedAgent,
-                    byHand,
-                    thawByMillis,
-                    elsewhere,
-                    0);
-        }
-
-        /** A suspended stage that may stay so, and is resumed on its own agent only. */
-        public SuspendedStage(
-                String id,
-                Set<String> agents,
-                int priority,
-                String owner,
-                long sinceMillis,
-                String preemptorItem,
-                boolean requested,
-                String reservedAgent,
-                boolean byHand) {
-            this(
-                    id,
-                    agents,
-                    priority,
-                    owner,
-                    sinceMillis,
-                    preemptorItem,
-                    requested,
-                    reservedAgent,
-                    byHand,
-                    0,
-                    Set.of());
-        }
-
         /** Whether it has to run again soon, even if a user wants it suspended. */
         boolean urgent(Limits limits, long nowMillis) {
             return limits.freezeOnly().isUrgent(thawByMillis, nowMillis);
-        }
-
-        /** A suspended stage of nobody's. */
-        public SuspendedStage(
-                String id,
-                Set<String> agents,
-                int priority,
-                long sinceMillis,
-                String preemptorItem,
-                boolean requested,
-                String reservedAgent) {
-            this(id, agents, priority, "", sinceMillis, preemptorItem, requested, reservedAgent, false);
-        }
-
-        /** A suspended stage for which no executor was freed. */
-        public SuspendedStage(
-                String id,
-                Set<String> agents,
-                int priority,
-                long sinceMillis,
-                String preemptorItem,
-                boolean requested) {
-            this(id, agents, priority, sinceMillis, preemptorItem, requested, null);
         }
     }
 

@@ -71,7 +71,10 @@ record Crowd(int items, int agents, Sets sets) {
                     null,
                     random.nextInt(10) == 0,
                     null,
-                    false));
+                    false,
+                    0,
+                    Set.of(),
+                    0));
         }
         List<WaitingItem> waiting = new ArrayList<>();
         for (int i = 0; i < items; i++) {

@@ -339,7 +339,8 @@ final class DecisionHistory {
                         job.dumpable
                                 ? 0
                                 : millis(job.since) + limits.freezeOnly().longestMillis(),
-                        Set.of()));
+                        Set.of(),
+                        0));
             }
         }
         List<Agent> agents = executors.keySet().stream()

@@ -166,7 +166,8 @@ public final class GeneratedSnapshots implements ArbitrarySupplier<Snapshot> {
                     reserved(fitting),
                     oneIn(6),
                     oneIn(4) ? now + random.nextInt(60_000) - 20_000 : 0,
-                    Set.of());
+                    Set.of(),
+                    0);
         }
 
         private WaitingItem waiting(String id) {

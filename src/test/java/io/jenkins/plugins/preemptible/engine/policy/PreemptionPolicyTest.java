@@ -43,7 +43,8 @@ class PreemptionPolicyTest {
     }
 
     private void isSuspended(String id, int priority, long agoMillis, String... fitting) {
-        suspended.add(new SuspendedStage(id, Set.of(fitting), priority, NOW - agoMillis, null, false));
+        suspended.add(
+                SuspendedStageFixture.of(id, priority, NOW - agoMillis, fitting).build());
     }
 
     private void decides(Action... expected) {
@@ -76,8 +77,9 @@ class PreemptionPolicyTest {
     }
 
     private void isSuspendedAndMayMove(String id, int priority, String own, String... elsewhere) {
-        suspended.add(new SuspendedStage(
-                id, Set.of(own), priority, "", NOW - 10, null, false, null, false, 0, Set.of(elsewhere)));
+        suspended.add(SuspendedStageFixture.of(id, priority, NOW - 10, own)
+                .mayMoveTo(elsewhere)
+                .build());
     }
 
     private static Action move(String stage, String agent) {
@@ -119,8 +121,10 @@ class PreemptionPolicyTest {
     }
 
     private void mayMoveIn(String id, long millis) {
-        suspended.add(new SuspendedStage(
-                id, Set.of("a"), 5, "", NOW - 10, null, false, null, false, 0, Set.of("b", "c"), millis));
+        suspended.add(SuspendedStageFixture.of(id, 5, NOW - 10, "a")
+                .mayMoveTo("b", "c")
+                .movingTakes(millis)
+                .build());
     }
 
     private void endsIn(String id, long millis) {
@@ -174,7 +178,7 @@ class PreemptionPolicyTest {
     @Test
     void aStageThatIsNowhereAtHomeMayStillMove() {
         agent("b", 1);
-        suspended.add(new SuspendedStage("stage", Set.of(), 5, "", NOW, null, false, null, false, 0, Set.of("b")));
+        suspended.add(SuspendedStageFixture.of("stage", 5, NOW).mayMoveTo("b").build());
         decides(move("stage", "b"));
     }
 
@@ -399,7 +403,9 @@ class PreemptionPolicyTest {
     @Test
     void aSuspendedStageThatIsInTheQueueAlreadyKeepsItsExecutor() {
         agent("a", 1);
-        suspended.add(new SuspendedStage("asked", Set.of("a"), 5, NOW - 10, "item", true));
+        suspended.add(SuspendedStageFixture.of("asked", 5, NOW - 10, "a")
+                .requestedAfter("item")
+                .build());
         isSuspended("later", 5, 5, "a");
         decides(keep("asked", Reason.RESTORE_REQUESTED_ALREADY), keep("later", Reason.BETTER_ITEM_WAITS));
     }
@@ -444,7 +450,9 @@ class PreemptionPolicyTest {
     @Test
     void whatWasFreedForASuspendedStageIsGivenToIt() {
         agent("a", 1);
-        suspended.add(new SuspendedStage("stage", Set.of("a"), 5, NOW - 10, null, false, "a"));
+        suspended.add(SuspendedStageFixture.of("stage", 5, NOW - 10, "a")
+                .reservedOn("a")
+                .build());
         waits("better", 1, 10, "a");
         decides(keep("better", Reason.NO_FITTING_STAGE), resume("stage", "a"));
     }
@@ -535,8 +543,10 @@ class PreemptionPolicyTest {
 
     private void isFrozen(int priority, boolean byHand, long leftMillis) {
         suspended.clear();
-        suspended.add(new SuspendedStage(
-                "frozen", Set.of("a"), priority, "", NOW - 10, null, false, null, byHand, NOW + leftMillis, Set.of()));
+        suspended.add(SuspendedStageFixture.of("frozen", priority, NOW - 10, "a")
+                .byHand(byHand)
+                .thawBy(NOW + leftMillis)
+                .build());
     }
 
     @Test
