@@ -2,7 +2,9 @@ package io.jenkins.plugins.preemptible.acceptance;
 
 import static org.awaitility.Awaitility.await;
 
+import hudson.FilePath;
 import hudson.model.Computer;
+import hudson.model.Node;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.bench.RawMove;
 import io.jenkins.plugins.preemptible.engine.bench.Row;
@@ -50,7 +52,8 @@ class MovedStageBenchmark extends OnTwoHosts {
                     + "until its image and its workspace are among the build's artifacts. *Moved*: from then until it runs "
                     + "there, after the trial and the claim of an executor.",
             "The workspace has a tenth of the memory's size, in files of 64 KB. Plain criu's dump, a copy of image and "
-                    + "workspace with `cp -a`, and its restore were measured in turns with it; they force nothing to disk.",
+                    + "workspace, and its restore were measured in turns with it; they force nothing to disk. The copy is `cp -a`, "
+                    + "or *Jenkins' copy*: `FilePath.copyRecursiveTo`, from one agent to the controller and on to the other.",
             "Not measured: two machines.");
 
     private final BenchReport report = new BenchReport(
@@ -79,6 +82,7 @@ class MovedStageBenchmark extends OnTwoHosts {
     private void measure(int megabytes, List<Row> rows) throws Exception {
         List<Moved> moves = new ArrayList<>();
         List<Double> raws = new ArrayList<>();
+        List<Double> byJenkins = new ArrayList<>();
         try (RawMove raw = new RawMove(megabytes)) {
             Path files = Files.createTempDirectory(Path.of("/var/tmp"), "preemptible-files");
             raw.fill(files);
@@ -93,10 +97,13 @@ class MovedStageBenchmark extends OnTwoHosts {
             for (int i = 0; i <= RUNS; i++) {
                 Moved moved = move(stage);
                 double plain = raw.millis(files);
-                System.out.println(megabytes + " MB: " + moved + ", plain criu " + plain);
+                double copied = raw.millis(files, this::copy);
+                System.out.println(
+                        megabytes + " MB: " + moved + ", plain criu " + plain + ", copied by Jenkins " + copied);
                 if (i > 0) {
                     moves.add(moved);
                     raws.add(plain);
+                    byJenkins.add(copied);
                 }
             }
             Files.createFile(hosts.workspace(only().node(), job.getName()).resolve("enough"));
@@ -113,9 +120,30 @@ class MovedStageBenchmark extends OnTwoHosts {
                 samples(moves, Moved::whole),
                 new Samples("ms", raws),
                 megabytes == LARGE ? MOST_RATIO : null));
+        rows.add(new Row(
+                what + "to plain criu and Jenkins' copy",
+                samples(moves, Moved::whole),
+                new Samples("ms", byJenkins),
+                megabytes == LARGE ? MOST_RATIO : null));
         rows.add(new Row("– frozen", samples(moves, Moved::frozen), null, null));
         rows.add(new Row("– sealed", samples(moves, Moved::sealed), null, null));
         rows.add(new Row("– moved", samples(moves, Moved::moved), null, null));
+    }
+
+    /** From one agent to the controller and on to the other one. */
+    private void copy(Path from, Path to) throws Exception {
+        FilePath here = new FilePath(Files.createTempDirectory(Path.of("/var/tmp"), "preemptible-copied")
+                .toFile());
+        try {
+            node("A").createPath(from.toString()).copyRecursiveTo(here);
+            here.copyRecursiveTo(node("B").createPath(to.toString()));
+        } finally {
+            here.deleteRecursive();
+        }
+    }
+
+    private Node node(String name) {
+        return j.jenkins.getNode(name);
     }
 
     private static Samples samples(List<Moved> moves, ToDoubleFunction<Moved> part) {

@@ -46,19 +46,29 @@ public final class RawMove implements AutoCloseable {
         }
     }
 
+    /** How a folder gets from one place to another one, which does not exist yet. */
+    @FunctionalInterface
+    public interface Copy {
+        void of(Path from, Path to) throws Exception;
+
+        /** As quick as one machine can. */
+        Copy CP = (from, to) -> RawCriu.run(List.of("cp", "-a", from.toString(), to.toString()));
+    }
+
     /** Milliseconds of all three together. */
     public double millis(Path workspace) throws Exception {
+        return millis(workspace, Copy.CP);
+    }
+
+    /** The same with another copy. */
+    public double millis(Path workspace, Copy copy) throws Exception {
         double[] copied = new double[1];
-        Path away = rig.folder.resolve("raw-copy");
+        Path away = Files.createDirectory(rig.folder.resolve("raw-copy"));
         double[] rest = rig.rawDumpAndRestore(
                 hold(rig.folder.resolve("raw-ready")),
                 () -> copied[0] = BenchRig.millis(() -> {
-                    RawCriu.run(List.of("cp", "-a", workspace.toString(), away.toString()));
-                    RawCriu.run(List.of(
-                            "cp",
-                            "-a",
-                            rig.raw.images().toString(),
-                            away.resolve("images").toString()));
+                    copy.of(workspace, away.resolve("workspace"));
+                    copy.of(rig.raw.images(), away.resolve("images"));
                 }));
         StageFolder.delete(away);
         return rest[0] + copied[0] + rest[1];
