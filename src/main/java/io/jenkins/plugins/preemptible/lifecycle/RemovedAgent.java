@@ -48,15 +48,12 @@ public final class RemovedAgent extends NodeListener {
     private static final Logger LOGGER = Logger.getLogger(RemovedAgent.class.getName());
     private static final long AGAIN_MILLIS = TimeUnit.SECONDS.toMillis(5);
 
-    private static final long GRACE_MILLIS =
-            Long.getLong(RemovedAgent.class.getName() + ".graceMillis", TimeUnit.MINUTES.toMillis(5));
-
     /** Until when each removed agent is waited for, in milliseconds since 1970, by its name. */
     private static final Map<String, Long> WAITED_FOR = new ConcurrentHashMap<>();
 
     /** How long a stage waits for a removed agent to be added again, in milliseconds. */
     public static long graceMillis() {
-        return GRACE_MILLIS;
+        return Long.getLong(RemovedAgent.class.getName() + ".graceMillis", TimeUnit.MINUTES.toMillis(5));
     }
 
     /** Whether the stage's agent is unknown to Jenkins. */
@@ -111,7 +108,7 @@ public final class RemovedAgent extends NodeListener {
         if (suspended.isEmpty()) {
             return;
         }
-        long graceMillis = node instanceof AbstractCloudSlave ? 0 : GRACE_MILLIS;
+        long graceMillis = node instanceof AbstractCloudSlave ? 0 : graceMillis();
         if (graceMillis > 0) {
             WAITED_FOR.put(name, System.currentTimeMillis() + graceMillis);
         }

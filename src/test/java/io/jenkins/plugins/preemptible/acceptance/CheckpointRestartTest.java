@@ -23,10 +23,8 @@ import org.jvnet.hudson.test.junit.jupiter.JenkinsSessionExtension;
 @Tag("acceptance")
 class CheckpointRestartTest {
 
-    static {
-        CheckpointedOnTwoHosts.shortTimes();
-        System.setProperty("io.jenkins.plugins.preemptible.lost.LostAgents.awayMillis", "5000");
-    }
+    @RegisterExtension
+    static final Periods PERIODS = CheckpointedOnTwoHosts.shortPeriods().with("lost.LostAgents.awayMillis", 5000);
 
     @RegisterExtension
     private final JenkinsSessionExtension sessions = new JenkinsSessionExtension();

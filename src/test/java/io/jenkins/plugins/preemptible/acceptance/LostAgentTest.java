@@ -29,18 +29,19 @@ import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** What was sealed outlives its host: the agent of a suspended stage is removed or stays away, and the stage goes on. */
 @Tag("acceptance")
 class LostAgentTest extends OnTwoHosts {
 
-    static {
-        System.setProperty("io.jenkins.plugins.preemptible.move.LeftAgent.delayMillis", "500");
-        // In tests Pipeline's steps wait for an agent for fifteen seconds only.
-        System.setProperty("io.jenkins.plugins.preemptible.lifecycle.SuspendedSteps.periodMillis", "3000");
-        System.setProperty("io.jenkins.plugins.preemptible.lost.LostAgents.awayMillis", "3000");
-        System.setProperty("io.jenkins.plugins.preemptible.lifecycle.RemovedAgent.graceMillis", "2000");
-    }
+    @RegisterExtension
+    static final Periods PERIODS = new Periods()
+            .with("move.LeftAgent.delayMillis", 500)
+            // In tests Pipeline's steps wait for an agent for fifteen seconds only.
+            .with("lifecycle.SuspendedSteps.periodMillis", 3000)
+            .with("lost.LostAgents.awayMillis", 3000)
+            .with("lifecycle.RemovedAgent.graceMillis", 2000);
 
     /** A stage that is suspended manually on agent A. */
     private WorkflowRun suspended() throws Exception {

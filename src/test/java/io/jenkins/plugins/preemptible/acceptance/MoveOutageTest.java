@@ -14,15 +14,15 @@ import java.time.Duration;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** One of two agents goes away while a stage moves from one to the other. */
 @Tag("acceptance")
 class MoveOutageTest extends MovedStages {
 
-    static {
-        System.setProperty("io.jenkins.plugins.preemptible.move.LeftAgent.delayMillis", "500");
-        System.setProperty("io.jenkins.plugins.preemptible.lifecycle.RemovedAgent.graceMillis", "3000");
-    }
+    @RegisterExtension
+    static final Periods PERIODS =
+            new Periods().with("move.LeftAgent.delayMillis", 500).with("lifecycle.RemovedAgent.graceMillis", 3000);
 
     /** Makes the restore take a second or more. */
     private static String largeCounter() {

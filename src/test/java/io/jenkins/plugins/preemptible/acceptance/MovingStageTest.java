@@ -28,14 +28,14 @@ import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** A suspended stage resumes on another agent, on a real controller with two agents that run as root. */
 @Tag("acceptance")
 class MovingStageTest extends OnTwoHosts {
 
-    static {
-        System.setProperty("io.jenkins.plugins.preemptible.move.LeftAgent.delayMillis", "500");
-    }
+    @RegisterExtension
+    static final Periods PERIODS = new Periods().with("move.LeftAgent.delayMillis", 500);
 
     /** What the stage has in its workspace, and what later steps find there. */
     private static final String LATER =

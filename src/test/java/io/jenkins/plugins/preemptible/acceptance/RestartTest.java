@@ -27,6 +27,7 @@ import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.function.Executable;
 import org.jvnet.hudson.test.JenkinsRule;
 import org.jvnet.hudson.test.TestExtension;
@@ -42,9 +43,8 @@ import org.springframework.security.core.Authentication;
 @Tag("acceptance")
 class RestartTest extends Restarts {
 
-    static {
-        System.setProperty("io.jenkins.plugins.preemptible.lifecycle.RemovedAgent.graceMillis", "3000");
-    }
+    @RegisterExtension
+    static final Periods PERIODS = new Periods().with("lifecycle.RemovedAgent.graceMillis", 3000);
 
     /**
      * Pipelines that preempted hold the executors before the restart, and have to get them back after it. One agent for
