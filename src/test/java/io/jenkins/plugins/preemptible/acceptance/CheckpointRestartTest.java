@@ -21,6 +21,7 @@ import org.jvnet.hudson.test.junit.jupiter.JenkinsSessionExtension;
 
 /** The controller restarts, and the host of a frozen stage with a checkpoint is lost meanwhile. */
 @Tag("acceptance")
+@Tag("slow")
 class CheckpointRestartTest {
 
     @RegisterExtension

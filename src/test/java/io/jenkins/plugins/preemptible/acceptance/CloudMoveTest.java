@@ -115,6 +115,7 @@ class CloudMoveTest extends OnTwoHosts {
 
     /** The cloud takes the machine of a stage away that is suspended and sealed. */
     @Test
+    @Tag("slow")
     void theCloudTakesItsAgentAway() throws Exception {
         WorkflowRun stage = begun();
         String first = name();
@@ -128,6 +129,7 @@ class CloudMoveTest extends OnTwoHosts {
 
     /** It is idle, and held no longer than the sealing takes. */
     @Test
+    @Tag("slow")
     void anIdleAgentIsHeldNoLonger() throws Exception {
         FolderCloud.retention(() -> new CloudRetentionStrategy(0));
         WorkflowRun stage = begun();
@@ -142,6 +144,7 @@ class CloudMoveTest extends OnTwoHosts {
 
     /** A cloud that has no agent for the stage is not asked for ever. */
     @Test
+    @Tag("slow")
     void aCloudWithoutAFittingAgentIsAskedNoMore() throws Exception {
         WorkflowRun stage = begun();
         String first = name();

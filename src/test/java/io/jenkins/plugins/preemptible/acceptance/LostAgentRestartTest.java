@@ -24,6 +24,7 @@ import org.jvnet.hudson.test.junit.jupiter.JenkinsSessionExtension;
 
 /** The controller restarts while the agent of a sealed stage is gone, or is about to go: the stage goes on elsewhere all the same. */
 @Tag("acceptance")
+@Tag("slow")
 class LostAgentRestartTest {
 
     @RegisterExtension

@@ -173,6 +173,7 @@ class LostAgentTest extends OnTwoHosts {
 
     /** The process of the agent is killed, and is not back in time. */
     @Test
+    @Tag("slow")
     void aKilledAgentIsLeft() throws Exception {
         WorkflowRun stage = sealed();
         hosts.kill("A");
@@ -190,6 +191,7 @@ class LostAgentTest extends OnTwoHosts {
 
     /** It may run there, so that it waits, until the agent is removed. */
     @Test
+    @Tag("slow")
     void anAgentThatHasNotAnsweredIsWaitedForUntilItIsRemoved() throws Exception {
         WorkflowRun stage = sealed();
         StageRecord record = Rig.awaitState(StageState.SUSPENDED);
@@ -208,6 +210,7 @@ class LostAgentTest extends OnTwoHosts {
 
     /** As an instance that was replaced, and connects by the name of the old one. */
     @Test
+    @Tag("slow")
     void anotherHostOfTheSameNameIsAnotherAgent() throws Exception {
         WorkflowRun stage = sealed();
         hosts.kill("A");
@@ -221,6 +224,7 @@ class LostAgentTest extends OnTwoHosts {
 
     /** No agent has the label any more; later one has. */
     @Test
+    @Tag("slow")
     void aLabelThatNobodyHasIsWaitedFor() throws Exception {
         WorkflowRun stage = sealed();
         remove("A");
@@ -238,6 +242,7 @@ class LostAgentTest extends OnTwoHosts {
 
     /** It comes back in time, and is not left. */
     @Test
+    @Tag("slow")
     void anAgentThatIsBackSoonKeepsItsStage() throws Exception {
         WorkflowRun stage = sealed();
         hosts.connect("B");
@@ -253,6 +258,7 @@ class LostAgentTest extends OnTwoHosts {
     }
 
     @Test
+    @Tag("slow")
     void withoutItsWorkspaceItEndsWithItsAgent() throws Exception {
         PreemptibleConfiguration.get().setStoredWorkspaceMegabytes(0);
         WorkflowRun stage = sealed();
@@ -263,6 +269,7 @@ class LostAgentTest extends OnTwoHosts {
     }
 
     @Test
+    @Tag("slow")
     void aLargeWorkspaceIsNotStored() throws Exception {
         PreemptibleConfiguration.get().setStoredWorkspaceMegabytes(1);
         hosts.connect("A");
@@ -288,6 +295,7 @@ class LostAgentTest extends OnTwoHosts {
 
     /** An archive that was changed or cut off is refused by every agent, and the stage is not lost by that. */
     @Test
+    @Tag("slow")
     void aSpoiledWorkspaceIsRefused() throws Exception {
         WorkflowRun stage = sealed();
         StageRecord record = Rig.awaitState(StageState.SUSPENDED);

@@ -18,6 +18,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** One of two agents goes away while a stage moves from one to the other. */
 @Tag("acceptance")
+@Tag("slow")
 class MoveOutageTest extends MovedStages {
 
     @RegisterExtension

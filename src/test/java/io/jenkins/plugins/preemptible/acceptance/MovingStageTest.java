@@ -127,6 +127,7 @@ class MovingStageTest extends OnTwoHosts {
     }
 
     @Test
+    @Tag("slow")
     void aStageComesBack() throws Exception {
         WorkflowRun stage = begin(script(counter()));
         FreeStyleBuild high = occupy("A");
@@ -144,6 +145,7 @@ class MovingStageTest extends OnTwoHosts {
     }
 
     @Test
+    @Tag("slow")
     void anOpenDirBlockFollows() throws Exception {
         WorkflowRun stage = begin(script(
                 "dir('sub') { " + counter().replace("enough", "../enough") + "\nsh 'echo \"still in $(pwd)\"' }"));
@@ -225,6 +227,7 @@ class MovingStageTest extends OnTwoHosts {
     }
 
     @Test
+    @Tag("slow")
     void aMoveThatIsRefusedLosesNothing() throws Exception {
         WorkflowRun stage = begin(script("sh 'mknod device c 1 5'\n" + counter()));
         FreeStyleBuild high = occupy("A");
@@ -240,6 +243,7 @@ class MovingStageTest extends OnTwoHosts {
 
     /** A file of A's that the stage has open is not on B. */
     @Test
+    @Tag("slow")
     void aTrialThatFailsComesBeforeTheExecutor() throws Exception {
         String held =
                 "sh 'echo content > ../../held'\n" + counter().replace("set +x\n", "set +x; exec 4< ../../held\n");
@@ -273,6 +277,7 @@ class MovingStageTest extends OnTwoHosts {
     }
 
     @Test
+    @Tag("slow")
     void aStageInsideOfWsStaysWhereItIs() throws Exception {
         WorkflowRun stage = begin(script("ws('elsewhere') {\n" + counter() + "\n}"));
         FreeStyleBuild high = occupy("A");
@@ -288,6 +293,7 @@ class MovingStageTest extends OnTwoHosts {
     }
 
     @Test
+    @Tag("slow")
     void aNestedStageStaysWhereItIs() throws Exception {
         WorkflowRun stage = begin(Rig.nested(Rig.endless(), "echo 'after'"));
         FreeStyleBuild high = occupy("A");
@@ -303,6 +309,7 @@ class MovingStageTest extends OnTwoHosts {
 
     /** Both would restore it over itself. */
     @Test
+    @Tag("slow")
     void anAgentOfTheSameFolderIsNoOtherAgent() throws Exception {
         WorkflowRun stage = begin(script(counter()));
         FreeStyleBuild high = occupy("A");

@@ -77,6 +77,7 @@ class RestartTest extends Restarts {
     }
 
     @Test
+    @Tag("slow")
     void nestedExecutorIdle() throws Throwable {
         idle(j -> {}, Rig.nested(Rig.endless(), "sh 'touch after'"), () -> {});
     }
@@ -152,6 +153,7 @@ class RestartTest extends Restarts {
 
     /** Another build of the job waits already when the controller comes up, and there is an executor for it. */
     @Test
+    @Tag("slow")
     void workspaceOfSuspendedStageIsNotTaken() throws Throwable {
         sessions.then(j -> {
             Rig rig = new Rig(j);
@@ -223,6 +225,7 @@ class RestartTest extends Restarts {
 
     /** The agent's configuration is gone when the controller comes up: the build ends and says why. */
     @Test
+    @Tag("slow")
     void lostAgentEndsTheBuild() throws Throwable {
         sessions.then(j -> {
             Rig rig = new Rig(j);

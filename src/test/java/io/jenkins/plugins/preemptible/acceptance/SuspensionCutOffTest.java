@@ -18,6 +18,7 @@ import org.jvnet.hudson.test.JenkinsRule;
 
 /** The connection to the agent is lost, or the controller's disk is full, while a stage is being suspended. */
 @Tag("acceptance")
+@Tag("slow")
 class SuspensionCutOffTest extends Restarts {
 
     @RegisterExtension
