@@ -8,6 +8,7 @@ import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.sli
 import com.tngtech.archunit.core.domain.JavaClasses;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.core.importer.Location;
+import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
@@ -21,6 +22,12 @@ class RoomsTest {
     @BeforeAll
     static void read() {
         classes = new ClassFileImporter().withImportOption(RoomsTest::noTests).importPackages(OURS);
+    }
+
+    /** They are large, and the JVM runs further classes. */
+    @AfterAll
+    static void forget() {
+        classes = null;
     }
 
     private static boolean noTests(Location location) {

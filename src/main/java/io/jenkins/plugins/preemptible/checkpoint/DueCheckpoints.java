@@ -32,17 +32,18 @@ import jenkins.model.Jenkins;
 @Extension
 public final class DueCheckpoints extends PeriodicWork {
 
-    /** How long a minute of an interval is; tests have shorter ones. */
-    private static final long MINUTE_MILLIS =
-            Long.getLong(DueCheckpoints.class.getName() + ".minuteMillis", TimeUnit.MINUTES.toMillis(1));
-
     private static final Set<String> UNDER_WAY = ConcurrentHashMap.newKeySet();
     /** When an attempt last came to nothing, by the stage's id. */
     private static final Map<String, Long> REFUSED = new ConcurrentHashMap<>();
 
+    /** How long a minute of an interval is; tests have shorter ones. */
+    private static long minuteMillis() {
+        return Long.getLong(DueCheckpoints.class.getName() + ".minuteMillis", TimeUnit.MINUTES.toMillis(1));
+    }
+
     @Override
     public long getRecurrencePeriod() {
-        return Math.min(TimeUnit.SECONDS.toMillis(5), MINUTE_MILLIS);
+        return Math.min(TimeUnit.SECONDS.toMillis(5), minuteMillis());
     }
 
     @Override
@@ -62,7 +63,7 @@ public final class DueCheckpoints extends PeriodicWork {
                 running.add(running(stage, live, stage.checkpoints()));
             }
         }
-        for (String id : CheckpointPace.due(running, System.currentTimeMillis(), MINUTE_MILLIS)) {
+        for (String id : CheckpointPace.due(running, System.currentTimeMillis(), minuteMillis())) {
             begin(id);
         }
     }
@@ -75,7 +76,7 @@ public final class DueCheckpoints extends PeriodicWork {
         return new CheckpointPace.Running(
                 stage.id(),
                 stage.node(),
-                checkpoints.everyMinutes() * MINUTE_MILLIS,
+                checkpoints.everyMinutes() * minuteMillis(),
                 Math.max(last, stage.runningSinceMillis()),
                 REFUSED.getOrDefault(stage.id(), 0L),
                 UNDER_WAY.contains(stage.id())

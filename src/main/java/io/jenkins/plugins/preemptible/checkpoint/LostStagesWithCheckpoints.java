@@ -30,7 +30,7 @@ import jenkins.model.NodeListener;
  *
  * <ol>
  *   <li>A stage's processes are lost when its agent was removed from Jenkins, or has been away for {@link
- *       LostAgents#AWAY_MILLIS}; and when the agent is back without them, since its host has restarted.
+ *       LostAgents#patienceMillis}; and when the agent is back without them, since its host has restarted.
  *   <li>That concerns stages that run, are being suspended, or are frozen, also while they are being resumed. One whose
  *       image is sealed without its workspace waits for its agent, see {@code RemovedAgent}.
  *   <li>A stage that is being suspended or resumed at this moment is left until that has come to its end.
@@ -80,7 +80,8 @@ public final class LostStagesWithCheckpoints extends PeriodicWork {
     private static boolean isLost(StageRecord stage) {
         return (stage.holdsExecutor() || stage.frozen())
                 && Rollback.isPossible(stage)
-                && (Nodes.named(stage.node()) == null || LostAgents.awayMillis(stage.node()) >= LostAgents.AWAY_MILLIS);
+                && (Nodes.named(stage.node()) == null
+                        || LostAgents.awayMillis(stage.node()) >= LostAgents.patienceMillis());
     }
 
     private static boolean isToRun(StageRecord stage) {

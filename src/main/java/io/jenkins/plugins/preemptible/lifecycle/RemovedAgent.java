@@ -53,9 +53,6 @@ public final class RemovedAgent extends NodeListener {
     private static final Logger LOGGER = Logger.getLogger(RemovedAgent.class.getName());
     private static final long AGAIN_MILLIS = TimeUnit.SECONDS.toMillis(5);
 
-    private static final long GRACE_MILLIS =
-            Long.getLong(RemovedAgent.class.getName() + ".graceMillis", TimeUnit.MINUTES.toMillis(5));
-
     /** Until when each removed agent is waited for, in milliseconds since 1970, by its name. */
     private static final Map<String, Long> WAITED_FOR = new ConcurrentHashMap<>();
 
@@ -64,7 +61,7 @@ public final class RemovedAgent extends NodeListener {
 
     /** How long a stage waits for a removed agent to be added again, in milliseconds. */
     public static long graceMillis() {
-        return GRACE_MILLIS;
+        return Long.getLong(RemovedAgent.class.getName() + ".graceMillis", TimeUnit.MINUTES.toMillis(5));
     }
 
     /** Whether the stage's agent is unknown to Jenkins. */
@@ -108,7 +105,7 @@ public final class RemovedAgent extends NodeListener {
                         "The agent '" + name + "' was removed from Jenkins. The processes of this stage"
                                 + " keep running on its host, where Jenkins cannot reach them. They are ended when an agent with the"
                                 + " same root folder connects after this build has ended."));
-        waitFor(name, suspendedOn(name), node instanceof AbstractCloudSlave ? 0 : GRACE_MILLIS);
+        waitFor(name, suspendedOn(name), node instanceof AbstractCloudSlave ? 0 : graceMillis());
     }
 
     /** @param stages suspended on an agent that Jenkins does not know any more */
@@ -182,7 +179,7 @@ public final class RemovedAgent extends NodeListener {
         /** They may be known to be gone for a while. */
         private static long leftMillis(String name) {
             long leftMillis = WAITED_FOR.getOrDefault(name, 0L) - System.currentTimeMillis();
-            return leftMillis > 0 ? leftMillis : GRACE_MILLIS;
+            return leftMillis > 0 ? leftMillis : graceMillis();
         }
 
         /** Of one that went back to its checkpoint the log has said that. */

@@ -37,14 +37,7 @@ final class ResumptionSteps {
     static final int MOST_FAILURES = 3;
     private static final Logger LOGGER = Logger.getLogger(Resumption.class.getName());
 
-    static final long RETRY_MILLIS =
-            Long.getLong(Resumption.class.getName() + ".retryMillis", TimeUnit.SECONDS.toMillis(10));
-
-    /** The first pause after an outage; each one is twice the last. */
-    static final long OUTAGE_MILLIS =
-            Long.getLong(Resumption.class.getName() + ".outageMillis", TimeUnit.SECONDS.toMillis(10));
-
-    /** The longest one: ten minutes by default. */
+    /** The longest pause after an outage: ten minutes by default. */
     static final int MOST_DOUBLINGS = 6;
 
     private static final String GONE = FailureReason.CONTAINER_GONE.name();
@@ -59,6 +52,15 @@ final class ResumptionSteps {
         this.stages = stages;
         this.side = side;
         this.clock = clock;
+    }
+
+    static long retryMillis() {
+        return Long.getLong(Resumption.class.getName() + ".retryMillis", TimeUnit.SECONDS.toMillis(10));
+    }
+
+    /** The first pause after an outage; each one is twice the last. */
+    static long outageMillis() {
+        return Long.getLong(Resumption.class.getName() + ".outageMillis", TimeUnit.SECONDS.toMillis(10));
     }
 
     Outcome run() throws InterruptedException {
@@ -215,7 +217,7 @@ final class ResumptionSteps {
     private Outcome gone(AgentStage.Refusal refusal) {
         long now = clock.nowMillis();
         StageRecord stage = stages.settle(
-                live.id(), StageChanges.notResumed(RETRY_MILLIS, now).andThen(StageChanges.imageUseless()));
+                live.id(), StageChanges.notResumed(retryMillis(), now).andThen(StageChanges.imageUseless()));
         if (stage == null) {
             return Outcome.ENDED;
         }
@@ -228,7 +230,7 @@ final class ResumptionSteps {
     /** @param imageThere whether there is something that a further attempt could resume from */
     private Outcome failed(AgentStage.Refusal refusal, boolean imageThere) {
         long now = clock.nowMillis();
-        Consumer<StageRecord> change = StageChanges.notResumed(RETRY_MILLIS, now);
+        Consumer<StageRecord> change = StageChanges.notResumed(retryMillis(), now);
         if (imageThere) {
             change = change.andThen(StageChanges.undecidedAfter(MOST_FAILURES, refusal.sentence(), now));
         }
@@ -246,7 +248,7 @@ final class ResumptionSteps {
     private static String whatFollows(StageRecord stage, boolean last, AgentStage.Refusal refusal) {
         if (!last) {
             return (refusal.killedCriu() ? " T" : " Nothing of it is lost; t") + "ried again in "
-                    + RETRY_MILLIS * stage.restoreFailures() / 1000 + " s.";
+                    + retryMillis() * stage.restoreFailures() / 1000 + " s.";
         }
         return " This was tried " + MOST_FAILURES + " times"
                 + (stage.whyNotResumed() == null
@@ -265,7 +267,7 @@ final class ResumptionSteps {
      */
     private Outcome outage(Exception why) {
         LOGGER.log(Level.WARNING, why, () -> "cannot resume stage " + live.id() + " yet");
-        long pause = OUTAGE_MILLIS << Math.min(live.outage(), MOST_DOUBLINGS);
+        long pause = outageMillis() << Math.min(live.outage(), MOST_DOUBLINGS);
         StageRecord stage = stages.settle(live.id(), StageChanges.postponed(clock.nowMillis() + pause));
         if (stage == null) {
             return Outcome.ENDED;

@@ -35,9 +35,6 @@ final class SealingSteps {
     private static final Logger LOGGER = Logger.getLogger(Sealing.class.getName());
 
     static final int MOST_ATTEMPTS = 2;
-    /** A disk may have room again by then. */
-    static final long RETRY_MILLIS =
-            Long.getLong(Sealing.class.getName() + ".retryMillis", TimeUnit.MINUTES.toMillis(1));
     /** Between two looks whether an agent that was away, or busy, can be asked again. */
     static final long LOOK_MILLIS = TimeUnit.SECONDS.toMillis(5);
 
@@ -98,6 +95,11 @@ final class SealingSteps {
         this.side = side;
         this.clock = clock;
         this.began = clock.nanoTime();
+    }
+
+    /** A disk may have room again by then. */
+    static long retryMillis() {
+        return Long.getLong(Sealing.class.getName() + ".retryMillis", TimeUnit.MINUTES.toMillis(1));
     }
 
     /** @return after how many milliseconds it is to be tried again; 0 = it has come to its end */
@@ -398,7 +400,7 @@ final class SealingSteps {
                     + " resumed from there when it gets an executor; until then, do not restart the agent's host."
                     + " Make room on the controller's disk, or ask an administrator to lower the disk floor.");
         }
-        return wanted() == null ? 0 : RETRY_MILLIS;
+        return wanted() == null ? 0 : retryMillis();
     }
 
     private long failed(String why, AgentStage.Refusal refusal) {
@@ -424,9 +426,9 @@ final class SealingSteps {
                         + (refusal != null && refusal.killedCriu() ? "." : "; nothing of it is lost.")
                         + (last
                                 ? " No image is made: a restart of the agent's host loses the stage."
-                                : " Sealing is tried again in " + StageLog.time(RETRY_MILLIS) + "."),
+                                : " Sealing is tried again in " + StageLog.time(retryMillis()) + "."),
                 refusal == null ? List.of() : refusal.criuLines());
-        return last ? 0 : RETRY_MILLIS;
+        return last ? 0 : retryMillis();
     }
 
     /** @param refusal of the agent; null when the image could not be stored */

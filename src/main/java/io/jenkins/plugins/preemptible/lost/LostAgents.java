@@ -20,7 +20,7 @@ import jenkins.model.Jenkins;
  *
  * <ol>
  *   <li>Gone is an agent that was removed from Jenkins, one that is evacuated, one that its strategy has disconnected since it
- *       was idle, and one that has been away for {@link #AWAY_MILLIS}, as this process of the controller has seen it.
+ *       was idle, and one that has been away for {@link #patienceMillis}, as this process of the controller has seen it.
  *   <li>A stage whose processes may still be on an agent that is merely away is not lost: it waits.
  * </ol>
  *
@@ -28,14 +28,15 @@ import jenkins.model.Jenkins;
  */
 public final class LostAgents {
 
-    /** Shorter than what Pipeline's steps wait for an agent. */
-    public static final long AWAY_MILLIS =
-            Long.getLong(LostAgents.class.getName() + ".awayMillis", TimeUnit.MINUTES.toMillis(4));
-
     /** When each agent with stages was first seen away, as {@link System#nanoTime}. */
     private static final Map<String, Long> AWAY_SINCE = new ConcurrentHashMap<>();
 
     private LostAgents() {}
+
+    /** Shorter than what Pipeline's steps wait for an agent. */
+    public static long patienceMillis() {
+        return Long.getLong(LostAgents.class.getName() + ".awayMillis", TimeUnit.MINUTES.toMillis(4));
+    }
 
     /** Whether the stage is to be resumed on any other agent that fits. */
     public static boolean isLost(StageRecord stage) {
@@ -43,7 +44,7 @@ public final class LostAgents {
                 || OutlivesAgent.holds(stage)
                         && (DrainedAgents.get().evacuates(stage.node())
                                 || isIdleOffline(stage.node())
-                                || awayMillis(stage.node()) >= AWAY_MILLIS);
+                                || awayMillis(stage.node()) >= patienceMillis());
     }
 
     private static boolean isIdleOffline(String agent) {

@@ -31,10 +31,6 @@ import java.util.function.Consumer;
  */
 public final class MoveUnderWay implements AutoCloseable {
 
-    /** Longer than a step of a stage of usual size; shorter for tests. */
-    private static final long TELL_MILLIS =
-            Long.getLong(MoveUnderWay.class.getName() + ".tellMillis", TimeUnit.SECONDS.toMillis(20));
-
     /** A thread that waits for an answer ends at once, one that writes to a full connection does not. */
     private static final long END_MILLIS = TimeUnit.SECONDS.toMillis(5);
 
@@ -72,7 +68,7 @@ public final class MoveUnderWay implements AutoCloseable {
      * @param log takes lines for the build log
      */
     static MoveUnderWay begin(String stageId, String agent, Consumer<String> log) {
-        return begin(stageId, agent, log, Computer.threadPoolForRemoting, TELL_MILLIS);
+        return begin(stageId, agent, log, Computer.threadPoolForRemoting, tellMillis());
     }
 
     static MoveUnderWay begin(
@@ -84,7 +80,8 @@ public final class MoveUnderWay implements AutoCloseable {
 
     /** For how long a step may take until the build log tells of it. */
     static long tellMillis() {
-        return TELL_MILLIS;
+        // Longer than a step of a stage of usual size; shorter for tests.
+        return Long.getLong(MoveUnderWay.class.getName() + ".tellMillis", TimeUnit.SECONDS.toMillis(20));
     }
 
     /** What {@link #takeBack} found. */

@@ -91,7 +91,7 @@ final class AnywhereRequests {
         if (stage.state() == StageState.SUSPENDED
                 && OutlivesAgent.isStored(stage)
                 && !OutlivesAgent.isTreeEnded(stage)
-                && LostAgents.awayMillis(stage.node()) >= LostAgents.AWAY_MILLIS
+                && LostAgents.awayMillis(stage.node()) >= LostAgents.patienceMillis()
                 && UNANSWERED.add(stage.id() + "/" + stage.suspensions())) {
             say(
                     live,

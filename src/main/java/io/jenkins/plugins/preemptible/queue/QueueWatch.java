@@ -69,17 +69,14 @@ public final class QueueWatch extends QueueListener {
     /** Looks at the queue now and then, whatever happens. */
     @Extension
     public static final class Clock extends PeriodicWork {
-        private static final long PERIOD_MILLIS =
-                Long.getLong(QueueWatch.class.getName() + ".periodMillis", TimeUnit.SECONDS.toMillis(5));
-
         @Override
         public long getRecurrencePeriod() {
-            return PERIOD_MILLIS;
+            return Long.getLong(QueueWatch.class.getName() + ".periodMillis", TimeUnit.SECONDS.toMillis(5));
         }
 
         @Override
         public long getInitialDelay() {
-            return PERIOD_MILLIS;
+            return getRecurrencePeriod();
         }
 
         @Override

@@ -10,6 +10,7 @@ import java.util.List;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 /**
  * The agent of a suspended stage is disconnected for longer than Pipeline waits for the agents of running steps, and
@@ -23,12 +24,9 @@ class AgentAwayTest extends Restarts {
 
     private static final String GIVEN_UP = "assuming it is not coming back";
 
-    static {
-        System.setProperty(
-                "org.jenkinsci.plugins.workflow.support.pickles.ExecutorPickle.timeoutForNodeMillis",
-                String.valueOf(PATIENCE_OF_STEPS.toMillis()));
-        System.setProperty("io.jenkins.plugins.preemptible.lifecycle.SuspendedSteps.periodMillis", "500");
-    }
+    @RegisterExtension
+    static final Periods PERIODS =
+            new Periods().stepsWait(PATIENCE_OF_STEPS).with("lifecycle.SuspendedSteps.periodMillis", 500);
 
     /** The steps that run there are given up, so the outage was long enough; the suspended ones wait and are resumed. */
     @Test

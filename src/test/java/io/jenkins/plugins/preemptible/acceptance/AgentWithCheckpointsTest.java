@@ -27,6 +27,7 @@ import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
@@ -42,10 +43,9 @@ import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 @Tag("soak")
 class AgentWithCheckpointsTest extends OneAgent {
 
-    static {
-        System.setProperty("io.jenkins.plugins.preemptible.lifecycle.Resumption.outageMillis", "100");
-        System.setProperty("io.jenkins.plugins.preemptible.lifecycle.Sealing.retryMillis", "500");
-    }
+    @RegisterExtension
+    static final Periods PERIODS =
+            new Periods().with("lifecycle.Resumption.outageMillis", 100).with("lifecycle.Sealing.retryMillis", 500);
 
     private static final String FROM_IMAGE = "from the image that was kept on the agent";
     private static final String FROM_ARCHIVE = OneHeldArchive.FROM_ARCHIVE;

@@ -21,12 +21,11 @@ import org.jvnet.hudson.test.junit.jupiter.JenkinsSessionExtension;
 
 /** The controller restarts, and the host of a frozen stage with a checkpoint is lost meanwhile. */
 @Tag("acceptance")
+@Tag("slow")
 class CheckpointRestartTest {
 
-    static {
-        CheckpointedOnTwoHosts.shortTimes();
-        System.setProperty("io.jenkins.plugins.preemptible.lost.LostAgents.awayMillis", "5000");
-    }
+    @RegisterExtension
+    static final Periods PERIODS = CheckpointedOnTwoHosts.shortPeriods().with("lost.LostAgents.awayMillis", 5000);
 
     @RegisterExtension
     private final JenkinsSessionExtension sessions = new JenkinsSessionExtension();

@@ -47,6 +47,7 @@ class CheckpointTest extends CheckpointedOnTwoHosts {
     }
 
     @Test
+    @Tag("slow")
     void onAnAgentThatStaysAwayItGoesOnElsewhere() throws Exception {
         WorkflowRun run = checkpointed(1);
         j.jenkins
@@ -62,6 +63,7 @@ class CheckpointTest extends CheckpointedOnTwoHosts {
     }
 
     @Test
+    @Tag("slow")
     void anAgentThatIsBackSoonKeepsItsStage() throws Exception {
         WorkflowRun run = checkpointed(1);
         hosts.connect("B");
@@ -87,6 +89,7 @@ class CheckpointTest extends CheckpointedOnTwoHosts {
 
     /** What the current one refers to is cut off: the agent refuses it, and has the one before it then. */
     @Test
+    @Tag("slow")
     void aBadOneFallsBackToTheOneBefore() throws Exception {
         WorkflowRun run = checkpointed(4);
         assertEquals(2, stage().checkpoints().made().size());

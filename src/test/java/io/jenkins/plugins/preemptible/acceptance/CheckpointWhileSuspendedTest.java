@@ -35,6 +35,7 @@ import org.junit.jupiter.params.provider.MethodSource;
  * <p>{@link HeldArtifacts} keeps its image from being stored, a stopped agent from answering.
  */
 @Tag("acceptance")
+@Tag("slow")
 class CheckpointWhileSuspendedTest extends CheckpointedOnTwoHosts {
 
     private static final String BACK_TO = "from its checkpoint of ";

@@ -13,26 +13,26 @@ import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import java.nio.file.Files;
+import java.time.Duration;
 import java.util.List;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** Tests of stages that have checkpoints, on agents as if on hosts of their own. */
 abstract class CheckpointedOnTwoHosts extends OnTwoHosts {
 
-    static {
-        shortTimes();
-    }
+    @RegisterExtension
+    static final Periods SHORT = shortPeriods();
 
-    /** Before any class of the plugin is there. */
-    static void shortTimes() {
-        System.setProperty("io.jenkins.plugins.preemptible.move.LeftAgent.delayMillis", "500");
-        System.setProperty("io.jenkins.plugins.preemptible.lost.LostAgents.awayMillis", "30000");
-        System.setProperty(
-                "org.jenkinsci.plugins.workflow.support.pickles.ExecutorPickle.timeoutForNodeMillis", "300000");
-        System.setProperty("io.jenkins.plugins.preemptible.checkpoint.DueCheckpoints.minuteMillis", "200");
-        System.setProperty("io.jenkins.plugins.preemptible.lifecycle.SuspendedSteps.periodMillis", "2000");
-        System.setProperty("io.jenkins.plugins.preemptible.lifecycle.RemovedAgent.graceMillis", "10000");
-        System.setProperty("io.jenkins.plugins.preemptible.lifecycle.Sealing.retryMillis", "2000");
+    static Periods shortPeriods() {
+        return new Periods()
+                .stepsWait(Duration.ofMinutes(5))
+                .with("move.LeftAgent.delayMillis", 500)
+                .with("lost.LostAgents.awayMillis", 30_000)
+                .with("checkpoint.DueCheckpoints.minuteMillis", 200)
+                .with("lifecycle.SuspendedSteps.periodMillis", 2000)
+                .with("lifecycle.RemovedAgent.graceMillis", 10_000)
+                .with("lifecycle.Sealing.retryMillis", 2000);
     }
 
     static final String MADE = "Checkpoint: the stage stood still for ";

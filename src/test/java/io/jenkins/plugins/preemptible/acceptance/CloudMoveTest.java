@@ -23,19 +23,20 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** An agent of a cloud is kept until its stage is sealed; then the cloud may have it, and brings another one for the stage. */
 @Tag("acceptance")
 class CloudMoveTest extends OnTwoHosts {
 
-    static {
-        System.setProperty("io.jenkins.plugins.preemptible.move.LeftAgent.delayMillis", "500");
-        // In tests Pipeline's steps wait for an agent for fifteen seconds only.
-        System.setProperty("io.jenkins.plugins.preemptible.lifecycle.SuspendedSteps.periodMillis", "3000");
-        // Jenkins asks its clouds every ten seconds otherwise, after more than a minute.
-        NodeProvisioner.NodeProvisionerInvoker.INITIALDELAY = 100;
-        NodeProvisioner.NodeProvisionerInvoker.RECURRENCEPERIOD = 1_000;
-    }
+    @RegisterExtension
+    static final Periods PERIODS = new Periods()
+            .with("move.LeftAgent.delayMillis", 500)
+            // In tests Pipeline's steps wait for an agent for fifteen seconds only.
+            .with("lifecycle.SuspendedSteps.periodMillis", 3000)
+            // Jenkins asks its clouds every ten seconds otherwise, after more than a minute.
+            .with(NodeProvisioner.NodeProvisionerInvoker.class, "INITIALDELAY", 100)
+            .with(NodeProvisioner.NodeProvisionerInvoker.class, "RECURRENCEPERIOD", 1_000);
 
     private FolderCloud cloud;
 
@@ -114,6 +115,7 @@ class CloudMoveTest extends OnTwoHosts {
 
     /** The cloud takes the machine of a stage away that is suspended and sealed. */
     @Test
+    @Tag("slow")
     void theCloudTakesItsAgentAway() throws Exception {
         WorkflowRun stage = begun();
         String first = name();
@@ -127,6 +129,7 @@ class CloudMoveTest extends OnTwoHosts {
 
     /** It is idle, and held no longer than the sealing takes. */
     @Test
+    @Tag("slow")
     void anIdleAgentIsHeldNoLonger() throws Exception {
         FolderCloud.retention(() -> new CloudRetentionStrategy(0));
         WorkflowRun stage = begun();
@@ -141,6 +144,7 @@ class CloudMoveTest extends OnTwoHosts {
 
     /** A cloud that has no agent for the stage is not asked for ever. */
     @Test
+    @Tag("slow")
     void aCloudWithoutAFittingAgentIsAskedNoMore() throws Exception {
         WorkflowRun stage = begun();
         String first = name();

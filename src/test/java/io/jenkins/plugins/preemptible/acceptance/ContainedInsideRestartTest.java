@@ -16,6 +16,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 /** A stage whose part in a container is dumped, while the controller and perhaps the agent's process restart. */
 @Tag("acceptance")
+@Tag("slow")
 class ContainedInsideRestartTest extends Restarts {
 
     private ContainerRef sealed(RealContainers real, ContainedInsideTest.Form form, boolean agentToo) throws Throwable {

@@ -157,6 +157,7 @@ class ContainedInsideTest extends OneAgent {
     }
 
     @ParameterizedTest
+    @Tag("slow")
     @CsvSource({"NESTED,running", "NESTED,frozen", "NESTED,sealed", "OWN,running", "OWN,frozen", "OWN,sealed"})
     void aborted(Form form, String when) throws Exception {
         ContainerRef container = start(form, block(Rig.endless()) + "\n sh 'echo after it'");
@@ -177,6 +178,7 @@ class ContainedInsideTest extends OneAgent {
 
     /** Its Pipeline is told nothing any more: no step of it stops the container. */
     @Test
+    @Tag("slow")
     void killedHardWhileItIsSealed() throws Exception {
         ContainerRef container = start(Form.OWN, block(Rig.endless()));
         FreeStyleBuild preemptor = preempt("high");
@@ -218,6 +220,7 @@ class ContainedInsideTest extends OneAgent {
     }
 
     @ParameterizedTest
+    @Tag("slow")
     @ValueSource(strings = {"frozen", "sealed"})
     void itsContainerIsRemovedMeanwhile(String when) throws Exception {
         ContainerRef container = start(Form.OWN, block(Rig.endless()));

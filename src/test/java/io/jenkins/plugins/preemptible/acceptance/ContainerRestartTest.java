@@ -18,6 +18,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /** A stage that is frozen with its container, while the controller and the agent's process restart. */
 @Tag("acceptance")
+@Tag("slow")
 class ContainerRestartTest extends Restarts {
 
     private static final class Paused {

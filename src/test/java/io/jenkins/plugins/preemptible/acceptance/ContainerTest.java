@@ -161,6 +161,7 @@ class ContainerTest extends OneAgent {
     }
 
     @ParameterizedTest
+    @Tag("slow")
     @EnumSource(Place.class)
     void abortWhileItIsPausedLeavesNothing(Place place) throws Exception {
         ContainerRef container = start(place);
@@ -177,6 +178,7 @@ class ContainerTest extends OneAgent {
     }
 
     @ParameterizedTest
+    @Tag("slow")
     @EnumSource(Place.class)
     void abortWhileItRuns(Place place) throws Exception {
         ContainerRef container = start(place);

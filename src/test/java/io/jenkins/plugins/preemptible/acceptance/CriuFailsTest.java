@@ -21,6 +21,7 @@ import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
 import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 
@@ -29,9 +30,8 @@ import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 @Tag("acceptance")
 class CriuFailsTest extends OneAgent {
 
-    static {
-        System.setProperty("io.jenkins.plugins.preemptible.lifecycle.Sealing.retryMillis", "3000");
-    }
+    @RegisterExtension
+    static final Periods PERIODS = new Periods().with("lifecycle.Sealing.retryMillis", 3000);
 
     private static final long FOUR_MINUTES_MILLIS = 240_000;
 

@@ -6,6 +6,7 @@ import org.junit.jupiter.api.Test;
 
 /** The controller restarts while the stage of a Declarative Pipeline's preemptible agent is suspended. */
 @Tag("acceptance")
+@Tag("slow")
 class DeclarativeRestartTest extends Restarts {
 
     private static final String JOB = "declarative";

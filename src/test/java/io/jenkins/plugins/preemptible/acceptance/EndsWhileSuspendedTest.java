@@ -30,6 +30,7 @@ import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.jenkinsci.plugins.workflow.support.steps.ExecutorStepExecution;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 
 /** A stage ends while it is suspended, by other ways than an abort of its build: it neither hangs nor leaves anything. */
@@ -37,9 +38,8 @@ import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 @Tag("acceptance")
 class EndsWhileSuspendedTest extends OneAgent {
 
-    static {
-        System.setProperty("io.jenkins.plugins.preemptible.lifecycle.RemovedAgent.graceMillis", "3000");
-    }
+    @RegisterExtension
+    static final Periods PERIODS = new Periods().with("lifecycle.RemovedAgent.graceMillis", 3000);
 
     private WorkflowJob low;
     private WorkflowRun victim;

@@ -35,6 +35,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
@@ -44,9 +45,8 @@ import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 @Tag("acceptance")
 class FrozenFirstTest extends OneHeldArchive {
 
-    static {
-        System.setProperty("io.jenkins.plugins.preemptible.lifecycle.Sealing.retryMillis", "1000");
-    }
+    @RegisterExtension
+    static final Periods PERIODS = new Periods().with("lifecycle.Sealing.retryMillis", 1000);
 
     private static final String FROM_FROZEN = "from the processes that were still frozen in the agent's memory";
     private static final String FROM_LOCAL = "from the image that was kept on the agent";

@@ -19,6 +19,7 @@ import org.junit.jupiter.api.Test;
 
 /** A stage that cannot be dumped and is frozen, while the controller restarts or the agent is away. */
 @Tag("acceptance")
+@Tag("slow")
 class FrozenOnlyRestartTest extends Restarts {
 
     @BeforeEach

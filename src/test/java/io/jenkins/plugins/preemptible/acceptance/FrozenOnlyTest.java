@@ -178,6 +178,7 @@ class FrozenOnlyTest extends OneAgent {
     }
 
     @ParameterizedTest
+    @Tag("slow")
     @ValueSource(booleans = {false, true})
     void abortOfAFrozenStageLeavesNothing(boolean nested) throws Exception {
         start(nested ? Rig.nested(traced(), "echo 'not reached'") : Rig.own(traced()));

@@ -29,6 +29,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.jvnet.hudson.test.JenkinsRule;
 import org.jvnet.hudson.test.MockAuthorizationStrategy;
 import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
@@ -38,9 +39,8 @@ import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 @Tag("acceptance")
 class FullControllerTest extends OneAgent {
 
-    static {
-        System.setProperty("io.jenkins.plugins.preemptible.lifecycle.Sealing.retryMillis", "500");
-    }
+    @RegisterExtension
+    static final Periods PERIODS = new Periods().with("lifecycle.Sealing.retryMillis", 500);
 
     private final DiskFloorMonitor monitor = ExtensionList.lookupSingleton(DiskFloorMonitor.class);
     private final PreemptibleConfiguration configuration = PreemptibleConfiguration.get();

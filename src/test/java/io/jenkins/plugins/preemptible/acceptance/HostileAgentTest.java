@@ -49,6 +49,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.jvnet.hudson.test.TestExtension;
 import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 
@@ -62,12 +63,11 @@ import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 @Tag("soak")
 class HostileAgentTest extends OneAgent {
 
-    static {
-        String resumption = "io.jenkins.plugins.preemptible.lifecycle.Resumption";
-        System.setProperty(resumption + ".retryMillis", "100");
-        System.setProperty(resumption + ".outageMillis", "100");
-        System.setProperty("io.jenkins.plugins.preemptible.lifecycle.Sealing.retryMillis", "100");
-    }
+    @RegisterExtension
+    static final Periods PERIODS = new Periods()
+            .with("lifecycle.Resumption.retryMillis", 100)
+            .with("lifecycle.Resumption.outageMillis", 100)
+            .with("lifecycle.Sealing.retryMillis", 100);
 
     private static final int ANSWERS = 10_000;
     private static final long SEED = Long.getLong("hostile.seed", System.nanoTime());

@@ -37,6 +37,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
@@ -46,9 +47,8 @@ import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 @Tag("acceptance")
 class InMemoryOnlyTest extends OneAgent {
 
-    static {
-        System.setProperty("io.jenkins.plugins.preemptible.lifecycle.Suspension.passingRetryMillis", "1000");
-    }
+    @RegisterExtension
+    static final Periods PERIODS = new Periods().with("lifecycle.Suspension.passingRetryMillis", 1000);
 
     static final String FROM_FROZEN = "from the processes that were still frozen in the agent's memory";
     static final String TOLD = "keeps suspended stages in memory only: a restart of its host loses";

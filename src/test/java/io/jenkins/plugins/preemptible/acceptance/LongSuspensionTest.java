@@ -10,6 +10,7 @@ import hudson.ExtensionList;
 import hudson.model.FreeStyleBuild;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import java.util.concurrent.TimeUnit;
+import org.jenkinsci.plugins.durabletask.BourneShellScript;
 import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.jenkinsci.plugins.workflow.steps.durable_task.DurableTaskStep;
@@ -17,6 +18,7 @@ import org.jenkinsci.plugins.workflow.support.steps.ExecutorStepExecution;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 
 /** A suspension that lasts longer than Pipeline's own patience with steps and blocks that do nothing. */
@@ -27,21 +29,22 @@ class LongSuspensionTest extends OneAgent {
     /** Two checks of an untouched log end a step, so this is for the default 300 s what the periods below are. */
     private static final int HEARTBEAT_SECONDS = 6;
 
-    private static final String HEARTBEAT =
-            "org.jenkinsci.plugins.durabletask.BourneShellScript.HEARTBEAT_CHECK_INTERVAL";
+    private static final String HEARTBEAT = "HEARTBEAT_CHECK_INTERVAL";
 
     /** Ten seconds: long enough to be still under way when the preemptor comes, on a busy machine in watch mode too. */
     private static final int STEPS = 100;
 
-    static {
-        System.setProperty(HEARTBEAT, String.valueOf(HEARTBEAT_SECONDS));
-        System.setProperty("io.jenkins.plugins.preemptible.lifecycle.SuspendedSteps.periodMillis", "2000");
-    }
+    @RegisterExtension
+    static final Periods PERIODS = new Periods()
+            .with(BourneShellScript.class, HEARTBEAT, HEARTBEAT_SECONDS)
+            .with("lifecycle.SuspendedSteps.periodMillis", 2000);
 
     /** In watch mode the agent's own JVM makes the check. */
     @Override
     EnvVars agentEnvironment() {
-        return new EnvVars("JAVA_TOOL_OPTIONS", "-D" + HEARTBEAT + "=" + HEARTBEAT_SECONDS);
+        return new EnvVars(
+                "JAVA_TOOL_OPTIONS",
+                "-D" + BourneShellScript.class.getName() + "." + HEARTBEAT + "=" + HEARTBEAT_SECONDS);
     }
 
     @AfterEach

@@ -24,14 +24,15 @@ import org.jvnet.hudson.test.junit.jupiter.JenkinsSessionExtension;
 
 /** The controller restarts while the agent of a sealed stage is gone, or is about to go: the stage goes on elsewhere all the same. */
 @Tag("acceptance")
+@Tag("slow")
 class LostAgentRestartTest {
 
-    static {
-        System.setProperty("io.jenkins.plugins.preemptible.move.LeftAgent.delayMillis", "500");
-        System.setProperty("io.jenkins.plugins.preemptible.lifecycle.SuspendedSteps.periodMillis", "3000");
-        System.setProperty("io.jenkins.plugins.preemptible.lost.LostAgents.awayMillis", "3000");
-        System.setProperty("io.jenkins.plugins.preemptible.lifecycle.RemovedAgent.graceMillis", "2000");
-    }
+    @RegisterExtension
+    static final Periods PERIODS = new Periods()
+            .with("move.LeftAgent.delayMillis", 500)
+            .with("lifecycle.SuspendedSteps.periodMillis", 3000)
+            .with("lost.LostAgents.awayMillis", 3000)
+            .with("lifecycle.RemovedAgent.graceMillis", 2000);
 
     private static final Duration LONG = Duration.ofMinutes(4);
 

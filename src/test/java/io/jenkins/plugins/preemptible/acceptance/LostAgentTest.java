@@ -29,18 +29,19 @@ import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** What was sealed outlives its host: the agent of a suspended stage is removed or stays away, and the stage goes on. */
 @Tag("acceptance")
 class LostAgentTest extends OnTwoHosts {
 
-    static {
-        System.setProperty("io.jenkins.plugins.preemptible.move.LeftAgent.delayMillis", "500");
-        // In tests Pipeline's steps wait for an agent for fifteen seconds only.
-        System.setProperty("io.jenkins.plugins.preemptible.lifecycle.SuspendedSteps.periodMillis", "3000");
-        System.setProperty("io.jenkins.plugins.preemptible.lost.LostAgents.awayMillis", "3000");
-        System.setProperty("io.jenkins.plugins.preemptible.lifecycle.RemovedAgent.graceMillis", "2000");
-    }
+    @RegisterExtension
+    static final Periods PERIODS = new Periods()
+            .with("move.LeftAgent.delayMillis", 500)
+            // In tests Pipeline's steps wait for an agent for fifteen seconds only.
+            .with("lifecycle.SuspendedSteps.periodMillis", 3000)
+            .with("lost.LostAgents.awayMillis", 3000)
+            .with("lifecycle.RemovedAgent.graceMillis", 2000);
 
     /** A stage that is suspended manually on agent A. */
     private WorkflowRun suspended() throws Exception {
@@ -172,6 +173,7 @@ class LostAgentTest extends OnTwoHosts {
 
     /** The process of the agent is killed, and is not back in time. */
     @Test
+    @Tag("slow")
     void aKilledAgentIsLeft() throws Exception {
         WorkflowRun stage = sealed();
         hosts.kill("A");
@@ -189,6 +191,7 @@ class LostAgentTest extends OnTwoHosts {
 
     /** It may run there, so that it waits, until the agent is removed. */
     @Test
+    @Tag("slow")
     void anAgentThatHasNotAnsweredIsWaitedForUntilItIsRemoved() throws Exception {
         WorkflowRun stage = sealed();
         StageRecord record = Rig.awaitState(StageState.SUSPENDED);
@@ -207,6 +210,7 @@ class LostAgentTest extends OnTwoHosts {
 
     /** As an instance that was replaced, and connects by the name of the old one. */
     @Test
+    @Tag("slow")
     void anotherHostOfTheSameNameIsAnotherAgent() throws Exception {
         WorkflowRun stage = sealed();
         hosts.kill("A");
@@ -220,6 +224,7 @@ class LostAgentTest extends OnTwoHosts {
 
     /** No agent has the label any more; later one has. */
     @Test
+    @Tag("slow")
     void aLabelThatNobodyHasIsWaitedFor() throws Exception {
         WorkflowRun stage = sealed();
         remove("A");
@@ -237,6 +242,7 @@ class LostAgentTest extends OnTwoHosts {
 
     /** It comes back in time, and is not left. */
     @Test
+    @Tag("slow")
     void anAgentThatIsBackSoonKeepsItsStage() throws Exception {
         WorkflowRun stage = sealed();
         hosts.connect("B");
@@ -252,6 +258,7 @@ class LostAgentTest extends OnTwoHosts {
     }
 
     @Test
+    @Tag("slow")
     void withoutItsWorkspaceItEndsWithItsAgent() throws Exception {
         PreemptibleConfiguration.get().setStoredWorkspaceMegabytes(0);
         WorkflowRun stage = sealed();
@@ -263,6 +270,7 @@ class LostAgentTest extends OnTwoHosts {
 
     /** It needs its agent for that, and comes with it all the same when it moves. */
     @Test
+    @Tag("slow")
     void aLargeWorkspaceIsNotStored() throws Exception {
         PreemptibleConfiguration.get().setStoredWorkspaceMegabytes(1);
         hosts.connect("A");
@@ -296,6 +304,7 @@ class LostAgentTest extends OnTwoHosts {
 
     /** An archive that was changed or cut off is refused by every agent, and the stage is not lost by that. */
     @Test
+    @Tag("slow")
     void aSpoiledWorkspaceIsRefused() throws Exception {
         WorkflowRun stage = sealed();
         StageRecord record = Rig.awaitState(StageState.SUSPENDED);

@@ -17,15 +17,16 @@ import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** One of two agents goes away while a stage moves from one to the other. */
 @Tag("acceptance")
+@Tag("slow")
 class MoveOutageTest extends MovedStages {
 
-    static {
-        System.setProperty("io.jenkins.plugins.preemptible.move.LeftAgent.delayMillis", "500");
-        System.setProperty("io.jenkins.plugins.preemptible.lifecycle.RemovedAgent.graceMillis", "3000");
-    }
+    @RegisterExtension
+    static final Periods PERIODS =
+            new Periods().with("move.LeftAgent.delayMillis", 500).with("lifecycle.RemovedAgent.graceMillis", 3000);
 
     @AfterEach
     void openDoor() {

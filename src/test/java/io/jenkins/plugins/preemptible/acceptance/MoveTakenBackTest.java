@@ -14,6 +14,7 @@ import java.time.Duration;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** A user takes a move back while the new agent's process hangs. */
 @Tag("acceptance")
@@ -22,10 +23,9 @@ class MoveTakenBackTest extends MovedStages {
     private static final int SIGSTOP = 19;
     private static final int SIGCONT = 18;
 
-    static {
-        System.setProperty("io.jenkins.plugins.preemptible.move.MoveUnderWay.tellMillis", "3000");
-        System.setProperty("io.jenkins.plugins.preemptible.move.LeftAgent.delayMillis", "500");
-    }
+    @RegisterExtension
+    static final Periods PERIODS =
+            new Periods().with("move.MoveUnderWay.tellMillis", 3000).with("move.LeftAgent.delayMillis", 500);
 
     /** Its image takes a while on each way. */
     private static String largeCounter() {

@@ -15,14 +15,14 @@ import org.jenkinsci.plugins.plaincredentials.impl.FileCredentialsImpl;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** Secrets of a stage's steps, on the agent that the stage has left. */
 @Tag("acceptance")
 class MovedSecretsTest extends MovedStages {
 
-    static {
-        System.setProperty("io.jenkins.plugins.preemptible.move.LeftAgent.delayMillis", "500");
-    }
+    @RegisterExtension
+    static final Periods PERIODS = new Periods().with("move.LeftAgent.delayMillis", 500);
 
     /** Pipeline keeps it beside the folder of the block, in the workspace. */
     @Test

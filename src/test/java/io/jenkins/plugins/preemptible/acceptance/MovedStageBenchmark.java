@@ -26,6 +26,7 @@ import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 /**
  * How long a running stage takes from one agent to another, from the click on *Drain* until it runs there; run by {@code
@@ -36,9 +37,8 @@ import org.junit.jupiter.api.Test;
 @Tag("bench")
 class MovedStageBenchmark extends OnTwoHosts {
 
-    static {
-        System.setProperty("io.jenkins.plugins.preemptible.move.LeftAgent.delayMillis", "500");
-    }
+    @RegisterExtension
+    static final Periods PERIODS = new Periods().with("move.LeftAgent.delayMillis", 500);
 
     private static final int RUNS = Integer.getInteger("preemptible.bench.moves", 5);
     private static final int SMALL = 16;

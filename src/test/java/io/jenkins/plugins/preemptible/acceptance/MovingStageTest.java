@@ -28,14 +28,14 @@ import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** A suspended stage resumes on another agent, on a real controller with two agents that run as root. */
 @Tag("acceptance")
 class MovingStageTest extends OnTwoHosts {
 
-    static {
-        System.setProperty("io.jenkins.plugins.preemptible.move.LeftAgent.delayMillis", "500");
-    }
+    @RegisterExtension
+    static final Periods PERIODS = new Periods().with("move.LeftAgent.delayMillis", 500);
 
     /** What the stage has in its workspace, and what later steps find there. */
     private static final String LATER =
@@ -127,6 +127,7 @@ class MovingStageTest extends OnTwoHosts {
     }
 
     @Test
+    @Tag("slow")
     void aStageComesBack() throws Exception {
         WorkflowRun stage = begin(script(counter()));
         FreeStyleBuild high = occupy("A");
@@ -144,6 +145,7 @@ class MovingStageTest extends OnTwoHosts {
     }
 
     @Test
+    @Tag("slow")
     void anOpenDirBlockFollows() throws Exception {
         WorkflowRun stage = begin(script(
                 "dir('sub') { " + counter().replace("enough", "../enough") + "\nsh 'echo \"still in $(pwd)\"' }"));
@@ -228,6 +230,7 @@ class MovingStageTest extends OnTwoHosts {
     }
 
     @Test
+    @Tag("slow")
     void aMoveThatIsRefusedLosesNothing() throws Exception {
         WorkflowRun stage = begin(script("sh 'mknod device c 1 5'\n" + counter()));
         FreeStyleBuild high = occupy("A");
@@ -243,6 +246,7 @@ class MovingStageTest extends OnTwoHosts {
 
     /** A file of A's that the stage has open is not on B. */
     @Test
+    @Tag("slow")
     void aTrialThatFailsComesBeforeTheExecutor() throws Exception {
         String held =
                 "sh 'echo content > ../../held'\n" + counter().replace("set +x\n", "set +x; exec 4< ../../held\n");
@@ -276,6 +280,7 @@ class MovingStageTest extends OnTwoHosts {
     }
 
     @Test
+    @Tag("slow")
     void aStageInsideOfWsStaysWhereItIs() throws Exception {
         WorkflowRun stage = begin(script("ws('elsewhere') {\n" + counter() + "\n}"));
         FreeStyleBuild high = occupy("A");
@@ -291,6 +296,7 @@ class MovingStageTest extends OnTwoHosts {
     }
 
     @Test
+    @Tag("slow")
     void aNestedStageStaysWhereItIs() throws Exception {
         WorkflowRun stage = begin(Rig.nested(Rig.endless(), "echo 'after'"));
         FreeStyleBuild high = occupy("A");
@@ -306,6 +312,7 @@ class MovingStageTest extends OnTwoHosts {
 
     /** Both would restore it over itself. */
     @Test
+    @Tag("slow")
     void anAgentOfTheSameFolderIsNoOtherAgent() throws Exception {
         WorkflowRun stage = begin(script(counter()));
         FreeStyleBuild high = occupy("A");

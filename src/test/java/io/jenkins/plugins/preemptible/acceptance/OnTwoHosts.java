@@ -1,40 +1,66 @@
 package io.jenkins.plugins.preemptible.acceptance;
 
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import java.time.Duration;
+import java.util.List;
+import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.jvnet.hudson.test.JenkinsRule;
 import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 
-/** Tests on a controller that moves stages, with agents as if on hosts of their own. */
+/**
+ * Tests on a controller that moves stages, with agents as if on hosts of their own.
+ *
+ * <ol>
+ *   <li>All tests of a class share the controller: its start takes about as long as a test.
+ *   <li>Each test has hosts of its own, and the settings that the first one had.
+ *   <li>After each test its builds are ended, and its jobs, agents and hosts are removed.
+ * </ol>
+ */
 @WithJenkins
 abstract class OnTwoHosts {
 
     static final Duration LONG = Duration.ofMinutes(5);
 
-    JenkinsRule j;
-    Rig rig;
+    static JenkinsRule j;
+    static Rig rig;
     TwoHosts hosts;
 
-    @BeforeEach
-    void controller(JenkinsRule jenkins) throws Exception {
+    @BeforeAll
+    static void startController(JenkinsRule jenkins) {
         j = jenkins;
-        Rig.assumeSuspendable();
         rig = new Rig(j);
+    }
+
+    @AfterAll
+    static void stopController() throws Exception {
+        j.after();
+    }
+
+    @BeforeEach
+    void settings() throws Exception {
+        Rig.assumeSuspendable();
         rig.prepare();
-        PreemptibleConfiguration.get().setMoveStages(true);
+        PreemptibleConfiguration given = new PreemptibleConfiguration();
+        PreemptibleConfiguration configuration = PreemptibleConfiguration.get();
+        configuration.setStoredWorkspaceMegabytes(given.getStoredWorkspaceMegabytes());
+        configuration.setMemoryFloorMegabytes(given.getMemoryFloorMegabytes());
+        configuration.setMoveStages(true);
         hosts = new TwoHosts(j);
     }
 
     @AfterEach
     void tell() throws Exception {
-        if (rig != null) {
-            rig.tell();
-            rig.clear();
-        }
+        rig.tell();
+        rig.clear();
         if (hosts != null) {
             hosts.close();
         }
+        // They are on hosts that are gone, whose agents' names the next test uses again.
+        List.copyOf(StageRegistry.get().leftovers())
+                .forEach(stage -> StageRegistry.get().cleaned(stage.id()));
     }
 }

@@ -7,9 +7,6 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
-import org.junit.jupiter.api.extension.BeforeAllCallback;
-import org.junit.jupiter.api.extension.ExtendWith;
-import org.junit.jupiter.api.extension.ExtensionContext;
 import org.jvnet.hudson.test.JenkinsRule;
 
 /**
@@ -19,20 +16,10 @@ import org.jvnet.hudson.test.JenkinsRule;
  *   <li>All tests of a class share the controller and, unless one removed it, the agent: starting them takes longer
  *       than most tests.
  *   <li>After each test its builds are ended and its jobs and workspaces are removed.
- *   <li>Every class has a JVM of its own.
+ *   <li>Classes share a JVM: {@link Periods} are put back, and Jenkins is stopped.
  * </ol>
  */
-@ExtendWith(OneAgent.TestClassFirst.class)
 abstract class OneAgent {
-
-    /** A test class sets system properties when it is initialized: before the controller starts, which reads them. */
-    static final class TestClassFirst implements BeforeAllCallback {
-        @Override
-        public void beforeAll(ExtensionContext context) throws ClassNotFoundException {
-            Class<?> tests = context.getRequiredTestClass();
-            Class.forName(tests.getName(), true, tests.getClassLoader());
-        }
-    }
 
     static JenkinsRule j;
     static Rig rig;

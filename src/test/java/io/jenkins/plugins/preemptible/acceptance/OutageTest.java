@@ -32,6 +32,7 @@ import org.htmlunit.html.HtmlForm;
 import org.htmlunit.html.HtmlPage;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.jvnet.hudson.test.JenkinsRule;
@@ -42,11 +43,11 @@ import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 @Tag("acceptance")
 class OutageTest extends OneHeldArchive {
 
-    static {
-        System.setProperty("io.jenkins.plugins.preemptible.lifecycle.Resumption.outageMillis", "10");
-        System.setProperty("io.jenkins.plugins.preemptible.lifecycle.Resumption.retryMillis", "100");
-        System.setProperty("io.jenkins.plugins.preemptible.lifecycle.Sealing.retryMillis", "500");
-    }
+    @RegisterExtension
+    static final Periods PERIODS = new Periods()
+            .with("lifecycle.Resumption.outageMillis", 10)
+            .with("lifecycle.Resumption.retryMillis", 100)
+            .with("lifecycle.Sealing.retryMillis", 500);
 
     private static final String OUTAGE = "Resume postponed: the agent or the artifact store is unavailable";
 

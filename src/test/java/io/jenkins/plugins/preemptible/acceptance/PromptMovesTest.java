@@ -17,18 +17,17 @@ import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.jvnet.hudson.test.TestExtension;
 
 /** What a move needs asks for the next evaluation itself: here the clock, which evaluates now and then, stands still. */
 @Tag("acceptance")
 class PromptMovesTest extends MovedStages {
 
-    static {
-        System.setProperty(
-                "io.jenkins.plugins.preemptible.queue.QueueWatch.periodMillis",
-                String.valueOf(TimeUnit.DAYS.toMillis(1)));
-        System.setProperty("io.jenkins.plugins.preemptible.move.LeftAgent.delayMillis", "500");
-    }
+    @RegisterExtension
+    static final Periods PERIODS = new Periods()
+            .with("queue.QueueWatch.periodMillis", TimeUnit.DAYS.toMillis(1))
+            .with("move.LeftAgent.delayMillis", 500);
 
     /** For as long nothing has asked for an evaluation: whatever was under way is over. */
     private static final Duration QUIET = Duration.ofSeconds(3);

@@ -28,6 +28,7 @@ import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.api.io.TempDir;
 import org.jvnet.hudson.test.JenkinsRule;
@@ -49,9 +50,8 @@ class RestartTest extends Restarts {
     @TempDir
     private Path folder;
 
-    static {
-        System.setProperty("io.jenkins.plugins.preemptible.lifecycle.RemovedAgent.graceMillis", "3000");
-    }
+    @RegisterExtension
+    static final Periods PERIODS = new Periods().with("lifecycle.RemovedAgent.graceMillis", 3000);
 
     /**
      * Pipelines that preempted hold the executors before the restart, and have to get them back after it. One agent for
@@ -84,6 +84,7 @@ class RestartTest extends Restarts {
     }
 
     @Test
+    @Tag("slow")
     void nestedExecutorIdle() throws Throwable {
         idle(j -> {}, Rig.nested(Rig.endless(), "sh 'touch after'"), () -> {});
     }
@@ -159,6 +160,7 @@ class RestartTest extends Restarts {
 
     /** Another build of the job waits already when the controller comes up, and there is an executor for it. */
     @Test
+    @Tag("slow")
     void workspaceOfSuspendedStageIsNotTaken() throws Throwable {
         sessions.then(j -> {
             Rig rig = new Rig(j);
@@ -230,6 +232,7 @@ class RestartTest extends Restarts {
 
     /** Nobody removes it, and its configuration is gone when the controller comes up. */
     @Test
+    @Tag("slow")
     void lostAgentEndsTheBuild() throws Throwable {
         lostAgent(() -> Util.deleteRecursive(new File(sessions.getHome(), "nodes/worker")));
     }

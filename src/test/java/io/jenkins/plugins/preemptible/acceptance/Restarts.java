@@ -3,7 +3,7 @@ package io.jenkins.plugins.preemptible.acceptance;
 import static org.awaitility.Awaitility.await;
 
 import hudson.model.Slave;
-import java.util.concurrent.TimeUnit;
+import java.time.Duration;
 import jenkins.model.Jenkins;
 import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
@@ -16,13 +16,11 @@ import org.jvnet.hudson.test.junit.jupiter.JenkinsSessionExtension;
 /** Tests that restart the controller; what the agents have launched outlives it, as in production. */
 abstract class Restarts {
 
-    static {
-        // As outside of tests: on a busy machine the agents are not back within the 15 s that Pipeline gives them in
-        // tests.
-        System.setProperty(
-                "org.jenkinsci.plugins.workflow.support.pickles.ExecutorPickle.timeoutForNodeMillis",
-                String.valueOf(TimeUnit.MINUTES.toMillis(5)));
-    }
+    /**
+     * As outside of tests: on a busy machine the agents are not back within the 15 s that Pipeline gives them in tests.
+     */
+    @RegisterExtension
+    static final Periods AS_OUTSIDE_OF_TESTS = new Periods().stepsWait(Duration.ofMinutes(5));
 
     @RegisterExtension
     final JenkinsSessionExtension sessions = new JenkinsSessionExtension();

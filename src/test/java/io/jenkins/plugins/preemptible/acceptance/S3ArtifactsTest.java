@@ -28,6 +28,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** Images and workspaces lie in a real S3 server: nothing of them on the controller's disk, and nothing can be removed alone. */
 @Tag("acceptance")
@@ -36,15 +37,14 @@ class S3ArtifactsTest extends OnTwoHosts {
     private static final int PART = 1 << 20;
     private static final String STAYS = "The image stays among the artifacts";
 
-    static {
-        System.setProperty(
-                "io.jenkins.plugins.preemptible.lifecycle.image.StageImages.partBytes", String.valueOf(PART));
-        System.setProperty("io.jenkins.plugins.preemptible.lifecycle.Resumption.outageMillis", "500");
-        System.setProperty("io.jenkins.plugins.preemptible.move.LeftAgent.delayMillis", "500");
-        // In tests Pipeline's steps wait for an agent for fifteen seconds only.
-        System.setProperty("io.jenkins.plugins.preemptible.lifecycle.SuspendedSteps.periodMillis", "3000");
-        System.setProperty("io.jenkins.plugins.preemptible.lifecycle.RemovedAgent.graceMillis", "2000");
-    }
+    @RegisterExtension
+    static final Periods PERIODS = new Periods()
+            .with("lifecycle.image.StageImages.partBytes", PART)
+            .with("lifecycle.Resumption.outageMillis", 500)
+            .with("move.LeftAgent.delayMillis", 500)
+            // In tests Pipeline's steps wait for an agent for fifteen seconds only.
+            .with("lifecycle.SuspendedSteps.periodMillis", 3000)
+            .with("lifecycle.RemovedAgent.graceMillis", 2000);
 
     private static S3Server server;
 

@@ -13,15 +13,16 @@ import java.util.List;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.jvnet.hudson.test.JenkinsRule;
 
 /** The connection to the agent is lost, or the controller's disk is full, while a stage is being suspended. */
 @Tag("acceptance")
+@Tag("slow")
 class SuspensionCutOffTest extends Restarts {
 
-    static {
-        System.setProperty("io.jenkins.plugins.preemptible.lifecycle.Suspension.passingRetryMillis", "500");
-    }
+    @RegisterExtension
+    static final Periods PERIODS = new Periods().with("lifecycle.Suspension.passingRetryMillis", 500);
 
     /** A lost connection is no reason to spare the stage for minutes. */
     @Test

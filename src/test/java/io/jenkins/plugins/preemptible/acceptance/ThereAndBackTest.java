@@ -12,15 +12,15 @@ import java.nio.file.Path;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** Stages that go from agent A to B and back: all forms of {@code sh}, fuzzers, and a JVM. */
 @Tag("acceptance")
 @Tag("soak")
 class ThereAndBackTest extends MovedStages {
 
-    static {
-        System.setProperty("io.jenkins.plugins.preemptible.move.LeftAgent.delayMillis", "500");
-    }
+    @RegisterExtension
+    static final Periods PERIODS = new Periods().with("move.LeftAgent.delayMillis", 500);
 
     /** From the one to the other, when the stage has got on there. */
     @FunctionalInterface

@@ -116,7 +116,7 @@ class SuspendAndResumeTest {
     }
 
     /** What 19 cycles must not make more of. Processes are counted by kind, since sleeps come and go. */
-    private record Leftovers(List<String> processes, List<String> groups, long mounts, List<String> files) {
+    private record Leftovers(List<String> processes, List<String> groups, List<String> mounts, List<String> files) {
         static Leftovers now(Path folder, StageId id) throws IOException {
             // A resume does not wait for that.
             Path stage = folder.resolve("home/stages").resolve(id.value());
@@ -165,7 +165,7 @@ class SuspendAndResumeTest {
                                 .map(p -> p.toString().replaceFirst("-[0-9a-f]{16}$", ""))
                                 .sorted()
                                 .toList(),
-                        Proc.self("mountinfo").size(),
+                        MountsSeen.now(folder),
                         files.map(Path::toString).sorted().toList());
             }
         }

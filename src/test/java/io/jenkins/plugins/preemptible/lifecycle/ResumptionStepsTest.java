@@ -150,7 +150,7 @@ class ResumptionStepsTest {
         assertEquals(Outcome.STAYS_SUSPENDED, attempt.run());
         assertFalse(attempt.effects.contains("RESUMING agent"));
         staysSuspended();
-        assertEquals(ResumptionSteps.OUTAGE_MILLIS, attempt.pauseMillis());
+        assertEquals(ResumptionSteps.outageMillis(), attempt.pauseMillis());
     }
 
     // The engine refuses
@@ -161,7 +161,7 @@ class ResumptionStepsTest {
         for (int failures = 1; failures < ResumptionSteps.MOST_FAILURES; failures++) {
             assertEquals(Outcome.STAYS_SUSPENDED, attempt.run());
             staysSuspended();
-            assertEquals(failures * ResumptionSteps.RETRY_MILLIS, attempt.pauseMillis());
+            assertEquals(failures * ResumptionSteps.retryMillis(), attempt.pauseMillis());
             assertNull(attempt.stage().whyNotResumed());
         }
         assertEquals(Outcome.STAYS_SUSPENDED, attempt.run());
@@ -228,7 +228,7 @@ class ResumptionStepsTest {
         };
         assertEquals(Outcome.STAYS_SUSPENDED, attempt.run());
         assertTrue(attempt.stage().frozen());
-        assertEquals(ResumptionSteps.OUTAGE_MILLIS, attempt.pauseMillis());
+        assertEquals(ResumptionSteps.outageMillis(), attempt.pauseMillis());
     }
 
     // The agent or the archive does not answer
@@ -238,7 +238,7 @@ class ResumptionStepsTest {
         attempt.onAgent = () -> {
             throw new IOException("the agent is offline");
         };
-        long pause = ResumptionSteps.OUTAGE_MILLIS;
+        long pause = ResumptionSteps.outageMillis();
         for (int outage = 0; outage <= ResumptionSteps.MOST_DOUBLINGS + 2; outage++) {
             assertEquals(Outcome.STAYS_SUSPENDED, attempt.run());
             staysSuspended();

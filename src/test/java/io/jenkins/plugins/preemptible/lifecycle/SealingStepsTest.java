@@ -118,7 +118,7 @@ class SealingStepsTest {
     @Test
     void aRefusedDumpIsTriedOnceMore() throws Exception {
         attempt.dumped = refused(FailureReason.CRIU_FAILED);
-        assertEquals(SealingSteps.RETRY_MILLIS, attempt.attempt());
+        assertEquals(SealingSteps.retryMillis(), attempt.attempt());
         staysFrozen();
         assertFalse(attempt.stage().unsealed());
         assertEquals(DONE, attempt.attempt());
@@ -130,7 +130,7 @@ class SealingStepsTest {
     @Test
     void anImageThatIsNotStoredIsRemovedAndTriedOnceMore() throws Exception {
         attempt.onStore = SealingStepsTest::fail;
-        assertEquals(SealingSteps.RETRY_MILLIS, attempt.attempt());
+        assertEquals(SealingSteps.retryMillis(), attempt.attempt());
         assertEquals(
                 List.of("FROZEN dump with a key", "FROZEN store", "FROZEN discard", "FROZEN told refused"),
                 attempt.effects);
@@ -143,7 +143,7 @@ class SealingStepsTest {
     @Test
     void anImageThatIsTooLargeIsAFailure() throws Exception {
         attempt.tooLarge = "Its image is too large.";
-        assertEquals(SealingSteps.RETRY_MILLIS, attempt.attempt());
+        assertEquals(SealingSteps.retryMillis(), attempt.attempt());
         staysFrozen();
         assertEquals(DONE, attempt.attempt());
         assertTrue(attempt.stage().unsealed());
@@ -153,7 +153,7 @@ class SealingStepsTest {
     void aFullDiskIsWaitedForAndToldOnce() throws Exception {
         attempt.shortage = new ArchiveRoom.Shortage(1, 2);
         for (int look = 0; look < 5; look++) {
-            assertEquals(SealingSteps.RETRY_MILLIS, attempt.attempt());
+            assertEquals(SealingSteps.retryMillis(), attempt.attempt());
             staysFrozen();
         }
         assertEquals(1, attempt.log.size());

@@ -38,6 +38,7 @@ import jenkins.model.Jenkins;
 import org.jenkinsci.plugins.matrixauth.PermissionEntry;
 import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
+import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -119,6 +120,12 @@ class ManyStagesTest {
                 RUNS.add(job.getLazyBuildMixIn().newBuild());
             }
         }
+    }
+
+    @AfterAll
+    static void stop() throws Exception {
+        RUNS.clear();
+        j.after();
     }
 
     /** One stage of each of the first builds of each job. */

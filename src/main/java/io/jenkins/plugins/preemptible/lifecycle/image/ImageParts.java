@@ -13,18 +13,20 @@ import java.util.stream.IntStream;
  * <ol>
  *   <li>S3 takes at most 5 GiB in one request, and its artifact manager sends each artifact in one, which it gives up and tries again
  *       after 15 minutes.
- *   <li>A file of at most {@link #MOST_BYTES} is one part and has its own name. The names of several say how many there are: an
+ *   <li>A file of at most {@link #mostBytes} is one part and has its own name. The names of several say how many there are: an
  *       earlier image of the same stage, which a store may keep, has others or is overwritten.
  * </ol>
  */
 final class ImageParts {
 
-    /** Must not change while a stage is suspended: the names go by it. */
-    static final long MOST_BYTES = Long.getLong(StageImages.class.getName() + ".partBytes", 1L << 30);
-
     private static final Pattern NUMBER = Pattern.compile("\\.\\d+-of-(\\d{1,6})");
 
     private ImageParts() {}
+
+    /** Must not change while a stage is suspended: the names go by it. */
+    static long mostBytes() {
+        return Long.getLong(StageImages.class.getName() + ".partBytes", 1L << 30);
+    }
 
     /**
      * @param file its name among the stage's artifacts

@@ -144,7 +144,7 @@ public final class StageImages {
         }
         Path folder = Files.createTempDirectory(run.getRootDir().toPath(), ImagePath.FOLDER);
         try {
-            for (ImageParts.Part part : ImageParts.of(file, announcedBytes, ImageParts.MOST_BYTES)) {
+            for (ImageParts.Part part : ImageParts.of(file, announcedBytes, ImageParts.mostBytes())) {
                 Path here = folder.resolve(part.file());
                 try {
                     boolean last = part.offset() + part.bytes() == announcedBytes;
@@ -261,7 +261,7 @@ public final class StageImages {
     }
 
     private static List<String> parts(Run<?, ?> run, String path, long bytes) {
-        long mostBytes = isOnThisDisk(run.getArtifactManager()) ? Long.MAX_VALUE : ImageParts.MOST_BYTES;
+        long mostBytes = isOnThisDisk(run.getArtifactManager()) ? Long.MAX_VALUE : ImageParts.mostBytes();
         return ImageParts.of(path, bytes, mostBytes).stream()
                 .map(ImageParts.Part::file)
                 .toList();

@@ -37,10 +37,6 @@ public final class SuspendedSteps extends AsyncPeriodicWork {
 
     private static final Logger LOGGER = Logger.getLogger(SuspendedSteps.class.getName());
 
-    /** Shortened by tests that shorten the heartbeat. */
-    static long periodMillis = Long.getLong(
-            "io.jenkins.plugins.preemptible.lifecycle.SuspendedSteps.periodMillis", TimeUnit.MINUTES.toMillis(1));
-
     public SuspendedSteps() {
         super("Preemptible stages: steps kept alive");
         String problem = OutageClock.problem();
@@ -49,9 +45,11 @@ public final class SuspendedSteps extends AsyncPeriodicWork {
         }
     }
 
+    /** Shortened by tests that shorten the heartbeat. */
     @Override
     public long getRecurrencePeriod() {
-        return periodMillis;
+        return Long.getLong(
+                "io.jenkins.plugins.preemptible.lifecycle.SuspendedSteps.periodMillis", TimeUnit.MINUTES.toMillis(1));
     }
 
     @Override

@@ -36,10 +36,6 @@ final class SuspensionSteps {
     /** Between two `sh` steps, or beside a checkout: worth another look soon, and not worth a line in the log. */
     static final long BUSY_RETRY_MILLIS = TimeUnit.SECONDS.toMillis(1);
 
-    /** A connection or a lock that is there now may be gone by then. */
-    static final long PASSING_RETRY_MILLIS = Long.getLong(
-            "io.jenkins.plugins.preemptible.lifecycle.Suspension.passingRetryMillis", TimeUnit.SECONDS.toMillis(30));
-
     private static final Set<String> JUST_BUSY =
             Set.of(FailureReason.OBJECTION.name(), FailureReason.STAGE_BUSY.name(), FailureReason.ENTERING.name());
 
@@ -99,6 +95,13 @@ final class SuspensionSteps {
         this.image = given.image();
     }
 
+    /** A connection or a lock that is there now may be gone by then. */
+    static long passingRetryMillis() {
+        return Long.getLong(
+                "io.jenkins.plugins.preemptible.lifecycle.Suspension.passingRetryMillis",
+                TimeUnit.SECONDS.toMillis(30));
+    }
+
     /** @return how many milliseconds after the request the executor was given away; empty when it was not */
     OptionalLong run() throws IOException, InterruptedException {
         return suspend() ? OptionalLong.of(tookMillis) : OptionalLong.empty();
@@ -141,13 +144,13 @@ final class SuspensionSteps {
             LOGGER.log(Level.WARNING, x, () -> "cannot suspend " + stage);
             if (x instanceof IOException) {
                 // The connection was lost, or the agent did not answer: nothing is known against the stage.
-                giveBack(SuspensionWords.agentNotAsked(x.getMessage()), PASSING_RETRY_MILLIS);
+                giveBack(SuspensionWords.agentNotAsked(x.getMessage()), passingRetryMillis());
                 return false;
             }
             // A record that could not be saved says nothing against the stage either.
             giveBack(
                     SuspensionWords.failed(x),
-                    x instanceof UncheckedIOException ? PASSING_RETRY_MILLIS : LiveStage.REFUSED_RETRY_MILLIS);
+                    x instanceof UncheckedIOException ? passingRetryMillis() : LiveStage.REFUSED_RETRY_MILLIS);
             return false;
         }
     }
@@ -349,7 +352,7 @@ final class SuspensionSteps {
         if (JUST_BUSY.contains(refusal.reason())) {
             live.retryAfter(BUSY_RETRY_MILLIS);
         } else {
-            live.retryAfter(refusal.lasting() ? LiveStage.REFUSED_RETRY_MILLIS : PASSING_RETRY_MILLIS);
+            live.retryAfter(refusal.lasting() ? LiveStage.REFUSED_RETRY_MILLIS : passingRetryMillis());
             if (stage != null) {
                 build.tell(
                         SuspensionEvents.refused(stage, refusal, given.clock().nowMillis()));

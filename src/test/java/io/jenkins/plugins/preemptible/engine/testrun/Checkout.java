@@ -30,6 +30,10 @@ record Checkout(Path root) {
         return root.resolve("pom.xml");
     }
 
+    Path tests() {
+        return root.resolve("src/test/java");
+    }
+
     Path engineReports() {
         return root.resolve("target/engine/surefire-reports");
     }

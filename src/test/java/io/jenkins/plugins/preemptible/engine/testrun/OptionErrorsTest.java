@@ -61,6 +61,7 @@ class OptionErrorsTest {
                 "soak all | 'soak' takes --faults N, --moves N, --streams K and --seed S, but got 'all'; see 'preempt soak --help'.",
                 "test all | 'test' does not take 'all'; see 'preempt test --help'.",
                 "test --slow | 'test' does not take '--slow'; see 'preempt test --help'.",
+                "test --fast --all | '--fast' and '--all' do not go together.",
                 "test --fast all | 'test' does not take 'all'; see 'preempt test --help'.",
                 "fuzz --seed | 'fuzz' does not take '--seed'; see 'preempt fuzz --help'.",
                 "compat all | 'compat' does not take 'all'; see 'preempt compat --help'.",
@@ -79,7 +80,7 @@ class OptionErrorsTest {
 
     @ParameterizedTest
     @CsvSource({
-        "test,preempt test [--fast]",
+        "test,preempt test [--fast | --all]",
         "soak,preempt soak [--faults N [--seed S] | --moves N [--streams K] [--seed S]]",
         "fuzz,preempt fuzz",
         "compat,preempt compat"

@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.engine.testrun;
 
 import java.io.IOException;
 import java.io.PrintWriter;
+import java.util.List;
 
 /**
  * One run of tests, from the set-up to the summary.
@@ -9,7 +10,8 @@ import java.io.PrintWriter;
  * <ol>
  *   <li>Installs what is missing, and removes the reports of earlier runs.
  *   <li>Runs the engine half, then the plugin half, whatever became of the first.
- *   <li>Prints each test that was skipped, failed or was tried again; what became of each half; and last the three numbers.
+ *   <li>Prints each test that was skipped, failed or was tried again; what was left out, and which command runs it; what
+ *       became of each half; and last the three numbers.
  * </ol>
  */
 final class Run {
@@ -49,18 +51,28 @@ final class Run {
 
     /** Returns the exit status: 0 where something passed and nothing failed, else 1. */
     int halves(Half engine, Half plugin) throws IOException, InterruptedException {
+        return halves(engine, plugin, List.of());
+    }
+
+    /** @param leftOut lines that say what does not run, and which command runs it */
+    int halves(Half engine, Half plugin, List<String> leftOut) throws IOException, InterruptedException {
         checkout.deleteReports();
         Halves halves = new Halves(checkout, err);
         HalfResult engineHalf = engine.run(halves);
         HalfResult pluginHalf = plugin.run(halves);
-        return sumUp(SurefireReports.read(checkout.engineReports(), checkout.pluginReports()), engineHalf, pluginHalf);
+        return sumUp(
+                SurefireReports.read(checkout.engineReports(), checkout.pluginReports()),
+                leftOut,
+                engineHalf,
+                pluginHalf);
     }
 
-    int sumUp(SurefireReports reports, HalfResult engine, HalfResult plugin) {
+    int sumUp(SurefireReports reports, List<String> leftOut, HalfResult engine, HalfResult plugin) {
         boolean broken = engine.broken() || plugin.broken();
         int failed = reports.failed() + (broken ? 1 : 0);
         out.println();
         reports.lines().forEach(out::println);
+        leftOut.forEach(out::println);
         out.println("engine half: " + engine.words());
         out.println("plugin half: " + plugin.words());
         out.println(reports.passed() + " passed, " + failed + " failed, " + reports.skipped() + " skipped");

@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.engine.testrun;
 
+import java.io.IOException;
 import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.List;
@@ -20,7 +21,24 @@ final class Verbs {
     /** Real processes on a machine that others use: two more tries, and what needed them is named. */
     private static final String TRY_AGAIN = "-Dsurefire.rerunFailingTestsCount=2";
 
+    /** Each runs one class at a time; the tests wait for other processes more than they compute. */
+    private static final String TWO_JVMS = "-DforkCount=2";
+
+    /** What runs for hours leaves more behind than a test of minutes. */
+    private static final String OWN_JVM = "-DreuseForks=false";
+
+    /** As the two POMs have it. */
+    private static final String LONG_OF_ENGINE = "-DskippedTests=soak,fuzz,tools";
+
+    private static final String LONG_OF_PLUGIN = "-DskippedTests=soak,bench";
+
     private Verbs() {}
+
+    private static void refuse(CommandSpec spec, boolean wrong, String sentence) {
+        if (wrong) {
+            throw new ParameterException(spec.commandLine(), sentence);
+        }
+    }
 
     private static List<String> longTests(String... more) {
         List<String> options = new ArrayList<>(LONG);
@@ -30,17 +48,26 @@ final class Verbs {
 
     @Command(
             name = "test",
-            customSynopsis = "preempt test [--fast]",
+            customSynopsis = "preempt test [--fast | --all]",
             description =
-                    "Sets up what is missing, runs all tests that can run here, says which half ran and what was skipped.")
+                    "Sets up what is missing, runs the tests that can run here, says which half ran, what was skipped and what"
+                            + " was left out.")
     static final class Everyday implements Callable<Integer> {
 
+        private static final String SLOW = "slow";
+
         private final Run run;
+
+        @Spec
+        private CommandSpec spec;
 
         @Option(
                 names = "--fast",
                 description = "Only the engine's tests that need neither root nor CRIU, in about a minute.")
         private boolean fast;
+
+        @Option(names = "--all", description = "Also the slow tests, which try what the others try in further forms.")
+        private boolean all;
 
         Everyday(Run run) {
             this.run = run;
@@ -48,15 +75,29 @@ final class Verbs {
 
         @Override
         public Integer call() throws Exception {
+            refuse(spec, fast && all, "'--fast' and '--all' do not go together.");
             if (fast) {
                 return run.halves(
-                        halves -> halves.engine("10m", List.of("-DskippedTests=soak,fuzz,tools,host")),
-                        Run.NOT_ASKED_FOR);
+                        halves -> halves.engine("10m", List.of(LONG_OF_ENGINE + ",host," + SLOW)),
+                        Run.NOT_ASKED_FOR,
+                        List.of("left out: all that needs root, CRIU or Jenkins; './preempt test' runs most of it"));
             }
             run.setUp("--tests");
+            String slow = all ? "" : "," + SLOW;
             return run.halves(
-                    halves -> halves.engine("30m", List.of(TRY_AGAIN)),
-                    halves -> halves.plugin("60m", List.of(TRY_AGAIN), System.out));
+                    halves -> halves.engine("30m", List.of(TRY_AGAIN, TWO_JVMS, LONG_OF_ENGINE + slow)),
+                    halves -> halves.plugin("60m", List.of(TRY_AGAIN, LONG_OF_PLUGIN + slow), System.out),
+                    leftOut());
+        }
+
+        private List<String> leftOut() throws IOException {
+            List<String> lines = new ArrayList<>();
+            List<String> slow = LeftOut.named(run.checkout().tests(), SLOW);
+            if (!all && !slow.isEmpty()) {
+                lines.add("LEFT OUT, slow; './preempt test --all' runs them: " + String.join(", ", slow));
+            }
+            lines.add("LEFT OUT, hours long: what './preempt soak', 'fuzz', 'compat' and 'bench' run");
+            return lines;
         }
     }
 
@@ -112,16 +153,17 @@ final class Verbs {
 
         @Override
         public Integer call() throws Exception {
-            refuse(faults != null && moves != null, "'--faults' and '--moves' do not go together.");
-            refuse(streams != null && moves == null, "'--streams' counts beside '--moves N' only.");
+            refuse(spec, faults != null && moves != null, "'--faults' and '--moves' do not go together.");
+            refuse(spec, streams != null && moves == null, "'--streams' counts beside '--moves N' only.");
             refuse(
+                    spec,
                     seed != null && faults == null && moves == null,
                     "'--seed' counts beside '--faults N' or '--moves N' only.");
             run.setUp("--tests");
             if (faults == null && moves == null) {
                 return run.halves(
                         halves -> halves.engine("12h", longTests("-Dgroups=soak")),
-                        halves -> halves.plugin("2h", longTests("-Dgroups=soak"), System.out));
+                        halves -> halves.plugin("2h", longTests("-Dgroups=soak", OWN_JVM), System.out));
             }
             List<String> rounds = faults == null
                     ? longTests("-Dgroups=soak", "-Dtest=RandomMovesTest", "-Dpreemptible.moves=" + moves)
@@ -133,12 +175,6 @@ final class Verbs {
                 rounds.add("-Dpreemptible.seed=" + seed);
             }
             return run.halves(Run.NOT_ASKED_FOR, halves -> halves.plugin("24h", rounds, System.out));
-        }
-
-        private void refuse(boolean wrong, String sentence) {
-            if (wrong) {
-                throw new ParameterException(spec.commandLine(), sentence);
-            }
         }
     }
 

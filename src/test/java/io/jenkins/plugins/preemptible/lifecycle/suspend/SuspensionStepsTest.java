@@ -248,7 +248,7 @@ class SuspensionStepsTest {
         assertEquals(NOT, attempt.run());
         assertEquals(List.of("SUSPENDING freeze", "RUNNING told refused"), attempt.effects);
         assertEquals(
-                lasting ? LiveStage.REFUSED_RETRY_MILLIS : SuspensionSteps.PASSING_RETRY_MILLIS,
+                lasting ? LiveStage.REFUSED_RETRY_MILLIS : SuspensionSteps.passingRetryMillis(),
                 attempt.sparedMillis());
         assertThat(attempt.log, hasItem("Not suspended. The engine refuses. The stage keeps running."));
         assertThat(attempt.log, hasItem("a line of CRIU"));
@@ -258,7 +258,7 @@ class SuspensionStepsTest {
     void aLostConnectionSaysNothingAgainstTheStage() throws Exception {
         attempt.onFreeze = SuspensionStepsTest::fail;
         assertEquals(NOT, attempt.run());
-        runsAfterThaw(SuspensionSteps.PASSING_RETRY_MILLIS);
+        runsAfterThaw(SuspensionSteps.passingRetryMillis());
         assertThat(attempt.log, hasItem(startsWith("Not suspended, since the agent could not be asked")));
     }
 
@@ -275,7 +275,7 @@ class SuspensionStepsTest {
     void aStateThatCannotBeSavedIsThawed() throws Exception {
         attempt.stages.room = 1;
         assertEquals(NOT, attempt.run());
-        runsAfterThaw(SuspensionSteps.PASSING_RETRY_MILLIS);
+        runsAfterThaw(SuspensionSteps.passingRetryMillis());
         assertFalse(attempt.effects.contains("SUSPENDING release"));
     }
 
@@ -389,7 +389,7 @@ class SuspensionStepsTest {
         noImageFits();
         attempt.onDump = SuspensionStepsTest::fail;
         assertEquals(NOT, attempt.run());
-        runsAfterThaw(SuspensionSteps.PASSING_RETRY_MILLIS);
+        runsAfterThaw(SuspensionSteps.passingRetryMillis());
     }
 
     @Test
@@ -443,7 +443,7 @@ class SuspensionStepsTest {
         noImageFits();
         attempt.stages.room = 1;
         assertEquals(NOT, attempt.run());
-        runsAfterThaw(SuspensionSteps.PASSING_RETRY_MILLIS);
+        runsAfterThaw(SuspensionSteps.passingRetryMillis());
         assertFalse(attempt.effects.toString().contains("kill"));
     }
 
