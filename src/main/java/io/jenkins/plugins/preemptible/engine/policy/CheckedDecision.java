@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.engine.policy;
 
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.WaitingItem;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -16,7 +17,8 @@ import java.util.stream.Collectors;
  * <ol>
  *   <li>{@link PreemptionPolicy#decide} decides.
  *   <li>Items for which something would be done, or to which an executor is promised, are checked: the caller says which
- *       agents they really fit. There are no more of them than executors.
+ *       agents they really fit. There are no more of them than executors, and frozen stages that are resumed.
+ *   <li>So is the item by which a frozen stage gets its executor first: one that would keep it beyond the stage's time.
  *   <li>Where that is another answer than the snapshot's, the policy decides again.
  * </ol>
  *
@@ -48,7 +50,8 @@ public record CheckedDecision(Snapshot snapshot, List<Action> actions, Set<Strin
                     .filter(CheckedDecision::isAtStake)
                     .map(Action::claimant)
                     .filter(claimant -> claimant != null && !checked.contains(claimant))
-                    .collect(Collectors.toSet());
+                    .collect(Collectors.toCollection(HashSet::new));
+            matter.addAll(outlasting(now, actions, checked));
             if (matter.isEmpty() || round == mostRounds) {
                 return new CheckedDecision(now, actions, checked);
             }
@@ -69,6 +72,23 @@ public record CheckedDecision(Snapshot snapshot, List<Action> actions, Set<Strin
             waiting.replaceAll(item -> changed.getOrDefault(item.id(), item));
             now = now.withWaiting(waiting);
         }
+    }
+
+    /** For each stage that would be resumed or has an executor freed: the best of the items that it goes before, unless it is checked. */
+    private static Set<String> outlasting(Snapshot snapshot, List<Action> actions, Set<String> checked) {
+        Set<String> gets = actions.stream()
+                .filter(action -> action instanceof Action.Resume || isAtStake(action))
+                .map(Action::claimant)
+                .collect(Collectors.toSet());
+        return snapshot.suspended().stream()
+                .filter(stage -> gets.contains(stage.id()))
+                .flatMap(stage -> Claim.outlasting(stage, snapshot)
+                        .min(Comparator.comparingInt(WaitingItem::priority)
+                                .thenComparing(item -> !checked.contains(item.id())))
+                        .stream())
+                .map(WaitingItem::id)
+                .filter(id -> !checked.contains(id))
+                .collect(Collectors.toSet());
     }
 
     private static boolean isAtStake(Action action) {

@@ -4,6 +4,7 @@ import io.jenkins.plugins.preemptible.engine.policy.Snapshot.SuspendedStage;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.WaitingItem;
 import java.util.Collections;
 import java.util.Comparator;
+import java.util.stream.Stream;
 
 /**
  * A wish for one executor, of a waiting item or of a suspended stage.
@@ -90,15 +91,18 @@ record Claim(
 
     // What gets the executor first keeps it beyond the stage's time. What had one freed for it was measured before.
     private static long beforeThoseThatOutlast(SuspendedStage stage, Snapshot snapshot, long rank) {
+        return outlasting(stage, snapshot).mapToLong(WaitingItem::priority).reduce(rank, Math::min);
+    }
+
+    /** The items that a stage goes before since they would keep its executor beyond its time; none where it has no such time. */
+    static Stream<WaitingItem> outlasting(SuspendedStage stage, Snapshot snapshot) {
         if (stage.thawByMillis() == 0) {
-            return rank;
+            return Stream.empty();
         }
         long left = stage.thawByMillis() - snapshot.limits().freezeOnly().leadMillis() - snapshot.nowMillis();
         return snapshot.waiting().stream()
                 .filter(item -> item.expectedMillis() > left && item.reservedAgent() == null)
-                .filter(item -> !Collections.disjoint(item.agents(), stage.agents()))
-                .mapToLong(item -> item.priority())
-                .reduce(rank, Math::min);
+                .filter(item -> !Collections.disjoint(item.agents(), stage.agents()));
     }
 
     // A reservation on an agent that went away is void: else its item would wait for ever.

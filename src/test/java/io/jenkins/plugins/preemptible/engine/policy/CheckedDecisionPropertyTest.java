@@ -50,6 +50,19 @@ class CheckedDecisionPropertyTest {
         isOften("left unchecked", decision.checked().size() < checked.waiting().size());
     }
 
+    /** Found once in a thousand: a frozen stage went before an item that does not really fit its agent. */
+    @Property(seed = "3410781226915417779", tries = 1_500, edgeCases = EdgeCasesMode.NONE)
+    void aStageThatGoesBeforeAnItemThatWouldOutlastItsTimeIsNotResumedForThatAlone(
+            @ForAll(supplier = GeneratedSnapshots.class) Snapshot checked, @ForAll Random random) {
+        Map<String, Set<String>> really = new HashMap<>();
+        checked.waiting().forEach(item -> really.put(item.id(), item.agents()));
+        Snapshot hopeful = withAgents(checked, item -> more(item.agents(), random));
+        assertEquals(
+                done(PreemptionPolicy.decide(checked)),
+                done(CheckedDecision.of(hopeful, item -> really.get(item.id()), ROUNDS)
+                        .actions()));
+    }
+
     @Property(tries = 2_000, edgeCases = EdgeCasesMode.NONE)
     void nothingIsDoneForAnItemThatIsLeftUnchecked(
             @ForAll(supplier = GeneratedSnapshots.class) Snapshot checked, @ForAll Random random) {
