@@ -96,7 +96,7 @@ class PromptMovesTest extends MovedStages {
     }
 
     /** Is told when an agent has described its host. */
-    @TestExtension("theFirstWishForAnAgentIsTaken")
+    @TestExtension
     public static final class Described implements MoveTargetsListener {
 
         static final AtomicInteger TIMES = new AtomicInteger();
@@ -114,11 +114,12 @@ class PromptMovesTest extends MovedStages {
     /** An agent is asked about its host when it connects, and not only when the first stage could go there. */
     @Test
     void theFirstWishForAnAgentIsTaken() throws Exception {
+        int before = Described.TIMES.get();
         WorkflowRun stage = begin(counter());
-        Described.awaited("A", 1);
+        Described.awaited("A", before + 1);
         suspend(stage, 1);
         hosts.connect("B");
-        Described.awaited("B", 2);
+        Described.awaited("B", before + 2);
         CLICommandInvoker.Result first =
                 new CLICommandInvoker(j, "preemptible-move").invokeWithArgs("low", "1", "--to", "B");
         assertEquals(0, first.returnCode(), first::stderr);

@@ -51,7 +51,7 @@ class RestartTest extends Restarts {
     private Path folder;
 
     @RegisterExtension
-    static final Periods PERIODS = new Periods().with("lifecycle.RemovedAgent.graceMillis", 3000);
+    static final Periods PERIODS = new Periods().with("lifecycle.RemovedAgent.graceMillis", 15_000);
 
     /**
      * Pipelines that preempted hold the executors before the restart, and have to get them back after it. One agent for

@@ -87,17 +87,24 @@ public final class StageImages {
     /**
      * Brings the image from the agent while that still makes it.
      *
-     * @return null where it is stored elsewhere than on this disk: that takes it as a whole
+     * @return null where it is stored elsewhere than on this disk, which takes it as a whole; or where it cannot be stored:
+     *     storing it says why
      */
     @CheckForNull
-    public static ImageAhead ahead(LiveStage live, StageAgent agent) throws IOException, InterruptedException {
-        Run<?, ?> run = live.context().get(Run.class);
-        ArtifactManager manager = run == null ? null : run.pickArtifactManager();
-        if (manager == null || !isOnThisDisk(manager)) {
+    public static ImageAhead ahead(LiveStage live, StageAgent agent) throws InterruptedException {
+        try {
+            Run<?, ?> run = live.context().get(Run.class);
+            ArtifactManager manager = run == null ? null : run.pickArtifactManager();
+            if (manager == null || !isOnThisDisk(manager)) {
+                return null;
+            }
+            Path folder = folderOf(live, manager);
+            return new ImageAhead(
+                    agent, folder.resolve(ImagePath.FILE), roomIn(folder), bytes -> tooLarge(bytes) == null);
+        } catch (IOException | RuntimeException x) {
+            LOGGER.log(Level.FINE, x, () -> "the image of stage " + live.id() + " is brought when it is made");
             return null;
         }
-        Path folder = folderOf(live, manager);
-        return new ImageAhead(agent, folder.resolve(ImagePath.FILE), roomIn(folder), bytes -> tooLarge(bytes) == null);
     }
 
     private static Path folderOf(LiveStage live, ArtifactManager manager) throws IOException {
