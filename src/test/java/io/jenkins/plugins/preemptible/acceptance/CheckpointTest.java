@@ -78,6 +78,7 @@ class CheckpointTest extends CheckpointedOnTwoHosts {
 
     /** As by a restart of its host: the agent is back at once, and nothing of the stage runs there. */
     @Test
+    @Tag("slow")
     void anAgentWhoseHostHasRestartedResumesItItself() throws Exception {
         WorkflowRun run = checkpointed(1);
         j.jenkins.getNode("A").toComputer().disconnect(null).get();

@@ -109,11 +109,13 @@ class EndsWhileSuspendedTest extends OneAgent {
     }
 
     @Test
+    @Tag("slow")
     void timeoutAroundTheBlock() throws Exception {
         timeout("timeout(time: 12, unit: 'SECONDS') { " + Rig.own(Rig.counter(1000)) + " }");
     }
 
     @Test
+    @Tag("slow")
     void timeoutAroundTheNodeBlock() throws Exception {
         timeout("timeout(time: 12, unit: 'SECONDS') { " + Rig.nested(Rig.counter(1000), "") + " }");
     }

@@ -194,6 +194,7 @@ class FrozenOnlyTest extends OneAgent {
     }
 
     @Test
+    @Tag("slow")
     void whatRunsInItsPlaceGivesWayBeforeItsTimeIsUp() throws Exception {
         freezeOnly(ROOMY_SECONDS);
         start(Rig.own(traced()));
@@ -218,6 +219,7 @@ class FrozenOnlyTest extends OneAgent {
     }
 
     @Test
+    @Tag("slow")
     void whereNoExecutorCanBeHadItsLogSaysSo() throws Exception {
         freezeOnly(SHORT_SECONDS);
         start(Rig.own(traced()));
@@ -263,6 +265,7 @@ class FrozenOnlyTest extends OneAgent {
     }
 
     @Test
+    @Tag("slow")
     void aStageThatCanBeDumpedGoesFirst() throws Exception {
         start(Rig.own(traced()));
         Rig.awaitLog(victim, "This stage cannot be dumped as it is.");

@@ -120,6 +120,7 @@ class FullControllerTest extends OneAgent {
     }
 
     @Test
+    @Tag("slow")
     void administratorsAreToldAndMayDismissThat() throws Exception {
         j.jenkins.setSecurityRealm(j.createDummySecurityRealm());
         j.jenkins.setAuthorizationStrategy(new MockAuthorizationStrategy()

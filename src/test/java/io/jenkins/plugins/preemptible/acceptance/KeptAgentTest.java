@@ -136,6 +136,7 @@ class KeptAgentTest {
 
     /** A stage that only its own agent can resume demands it. */
     @Test
+    @Tag("slow")
     void agentOnDemandIsConnectedAgain() throws Exception {
         DumbSlave agent = onDemand();
         victim = Rig.start(rig.pipeline("low", 5, Rig.own(Rig.endless())));
@@ -205,6 +206,7 @@ class KeptAgentTest {
     /** It does so whatever Jenkins wants: the build ends at once, and nothing is kept of a machine that is no more. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
+    @Tag("slow")
     void cloudTakesItsAgentAway(boolean nested) throws Exception {
         CloudAgent agent = (CloudAgent) cloudAgent(new OnceRetentionStrategy(10));
         suspendedOn(nested ? Rig.nested(Rig.endless(), "echo 'not reached'") : Rig.own(Rig.endless()));

@@ -92,6 +92,7 @@ class LostAgentTest extends OnTwoHosts {
     }
 
     @Test
+    @Tag("slow")
     void aStageOfARemovedAgentGoesOnElsewhere() throws Exception {
         WorkflowRun stage = sealed();
         assertThat(Rig.log(stage), containsString("the stage can be resumed without this agent"));
@@ -130,6 +131,7 @@ class LostAgentTest extends OnTwoHosts {
 
     /** A notice that it is about to go: what runs there is suspended, sealed, and goes on elsewhere before it is gone. */
     @Test
+    @Tag("slow")
     void anEvacuatedAgentGivesItsStagesAway() throws Exception {
         hosts.connect("A");
         WorkflowRun stage = Rig.start(rig.pipeline("low", 5, script()));

@@ -74,6 +74,7 @@ class MoveTakenBackTest extends MovedStages {
     }
 
     @Test
+    @Tag("slow")
     void aMoveIsNotTakenBackOnceTheAgentWasAsked() throws Exception {
         WorkflowRun stage = begin(largeCounter());
         suspend(stage, 1);

@@ -69,6 +69,7 @@ class MoveWishesTest extends MovedStages {
 
     /** What is to be cleaned on A is its own: nothing stands against the move back. */
     @Test
+    @Tag("slow")
     void aStageComesBackBeforeItsOldAgentIsCleaned() throws Exception {
         WorkflowRun stage = begin(counter());
         suspend(stage, 1);

@@ -182,6 +182,7 @@ class MovingStageTest extends OnTwoHosts {
     }
 
     @Test
+    @Tag("slow")
     void aStageIsMovedOnItsBuildsPage() throws Exception {
         WorkflowRun stage = begin(script(counter()));
         hosts.connect("B");
@@ -213,6 +214,7 @@ class MovingStageTest extends OnTwoHosts {
     }
 
     @Test
+    @Tag("slow")
     void aStageStaysWhereItIsUnlessThatIsAllowed() throws Exception {
         PreemptibleConfiguration.get().setMoveStages(false);
         WorkflowRun stage = begin(script(counter()));

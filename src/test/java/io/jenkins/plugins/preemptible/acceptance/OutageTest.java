@@ -76,6 +76,7 @@ class OutageTest extends OneHeldArchive {
     /** Longer than any number of failures that would end the stage. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
+    @Tag("slow")
     void archiveThatIsAwayIsWaitedFor(boolean nested) throws Exception {
         FreeStyleBuild preemptor = preempted(nested ? Rig.nested(Rig.endless(), "sh 'true'") : Rig.own(Rig.endless()));
         withoutLocalImage(Rig.awaitState(StageState.SUSPENDED));
@@ -274,6 +275,7 @@ class OutageTest extends OneHeldArchive {
 
     /** The engine fails in a way that nobody expects: that is said once, and sealing is tried until it succeeds. */
     @Test
+    @Tag("slow")
     void engineThatFailsWhileSealingIsSaid() throws Exception {
         HeldArtifacts.broken();
         FreeStyleBuild preemptor = preempted(Rig.own(Rig.endless()));

@@ -83,6 +83,7 @@ class PromptMovesTest extends MovedStages {
 
     /** B does not answer until all that the seal has asked for is over. */
     @Test
+    @Tag("slow")
     void itsTrialAsks() throws Exception {
         WorkflowRun stage = sealing();
         hosts.signal("B", LibC.SIGSTOP);
@@ -113,6 +114,7 @@ class PromptMovesTest extends MovedStages {
 
     /** An agent is asked about its host when it connects, and not only when the first stage could go there. */
     @Test
+    @Tag("slow")
     void theFirstWishForAnAgentIsTaken() throws Exception {
         int before = Described.TIMES.get();
         WorkflowRun stage = begin(counter());

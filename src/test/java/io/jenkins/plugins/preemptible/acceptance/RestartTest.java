@@ -91,6 +91,7 @@ class RestartTest extends Restarts {
 
     /** The stage's item waits in the queue when the controller goes down, as the user that its build runs as. */
     @Test
+    @Tag("slow")
     void resumingItemOutlivesRestart() throws Throwable {
         JenkinsSessionExtension.Step users = j -> {
             j.jenkins.setSecurityRealm(j.createDummySecurityRealm());
@@ -239,6 +240,7 @@ class RestartTest extends Restarts {
 
     /** Jenkins tells that it is removed before any build is loaded. */
     @Test
+    @Tag("slow")
     void anAgentThatConfigurationAsCodeHasNoMoreEndsTheBuild() throws Throwable {
         Path code = Files.writeString(folder.resolve("jenkins.yaml"), "jenkins:\n  nodes: []\n");
         try {

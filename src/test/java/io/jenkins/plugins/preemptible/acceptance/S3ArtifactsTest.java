@@ -133,6 +133,7 @@ class S3ArtifactsTest extends OnTwoHosts {
 
     /** Its image is fetched from a store that has an earlier one of another size, and that did not answer at first. */
     @Test
+    @Tag("slow")
     void aStoreThatDoesNotAnswerIsWaitedFor() throws Exception {
         WorkflowRun stage = counting();
         for (int time = 1; time <= 2; time++) {

@@ -140,6 +140,7 @@ class ContainerStageTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"docker", "podman"})
+    @Tag("slow")
     void anObjectionLetsItRun(String program) throws Exception {
         with(program, false, c -> {
             c.told();
@@ -157,6 +158,7 @@ class ContainerStageTest {
     /** What the stage started ends without running again; what was there before runs on. */
     @ParameterizedTest
     @ValueSource(strings = {"docker", "podman"})
+    @Tag("slow")
     void killedInAContainerThatWasThereBefore(String program) throws Exception {
         with(program, true, c -> {
             c.count("counted");
@@ -188,6 +190,7 @@ class ContainerStageTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"docker", "podman"})
+    @Tag("slow")
     void aStepThatIsAbortedInIt(String program) throws Exception {
         with(program, true, c -> {
             c.count("counted");
@@ -206,6 +209,7 @@ class ContainerStageTest {
     /** A stage can name any id; only what its own build has started is touched. */
     @ParameterizedTest
     @ValueSource(strings = {"docker", "podman"})
+    @Tag("slow")
     void oneOfAnotherBuildIsNeverTouched(String program) throws Exception {
         with(program, false, c -> {
             Path other = Files.createDirectory(c.bench.folder.resolve("work2"));
@@ -244,6 +248,7 @@ class ContainerStageTest {
     /** A process died after it had paused the container, and before the tree was frozen or after it ran again. */
     @ParameterizedTest
     @ValueSource(strings = {"docker", "podman"})
+    @Tag("slow")
     void whatACutOffStepLeftPausedRunsAgain(String program) throws Exception {
         with(program, false, c -> {
             c.told();
