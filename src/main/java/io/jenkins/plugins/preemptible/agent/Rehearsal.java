@@ -44,9 +44,9 @@ final class Rehearsal extends MasterToSlaveFileCallable<AgentStage.Rehearsed> {
     /** Of its stage, which is not among those of {@link AgentStage}. */
     static final String ID = "rehearsal";
     /** A class loader is made for each connection, and these flags with it. */
-    private static final AtomicBoolean BEGUN = new AtomicBoolean();
+    static final AtomicBoolean BEGUN = new AtomicBoolean();
     /** Set while there is a stage for the second part. */
-    private static final AtomicBoolean TO_BE_DUMPED = new AtomicBoolean();
+    static final AtomicBoolean TO_BE_DUMPED = new AtomicBoolean();
 
     /** So that the dump is not made at idle priority: on a busy host that was still under way after two minutes. */
     private static final FreezeRequest WAITED_FOR = new FreezeRequest(DumpGuard.NONE, Long.MAX_VALUE);

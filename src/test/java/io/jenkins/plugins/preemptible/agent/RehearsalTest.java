@@ -13,10 +13,20 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /** What a rehearsal leaves when it cannot clear up after itself. */
 class RehearsalTest {
+
+    /** Agents of other tests may have lived in this JVM. */
+    @BeforeEach
+    @AfterEach
+    void asInANewConnection() {
+        Rehearsal.BEGUN.set(false);
+        Rehearsal.TO_BE_DUMPED.set(false);
+    }
 
     @Test
     void whatCouldNotBeClearedIsWhenTheNextStageBegins() throws Exception {
