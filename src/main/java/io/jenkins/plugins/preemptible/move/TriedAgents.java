@@ -108,7 +108,7 @@ final class TriedAgents {
         });
     }
 
-    /** Somebody who has asked for a move there waits for that trial. */
+    /** A user who has asked for a move there waits for that trial. */
     private static void tellIfLong(StageRecord stage, LiveStage live, Node agent) {
         String name = agent.getNodeName();
         if (name.equals(stage.moveTo())) {
