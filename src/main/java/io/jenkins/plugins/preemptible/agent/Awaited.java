@@ -1,6 +1,5 @@
 package io.jenkins.plugins.preemptible.agent;
 
-import edu.umd.cs.findbugs.annotations.CheckForNull;
 import java.io.IOException;
 
 /**
@@ -12,11 +11,10 @@ import java.io.IOException;
 public interface Awaited<T> {
 
     /**
-     * Waits for it.
+     * Waits for it. Null where what was asked may answer that.
      *
      * @throws IOException when the agent is away, does not answer in time, or answers what is not understood
      */
-    @CheckForNull
     T get() throws IOException, InterruptedException;
 
     /** Whether {@link #get} would not have to wait. */
@@ -27,7 +25,6 @@ public interface Awaited<T> {
     /** What is made of an answer when it is there. */
     @FunctionalInterface
     interface Then<T, R> {
-        @CheckForNull
         R of(T answer) throws IOException, InterruptedException;
     }
 

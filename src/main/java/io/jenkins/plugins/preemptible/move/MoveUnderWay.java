@@ -16,6 +16,8 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
+import java.util.logging.Level;
+import java.util.logging.Logger;
 
 /**
  * One attempt to bring a stage to another agent, which may hang although it counts as online.
@@ -30,6 +32,8 @@ import java.util.function.Consumer;
  * Used by the thread of the resume; {@link #takeBack} by any.
  */
 public final class MoveUnderWay implements AutoCloseable {
+
+    private static final Logger LOGGER = Logger.getLogger(MoveUnderWay.class.getName());
 
     /** A thread that waits for an answer ends at once, one that writes to a full connection does not. */
     private static final long END_MILLIS = TimeUnit.SECONDS.toMillis(5);
@@ -167,16 +171,22 @@ public final class MoveUnderWay implements AutoCloseable {
         try {
             return await(answer);
         } catch (CancellationException x) {
-            ended.await(END_MILLIS, TimeUnit.MILLISECONDS);
+            awaitEnd(ended);
             notTakenBack();
             throw x;
         } catch (InterruptedException x) {
             answer.cancel(true);
-            ended.await(END_MILLIS, TimeUnit.MILLISECONDS);
+            awaitEnd(ended);
             throw x;
         } catch (ExecutionException x) {
             notTakenBack();
             throw failure(x.getCause());
+        }
+    }
+
+    private void awaitEnd(CountDownLatch ended) throws InterruptedException {
+        if (!ended.await(END_MILLIS, TimeUnit.MILLISECONDS)) {
+            LOGGER.log(Level.FINE, "{0} has not ended what was given up: {1}", new Object[] {agent, step});
         }
     }
 

@@ -132,6 +132,9 @@ final class Transfer {
             return obstacle;
         }
         Node from = Nodes.named(stage.node());
+        if (from == null) {
+            return Misfit.of(MoveObstacle.AGENT_AWAY);
+        }
         move.step("waits for an answer of " + from.getDisplayName());
         AgentStage.Held held = AgentStage.on(from, stage.id()).hold();
         return held == AgentStage.Held.IMAGE || held == AgentStage.Held.GONE

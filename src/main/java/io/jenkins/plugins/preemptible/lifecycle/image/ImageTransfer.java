@@ -88,6 +88,7 @@ final class ImageTransfer {
         boolean whole = false;
         try (PiecesInOrder pieces = new PiecesInOrder(source, there, announcedBytes)) {
             try (SeekableByteChannel file = open(to, there)) {
+                file.position(there);
                 for (long at = there; at < announcedBytes; ) {
                     room.require(announcedBytes - at);
                     int expected = (int) Math.min(PiecesInOrder.PIECE, announcedBytes - at);
@@ -119,6 +120,6 @@ final class ImageTransfer {
         if (there == 0) {
             options.add(StandardOpenOption.CREATE_NEW);
         }
-        return Files.newByteChannel(to, options).position(there);
+        return Files.newByteChannel(to, options);
     }
 }
