@@ -137,9 +137,11 @@ public final class CheckpointedStage {
      * Whether its host has lost the stage's processes, by a restart for instance.
      *
      * @param controlFolders of the steps that run in it
+     * @param orDumped whether one counts as lost of which the host has a whole dump
      */
-    public boolean isGone(List<String> controlFolders) throws IOException, InterruptedException {
-        return Limited.required(Limited.act(home, Boolean.class, new LiveVerbs.Gone(id.value(), controlFolders)));
+    public boolean isGone(List<String> controlFolders, boolean orDumped) throws IOException, InterruptedException {
+        return Limited.required(
+                Limited.act(home, Boolean.class, new LiveVerbs.Gone(id.value(), controlFolders, orDumped)));
     }
 
     /** Removes what {@link #take} made. */

@@ -4,6 +4,7 @@ import io.jenkins.plugins.preemptible.engine.Engine;
 import io.jenkins.plugins.preemptible.engine.api.DumpGuard;
 import io.jenkins.plugins.preemptible.engine.api.EngineException;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.live.Bases;
 import io.jenkins.plugins.preemptible.engine.live.LiveImage;
@@ -12,6 +13,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 
 /** The verbs of {@link CheckpointedStage}, carried out on the agent. */
@@ -93,17 +95,23 @@ final class LiveVerbs {
     static final class Gone extends InEngine<Boolean> {
         private static final long serialVersionUID = 1L;
         private final List<String> controlFolders;
+        private final boolean orDumped;
 
-        Gone(String id, List<String> controlFolders) {
+        /** @param orDumped whether one counts as gone of which the host has a whole dump */
+        Gone(String id, List<String> controlFolders, boolean orDumped) {
             super(id);
+            this.orDumped = orDumped;
             this.controlFolders = List.copyOf(controlFolders);
         }
 
         @Override
         Boolean act(Engine engine, StageId stage, Path exchange) {
+            Optional<State> state = state(engine, stage);
+            if (!orDumped && is(State.SUSPENDED, state)) {
+                return false;
+            }
             // Its record may say otherwise as long as another process holds its lock.
-            boolean over =
-                    state(engine, stage).isEmpty() || engine.status(stage).initPid() == 0;
+            boolean over = state.isEmpty() || engine.status(stage).initPid() == 0;
             return over && DurableTasks.finishedOne(controlFolders).isEmpty();
         }
     }

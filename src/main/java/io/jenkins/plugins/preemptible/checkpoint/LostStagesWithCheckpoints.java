@@ -9,6 +9,7 @@ import hudson.model.TaskListener;
 import hudson.slaves.ComputerListener;
 import io.jenkins.plugins.preemptible.agent.CheckpointedStage;
 import io.jenkins.plugins.preemptible.agent.Nodes;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.Rollback;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
@@ -71,7 +72,7 @@ public final class LostStagesWithCheckpoints extends PeriodicWork {
             } else if (live != null && !live.busy() && !IN_VAIN.contains(stage.id())) {
                 StageThreads.submit(
                         "taking " + stage + " back to its checkpoint",
-                        () -> takeBack(stage.id(), Rollback.Loss.OUT_OF_REACH));
+                        () -> takeBack(stage.id(), Rollback.Loss.OUT_OF_REACH, LostStagesWithCheckpoints::isLost));
             }
         }
     }
@@ -109,11 +110,15 @@ public final class LostStagesWithCheckpoints extends PeriodicWork {
 
         private static void look(Node node, String id) throws IOException, InterruptedException {
             StageRecord stage = StageRegistry.get().find(id);
-            if (stage != null
-                    && isToRun(stage)
-                    && CheckpointedStage.on(node, id).isGone(stage.controlFolders())) {
-                takeBack(id, Rollback.Loss.GONE);
+            if (stage != null && isGone(node, stage)) {
+                takeBack(id, Rollback.Loss.GONE, now -> isGone(node, now));
             }
+        }
+
+        private static boolean isGone(Node node, StageRecord stage) throws IOException, InterruptedException {
+            // Who suspends or resumes a stage resumes it from a dump that was complete, too.
+            boolean orDumped = stage.state() == StageState.RUNNING;
+            return isToRun(stage) && CheckpointedStage.on(node, stage.id()).isGone(stage.controlFolders(), orDumped);
         }
     }
 
@@ -126,7 +131,14 @@ public final class LostStagesWithCheckpoints extends PeriodicWork {
         }
     }
 
-    private static void takeBack(String id, Rollback.Loss loss) throws InterruptedException {
+    /** Whether a stage is lost. */
+    @FunctionalInterface
+    private interface Check {
+        boolean isTrueOf(StageRecord stage) throws IOException, InterruptedException;
+    }
+
+    /** @param still asked under the lock: somebody may have resumed the stage until then */
+    private static void takeBack(String id, Rollback.Loss loss, Check still) throws InterruptedException {
         LiveStage live = LiveStage.find(id);
         if (live == null) {
             return;
@@ -134,11 +146,8 @@ public final class LostStagesWithCheckpoints extends PeriodicWork {
         live.operation().lockInterruptibly();
         try {
             StageRecord stage = StageRegistry.get().find(id);
-            boolean still = stage != null
-                    && (loss == Rollback.Loss.GONE ? isToRun(stage) : isLost(stage))
-                    && !live.ending()
-                    && !live.aborting();
-            if (still && !Rollback.of(live, loss)) {
+            boolean lost = stage != null && !live.ending() && !live.aborting() && still.isTrueOf(stage);
+            if (lost && !Rollback.of(live, loss)) {
                 IN_VAIN.add(id);
             }
         } catch (IOException x) {

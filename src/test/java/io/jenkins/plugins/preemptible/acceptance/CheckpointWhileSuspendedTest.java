@@ -39,6 +39,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 class CheckpointWhileSuspendedTest extends CheckpointedOnTwoHosts {
 
     private static final String BACK_TO = "from its checkpoint of ";
+    private static final String REPEATED = " of work are repeated.";
 
     /** Where the stage is when its host is lost. */
     private enum Moment {
@@ -190,7 +191,7 @@ class CheckpointWhileSuspendedTest extends CheckpointedOnTwoHosts {
         HeldArtifacts.open();
         PreemptibleConfiguration.get().setDiskFloorMegabytes(0);
         Rig.awaitLog(run, BACK_TO);
-        Rig.awaitLog(run, " of work are repeated.");
+        Rig.awaitLog(run, REPEATED);
         if (loss == Loss.RESTARTED) {
             command("preemptible-resume");
             endsRolledBack("A", run);
@@ -217,6 +218,7 @@ class CheckpointWhileSuspendedTest extends CheckpointedOnTwoHosts {
         command("preemptible-resume");
         Rig.awaitLog(run, "Resumed on A");
         keeps(run);
+        assertThat(Rig.log(run), not(containsString(REPEATED)));
     }
 
     /** Within the time after which an agent counts as lost: nothing is repeated. */
@@ -232,6 +234,7 @@ class CheckpointWhileSuspendedTest extends CheckpointedOnTwoHosts {
         hosts.connect("B");
         command("preemptible-resume");
         keeps(run);
+        assertThat(Rig.log(run), not(containsString(REPEATED)));
     }
 
     private void keeps(WorkflowRun run) throws Exception {

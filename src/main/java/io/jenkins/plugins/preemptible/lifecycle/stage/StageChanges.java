@@ -130,6 +130,11 @@ public final class StageChanges {
         };
     }
 
+    /** Of one whose suspension did not come about, and that was restored: it runs, and a process gets into it by this. */
+    public static Consumer<StageRecord> restoredInPlace(EnterCommand enter) {
+        return cutOff().andThen(stage -> stage.opened(enter, null));
+    }
+
     /**
      * Of a suspended stage: its agent holds it frozen.
      *

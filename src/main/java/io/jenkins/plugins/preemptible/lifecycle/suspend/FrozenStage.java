@@ -1,13 +1,18 @@
 package io.jenkins.plugins.preemptible.lifecycle.suspend;
 
+import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.agent.StageAgent;
+import io.jenkins.plugins.preemptible.engine.api.Tier;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageStore;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageThreads;
 import java.io.IOException;
+import java.util.List;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 
@@ -17,6 +22,7 @@ import java.util.logging.Logger;
  * <ol>
  *   <li>The stage counts as running only when its agent has said that it does.
  *   <li>An agent that is away, or still at the dump, is asked again, each time over its newest connection.
+ *   <li>An agent whose host has restarted has no frozen processes any more. It may have the dump: the stage runs on from that.
  *   <li>A kill that came meanwhile is carried out when the stage runs.
  * </ol>
  */
@@ -31,21 +37,37 @@ public final class FrozenStage {
         void run(String agent, String what, long delayMillis, StageThreads.Work work);
     }
 
+    /** Says something in the log of a stage's build, with CRIU's lines below it. */
+    @FunctionalInterface
+    interface Said {
+        void say(String stageId, String text, List<String> criuLines);
+    }
+
     private final StageStore stages;
     private final StageAgent.Agents agents;
     private final Later later;
+    private final Said said;
 
-    FrozenStage(StageStore stages, StageAgent.Agents agents, Later later) {
+    FrozenStage(StageStore stages, StageAgent.Agents agents, Later later, Said said) {
         this.stages = stages;
         this.agents = agents;
         this.later = later;
+        this.said = said;
     }
 
     static FrozenStage ofJenkins() {
-        return new FrozenStage(StageRegistry.get(), StageAgent.Agents.OF_JENKINS, StageThreads::scheduleFor);
+        return new FrozenStage(
+                StageRegistry.get(), StageAgent.Agents.OF_JENKINS, StageThreads::scheduleFor, FrozenStage::say);
     }
 
-    /** Thaws the stage now or as soon as that can be done. Blocks for one call to the agent. */
+    private static void say(String stageId, String text, List<String> criuLines) {
+        LiveStage live = LiveStage.find(stageId);
+        if (live != null) {
+            StageLog.refusal(live.context(), text, criuLines);
+        }
+    }
+
+    /** Thaws the stage now or as soon as that can be done. Blocks for two calls to the agent, and for a restore there. */
     public static void thaw(String stageId) throws InterruptedException {
         ofJenkins().thawNowOrLater(stageId);
     }
@@ -75,14 +97,31 @@ public final class FrozenStage {
         if (now == null || now.state() != StageState.SUSPENDING) {
             return;
         }
+        AgentStage.Restore found;
         try {
-            agents.of(stage.node(), stage.id()).thaw();
+            StageAgent agent = agents.of(stage.node(), stage.id());
+            agent.thaw();
+            found = agent.resumeHere();
         } catch (IOException | RuntimeException x) {
             LOGGER.log(Level.FINE, x, () -> "cannot thaw " + stage + " yet");
             later(stage);
             return;
         }
-        stages.cutOff(stage.id());
+        boolean restored = found != null
+                && found.refusal() == null
+                && Tier.LOCAL_IMAGE.name().equals(found.tier());
+        stages.settle(
+                stage.id(),
+                restored
+                        ? StageChanges.restoredInPlace(found.enterCommand())
+                                .andThen(StageChanges.contained(found.contained()))
+                        : StageChanges.cutOff());
+        if (restored) {
+            said.say(stage.id(), SuspensionWords.restored(stage.node(), found), List.of());
+        } else if (found != null && found.refusal() != null) {
+            AgentStage.Refusal why = found.refusal();
+            said.say(stage.id(), SuspensionWords.notRestored(stage.node(), why.sentence()), why.criuLines());
+        }
         LiveStage live = LiveStage.find(stage.id());
         if (live != null) {
             live.carryOutKill();

@@ -106,6 +106,20 @@ record SuspensionWords(@CheckForNull String preemptor) {
                 + " The stage keeps running. Make room on the controller's disk, or ask an administrator to lower the disk floor.";
     }
 
+    static String restored(String agent, AgentStage.Restore restored) {
+        return "The host of the agent '" + agent
+                + "' has lost this stage's processes, and has the image that was made of"
+                + " them. Resumed on " + agent + " from that: " + restored.processes()
+                + " processes run again, and nothing is repeated.";
+    }
+
+    static String notRestored(String agent, String sentence) {
+        return "The host of the agent '" + agent
+                + "' has lost this stage's processes, and they could not be resumed from"
+                + " the image that was made of them. " + sentence
+                + " The stage goes back to its last checkpoint; without one its step ends as one whose processes were killed.";
+    }
+
     static String runsAfterAll(String refusal) {
         return "Not suspended. " + refusal + " The stage keeps running.";
     }

@@ -12,7 +12,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.engine.api.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.Tier;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
 import java.io.IOException;
@@ -406,6 +408,29 @@ class SuspensionStepsTest {
                         "SUSPENDING discard",
                         "SUSPENDING thaw"),
                 attempt.effects);
+    }
+
+    @Test
+    void aHostThatHasRestartedWithTheDumpRunsItOn() throws Exception {
+        noImageFits();
+        attempt.onStore = SuspensionStepsTest::fail;
+        EnterCommand enter =
+                new EnterCommand.Direct(attempt.stage().id(), 77, "", "/usr/bin/nsenter", "/usr/bin/setsid");
+        attempt.found = new AgentStage.Restore(null, Tier.LOCAL_IMAGE.name(), enter, 0, 5, 3, List.of());
+        assertEquals(NOT, attempt.run());
+        runsAfterThaw(LiveStage.REFUSED_RETRY_MILLIS);
+        assertEquals(enter.facts(), attempt.stage().enterCommand().facts());
+        assertThat(attempt.log, hasItem(SuspensionWords.restored("agent", attempt.found)));
+    }
+
+    @Test
+    void aDumpThatCannotBeRestoredLeavesTheStageToItsSteps() throws Exception {
+        noImageFits();
+        attempt.onStore = SuspensionStepsTest::fail;
+        attempt.found = AgentStage.Restore.refused(refusal(FailureReason.NOT_RESTORABLE.name(), true));
+        assertEquals(NOT, attempt.run());
+        runsAfterThaw(LiveStage.REFUSED_RETRY_MILLIS);
+        assertThat(attempt.log, hasItem(SuspensionWords.notRestored("agent", "The engine refuses.")));
     }
 
     @Test
