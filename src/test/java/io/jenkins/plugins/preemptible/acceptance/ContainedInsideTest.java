@@ -12,6 +12,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import hudson.model.FreeStyleBuild;
 import hudson.model.FreeStyleProject;
 import hudson.model.Result;
+import hudson.slaves.DumbSlave;
+import hudson.slaves.JNLPLauncher;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.api.ContainerRef;
 import io.jenkins.plugins.preemptible.engine.container.RealContainers;
@@ -147,12 +149,16 @@ class ContainedInsideTest extends OneAgent {
         Rig.assertNothingLeft(agent, low);
     }
 
-    private static void assertMoveIsRefused() {
+    private static void assertMoveIsRefused() throws Exception {
         PreemptibleConfiguration.get().setMoveStages(true);
         StageRecord stage = Rig.awaitState(StageState.SUSPENDED);
-        MoveObstacle why =
-                MoveTargets.obstacle(stage, LiveStage.find(stage.id()), null).obstacle();
+        DumbSlave other = new DumbSlave("other", "/nowhere", new JNLPLauncher());
+        other.setLabelString(Rig.LABEL);
+        j.jenkins.addNode(other);
+        MoveObstacle why = MoveTargets.obstacle(stage, LiveStage.find(stage.id()), other)
+                .obstacle();
         PreemptibleConfiguration.get().setMoveStages(false);
+        j.jenkins.removeNode(other);
         assertEquals(stage.form() == StageRecord.Form.OWN ? MoveObstacle.IN_CONTAINER : MoveObstacle.NESTED_FORM, why);
     }
 
