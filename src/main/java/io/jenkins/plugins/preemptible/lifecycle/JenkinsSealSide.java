@@ -67,7 +67,13 @@ final class JenkinsSealSide implements SealSide {
 
     @Override
     public ArchiveRoom.Shortage shortage(long bytes) throws IOException, InterruptedException {
-        return ArchiveRoom.missing(live.context().get(Run.class), bytes);
+        long held = ahead == null ? 0 : ahead.heldBytes();
+        ArchiveRoom.Shortage shortage = ArchiveRoom.missing(live.context().get(Run.class), Math.max(0, bytes - held));
+        if (shortage != null) {
+            // Others may need that room meanwhile.
+            drop();
+        }
+        return shortage;
     }
 
     @Override
@@ -78,8 +84,10 @@ final class JenkinsSealSide implements SealSide {
         boolean made = false;
         Awaited<AgentStage.Dump> dumping = agent.dump(key, true, awaited);
         try {
-            while (ahead != null && !dumping.isThere()) {
-                ahead.step();
+            boolean goesOn = ahead != null;
+            // After a failure the agent may be away: only the answer itself is waited for with limits.
+            while (goesOn && !dumping.isThere()) {
+                goesOn = ahead.step();
             }
             AgentStage.Dump dump = dumping.get();
             made = dump.refusal() == null;

@@ -19,7 +19,7 @@ import java.util.zip.CRC32C;
  * The beginning of an image, brought from the agent while the rest is still being made.
  *
  * <ol>
- *   <li>{@link #step} takes what is there, as long as the image is being made.
+ *   <li>{@link #step} takes what is there, as long as the image is being made and nothing fails.
  *   <li>Then {@link #bytes} tells how much of the image need not be brought again: nothing, where the agent has made another
  *       one meanwhile, or anything has failed.
  *   <li>What was brought is removed, unless it became part of the image.
@@ -56,11 +56,21 @@ public final class ImageAhead implements AutoCloseable {
         this.mayHave = mayHave;
     }
 
-    /** Takes what is there, or waits a moment. Whatever fails, the image is brought later. */
-    public void step() throws InterruptedException {
-        if (failed || !take()) {
+    /**
+     * Takes what is there, or waits a moment.
+     *
+     * @return false when anything has failed: no further step is of use, and the image is brought when it is made
+     */
+    public boolean step() throws InterruptedException {
+        if (!failed && !take()) {
             Thread.sleep(LOOK_MILLIS);
         }
+        return !failed;
+    }
+
+    /** How much of the disk it takes. */
+    public long heldBytes() {
+        return bytes;
     }
 
     private boolean take() throws InterruptedException {

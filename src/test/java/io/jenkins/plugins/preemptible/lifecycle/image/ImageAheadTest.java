@@ -77,6 +77,16 @@ class ImageAheadTest {
     }
 
     @Test
+    void noStepIsOfUseAfterAFailure() throws Exception {
+        ImageAhead ahead = begun(4);
+        away = true;
+        assertFalse(ahead.step(), "the answer of an agent that is away is waited for with limits");
+        away = false;
+        assertFalse(ahead.step());
+        ahead.close();
+    }
+
+    @Test
     void nothingCountsOfAnImageThatWasMadeAnew() throws Exception {
         ImageAhead ahead = begun(4);
         image[17] ^= 1;
