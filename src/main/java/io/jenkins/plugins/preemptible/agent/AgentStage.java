@@ -251,7 +251,7 @@ public final class AgentStage implements StageAgent {
 
     @Override
     public long sum(long bytes) throws IOException, InterruptedException {
-        return Limited.required(Limited.act(exchange(), Long.class, new GrowingImage.Sum(bytes)));
+        return Limited.required(Limited.actLong(exchange(), Long.class, new GrowingImage.Sum(bytes)));
     }
 
     /** Kills whatever is left of the stage, running or frozen, and forgets it. */

@@ -131,7 +131,12 @@ public final class StageLuggage {
         try {
             StageImages.store(
                     live,
-                    (offset, most) -> noting(agentAway, packed.agent().askLuggage(offset, most)),
+                    (offset, most) -> {
+                        agentAway.set(true);
+                        Awaited<byte[]> piece = packed.agent().askLuggage(offset, most);
+                        agentAway.set(false);
+                        return noting(agentAway, piece);
+                    },
                     packed.archiveBytes(),
                     file);
         } catch (ArchiveRoom.ShortageException x) {
