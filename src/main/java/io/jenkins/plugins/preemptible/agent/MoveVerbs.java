@@ -140,10 +140,13 @@ final class MoveVerbs {
         private final HostTraits own;
         private final long memoryBytes;
         private final List<String> workspace;
+        private final boolean unpacked;
         private final String key;
 
-        Compare(String id, HostTraits own, long memoryBytes, List<String> workspace, String key) {
+        /** @param unpacked whether the image is being unpacked already, which takes its room */
+        Compare(String id, HostTraits own, long memoryBytes, List<String> workspace, boolean unpacked, String key) {
             super(id);
+            this.unpacked = unpacked;
             this.own = own;
             this.memoryBytes = memoryBytes;
             this.workspace = workspace;
@@ -153,7 +156,8 @@ final class MoveVerbs {
         @Override
         Misfit act(Engine engine, StageId stage, Path exchange) throws IOException {
             ImageManifest image = ImageArchive.manifestOf(exchange.resolve(AgentStage.IMAGE_FILE), ImageKey.parse(key));
-            return misfit(homeOf(exchange), engine, own, StageNeeds.of(image, memoryBytes, paths(workspace)));
+            StageNeeds needs = StageNeeds.of(image, memoryBytes, paths(workspace));
+            return misfit(homeOf(exchange), engine, own, unpacked ? needs.withoutDisk() : needs);
         }
     }
 

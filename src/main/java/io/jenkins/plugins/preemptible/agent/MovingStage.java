@@ -206,15 +206,16 @@ public final class MovingStage {
      *
      * @param own what the host is like that it was suspended on
      * @param workspace the folders that travel
+     * @param unpacked whether {@link #unpackAhead} is at it: then it is that which finds a disk too full
      * @return the worst obstacle; null when there is none
      */
     @CheckForNull
-    public Misfit misfit(HostTraits own, StageNeeds needs, List<String> workspace, String key)
+    public Misfit misfit(HostTraits own, StageNeeds needs, List<String> workspace, boolean unpacked, String key)
             throws IOException, InterruptedException {
         return Limited.act(
                 home,
                 Misfit.class,
-                new MoveVerbs.Compare(id.value(), own, needs.memoryBytes(), List.copyOf(workspace), key));
+                new MoveVerbs.Compare(id.value(), own, needs.memoryBytes(), List.copyOf(workspace), unpacked, key));
     }
 
     /**

@@ -95,12 +95,12 @@ final class Transfer {
             StageImages.fetchWhole(run, ImagePath.of(stage.id(), base), exchange.child(base));
         }
         // A difference needs its base all along, and is small.
-        Awaited<Boolean> unpacked =
-                base == null && stage.archiveBytes() > 0 ? there.unpackAhead(key, stage.archiveBytes()) : () -> false;
+        boolean ahead = base == null && stage.archiveBytes() > 0;
+        Awaited<Boolean> unpacked = ahead ? there.unpackAhead(key, stage.archiveBytes()) : () -> false;
         try {
             StageImages.fetch(run, stage, exchange);
             move.step("the image is compared with the host");
-            Misfit other = there.misfit(left, MoveTargets.needs(stage, live), StageLuggage.folders(stage), key);
+            Misfit other = there.misfit(left, MoveTargets.needs(stage, live), StageLuggage.folders(stage), ahead, key);
             refuse(own && other != null && other.obstacle() == MoveObstacle.SAME_FOLDER ? null : other);
             move.step("the workspace is brought there");
             refuse(MoveTargets.fromArchive(stage) ? unpack(run, there) : carry(there));

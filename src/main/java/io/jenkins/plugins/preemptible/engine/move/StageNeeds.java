@@ -24,6 +24,11 @@ public record StageNeeds(long memoryBytes, long diskBytes, Map<String, String> b
         buildIds = Map.copyOf(buildIds);
     }
 
+    /** The same where the disk's room does not count. */
+    public StageNeeds withoutDisk() {
+        return new StageNeeds(memoryBytes, -1, buildIds);
+    }
+
     /**
      * As an image says.
      *
