@@ -161,8 +161,8 @@ record DirectEngine(Stages stages) implements Engine {
     }
 
     @Override
-    public void dropUnpacked(Path archive) {
-        UnpackedAhead.drop(archive);
+    public void dropUnpacked(Path archive) throws IOException {
+        UnpackedAhead.drop(stages, archive);
     }
 
     @Override

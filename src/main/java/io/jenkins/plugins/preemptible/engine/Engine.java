@@ -212,7 +212,7 @@ public interface Engine extends StageVerbs {
             throws IOException {}
 
     /** Removes what {@link #unpackAhead} has made of that archive; without effect where there is nothing. */
-    default void dropUnpacked(Path archive) {}
+    default void dropUnpacked(Path archive) throws IOException {}
 
     /**
      * Resumes a suspended stage from what this host has of it: its frozen processes, or CRIU's files.

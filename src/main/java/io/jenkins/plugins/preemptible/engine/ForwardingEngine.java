@@ -45,7 +45,7 @@ interface ForwardingEngine extends Engine {
     }
 
     @Override
-    default void dropUnpacked(Path archive) {
+    default void dropUnpacked(Path archive) throws IOException {
         inner().dropUnpacked(archive);
     }
 

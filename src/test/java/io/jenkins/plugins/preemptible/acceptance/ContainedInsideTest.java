@@ -155,8 +155,8 @@ class ContainedInsideTest extends OneAgent {
         DumbSlave other = new DumbSlave("other", "/nowhere", new JNLPLauncher());
         other.setLabelString(Rig.LABEL);
         j.jenkins.addNode(other);
-        MoveObstacle why = MoveTargets.obstacle(stage, LiveStage.find(stage.id()), other)
-                .obstacle();
+        MoveObstacle why =
+                MoveTargets.obstacle(stage, LiveStage.find(stage.id()), other).obstacle();
         PreemptibleConfiguration.get().setMoveStages(false);
         j.jenkins.removeNode(other);
         assertEquals(stage.form() == StageRecord.Form.OWN ? MoveObstacle.IN_CONTAINER : MoveObstacle.NESTED_FORM, why);

@@ -76,6 +76,24 @@ public record Incoming(Path home, boolean mayUseMemory) {
         return incoming;
     }
 
+    /**
+     * Removes one of these folders; without effect for any other path.
+     *
+     * @param folder as {@link #folder} has made it, in this process or in another one
+     */
+    public void remove(String folder) throws IOException {
+        Path entry = Path.of(folder);
+        Path parent = entry.getParent();
+        String prefix = MEMORY.equals(parent) ? inMemory() : ON_DISK;
+        boolean isIncoming = MEMORY.equals(parent) || home.resolve("incoming").equals(parent);
+        if (isIncoming
+                && entry.getFileName().toString().startsWith(prefix + "-")
+                && Files.exists(entry, LinkOption.NOFOLLOW_LINKS)
+                && isOwn(entry)) {
+            StageFolder.delete(entry);
+        }
+    }
+
     /** Removes the folders of resumes whose processes died: they hold the plain memory of stages. */
     void sweep() {
         sweep(home.resolve("incoming"), ON_DISK);

@@ -9,6 +9,8 @@ import io.jenkins.plugins.preemptible.engine.image.archive.ImageArchive;
 import io.jenkins.plugins.preemptible.engine.stage.FileStamp;
 import io.jenkins.plugins.preemptible.engine.suspend.SuspendAttempt;
 import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.Optional;
@@ -21,7 +23,9 @@ import java.util.function.BooleanSupplier;
  * <ol>
  *   <li>Known to this process alone, which has authenticated them as a whole: folders that it did not make are never taken.
  *   <li>One serves a single resume, of the very file that was unpacked, untouched since.
- *   <li>{@link #drop} removes one that is not going to be resumed. Those of a process that died go as other unpacked images do.
+ *   <li>{@link #drop} removes one that is not going to be resumed, also one that this process has made with other classes: an
+ *       agent that connects again loads its classes anew, so a note beside the archive names the folder. Those of a process
+ *       that died go as other unpacked images do.
  * </ol>
  *
  * Safe for any thread.
@@ -50,13 +54,14 @@ public final class UnpackedAhead {
      */
     public static void unpack(Stages stages, Path archive, ImageKey key, Arrival arrival, BooleanSupplier cancelled)
             throws IOException {
-        drop(archive);
+        drop(stages, archive);
         arrival.begin(archive, cancelled);
         long begun = System.nanoTime();
         ReadRequest request = ReadRequest.of(archive, key).arriving(arrival).unless(cancelled);
         Path folder = stages.incoming().folder(ImageArchive.manifestOf(request).allBytes());
         boolean kept = false;
         try {
+            Files.writeString(note(archive), folder.toString());
             ImageArchive.Unpacked image = ImageArchive.read(request, folder);
             UnpackedAhead before = READY.put(
                     archive.toAbsolutePath(),
@@ -68,17 +73,19 @@ public final class UnpackedAhead {
             }
         } finally {
             if (!kept) {
+                Files.deleteIfExists(note(archive));
                 OldImages.deleteQuietly(folder);
             }
         }
     }
 
     /** What was unpacked of that archive, if it is the image of that id; the caller's from now on. */
-    static Optional<UnpackedAhead> take(Path archive, String imageId) {
+    static Optional<UnpackedAhead> take(Path archive, String imageId) throws IOException {
         UnpackedAhead ready = READY.remove(archive.toAbsolutePath());
         if (ready == null) {
             return Optional.empty();
         }
+        Files.deleteIfExists(note(archive));
         if (ready.archive.equals(FileStamp.of(archive))
                 && ready.image.manifest().imageId().equals(imageId)) {
             return Optional.of(ready);
@@ -88,11 +95,19 @@ public final class UnpackedAhead {
     }
 
     /** Removes what was unpacked of that archive; without effect where there is nothing. */
-    public static void drop(Path archive) {
+    public static void drop(Stages stages, Path archive) throws IOException {
         UnpackedAhead ready = READY.remove(archive.toAbsolutePath());
+        Path note = note(archive);
         if (ready != null) {
             ready.delete();
+        } else if (Files.isRegularFile(note, LinkOption.NOFOLLOW_LINKS)) {
+            stages.incoming().remove(Files.readString(note));
         }
+        Files.deleteIfExists(note);
+    }
+
+    private static Path note(Path archive) {
+        return archive.resolveSibling(archive.getFileName() + ".unpacked");
     }
 
     Path folder() {

@@ -59,6 +59,21 @@ class IncomingTest {
     }
 
     @Test
+    void oneOfItsFoldersIsRemovedAndNothingElse() throws Exception {
+        Incoming incoming = new Incoming(home, false);
+        Path own = incoming.folder(SMALL);
+        Files.writeString(own.resolve("pages-1.img"), "memory");
+        Path other = Files.createDirectory(home.resolve("incoming/other"));
+        Path elsewhere = Files.createDirectory(home.resolve(own.getFileName().toString()));
+        Path link = Files.createSymbolicLink(home.resolve("incoming/image-link"), elsewhere);
+        for (Path each : new Path[] {own, own, other, elsewhere, link, home}) {
+            incoming.remove(each.toString());
+        }
+        assertFalse(Files.exists(own));
+        assertTrue(Files.exists(other) && Files.exists(elsewhere) && Files.isSymbolicLink(link));
+    }
+
+    @Test
     void whatTheDeadLeftInMemoryIsRemovedAndNothingElse() throws Exception {
         assumeRoom();
         Incoming incoming = new Incoming(home, true);
