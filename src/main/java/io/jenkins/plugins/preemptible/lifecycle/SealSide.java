@@ -44,7 +44,12 @@ interface SealSide {
     @CheckForNull
     String tooLarge(long bytes);
 
-    /** What is missing on the disk for an image of so many bytes; null when nothing is. 0 = the size is not known. */
+    /**
+     * What is missing on the disk for an image of so many bytes; null when nothing is. What was brought of it ahead counts as
+     * room, and is given up where there is too little.
+     *
+     * @param bytes 0 when the size is not known
+     */
     @CheckForNull
     ArchiveRoom.Shortage shortage(long bytes) throws IOException, InterruptedException;
 

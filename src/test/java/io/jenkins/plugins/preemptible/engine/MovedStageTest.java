@@ -301,14 +301,15 @@ class MovedStageTest {
             here.engine.unpackAhead(
                     image, here.key(), new Arrival(Files.size(image), Duration.ofMinutes(1)), () -> false);
             long pages = unpacked();
-            if (pages != 1) {
-                throw new AssertionError(pages + " images were unpacked ahead");
+            Path note = here.shared.resolve("image.unpacked");
+            if (pages != 1 || !Files.isDirectory(Path.of(Files.readString(note)))) {
+                throw new AssertionError(pages + " images were unpacked ahead, noted: " + Files.exists(note));
             }
             try {
                 ResumeReport report = here.engine.resume(image, here.key());
                 System.out.println(report);
-                if (unpacked() != 0) {
-                    throw new AssertionError("the unpacked image is left");
+                if (unpacked() != 0 || Files.exists(note)) {
+                    throw new AssertionError("the unpacked image is left, or its note");
                 }
             } catch (EngineException e) {
                 System.out.println(e.getMessage() + e.criuLines());

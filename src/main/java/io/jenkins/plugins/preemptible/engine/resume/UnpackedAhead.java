@@ -16,6 +16,8 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BooleanSupplier;
+import java.util.logging.Level;
+import java.util.logging.Logger;
 
 /**
  * Images that were unpacked while their archives arrived, for a resume soon after.
@@ -32,6 +34,7 @@ import java.util.function.BooleanSupplier;
  */
 public final class UnpackedAhead {
 
+    private static final Logger LOG = Logger.getLogger(UnpackedAhead.class.getName());
     private static final Map<Path, UnpackedAhead> READY = new ConcurrentHashMap<>();
 
     private final FileStamp archive;
@@ -73,8 +76,8 @@ public final class UnpackedAhead {
             }
         } finally {
             if (!kept) {
-                Files.deleteIfExists(note(archive));
                 OldImages.deleteQuietly(folder);
+                forget(archive);
             }
         }
     }
@@ -85,7 +88,7 @@ public final class UnpackedAhead {
         if (ready == null) {
             return Optional.empty();
         }
-        Files.deleteIfExists(note(archive));
+        forget(archive);
         if (ready.archive.equals(FileStamp.of(archive))
                 && ready.image.manifest().imageId().equals(imageId)) {
             return Optional.of(ready);
@@ -103,7 +106,16 @@ public final class UnpackedAhead {
         } else if (Files.isRegularFile(note, LinkOption.NOFOLLOW_LINKS)) {
             stages.incoming().remove(Files.readString(note));
         }
-        Files.deleteIfExists(note);
+        forget(archive);
+    }
+
+    // A note that stays names a folder that is gone, which does no harm. A resume must not fail for it, nor leave an image.
+    private static void forget(Path archive) {
+        try {
+            Files.deleteIfExists(note(archive));
+        } catch (IOException x) {
+            LOG.log(Level.FINE, x, () -> "the note beside " + archive + " cannot be deleted");
+        }
     }
 
     private static Path note(Path archive) {

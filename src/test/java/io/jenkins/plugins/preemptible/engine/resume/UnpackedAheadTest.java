@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.engine.resume;
 
+import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -43,5 +44,12 @@ class UnpackedAheadTest {
         Files.writeString(note, other.toString());
         UnpackedAhead.drop(stages, archive);
         assertTrue(Files.exists(other));
+    }
+
+    /** Each resume from the agent's own image drops, also where nothing could be brought. */
+    @Test
+    void aFileInThePlaceOfTheFolderDoesNotHinderTheResume() throws Exception {
+        Path file = Files.createFile(home.resolve("file"));
+        assertDoesNotThrow(() -> UnpackedAhead.drop(stages, file.resolve("stage/image.preempt")));
     }
 }
