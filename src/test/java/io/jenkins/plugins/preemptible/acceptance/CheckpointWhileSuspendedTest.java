@@ -155,6 +155,14 @@ class CheckpointWhileSuspendedTest extends CheckpointedOnTwoHosts {
                 && (moment == Moment.SUSPENDING || moment == Moment.SEALING || moment == Moment.RESUMING);
     }
 
+    /**
+     * Its image has arrived, and is sealed without its workspace, since moves were off when that would have been packed: such a
+     * stage waits for its agent.
+     */
+    private static boolean isSealed(Moment moment, Loss loss) {
+        return loss == Loss.AWAY && moment == Moment.SEALING;
+    }
+
     /** Each moment and each loss, but not each with each. */
     private static boolean isUsual(Moment moment, Loss loss) {
         return loss == Loss.REMOVED || moment == Moment.FROZEN;
@@ -163,7 +171,9 @@ class CheckpointWhileSuspendedTest extends CheckpointedOnTwoHosts {
     private static Stream<Arguments> momentsAndLosses(boolean usual) {
         return Stream.of(Moment.values())
                 .flatMap(moment -> Stream.of(Loss.values())
-                        .filter(loss -> !isOnItsDisk(moment, loss) && isUsual(moment, loss) == usual)
+                        .filter(loss -> !isOnItsDisk(moment, loss)
+                                && !isSealed(moment, loss)
+                                && isUsual(moment, loss) == usual)
                         .map(loss -> Arguments.of(moment, loss)));
     }
 
@@ -266,16 +276,17 @@ class CheckpointWhileSuspendedTest extends CheckpointedOnTwoHosts {
     /** What is frozen there never runs again. */
     @Tag("soak")
     @ParameterizedTest
-    @EnumSource(names = {"FREEZING", "SEALING", "RESUMING"})
+    @EnumSource(names = {"FREEZING", "RESUMING"})
     void anAgentThatIsBackBeforeItRunsElsewhereKeepsItAtAnyMoment(Moment moment) throws Exception {
         anAgentThatIsBackBeforeItRunsElsewhereKeepsIt(moment);
     }
 
     @Test
     void anAgentThatIsBackLaterIsCleaned() throws Exception {
-        WorkflowRun run = at(Moment.SEALING);
+        WorkflowRun run = at(Moment.FROZEN);
         lose(Loss.AWAY);
         HeldArtifacts.open();
+        PreemptibleConfiguration.get().setDiskFloorMegabytes(0);
         hosts.connect("B");
         Rig.awaitLog(run, BACK_TO);
         command("preemptible-resume");
