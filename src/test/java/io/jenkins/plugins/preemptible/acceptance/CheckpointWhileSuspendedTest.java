@@ -171,9 +171,8 @@ class CheckpointWhileSuspendedTest extends CheckpointedOnTwoHosts {
     private static Stream<Arguments> momentsAndLosses(boolean usual) {
         return Stream.of(Moment.values())
                 .flatMap(moment -> Stream.of(Loss.values())
-                        .filter(loss -> !isOnItsDisk(moment, loss)
-                                && !isSealed(moment, loss)
-                                && isUsual(moment, loss) == usual)
+                        .filter(loss ->
+                                !isOnItsDisk(moment, loss) && !isSealed(moment, loss) && isUsual(moment, loss) == usual)
                         .map(loss -> Arguments.of(moment, loss)));
     }
 

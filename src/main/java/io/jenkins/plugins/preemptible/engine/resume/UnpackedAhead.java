@@ -109,7 +109,8 @@ public final class UnpackedAhead {
         forget(archive);
     }
 
-    // A note that stays names a folder that is gone, which does no harm. A resume must not fail for it, nor leave an image.
+    // A note that stays names a folder that is gone, which does no harm. A resume must not fail for it, nor leave an
+    // image.
     private static void forget(Path archive) {
         try {
             Files.deleteIfExists(note(archive));
