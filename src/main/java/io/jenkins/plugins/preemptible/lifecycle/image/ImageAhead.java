@@ -22,7 +22,7 @@ import java.util.zip.CRC32C;
  *   <li>{@link #step} takes what is there, as long as the image is being made and nothing fails.
  *   <li>Then {@link #bytes} tells how much of the image need not be brought again: nothing, where the agent has made another
  *       one meanwhile, or anything has failed.
- *   <li>What was brought is removed, unless it became part of the image.
+ *   <li>What was brought is removed, and its folder when that is empty, unless it became part of the image.
  * </ol>
  *
  * For one thread.
@@ -124,9 +124,10 @@ public final class ImageAhead implements AutoCloseable {
 
     @Override
     public void close() {
-        if (!used && bytes > 0) {
+        if (!used) {
             try {
                 Files.deleteIfExists(file);
+                ImageTransfer.removeEmpty(file.getParent());
             } catch (IOException x) {
                 LOGGER.log(Level.WARNING, x, () -> file + " is left, sealed with a key that nobody has any more");
             }

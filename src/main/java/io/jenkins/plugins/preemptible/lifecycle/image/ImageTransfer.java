@@ -5,6 +5,7 @@ import io.jenkins.plugins.preemptible.agent.PiecesInOrder;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.SeekableByteChannel;
+import java.nio.file.DirectoryNotEmptyException;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
@@ -13,6 +14,8 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.HashSet;
 import java.util.Set;
+import java.util.logging.Level;
+import java.util.logging.Logger;
 
 /**
  * Brings an image from an agent that may send anything to the controller.
@@ -27,6 +30,8 @@ import java.util.Set;
  * </ol>
  */
 final class ImageTransfer {
+
+    private static final Logger LOGGER = Logger.getLogger(ImageTransfer.class.getName());
 
     private ImageTransfer() {}
 
@@ -61,6 +66,19 @@ final class ImageTransfer {
             }
         }
         return folder;
+    }
+
+    /**
+     * Removes the folder of a stage's images and the one around it, as long as they are empty: other stages of the build may be
+     * suspended as well.
+     */
+    static void removeEmpty(Path folder) throws IOException {
+        try {
+            Files.deleteIfExists(folder);
+            Files.deleteIfExists(folder.getParent());
+        } catch (DirectoryNotEmptyException x) {
+            LOGGER.log(Level.FINER, "another image is still there", x);
+        }
     }
 
     /**

@@ -21,7 +21,6 @@ import java.io.InputStream;
 import java.io.SequenceInputStream;
 import java.io.UncheckedIOException;
 import java.net.URI;
-import java.nio.file.DirectoryNotEmptyException;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -336,6 +335,7 @@ public final class StageImages {
                 // All of them, whatever becomes of one.
                 all &= !names.test(file.getName()) || delete(run, stageId, file);
             }
+            removeEmpty(folder);
         } catch (IOException | RuntimeException x) {
             LOGGER.log(Level.WARNING, x, () -> "cannot list what " + run + " keeps of stage " + stageId);
             return false;
@@ -343,22 +343,24 @@ public final class StageImages {
         return all;
     }
 
+    private static void removeEmpty(VirtualFile folder) {
+        try {
+            URI uri = folder.toURI();
+            if ("file".equals(uri.getScheme())) {
+                ImageTransfer.removeEmpty(Path.of(uri));
+            }
+        } catch (IOException | RuntimeException x) {
+            LOGGER.log(Level.FINE, x, () -> folder + " is left, empty");
+        }
+    }
+
     private static boolean delete(Run<?, ?> run, String stageId, VirtualFile file) {
         try {
-            VirtualFile root = run.getArtifactManager().root();
             URI uri = file.toURI();
             if (!"file".equals(uri.getScheme())) {
                 return false;
             }
             Files.deleteIfExists(Path.of(uri));
-            // Only our own two folders, and only when empty: other stages of the build may be suspended as well.
-            try {
-                Files.deleteIfExists(
-                        Path.of(root.child(ImagePath.FOLDER).child(stageId).toURI()));
-                Files.deleteIfExists(Path.of(root.child(ImagePath.FOLDER).toURI()));
-            } catch (DirectoryNotEmptyException x) {
-                LOGGER.log(Level.FINER, "another image is still there", x);
-            }
             return true;
         } catch (IOException | RuntimeException x) {
             LOGGER.log(

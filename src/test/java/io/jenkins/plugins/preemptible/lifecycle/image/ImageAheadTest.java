@@ -13,13 +13,16 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Random;
 import java.util.zip.CRC32C;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 class ImageAheadTest {
 
     @TempDir
-    Path folder;
+    Path archive;
+
+    private Path folder;
 
     private final byte[] image = new byte[3 << 20];
     private int made;
@@ -46,6 +49,11 @@ class ImageAheadTest {
         CRC32C sum = new CRC32C();
         sum.update(image, 0, (int) bytes);
         return sum.getValue();
+    }
+
+    @BeforeEach
+    void folder() throws IOException {
+        folder = ImageTransfer.folder(archive, "preemptible", "stage");
     }
 
     private ImageAhead begun(int steps) throws InterruptedException {
@@ -108,7 +116,22 @@ class ImageAheadTest {
         ImageAhead ahead = begun(4);
         assertTrue(Files.exists(folder.resolve("image")));
         ahead.close();
-        assertFalse(Files.exists(folder.resolve("image")));
+        assertFalse(Files.exists(folder.getParent()));
+        assertTrue(Files.exists(archive));
+    }
+
+    @Test
+    void anImageOfWhichNothingWasBroughtLeavesNoFolder() throws Exception {
+        begun(0).close();
+        assertFalse(Files.exists(folder.getParent()));
+    }
+
+    @Test
+    void theFolderOfAnotherStageStays() throws Exception {
+        Path other = ImageTransfer.folder(archive, "preemptible", "other");
+        begun(1).close();
+        assertFalse(Files.exists(folder));
+        assertTrue(Files.exists(other));
     }
 
     @Test
