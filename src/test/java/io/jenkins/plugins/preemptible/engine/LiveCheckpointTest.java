@@ -284,13 +284,12 @@ class LiveCheckpointTest {
     @Test
     void itIsThawedWhenTheProcessThatFrozeItIsKilled() throws Exception {
         run("/bin/sh", "-c", COUNTS);
-        Process killed = new ProcessBuilder(
-                        System.getProperty("java.home") + "/bin/java",
+        Process killed = new ProcessBuilder(JavaCommand.words(
                         "-cp",
                         System.getProperty("java.class.path"),
                         StandsStill.class.getName(),
                         bench.folder.toString(),
-                        id.value())
+                        id.value()))
                 .redirectErrorStream(true)
                 .start();
         byte[] word = killed.getInputStream().readNBytes(StandsStill.WORD.length());

@@ -198,13 +198,12 @@ class LiveMemoryTest {
         Random random = new Random(times);
         Process[] killed = new Process[1];
         for (int i = 0; i < times; i++) {
-            killed[0] = new ProcessBuilder(
-                            System.getProperty("java.home") + "/bin/java",
+            killed[0] = new ProcessBuilder(JavaCommand.words(
                             "-cp",
                             System.getProperty("java.class.path"),
                             TakesCheckpoints.class.getName(),
                             bench.folder.toString(),
-                            id.value())
+                            id.value()))
                     .redirectErrorStream(true)
                     .start();
             byte[] word = killed[0].getInputStream().readNBytes(TakesCheckpoints.WORD.length());

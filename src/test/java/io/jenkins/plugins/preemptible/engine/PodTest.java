@@ -103,8 +103,7 @@ class PodTest {
                 .forEach(command::add);
         command.add("--");
         command.addAll(List.of(rights));
-        command.addAll(List.of(
-                System.getProperty("java.home") + "/bin/java",
+        command.addAll(JavaCommand.words(
                 "-DPREEMPTIBLE_CHECKPOINTS=off",
                 "-XX:+UseSerialGC",
                 Agent.class.getName(),

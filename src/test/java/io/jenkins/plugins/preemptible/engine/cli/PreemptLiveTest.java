@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.jenkins.plugins.preemptible.engine.Engine;
+import io.jenkins.plugins.preemptible.engine.JavaCommand;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.host.check.HostReport;
@@ -18,7 +19,6 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
@@ -391,11 +391,7 @@ class PreemptLiveTest {
         String id = startCounter(5000, 0);
         untilAtLeast(1);
         Path image = folder.resolve("stage.image");
-        List<String> command = new ArrayList<>(List.of(
-                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                "-cp",
-                System.getProperty("java.class.path"),
-                Preempt.class.getName()));
+        List<String> command = JavaCommand.words("-cp", System.getProperty("java.class.path"), Preempt.class.getName());
         command.addAll(List.of("suspend", id, "--to", image.toString()));
         ProcessBuilder builder = new ProcessBuilder(command);
         builder.environment().put("PREEMPTIBLE_HOME", home.toString());
