@@ -138,6 +138,10 @@ class MovedStageBenchmark extends OnTwoHosts {
         try {
             tar("-C", from.toString(), "-cf", packed.toString(), ".");
             node("A").createPath(packed.toString()).copyTo(node("B").createPath(copied.toString()));
+            // The last pieces may still be on their way.
+            while (Files.size(copied) < Files.size(packed)) {
+                Thread.sleep(1);
+            }
             Files.createDirectories(to);
             tar("-C", to.toString(), "-xf", copied.toString());
         } finally {
