@@ -49,7 +49,7 @@ final class ImageTransfer {
      * @param inside exists afterwards, and may hold what a build has archived
      * @throws IOException when there is something else of that name, such as a link
      */
-    static Path folder(Path inside, String... names) throws IOException {
+    static synchronized Path folder(Path inside, String... names) throws IOException {
         Files.createDirectories(inside);
         Path folder = inside;
         for (String name : names) {
@@ -70,9 +70,9 @@ final class ImageTransfer {
 
     /**
      * Removes the folder of a stage's images and the one around it, as long as they are empty: other stages of the build may be
-     * suspended as well.
+     * suspended as well, and {@link #folder} is never between the two folders meanwhile.
      */
-    static void removeEmpty(Path folder) throws IOException {
+    static synchronized void removeEmpty(Path folder) throws IOException {
         try {
             Files.deleteIfExists(folder);
             Files.deleteIfExists(folder.getParent());

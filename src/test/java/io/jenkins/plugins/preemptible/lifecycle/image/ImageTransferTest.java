@@ -19,6 +19,10 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -183,6 +187,27 @@ class ImageTransferTest {
         assertTrue(Files.isRegularFile(own.resolve("image"), java.nio.file.LinkOption.NOFOLLOW_LINKS));
         try (Stream<Path> entries = Files.list(outside)) {
             assertEquals(List.of(victim), entries.toList());
+        }
+    }
+
+    @Test
+    void stagesOfOneBuildMakeAndRemoveTheirFoldersAtOnce() throws Exception {
+        Callable<Void> other = () -> {
+            for (int i = 0; i < 3000; i++) {
+                ImageTransfer.removeEmpty(ImageTransfer.folder(folder, "preemptible", "other"));
+            }
+            return null;
+        };
+        try (ExecutorService thread = Executors.newSingleThreadExecutor()) {
+            Future<Void> others = thread.submit(other);
+            while (!others.isDone()) {
+                Path image =
+                        ImageTransfer.folder(folder, "preemptible", "stage").resolve("image");
+                Files.createFile(image);
+                Files.delete(image);
+                ImageTransfer.removeEmpty(image.getParent());
+            }
+            others.get();
         }
     }
 }
