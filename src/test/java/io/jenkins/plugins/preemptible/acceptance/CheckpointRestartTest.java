@@ -90,7 +90,7 @@ class CheckpointRestartTest {
                 j.jenkins.removeNode(j.jenkins.getNode("A"));
             } else if (fate == Fate.RESTARTED) {
                 hosts.restart("A");
-                j.jenkins.getComputer("A").connect(false).get();
+                hosts.connectAgain("A");
             }
             Rig.awaitLog(run, fate.said);
             PreemptibleConfiguration.get().setDiskFloorMegabytes(0);

@@ -68,7 +68,7 @@ class CheckpointTest extends CheckpointedOnTwoHosts {
         WorkflowRun run = checkpointed(1);
         hosts.connect("B");
         j.jenkins.getNode("A").toComputer().disconnect(null).get();
-        j.jenkins.getNode("A").toComputer().connect(false).get();
+        hosts.connectAgain("A");
         Rig.awaitCounting(run);
         Files.createFile(hosts.workspace("A", "low").resolve("enough"));
         j.assertBuildStatusSuccess(j.waitForCompletion(run));
@@ -83,7 +83,7 @@ class CheckpointTest extends CheckpointedOnTwoHosts {
         WorkflowRun run = checkpointed(1);
         j.jenkins.getNode("A").toComputer().disconnect(null).get();
         hosts.killStages("A");
-        j.jenkins.getNode("A").toComputer().connect(false).get();
+        hosts.connectAgain("A");
         Rig.awaitLog(run, "The host of the agent 'A' has lost this stage's processes.");
         endsRolledBack("A", run);
     }

@@ -9,9 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import hudson.cli.CLICommandInvoker;
-import hudson.model.Computer;
 import hudson.model.Result;
-import hudson.model.Slave;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.host.LibC;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
@@ -132,7 +130,7 @@ class CheckpointWhileSuspendedTest extends CheckpointedOnTwoHosts {
             case RESTARTED -> {
                 hosts.restart("A");
                 awaitOffline();
-                back();
+                hosts.connectAgain("A");
             }
         }
     }
@@ -141,12 +139,6 @@ class CheckpointWhileSuspendedTest extends CheckpointedOnTwoHosts {
         await("A is offline")
                 .atMost(LONG)
                 .until(() -> j.jenkins.getComputer("A").isOffline());
-    }
-
-    private void back() throws Exception {
-        Computer a = j.jenkins.getComputer("A");
-        a.connect(false).get();
-        j.waitOnline((Slave) a.getNode());
     }
 
     /** A dump that was complete is found on a disk that outlived its host, and is no worse than an image. */
@@ -237,7 +229,7 @@ class CheckpointWhileSuspendedTest extends CheckpointedOnTwoHosts {
         WorkflowRun run = at(moment);
         hosts.kill("A");
         awaitOffline();
-        back();
+        hosts.connectAgain("A");
         HeldArtifacts.open();
         PreemptibleConfiguration.get().setDiskFloorMegabytes(0);
         hosts.connect("B");
@@ -263,7 +255,7 @@ class CheckpointWhileSuspendedTest extends CheckpointedOnTwoHosts {
         HeldArtifacts.open();
         PreemptibleConfiguration.get().setDiskFloorMegabytes(0);
         Rig.awaitLog(run, BACK_TO);
-        back();
+        hosts.connectAgain("A");
         hosts.connect("B");
         if (moment != Moment.RESUMING) {
             Rig.awaitLog(run, "is back and still has this stage's processes");

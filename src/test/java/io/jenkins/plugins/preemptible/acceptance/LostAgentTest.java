@@ -219,7 +219,7 @@ class LostAgentTest extends OnTwoHosts {
         awaitOffline("A");
         hosts.switchOff("A");
         Files.createDirectory(hosts.workspace("A", "low").getParent().getParent());
-        j.jenkins.getNode("A").toComputer().connect(false).get();
+        hosts.connectAgain("A");
         command("preemptible-resume", "low", "1");
         endsOn("A", stage);
     }
@@ -249,7 +249,7 @@ class LostAgentTest extends OnTwoHosts {
         WorkflowRun stage = sealed();
         hosts.connect("B");
         j.jenkins.getNode("A").toComputer().disconnect(null).get();
-        j.jenkins.getNode("A").toComputer().connect(false).get();
+        hosts.connectAgain("A");
         command("preemptible-resume", "low", "1");
         Rig.awaitLog(stage, "Resumed on");
         assertThat(Rig.log(stage), not(containsString("has been away for")));

@@ -4,6 +4,7 @@ import static org.awaitility.Awaitility.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import hudson.model.Computer;
 import hudson.model.Node;
 import hudson.slaves.ComputerLauncher;
 import hudson.slaves.DumbSlave;
@@ -20,6 +21,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.ExecutionException;
 import org.jvnet.hudson.test.JenkinsRule;
 import org.jvnet.hudson.test.SimpleCommandLauncher;
 
@@ -86,6 +88,19 @@ final class TwoHosts implements AutoCloseable {
         j.jenkins.addNode(agent);
         j.waitOnline(agent);
         return agent;
+    }
+
+    /** Connects an agent that was disconnected; a launch may end with the connection before it, and is begun anew then. */
+    void connectAgain(String name) {
+        Computer agent = j.jenkins.getComputer(name);
+        await(name + " is back").atMost(Duration.ofMinutes(2)).until(() -> {
+            try {
+                agent.connect(false).get();
+            } catch (ExecutionException x) {
+                return false;
+            }
+            return agent.isOnline();
+        });
     }
 
     /** The root folder of all agents. */
