@@ -9,6 +9,7 @@ import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.Objects;
 import java.util.Set;
 import java.util.function.LongPredicate;
 import java.util.logging.Level;
@@ -127,7 +128,7 @@ public final class ImageAhead implements AutoCloseable {
         if (!used) {
             try {
                 Files.deleteIfExists(file);
-                ImageTransfer.removeEmpty(file.getParent());
+                ImageTransfer.removeEmpty(Objects.requireNonNull(file.getParent(), "a file has a folder"));
             } catch (IOException x) {
                 LOGGER.log(Level.WARNING, x, () -> file + " is left, sealed with a key that nobody has any more");
             }

@@ -13,6 +13,7 @@ import java.nio.file.OpenOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.HashSet;
+import java.util.Objects;
 import java.util.Set;
 import java.util.logging.Level;
 import java.util.logging.Logger;
@@ -75,7 +76,7 @@ final class ImageTransfer {
     static synchronized void removeEmpty(Path folder) throws IOException {
         try {
             Files.deleteIfExists(folder);
-            Files.deleteIfExists(folder.getParent());
+            Files.deleteIfExists(Objects.requireNonNull(folder.getParent(), "a folder is made inside another one"));
         } catch (DirectoryNotEmptyException x) {
             LOGGER.log(Level.FINER, "another image is still there", x);
         }
