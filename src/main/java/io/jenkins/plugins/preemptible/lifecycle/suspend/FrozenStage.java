@@ -22,8 +22,7 @@ import java.util.logging.Logger;
  * <ol>
  *   <li>The stage counts as running only when its agent has said that it does.
  *   <li>An agent that is away, or still at the dump, is asked again, each time over its newest connection.
- *   <li>An agent whose host has restarted has no frozen processes any more. It may have the dump: the stage runs on from
- *       that. A refusal of the kind that passes is final only after {@link #MOST_REFUSALS}; the agent keeps the dump.
+ *   <li>An agent whose host has restarted has no frozen processes any more. It may have the dump: the stage runs on from that.
  *   <li>A kill that came meanwhile is carried out when the stage runs.
  * </ol>
  */
@@ -31,8 +30,6 @@ public final class FrozenStage {
 
     private static final Logger LOGGER = Logger.getLogger(FrozenStage.class.getName());
     static final long RETRY_MILLIS = 2000;
-    /** A minute in all, with pauses that double: a process id or some room on the disk is free again by then, or not soon. */
-    static final int MOST_REFUSALS = 5;
 
     /** Does something later that waits for an agent. */
     @FunctionalInterface
@@ -50,10 +47,7 @@ public final class FrozenStage {
     private final StageAgent.Agents agents;
     private final Later later;
     private final Said said;
-    /** How often this stage could not be resumed from its dump. Under its operation lock, where it has one. */
-    private int refusals;
 
-    /** Of one stage. */
     FrozenStage(StageStore stages, StageAgent.Agents agents, Later later, Said said) {
         this.stages = stages;
         this.agents = agents;
@@ -93,7 +87,7 @@ public final class FrozenStage {
                 live.operation().unlock();
             }
         } else {
-            later(stage, RETRY_MILLIS);
+            later(stage);
         }
     }
 
@@ -110,19 +104,12 @@ public final class FrozenStage {
             found = agent.resumeHere();
         } catch (IOException | RuntimeException x) {
             LOGGER.log(Level.FINE, x, () -> "cannot thaw " + stage + " yet");
-            later(stage, RETRY_MILLIS);
+            later(stage);
             return;
         }
-        AgentStage.Refusal refusal = found == null ? null : found.refusal();
-        if (refusal != null && !refusal.lasting() && ++refusals < MOST_REFUSALS) {
-            LOGGER.log(
-                    Level.INFO, "{0} cannot be resumed from its dump yet: {1}", new Object[] {stage, refusal.sentence()
-                    });
-            later(stage, RETRY_MILLIS << refusals);
-            return;
-        }
-        boolean restored =
-                found != null && refusal == null && Tier.LOCAL_IMAGE.name().equals(found.tier());
+        boolean restored = found != null
+                && found.refusal() == null
+                && Tier.LOCAL_IMAGE.name().equals(found.tier());
         stages.settle(
                 stage.id(),
                 restored
@@ -131,8 +118,9 @@ public final class FrozenStage {
                         : StageChanges.cutOff());
         if (restored) {
             said.say(stage.id(), SuspensionWords.restored(stage.node(), found), List.of());
-        } else if (refusal != null) {
-            said.say(stage.id(), SuspensionWords.notRestored(stage.node(), refusal.sentence()), refusal.criuLines());
+        } else if (found != null && found.refusal() != null) {
+            AgentStage.Refusal why = found.refusal();
+            said.say(stage.id(), SuspensionWords.notRestored(stage.node(), why.sentence()), why.criuLines());
         }
         LiveStage live = LiveStage.find(stage.id());
         if (live != null) {
@@ -140,7 +128,7 @@ public final class FrozenStage {
         }
     }
 
-    private void later(StageRecord stage, long delayMillis) {
-        later.run(stage.node(), "thawing " + stage, delayMillis, () -> thawNowOrLater(stage.id()));
+    private void later(StageRecord stage) {
+        later.run(stage.node(), "thawing " + stage, RETRY_MILLIS, () -> thawNowOrLater(stage.id()));
     }
 }

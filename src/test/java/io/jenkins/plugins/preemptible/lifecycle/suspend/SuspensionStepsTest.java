@@ -2,7 +2,6 @@ package io.jenkins.plugins.preemptible.lifecycle.suspend;
 
 import static org.hamcrest.MatcherAssert.assertThat;
 import static org.hamcrest.Matchers.hasItem;
-import static org.hamcrest.Matchers.not;
 import static org.hamcrest.Matchers.startsWith;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -432,24 +431,6 @@ class SuspensionStepsTest {
         assertEquals(NOT, attempt.run());
         runsAfterThaw(LiveStage.REFUSED_RETRY_MILLIS);
         assertThat(attempt.log, hasItem(SuspensionWords.notRestored("agent", "The engine refuses.")));
-    }
-
-    /** A process id that is taken, a disk that is full: the dump stays on the agent, and is tried again. */
-    @Test
-    void aDumpThatCannotBeRestoredYetIsTriedAgain() throws Exception {
-        noImageFits();
-        attempt.onStore = SuspensionStepsTest::fail;
-        attempt.found = AgentStage.Restore.refused(refusal(FailureReason.PID_TAKEN.name(), false));
-        assertEquals(NOT, attempt.run());
-        for (int i = 2; i < FrozenStage.MOST_REFUSALS; i++) {
-            attempt.later.remove(0).run();
-            assertEquals(StageState.SUSPENDING, attempt.state());
-        }
-        assertThat(attempt.log, not(hasItem(SuspensionWords.notRestored("agent", "The engine refuses."))));
-        attempt.later.remove(0).run();
-        runsAfterThaw(LiveStage.REFUSED_RETRY_MILLIS);
-        assertThat(attempt.log, hasItem(SuspensionWords.notRestored("agent", "The engine refuses.")));
-        assertEquals(List.of(), attempt.later);
     }
 
     @Test
