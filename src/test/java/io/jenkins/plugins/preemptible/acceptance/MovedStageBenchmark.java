@@ -53,8 +53,8 @@ class MovedStageBenchmark extends OnTwoHosts {
                     + "there, after the trial and the claim of an executor.",
             "The workspace has a tenth of the memory's size, in files of 64 KB. Plain criu's dump, a copy of image and "
                     + "workspace, and its restore were measured in turns with it; they force nothing to disk. The copy is `cp -a`, "
-                    + "or *Jenkins' copy*: a tar archive by `FilePath.copyTo` over the controller's connections to both agents, neither "
-                    + "compressed nor stored on the way.",
+                    + "or *Jenkins' copy*: a tar archive by `FilePath.copyTo` over the controller's connections to both agents, not "
+                    + "compressed, packed and unpacked on the agents' disks.",
             "Not measured: two machines.");
 
     private final BenchReport report = new BenchReport(

@@ -75,8 +75,12 @@ final class ImageTransfer {
      */
     static synchronized void removeEmpty(Path folder) throws IOException {
         try {
-            Files.deleteIfExists(folder);
-            Files.deleteIfExists(Objects.requireNonNull(folder.getParent(), "a folder is made inside another one"));
+            Path outer = Objects.requireNonNull(folder.getParent(), "a folder is made inside another one");
+            // A link of that name is something that the build has archived.
+            if (Files.isDirectory(outer, LinkOption.NOFOLLOW_LINKS)) {
+                Files.deleteIfExists(folder);
+                Files.deleteIfExists(outer);
+            }
         } catch (DirectoryNotEmptyException x) {
             LOGGER.log(Level.FINER, "another image is still there", x);
         }

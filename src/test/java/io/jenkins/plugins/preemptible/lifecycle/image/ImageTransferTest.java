@@ -210,4 +210,11 @@ class ImageTransferTest {
             others.get();
         }
     }
+
+    @Test
+    void aLinkThatTheBuildHasArchivedIsNotRemoved() throws Exception {
+        Path link = Files.createSymbolicLink(folder.resolve("preemptible"), folder.resolve("nowhere"));
+        ImageTransfer.removeEmpty(link.resolve("stage"));
+        assertTrue(Files.isSymbolicLink(link));
+    }
 }
