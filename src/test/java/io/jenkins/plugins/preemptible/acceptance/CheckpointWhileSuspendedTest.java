@@ -141,7 +141,7 @@ class CheckpointWhileSuspendedTest extends CheckpointedOnTwoHosts {
                 .until(() -> j.jenkins.getComputer("A").isOffline());
     }
 
-    /** A dump that was complete is found on a disk that outlived its host, and is no worse than an image. */
+    /** A dump that was complete outlives its processes, unless the host is booted, and is no worse than an image. */
     private static boolean isOnItsDisk(Moment moment, Loss loss) {
         return loss == Loss.RESTARTED
                 && (moment == Moment.SUSPENDING || moment == Moment.SEALING || moment == Moment.RESUMING);

@@ -22,7 +22,8 @@ import java.util.logging.Logger;
  * <ol>
  *   <li>The stage counts as running only when its agent has said that it does.
  *   <li>An agent that is away, or still at the dump, is asked again, each time over its newest connection.
- *   <li>An agent whose host has restarted has no frozen processes any more. It may have the dump: the stage runs on from that.
+ *   <li>Where the frozen processes are gone the agent may have the dump: the stage runs on from that. Not after the host was
+ *       booted, since a dump is not forced to disk.
  *   <li>A kill that came meanwhile is carried out when the stage runs.
  * </ol>
  */
