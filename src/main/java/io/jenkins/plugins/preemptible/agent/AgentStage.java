@@ -7,6 +7,7 @@ import io.jenkins.plugins.preemptible.engine.Engine;
 import io.jenkins.plugins.preemptible.engine.api.ContainerRef;
 import io.jenkins.plugins.preemptible.engine.api.EngineException;
 import io.jenkins.plugins.preemptible.engine.api.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.LastResort;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import io.jenkins.plugins.preemptible.engine.text.PlainText;
@@ -184,8 +185,8 @@ public final class AgentStage implements StageAgent {
 
     @CheckForNull
     @Override
-    public String commit() throws IOException, InterruptedException {
-        return PlainText.of(Limited.act(home, String.class, new SuspendVerbs.Commit(id.value())));
+    public NotKilled commit() throws IOException, InterruptedException {
+        return Limited.act(home, NotKilled.class, new SuspendVerbs.Commit(id.value()));
     }
 
     @Override
@@ -206,8 +207,14 @@ public final class AgentStage implements StageAgent {
 
     @CheckForNull
     @Override
-    public Restore resumeHere() throws IOException, InterruptedException {
-        return own(Limited.actLong(home, Restore.class, new ResumeVerbs.ResumeHere(id.value())));
+    public Restore resumeHere(LastResort otherwise) throws IOException, InterruptedException {
+        return own(Limited.actLong(home, Restore.class, new ResumeVerbs.ResumeHere(id.value(), otherwise)));
+    }
+
+    @CheckForNull
+    @Override
+    public Restore restoreUnstored(String key) throws IOException, InterruptedException {
+        return own(Limited.actLong(home, Restore.class, new ResumeVerbs.RestoreUnstored(id.value(), key)));
     }
 
     @Override
@@ -470,6 +477,19 @@ public final class AgentStage implements StageAgent {
             imageBytes = Answers.bytes(imageBytes);
             archiveBytes = Answers.bytes(archiveBytes);
             processes = Answers.processes(processes);
+        }
+    }
+
+    /**
+     * Why {@link #commit} did not kill the frozen tree.
+     *
+     * @param why a sentence
+     * @param runs whether it runs again; else it is still frozen, and its image cannot serve
+     */
+    public record NotKilled(String why, boolean runs) implements Serializable {
+
+        public NotKilled {
+            why = PlainText.of(Objects.requireNonNullElse(why, ""));
         }
     }
 

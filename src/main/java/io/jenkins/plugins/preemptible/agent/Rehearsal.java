@@ -6,6 +6,7 @@ import io.jenkins.plugins.preemptible.engine.api.DumpGuard;
 import io.jenkins.plugins.preemptible.engine.api.EngineException;
 import io.jenkins.plugins.preemptible.engine.api.FreezeRequest;
 import io.jenkins.plugins.preemptible.engine.api.IfDumpFails;
+import io.jenkins.plugins.preemptible.engine.api.LastResort;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.api.StageSpec;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus;
@@ -116,7 +117,7 @@ final class Rehearsal extends MasterToSlaveFileCallable<AgentStage.Rehearsed> {
         if (frozen.refusal() != null) {
             return failed(frozen.refusal().sentence(), frozen.refusal().criuLines());
         }
-        AgentStage.Restore thawed = new ResumeVerbs.ResumeHere(id.value()).act(engine, id, exchange);
+        AgentStage.Restore thawed = new ResumeVerbs.ResumeHere(id.value(), LastResort.NONE).act(engine, id, exchange);
         return thawed == null || thawed.refusal() == null
                 ? new AgentStage.Rehearsed(new AgentStage.Sandbox(enter, null, !engine.checkpoints()), null)
                 : failed(thawed.refusal().sentence(), thawed.refusal().criuLines());

@@ -4,35 +4,49 @@ import io.jenkins.plugins.preemptible.agent.AgentStage.Restore;
 import io.jenkins.plugins.preemptible.engine.Engine;
 import io.jenkins.plugins.preemptible.engine.api.EngineException;
 import io.jenkins.plugins.preemptible.engine.api.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.LastResort;
 import io.jenkins.plugins.preemptible.engine.api.ResumeReport;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 
 /**
  * The verbs that resume a stage.
  *
  * <ol>
  *   <li>{@link ResumeHere} takes what is still on the agent: the frozen tree, or CRIU's files of the last suspension.
- *   <li>{@link RestoreStage} takes the sealed image that was brought into the exchange folder.
+ *   <li>{@link RestoreStage} takes the sealed image that was brought into the exchange folder, {@link RestoreUnstored} the
+ *       one that was sealed there and is nowhere else.
  *   <li>A stage that turns out to run already, since the answer to an earlier attempt was lost, is success.
  * </ol>
  */
 final class ResumeVerbs {
 
+    /** They say nothing of the stage, or that an earlier call is still at it: the caller waits, as for an agent that is away. */
+    private static final Set<FailureReason> WAITED_FOR = Set.of(
+            FailureReason.NO_ANSWER,
+            FailureReason.CONTAINER_UNREACHABLE,
+            FailureReason.STAGE_BUSY,
+            FailureReason.STAGE_RUNS);
+
     private ResumeVerbs() {}
 
-    /** Answers null when nothing of the stage is left on the agent: then its sealed image has to be brought. */
+    /** Answers null when nothing of the stage on the agent can serve: then its sealed image has to be brought. */
     static final class ResumeHere extends InEngine<Restore> {
         private static final long serialVersionUID = 1L;
 
-        ResumeHere(String id) {
+        private final LastResort otherwise;
+
+        ResumeHere(String id, LastResort otherwise) {
             super(id);
+            this.otherwise = otherwise;
         }
 
         @Override
@@ -45,7 +59,7 @@ final class ResumeVerbs {
                     case SUSPENDING:
                     case SUSPENDED:
                     case RESUMING:
-                        Optional<ResumeReport> done = engine.resumeHere(stage);
+                        Optional<ResumeReport> done = engine.resumeHere(stage, otherwise);
                         if (done.isEmpty()) {
                             return null;
                         }
@@ -73,22 +87,54 @@ final class ResumeVerbs {
 
         @Override
         Restore act(Engine engine, StageId stage, Path exchange) throws IOException {
+            boolean atIt = false;
             try {
                 if (is(State.RUNNING, state(engine, stage))) {
                     return running(engine, stage);
                 }
                 return went(engine, stage, engine.resume(exchange.resolve(AgentStage.IMAGE_FILE), ImageKey.parse(key)));
             } catch (EngineException x) {
+                atIt = x.reason() == FailureReason.STAGE_BUSY;
                 return refused(x);
             } finally {
+                if (!atIt) {
+                    removeExchange(engine, exchange);
+                }
+            }
+        }
+    }
+
+    /** Restores the image that was sealed into the exchange folder and not stored; keeps it where that fails. Null: there is none. */
+    static final class RestoreUnstored extends InEngine<Restore> {
+        private static final long serialVersionUID = 1L;
+        private final String key;
+
+        RestoreUnstored(String id, String key) {
+            super(id);
+            this.key = key;
+        }
+
+        @Override
+        Restore act(Engine engine, StageId stage, Path exchange) throws IOException {
+            Path image = exchange.resolve(AgentStage.IMAGE_FILE);
+            try {
+                if (is(State.RUNNING, state(engine, stage))) {
+                    return running(engine, stage);
+                }
+                if (!is(State.SUSPENDED, state(engine, stage)) || !Files.isRegularFile(image)) {
+                    return null;
+                }
+                Restore answer = went(engine, stage, engine.resume(image, ImageKey.parse(key)));
                 removeExchange(engine, exchange);
+                return answer;
+            } catch (EngineException x) {
+                return refused(x);
             }
         }
     }
 
     private static Restore refused(EngineException why) {
-        if (why.reason() == FailureReason.NO_ANSWER || why.reason() == FailureReason.CONTAINER_UNREACHABLE) {
-            // It says nothing of the stage: the caller waits, as for an agent that is away.
+        if (WAITED_FOR.contains(why.reason())) {
             throw why;
         }
         return Restore.refused(AgentStage.Refusal.of(why));

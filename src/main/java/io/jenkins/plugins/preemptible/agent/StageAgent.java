@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.agent;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import io.jenkins.plugins.preemptible.engine.api.ContainerRef;
+import io.jenkins.plugins.preemptible.engine.api.LastResort;
 import java.io.IOException;
 import java.util.List;
 
@@ -89,10 +90,11 @@ public interface StageAgent {
     /**
      * Kills the frozen tree, once its image is safe; harmless when that was done.
      *
-     * @return why it was not killed but goes on, in words; null when it was killed
+     * @return null when it was killed
+     * @throws IOException also when another call is still at the stage
      */
     @CheckForNull
-    String commit() throws IOException, InterruptedException;
+    AgentStage.NotKilled commit() throws IOException, InterruptedException;
 
     /** Thaws the frozen tree and drops its image; harmless when it is not frozen. */
     void thaw() throws IOException, InterruptedException;
@@ -100,9 +102,25 @@ public interface StageAgent {
     /** Freezes a stage that is to be suspended and runs; tells in which form it is held. */
     AgentStage.Held hold() throws IOException, InterruptedException;
 
-    /** Resumes the stage from what is left of it on the agent; null when the sealed image has to be brought. */
+    /**
+     * Resumes the stage from what is left of it on the agent.
+     *
+     * @param otherwise with {@link LastResort#NONE}, a dump that cannot be restored is a refusal, and is kept
+     * @return null when nothing is left there, or the sealed image has to be brought
+     */
     @CheckForNull
-    AgentStage.Restore resumeHere() throws IOException, InterruptedException;
+    AgentStage.Restore resumeHere(LastResort otherwise) throws IOException, InterruptedException;
+
+    /**
+     * Restores the image that the agent has sealed, where its processes are gone and nobody has stored it. It stays on the
+     * agent where that fails.
+     *
+     * @return null when there is none
+     */
+    @CheckForNull
+    default AgentStage.Restore restoreUnstored(String key) throws IOException, InterruptedException {
+        return null;
+    }
 
     /** Restores the image that was brought to the agent, and removes that file when the stage runs again. */
     AgentStage.Restore restore(String key) throws IOException, InterruptedException;

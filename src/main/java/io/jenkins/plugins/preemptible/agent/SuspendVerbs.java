@@ -22,9 +22,12 @@ import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.preflight.Obstacle;
 import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
+import java.util.logging.Level;
+import java.util.logging.Logger;
 
 /**
  * The verbs that stop a stage.
@@ -36,6 +39,8 @@ import java.util.Optional;
  * </ol>
  */
 final class SuspendVerbs {
+
+    private static final Logger LOG = Logger.getLogger(SuspendVerbs.class.getName());
 
     private SuspendVerbs() {}
 
@@ -126,7 +131,10 @@ final class SuspendVerbs {
         }
     }
 
-    /** Dumps and seals a frozen stage. */
+    /**
+     * Dumps and seals a frozen stage. Where its processes were killed after that, and the answer did not arrive, the same is
+     * answered again: the sealed image is all there is of the stage.
+     */
     static final class DumpStage extends InEngine<Dump> {
         private static final long serialVersionUID = 1L;
         private final String key;
@@ -152,6 +160,12 @@ final class SuspendVerbs {
                 return refused(AgentStage.Refusal.of("The folder " + exchange + " cannot be made on the agent (" + x
                         + "). Free some space there, or make it writable for the agent's user."));
             }
+            if (is(State.SUSPENDED, state(engine, stage))) {
+                return Files.isRegularFile(archive)
+                        ? new Dump(null, 0, 0, 0, Files.size(archive), 0)
+                        : refused(AgentStage.Refusal.of(
+                                new SuspendFailedException(FailureReason.STAGE_SUSPENDED, stage.value())));
+            }
             try {
                 IfDumpFails ifFails = stayFrozen ? IfDumpFails.STAY_FROZEN : IfDumpFails.THAW;
                 Checkpoint done = engine.dump(
@@ -167,9 +181,15 @@ final class SuspendVerbs {
                         done.archiveBytes(),
                         done.processes());
             } catch (EngineException x) {
-                removeExchange(engine, exchange);
+                if (!isAnotherStepsArchive(x.reason())) {
+                    removeExchange(engine, exchange);
+                }
                 return refused(AgentStage.Refusal.of(x));
             }
+        }
+
+        private static boolean isAnotherStepsArchive(FailureReason reason) {
+            return reason == FailureReason.STAGE_SUSPENDED || reason == FailureReason.STAGE_BUSY;
         }
 
         private static Dump refused(AgentStage.Refusal why) {
@@ -177,8 +197,8 @@ final class SuspendVerbs {
         }
     }
 
-    /** Answers why the frozen tree was not killed but runs again, in words; null when it was killed. */
-    static final class Commit extends InEngine<String> {
+    /** Answers why the frozen tree was not killed; null when it was. */
+    static final class Commit extends InEngine<AgentStage.NotKilled> {
         private static final long serialVersionUID = 1L;
 
         Commit(String id) {
@@ -186,24 +206,29 @@ final class SuspendVerbs {
         }
 
         @Override
-        String act(Engine engine, StageId stage, Path exchange) throws IOException {
+        AgentStage.NotKilled act(Engine engine, StageId stage, Path exchange) {
+            AgentStage.NotKilled why = null;
             try {
                 if (!is(State.SUSPENDED, state(engine, stage))) {
                     engine.commit(stage);
                 }
-                return null;
             } catch (EngineException x) {
-                if (is(State.RUNNING, state(engine, stage))) {
-                    return x.getMessage();
+                if (x.reason() == FailureReason.STAGE_BUSY || x.reason() == FailureReason.NO_ANSWER) {
+                    // The next attempt needs what is in the folder.
+                    throw x;
                 }
-                throw x;
-            } finally {
-                removeExchange(engine, exchange);
+                why = new AgentStage.NotKilled(x.getMessage(), is(State.RUNNING, state(engine, stage)));
             }
+            try {
+                removeExchange(engine, exchange);
+            } catch (IOException x) {
+                LOG.log(Level.WARNING, x, () -> exchange + " is left");
+            }
+            return why;
         }
     }
 
-    /** Lets a frozen tree run on; harmless when it is not frozen. */
+    /** Lets a frozen tree run on; harmless when it is not frozen. The image of one that cannot run any more is kept. */
     static final class Thaw extends InEngine<Void> {
         private static final long serialVersionUID = 1L;
 
@@ -213,10 +238,18 @@ final class SuspendVerbs {
 
         @Override
         Void act(Engine engine, StageId stage, Path exchange) throws IOException {
-            if (is(State.SUSPENDING, state(engine, stage))) {
-                engine.thaw(stage);
+            try {
+                if (is(State.SUSPENDING, state(engine, stage))) {
+                    engine.thaw(stage);
+                }
+            } catch (EngineException x) {
+                if (x.reason() != FailureReason.NO_CHECKPOINT) {
+                    throw x;
+                }
             }
-            removeExchange(engine, exchange);
+            if (!is(State.SUSPENDED, state(engine, stage))) {
+                removeExchange(engine, exchange);
+            }
             return null;
         }
     }

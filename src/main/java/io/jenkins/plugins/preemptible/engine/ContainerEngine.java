@@ -8,6 +8,7 @@ import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.api.FreezeRequest;
 import io.jenkins.plugins.preemptible.engine.api.Frozen;
 import io.jenkins.plugins.preemptible.engine.api.IfDumpFails;
+import io.jenkins.plugins.preemptible.engine.api.LastResort;
 import io.jenkins.plugins.preemptible.engine.api.Leftover;
 import io.jenkins.plugins.preemptible.engine.api.ResumeFailedException;
 import io.jenkins.plugins.preemptible.engine.api.ResumeReport;
@@ -134,13 +135,21 @@ record ContainerEngine(Engine inner, StageContainers containers) implements Forw
         } catch (IOException e) {
             throw unreachable(e);
         }
-        inner.thaw(id);
+        boolean thawed = false;
+        try {
+            inner.thaw(id);
+            thawed = true;
+        } finally {
+            if (!thawed && inner.status(id).state() == State.SUSPENDED) {
+                pauseAgain(id);
+            }
+        }
     }
 
     @Override
-    public Optional<ResumeReport> resumeHere(StageId id) {
+    public Optional<ResumeReport> resumeHere(StageId id, LastResort otherwise) {
         if (!containers.paused(id)) {
-            return inner.resumeHere(id);
+            return inner.resumeHere(id, otherwise);
         }
         inner.status(id).state().refusalToResume().ifPresent(refusal -> {
             throw new ResumeFailedException(refusal, id.value());
@@ -148,7 +157,7 @@ record ContainerEngine(Engine inner, StageContainers containers) implements Forw
         boolean resumed = false;
         try {
             List<String> missing = containers.unpause(id);
-            Optional<ResumeReport> done = inner.resumeHere(id);
+            Optional<ResumeReport> done = inner.resumeHere(id, otherwise);
             resumed = done.isPresent();
             return done.map(report -> withContainers(report, missing));
         } catch (IOException e) {

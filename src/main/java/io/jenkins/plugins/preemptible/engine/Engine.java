@@ -8,6 +8,7 @@ import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.api.FreezeRequest;
 import io.jenkins.plugins.preemptible.engine.api.Frozen;
 import io.jenkins.plugins.preemptible.engine.api.IfDumpFails;
+import io.jenkins.plugins.preemptible.engine.api.LastResort;
 import io.jenkins.plugins.preemptible.engine.api.Leftover;
 import io.jenkins.plugins.preemptible.engine.api.ResumeFailedException;
 import io.jenkins.plugins.preemptible.engine.api.ResumeReport;
@@ -161,9 +162,11 @@ public interface Engine extends StageVerbs {
 
     /**
      * Lets a frozen stage run again and removes its archive. A dump of it that is under way, in any process, is
-     * cancelled first.
+     * cancelled first. One that has lost a process since its dump is not thawed, since its image has the process: it is
+     * suspended afterwards.
      *
-     * @throws SuspendFailedException {@link FailureReason#NO_CHECKPOINT} when the stage is not frozen
+     * @throws SuspendFailedException {@link FailureReason#NO_CHECKPOINT} when the stage is not frozen, or cannot be thawed
+     *     for that
      */
     @Override
     void thaw(StageId id);
@@ -217,11 +220,18 @@ public interface Engine extends StageVerbs {
     /**
      * Resumes a suspended stage from what this host has of it: its frozen processes, or CRIU's files.
      *
-     * @return empty when there is neither, or it cannot be used: {@link #resume} with the archive is needed then
-     * @throws ResumeFailedException when the stage is not suspended
+     * @param otherwise {@link LastResort#NONE}: why CRIU's files cannot be restored is thrown, and they are kept
+     * @return empty when there is neither, or, with {@link LastResort#ARCHIVE}, when it cannot be used: {@link #resume}
+     *     with the archive is needed then
+     * @throws ResumeFailedException when the stage is not suspended, or as said above
      * @throws EngineException {@link FailureReason#UNKNOWN_STAGE}
      */
-    Optional<ResumeReport> resumeHere(StageId id);
+    Optional<ResumeReport> resumeHere(StageId id, LastResort otherwise);
+
+    /** As {@link #resumeHere(StageId, LastResort)} with {@link LastResort#ARCHIVE}. */
+    default Optional<ResumeReport> resumeHere(StageId id) {
+        return resumeHere(id, LastResort.ARCHIVE);
+    }
 
     /**
      * The state of a stage now.

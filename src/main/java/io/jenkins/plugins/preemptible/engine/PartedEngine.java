@@ -6,6 +6,7 @@ import io.jenkins.plugins.preemptible.engine.api.Extent;
 import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.api.FreezeRequest;
 import io.jenkins.plugins.preemptible.engine.api.Frozen;
+import io.jenkins.plugins.preemptible.engine.api.LastResort;
 import io.jenkins.plugins.preemptible.engine.api.Leftover;
 import io.jenkins.plugins.preemptible.engine.api.ResumeReport;
 import io.jenkins.plugins.preemptible.engine.api.SealRequest;
@@ -166,8 +167,8 @@ record PartedEngine(
     }
 
     @Override
-    public Optional<ResumeReport> resumeHere(StageId id) {
-        return inner.resumeHere(parts.suspended(id)).map(whole::named);
+    public Optional<ResumeReport> resumeHere(StageId id, LastResort otherwise) {
+        return inner.resumeHere(parts.suspended(id), otherwise).map(whole::named);
     }
 
     @Override

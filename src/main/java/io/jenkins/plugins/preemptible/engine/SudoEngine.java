@@ -6,6 +6,7 @@ import io.jenkins.plugins.preemptible.engine.api.Extent;
 import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.api.FreezeRequest;
 import io.jenkins.plugins.preemptible.engine.api.Frozen;
+import io.jenkins.plugins.preemptible.engine.api.LastResort;
 import io.jenkins.plugins.preemptible.engine.api.Leftover;
 import io.jenkins.plugins.preemptible.engine.api.ResumeFailedException;
 import io.jenkins.plugins.preemptible.engine.api.ResumeReport;
@@ -122,7 +123,7 @@ record SudoEngine(PrivilegedStages stages) implements Engine {
     }
 
     @Override
-    public Optional<ResumeReport> resumeHere(StageId id) {
+    public Optional<ResumeReport> resumeHere(StageId id, LastResort otherwise) {
         status(id).state().refusalToResume().ifPresent(refusal -> {
             throw new ResumeFailedException(refusal, id.value());
         });

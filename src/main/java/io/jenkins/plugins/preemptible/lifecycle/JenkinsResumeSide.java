@@ -108,6 +108,11 @@ record JenkinsResumeSide(
     }
 
     @Override
+    public boolean goBack() throws IOException, InterruptedException {
+        return Rollback.of(live, Rollback.Loss.GONE);
+    }
+
+    @Override
     public boolean fail(String why) {
         BodyExecution body = live.body();
         if (body != null) {

@@ -71,6 +71,14 @@ interface ResumeSide {
      */
     boolean lost() throws IOException, InterruptedException;
 
+    /**
+     * Takes a stage whose image on its agent cannot be restored back to an earlier state.
+     *
+     * @return false when it has none: nothing has changed
+     * @throws IOException when that is not known yet
+     */
+    boolean goBack() throws IOException, InterruptedException;
+
     /** Fails the stage. @return false when its body is not known yet; nothing is done then */
     boolean fail(String why);
 

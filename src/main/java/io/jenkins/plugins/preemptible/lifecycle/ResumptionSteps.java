@@ -5,6 +5,7 @@ import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.agent.StageAgent;
 import io.jenkins.plugins.preemptible.engine.api.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.LastResort;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.event.StageRefused;
 import io.jenkins.plugins.preemptible.event.StageResumed;
@@ -152,9 +153,13 @@ final class ResumptionSteps {
             // From now on it may run there, until the agent says that it does not.
             stages.update(stage.id(), LuggageChanges.treeEnded(false));
         }
-        AgentStage.Restore here = agent.resumeHere();
-        if (here != null || stage.frozen()) {
+        AgentStage.Restore here = agent.resumeHere(stage.frozen() ? LastResort.NONE : LastResort.ARCHIVE);
+        if (here != null) {
             return here;
+        }
+        if (stage.frozen()) {
+            Secret unstored = stage.imageKey();
+            return unstored == null ? null : agent.restoreUnstored(unstored.getPlainText());
         }
         Secret key = StageImages.keyOf(stage);
         side.fetchImage(stage);
@@ -228,7 +233,7 @@ final class ResumptionSteps {
     }
 
     /** @param imageThere whether there is something that a further attempt could resume from */
-    private Outcome failed(AgentStage.Refusal refusal, boolean imageThere) {
+    private Outcome failed(AgentStage.Refusal refusal, boolean imageThere) throws InterruptedException {
         long now = clock.nowMillis();
         Consumer<StageRecord> change = StageChanges.notResumed(retryMillis(), now);
         if (imageThere) {
@@ -241,8 +246,23 @@ final class ResumptionSteps {
         side.tell(listener -> listener.onRefused(
                 new StageRefused(stage.ref(), now, StageRefused.Phase.RESUME, refusal.reason(), refusal.sentence())));
         boolean last = stage.restoreFailures() >= MOST_FAILURES;
+        if (last && stage.frozen() && goesBack()) {
+            side.say(
+                    "Not resumed. " + refusal.sentence() + " This was tried " + MOST_FAILURES + " times.",
+                    refusal.criuLines());
+            return Outcome.STAYS_SUSPENDED;
+        }
         side.say("Not resumed. " + refusal.sentence() + whatFollows(stage, last, refusal), refusal.criuLines());
         return last && !imageThere && side.fail(refusal.sentence()) ? Outcome.ENDED : Outcome.STAYS_SUSPENDED;
+    }
+
+    private boolean goesBack() throws InterruptedException {
+        try {
+            return side.goBack();
+        } catch (IOException x) {
+            LOGGER.log(Level.WARNING, x, () -> "it is not known whether stage " + live.id() + " can go back");
+            return false;
+        }
     }
 
     private static String whatFollows(StageRecord stage, boolean last, AgentStage.Refusal refusal) {

@@ -71,12 +71,21 @@ final class SealingSteps {
     private int failures;
     /** Set when the agent or the controller was away: the agent is asked first in which form it holds the stage. */
     private boolean uncertain;
+    /** Its agent has no process of it any more, but what was dumped of it. */
+    private boolean treeLost;
     /** The build log says that an attempt came to nothing for such a reason. */
     private boolean faultTold;
     /** The build log says that the controller's disk is too full. */
     private boolean fullTold;
     /** What the agent has sealed; null before. */
     private AgentStage.Dump dump;
+    /** What is safe among the artifacts, while it is not known whether the frozen processes are killed; else null. */
+    private Stored stored;
+
+    private record Stored(
+            StageRecord stage,
+            AgentStage.Dump dump,
+            @CheckForNull SealedLuggage luggage) {}
 
     /** @param uncertain whether the agent is asked first in which form it holds the stage */
     SealingSteps(
@@ -145,7 +154,8 @@ final class SealingSteps {
     private void fault(Throwable why) {
         if (!faultTold && wanted() != null) {
             faultTold = true;
-            side.say("The image could not be sealed yet: " + why.getMessage()
+            side.say("The image could not be sealed yet: "
+                    + (why.getMessage() == null ? why.toString() : why.getMessage())
                     + ". The stage stays frozen in the agent's memory"
                     + " and is resumed from there when it gets an executor; until then, do not restart the agent's"
                     + " host. Sealing is tried again at growing intervals; the controller's log has more.");
@@ -194,10 +204,10 @@ final class SealingSteps {
             return 0;
         }
         if (!stage.frozen() && !rolledBack) {
-            try {
-                agent.commit();
-            } catch (IOException | RuntimeException x) {
-                LOGGER.log(Level.FINE, x, () -> "no kill of " + stage + " was due");
+            // Where that cannot be told, the stored image must not be given up for a new one.
+            AgentStage.NotKilled why = agent.commit();
+            if (why != null) {
+                LOGGER.log(Level.FINE, "no kill of {0} was due: {1}", new Object[] {stage, why.why()});
             }
         }
         AgentStage.Held how = agent.hold();
@@ -215,9 +225,15 @@ final class SealingSteps {
                 return 0;
             case IMAGE:
                 treeEnded(stage);
+                treeLost = stage.frozen();
+                if (stored != null && !stage.frozen()) {
+                    tellSealed(stored);
+                }
+                stored = null;
                 uncertain = false;
                 return 0;
             default:
+                stored = null;
                 long thawByMillis = rolledBack ? side.thawByMillis(stage) : stage.thawByMillis();
                 Secret key = stage.memoryOnly() || thawByMillis > 0 ? null : side.newKey();
                 StageRecord held = stages.update(
@@ -256,7 +272,9 @@ final class SealingSteps {
                 // It is resumed, which is why the dump was given up: the next one must not wait for another look.
                 return 0;
             }
-            if (made.refusal() != null && UNEXPECTED.contains(made.refusal().reason())) {
+            if (made.refusal() != null
+                    && !treeLost
+                    && UNEXPECTED.contains(made.refusal().reason())) {
                 uncertain = true;
                 return LOOK_MILLIS;
             }
@@ -304,7 +322,25 @@ final class SealingSteps {
                             + ". Make room for its artifacts, or look at the controller's log.",
                     null);
         }
-        return commit(agent, luggage.store());
+        return commit(agent, luggage(stage, luggage));
+    }
+
+    /** The image is whole among the artifacts: for want of its workspace it must not be given up. */
+    @CheckForNull
+    private SealedLuggage luggage(StageRecord stage, SealSide.Luggage packed) throws InterruptedException {
+        try {
+            return packed.store();
+        } catch (IOException | RequestAbortedException x) {
+            LOGGER.log(Level.FINE, x, () -> "cannot store the workspace of " + stage + " yet");
+        }
+        try (SealSide.Luggage again = side.packLuggage(stage)) {
+            return again.store();
+        } catch (IOException | RequestAbortedException x) {
+            LOGGER.log(Level.WARNING, x, () -> "cannot store the workspace of " + stage);
+            side.say("Its workspace could not be stored: " + side.why(x) + ". The stage needs its agent '"
+                    + stage.node() + "' to go on.");
+            return null;
+        }
     }
 
     private long commit(StageAgent agent, @CheckForNull SealedLuggage luggage)
@@ -320,7 +356,8 @@ final class SealingSteps {
                 discard();
                 return 0;
             }
-            String refusal;
+            stored = new Stored(sealed, dump, luggage);
+            AgentStage.NotKilled refusal;
             try {
                 refusal = agent.commit();
             } catch (IOException | RuntimeException x) {
@@ -330,7 +367,13 @@ final class SealingSteps {
                 return LOOK_MILLIS;
             }
             if (refusal != null) {
-                LOGGER.log(Level.WARNING, "{0} is frozen and sealed again: {1}", new Object[] {sealed, refusal});
+                LOGGER.log(Level.WARNING, "{0} is frozen and sealed again: {1}", new Object[] {sealed, refusal.why()});
+                if (!refusal.runs()) {
+                    discard();
+                    stages.update(live.id(), StageChanges.heldFrozen(side.newKey()));
+                    side.say("The image that was sealed cannot serve, and is made again. " + refusal.why());
+                }
+                stored = null;
                 uncertain = true;
                 dump = null;
                 return LOOK_MILLIS;
@@ -338,31 +381,49 @@ final class SealingSteps {
             if (luggage != null) {
                 stages.update(live.id(), LuggageChanges.treeEnded(true));
             }
-            side.say("Image sealed " + StageLog.time(TimeUnit.NANOSECONDS.toMillis(clock.nanoTime() - began))
-                    + " after that (dump " + dump.dumpMillis() + " ms, seal " + dump.archiveMillis() + " ms): "
-                    + dump.processes() + " processes, " + StageLog.size(dump.imageBytes())
-                    + " of memory and state, sealed into " + StageLog.size(dump.archiveBytes())
-                    + ". The frozen processes are gone from the agent's memory."
-                    + (luggage == null
-                            ? ""
-                            : " Its workspace is stored with it, " + StageLog.size(luggage.contentBytes()) + " in "
-                                    + StageLog.size(luggage.archiveBytes())
-                                    + ": the stage can be resumed without this agent."));
-            // What a former attempt has met is no reason any more to spare the stage.
-            live.takeSealingFailed();
-            side.measured(sealed.node(), dump.imageBytes(), dump.dumpMillis() + dump.archiveMillis());
-            side.showSealed(sealed);
-            side.tell(listener -> listener.onSealed(new StageSealed(
-                    sealed.ref(),
-                    clock.nowMillis(),
-                    dump.dumpMillis(),
-                    dump.archiveMillis(),
-                    dump.imageBytes(),
-                    dump.archiveBytes())));
+            tellSealed(stored);
+            stored = null;
             return 0;
         } finally {
             live.operation().unlock();
         }
+    }
+
+    /** Once the frozen processes are killed, which may be at a later look. */
+    private void tellSealed(Stored stored) {
+        AgentStage.Dump of = stored.dump;
+        SealedLuggage luggage = stored.luggage;
+        side.say(words(of)
+                + (luggage == null
+                        ? ""
+                        : " Its workspace is stored with it, " + StageLog.size(luggage.contentBytes()) + " in "
+                                + StageLog.size(luggage.archiveBytes())
+                                + ": the stage can be resumed without this agent."));
+        // What a former attempt has met is no reason any more to spare the stage.
+        live.takeSealingFailed();
+        if (!treeLost) {
+            side.measured(stored.stage.node(), of.imageBytes(), of.dumpMillis() + of.archiveMillis());
+        }
+        side.showSealed(stored.stage);
+        side.tell(listener -> listener.onSealed(new StageSealed(
+                stored.stage.ref(),
+                clock.nowMillis(),
+                of.dumpMillis(),
+                of.archiveMillis(),
+                of.imageBytes(),
+                of.archiveBytes())));
+    }
+
+    private String words(AgentStage.Dump of) {
+        String after = " " + StageLog.time(TimeUnit.NANOSECONDS.toMillis(clock.nanoTime() - began)) + " after that";
+        if (treeLost) {
+            return "Image stored" + after + ", " + StageLog.size(of.archiveBytes())
+                    + ": the agent had sealed it before its host lost this stage's processes, and nothing of the stage is lost.";
+        }
+        return "Image sealed" + after + " (dump " + of.dumpMillis() + " ms, seal " + of.archiveMillis() + " ms): "
+                + of.processes() + " processes, " + StageLog.size(of.imageBytes())
+                + " of memory and state, sealed into " + StageLog.size(of.archiveBytes())
+                + ". The frozen processes are gone from the agent's memory.";
     }
 
     /** Its agent came back as one that makes no images. */
@@ -422,7 +483,11 @@ final class SealingSteps {
             }
         }
         side.say(
-                why + " The stage stays frozen in the agent's memory and is resumed from there when it gets an executor"
+                why
+                        + (treeLost
+                                ? " Its processes are gone, and what was dumped of them stays on the agent's disk. The stage"
+                                : " The stage stays frozen in the agent's memory and")
+                        + " is resumed from there when it gets an executor"
                         + (refusal != null && refusal.killedCriu() ? "." : "; nothing of it is lost.")
                         + (last
                                 ? " No image is made: a restart of the agent's host loses the stage."

@@ -9,6 +9,7 @@ import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.agent.MovingStage;
 import io.jenkins.plugins.preemptible.agent.Nodes;
 import io.jenkins.plugins.preemptible.checkpoint.RolledBack;
+import io.jenkins.plugins.preemptible.engine.api.LastResort;
 import io.jenkins.plugins.preemptible.engine.move.Misfit;
 import io.jenkins.plugins.preemptible.engine.move.MoveObstacle;
 import io.jenkins.plugins.preemptible.lifecycle.Restorer;
@@ -96,7 +97,7 @@ public final class MovingRestorer implements Restorer {
             AgentStage.Restore answer = null;
             if (awaited || isOwn(stage, to)) {
                 move.restoring();
-                answer = move.restore(agent::resumeHere);
+                answer = move.restore(() -> agent.resumeHere(LastResort.ARCHIVE));
             }
             foundRunning = answer != null;
             if (answer == null) {

@@ -14,6 +14,7 @@ import io.jenkins.plugins.preemptible.agent.HostileAnswers;
 import io.jenkins.plugins.preemptible.agent.PresentStages;
 import io.jenkins.plugins.preemptible.agent.StageOrigin;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
+import io.jenkins.plugins.preemptible.engine.api.LastResort;
 import io.jenkins.plugins.preemptible.engine.policy.Reason;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
@@ -144,8 +145,9 @@ class HostileAgentTest extends OneAgent {
                     return null;
                 },
                 stage::hold,
-                stage::resumeHere,
+                () -> stage.resumeHere(LastResort.NONE),
                 () -> stage.restore("key"),
+                () -> stage.restoreUnstored("key"),
                 () -> stage.askImage(0, 1000).get(),
                 () -> {
                     stage.remove();

@@ -14,6 +14,7 @@ import io.jenkins.plugins.preemptible.engine.api.StageStatus;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.host.LibC;
+import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -22,6 +23,7 @@ import java.nio.file.StandardCopyOption;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.ExecutionException;
+import java.util.stream.Stream;
 import org.jvnet.hudson.test.JenkinsRule;
 import org.jvnet.hudson.test.SimpleCommandLauncher;
 
@@ -141,6 +143,18 @@ final class TwoHosts implements AutoCloseable {
     /** Ends the agent's process and all of its stages', frozen or not, as a restart of the host does. */
     void restart(String host) {
         agentFolder.endAll(base.resolve(host));
+    }
+
+    /** As {@link #restart}; and what the engine has noted was noted in another boot. */
+    void boot(String host) throws IOException {
+        restart(host);
+        try (Stream<Path> files = Files.walk(base.resolve(host).resolve("preemptible/stages"))) {
+            for (Path record : files.filter(file -> file.endsWith("stage.json")).toList()) {
+                Files.writeString(
+                        record,
+                        Files.readString(record).replace(Proc.bootId(), "00000000-0000-0000-0000-000000000000"));
+            }
+        }
     }
 
     private boolean isAgent(ProcessHandle process) {

@@ -236,9 +236,10 @@ public final class HostileAnswers {
                 case "DumpStage" ->
                     new AgentStage.Dump(maybeRefusal(), number(), number(), number(), imageBytes(), (int) number());
                 case "Hold" -> AgentStage.Held.values()[random.nextInt(4)];
-                case "ResumeHere", "RestoreStage" -> restore();
+                case "ResumeHere", "RestoreStage", "RestoreUnstored" -> restore();
                 case "ReadImage" -> image();
-                case "Commit", "Rehearsal" -> text();
+                case "Commit" -> new AgentStage.NotKilled(text(), random.nextBoolean());
+                case "Rehearsal" -> text();
                 default -> any();
             };
         }

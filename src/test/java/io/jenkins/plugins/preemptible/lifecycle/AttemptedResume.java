@@ -4,6 +4,7 @@ import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.agent.Awaited;
 import io.jenkins.plugins.preemptible.agent.StageAgent;
+import io.jenkins.plugins.preemptible.engine.api.LastResort;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import io.jenkins.plugins.preemptible.event.StageListener;
@@ -44,6 +45,9 @@ final class AttemptedResume implements StageAgent, ResumeSide, StageListener, St
 
     /** What is left on the agent; null for nothing. */
     AgentStage.Restore here;
+
+    /** What comes of the image that only the agent has; null where it has none. */
+    AgentStage.Restore unstored;
 
     AgentStage.Restore fromImage = restored("ARCHIVE");
     /** Why it is not restored on another agent; null where it is on its own one. */
@@ -144,7 +148,7 @@ final class AttemptedResume implements StageAgent, ResumeSide, StageListener, St
     }
 
     @Override
-    public AgentStage.Restore resumeHere() throws IOException, InterruptedException {
+    public AgentStage.Restore resumeHere(LastResort otherwise) throws IOException, InterruptedException {
         effect("resume here");
         onResumeHere.run();
         return here;
@@ -154,6 +158,12 @@ final class AttemptedResume implements StageAgent, ResumeSide, StageListener, St
     public void fetchImage(StageRecord stage) throws IOException, InterruptedException {
         effect("fetch");
         onFetch.run();
+    }
+
+    @Override
+    public AgentStage.Restore restoreUnstored(String key) {
+        effect("restore unstored with " + key);
+        return unstored;
     }
 
     @Override
@@ -207,6 +217,15 @@ final class AttemptedResume implements StageAgent, ResumeSide, StageListener, St
     }
 
     @Override
+    public boolean goBack() {
+        effect("go back");
+        if (goesBack) {
+            stages.rollBack(stage().id());
+        }
+        return goesBack;
+    }
+
+    @Override
     public boolean fail(String why) {
         if (hasBody) {
             effect("fail");
@@ -256,7 +275,7 @@ final class AttemptedResume implements StageAgent, ResumeSide, StageListener, St
     }
 
     @Override
-    public String commit() {
+    public AgentStage.NotKilled commit() {
         throw new AssertionError("no step of a resume asks that");
     }
 

@@ -4,6 +4,7 @@ import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.agent.Awaited;
 import io.jenkins.plugins.preemptible.agent.StageAgent;
+import io.jenkins.plugins.preemptible.engine.api.LastResort;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.event.StageListener;
 import io.jenkins.plugins.preemptible.event.StageRefused;
@@ -45,7 +46,7 @@ final class AttemptedSealing implements StageAgent, SealSide, StageListener, Aut
 
     AgentStage.Dump dumped = dump(null);
     AgentStage.Held held = AgentStage.Held.FROZEN;
-    String notKilled;
+    AgentStage.NotKilled notKilled;
     long thawByMillis;
     String tooLarge;
     ArchiveRoom.Shortage shortage;
@@ -54,6 +55,7 @@ final class AttemptedSealing implements StageAgent, SealSide, StageListener, Aut
     Step onAgent = () -> {};
     Step onDump = () -> {};
     Step onStore = () -> {};
+    Step onLuggage = () -> {};
     Step onCommit = () -> {};
     Step onLost = () -> {};
 
@@ -116,7 +118,8 @@ final class AttemptedSealing implements StageAgent, SealSide, StageListener, Aut
         packing.add("begun");
         return new Luggage() {
             @Override
-            public SealedLuggage store() {
+            public SealedLuggage store() throws IOException {
+                onLuggage.run();
                 packing.add("stored");
                 return luggage;
             }
@@ -146,7 +149,7 @@ final class AttemptedSealing implements StageAgent, SealSide, StageListener, Aut
     }
 
     @Override
-    public String commit() throws IOException {
+    public AgentStage.NotKilled commit() throws IOException {
         effect("kill");
         onCommit.run();
         return notKilled;
@@ -282,7 +285,7 @@ final class AttemptedSealing implements StageAgent, SealSide, StageListener, Aut
     }
 
     @Override
-    public AgentStage.Restore resumeHere() {
+    public AgentStage.Restore resumeHere(LastResort otherwise) {
         throw new AssertionError("no step of a sealing asks that");
     }
 

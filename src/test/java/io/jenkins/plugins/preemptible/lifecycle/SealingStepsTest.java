@@ -77,6 +77,29 @@ class SealingStepsTest {
         assertEquals(attempt.luggage.host(), attempt.stage().luggage().host());
     }
 
+    /** It is whole among the artifacts, and its agent may be gone for good. */
+    @Test
+    void anImageWhoseWorkspaceCannotBeStoredIsKept() throws Exception {
+        attempt.onLuggage = SealingStepsTest::fail;
+        attempt.onCommit = SealingStepsTest::fail;
+        assertEquals(SealingSteps.LOOK_MILLIS, attempt.attempt());
+        assertEquals(List.of("begun", "image", "begun", "over", "over"), attempt.packing);
+        assertEquals(List.of("FROZEN dump with a key", "FROZEN store", "IMAGE kill"), attempt.effects);
+        assertNull(attempt.stage().luggage());
+        assertTrue(attempt.log.get(0).startsWith("Its workspace could not be stored: "), attempt.log::toString);
+    }
+
+    @Test
+    void theWorkspaceIsPackedOnceMoreWhereThatFails() throws Exception {
+        attempt.luggage = AttemptedSealing.luggage("A");
+        attempt.onLuggage = () -> {
+            attempt.onLuggage = () -> {};
+            SealingStepsTest.fail();
+        };
+        assertEquals(DONE, attempt.attempt());
+        assertEquals(attempt.luggage.host(), attempt.stage().luggage().host());
+    }
+
     @Test
     void nobodyPacksTheWorkspaceAnyMoreWhenTheImageIsNotStored() throws Exception {
         attempt.onStore = SealingStepsTest::fail;
@@ -220,6 +243,54 @@ class SealingStepsTest {
         }
     }
 
+    /** Killed after they were dumped, for want of memory or with their host: nobody else has the image yet. */
+    @Test
+    void anImageThatTheAgentHasAlreadyIsStored() throws Exception {
+        afterARestart(AgentStage.Held.IMAGE);
+        attempt.dumped = new AgentStage.Dump(null, 0, 0, 0, 1_000_000, 0);
+        assertEquals(DONE, attempt.attempt());
+        assertEquals(
+                List.of("FROZEN hold", "FROZEN dump with a key", "FROZEN store", "IMAGE kill", "IMAGE show"),
+                attempt.effects.subList(0, 5));
+        assertTrue(attempt.log.get(0).startsWith("Image stored "), attempt.log::toString);
+    }
+
+    @Test
+    void aDumpWithoutItsImageIsAFailureAndIsTold() throws Exception {
+        afterARestart(AgentStage.Held.IMAGE);
+        attempt.dumped = refused(FailureReason.STAGE_SUSPENDED);
+        assertEquals(SealingSteps.retryMillis(), attempt.attempt());
+        assertTrue(attempt.log.get(0).contains("stays on the agent's disk"), attempt.log::toString);
+        assertEquals(DONE, attempt.attempt());
+        assertTrue(attempt.stage().unsealed());
+    }
+
+    /** A file that it needs was changed since, for instance. */
+    @Test
+    void anImageThatCannotServeAnyMoreIsRemovedAndMadeAgain() throws Exception {
+        attempt.notKilled = new AgentStage.NotKilled("A file of it was changed.", false);
+        assertEquals(SealingSteps.LOOK_MILLIS, attempt.attempt());
+        assertTrue(attempt.stage().frozen());
+        assertEquals(List.of("FROZEN dump with a key", "FROZEN store", "IMAGE kill", "IMAGE discard"), attempt.effects);
+        assertEquals(
+                List.of("The image that was sealed cannot serve, and is made again. A file of it was changed."),
+                attempt.log);
+        attempt.notKilled = null;
+        assertEquals(DONE, attempt.attempt());
+        assertEquals(List.of("FROZEN hold", "FROZEN dump with a new key"), attempt.effects.subList(0, 2));
+    }
+
+    @Test
+    void whileItIsNotKnownWhetherProcessesAreKilledTheImageIsKept() throws Exception {
+        attempt.onCommit = SealingStepsTest::fail;
+        for (int i = 0; i < 3; i++) {
+            assertEquals(SealingSteps.LOOK_MILLIS, attempt.attempt());
+            assertFalse(attempt.stage().frozen());
+            assertEquals("a key", attempt.stage().imageKey().getPlainText());
+        }
+        assertEquals(List.of("IMAGE kill"), attempt.effects);
+    }
+
     @Test
     void processesThatWereNotKilledYetAreKilledAtTheNextLook() throws Exception {
         attempt.onCommit = SealingStepsTest::fail;
@@ -228,13 +299,15 @@ class SealingStepsTest {
         attempt.onCommit = () -> {};
         attempt.held = AgentStage.Held.IMAGE;
         assertEquals(DONE, attempt.attempt());
-        assertEquals(List.of("IMAGE kill", "IMAGE hold"), attempt.effects.subList(0, 2));
+        assertEquals(
+                List.of("IMAGE kill", "IMAGE hold", "IMAGE measured", "IMAGE show", "IMAGE told sealed"),
+                attempt.effects);
         assertFalse(attempt.stage().frozen());
     }
 
     @Test
     void aStageThatRunsAlthoughItIsSuspendedIsFrozenAndSealedAnew() throws Exception {
-        attempt.notKilled = "A process entered.";
+        attempt.notKilled = new AgentStage.NotKilled("A process entered.", true);
         assertEquals(SealingSteps.LOOK_MILLIS, attempt.attempt());
         attempt.notKilled = null;
         assertEquals(DONE, attempt.attempt());
@@ -250,6 +323,7 @@ class SealingStepsTest {
         attempt.onCommit = SealingStepsTest::fail;
         assertEquals(SealingSteps.LOOK_MILLIS, attempt.attempt());
         assertFalse(attempt.stage().luggage().treeEnded(), "the answer was lost");
+        attempt.onCommit = () -> {};
         attempt.held = AgentStage.Held.IMAGE;
         assertEquals(DONE, attempt.attempt());
         assertTrue(attempt.stage().luggage().treeEnded());
@@ -262,6 +336,8 @@ class SealingStepsTest {
         attempt.onCommit = SealingStepsTest::fail;
         attempt.attempt();
         attempt.onAgent = () -> attempt.luggage = null;
+        attempt.onCommit = () -> {};
+        attempt.notKilled = new AgentStage.NotKilled("Another image has its name.", false);
         attempt.held = AgentStage.Held.FROZEN;
         attempt.attempt();
         assertNull(attempt.stage().luggage());

@@ -5,9 +5,12 @@ import io.jenkins.plugins.preemptible.engine.stage.FileStamp;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageJson;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Optional;
+import java.util.logging.Level;
+import java.util.logging.Logger;
 
 /**
  * A stage's last image, by its record and files: the archive, and CRIU's own files in the stage's folder.
@@ -15,6 +18,8 @@ import java.util.Optional;
  * Reads the disk each time; safe for any thread. Hold the stage's lock to remove something.
  */
 public final class SealedImages {
+
+    private static final Logger LOG = Logger.getLogger(SealedImages.class.getName());
 
     private SealedImages() {}
 
@@ -27,7 +32,7 @@ public final class SealedImages {
     }
 
     /** Whether the file under the archive's name is the one that was sealed, unchanged, and waits for commit or thaw. */
-    static boolean ownsArchive(StageJson record) {
+    public static boolean ownsArchive(StageJson record) {
         return record.dumped() != null && ownsSealed(record);
     }
 
@@ -39,23 +44,33 @@ public final class SealedImages {
     }
 
     /**
-     * The record beside CRIU's own files, when those can be restored in place of the archive.
+     * The record beside CRIU's own files, when those can be restored in place of the archive. After a boot they cannot, nor
+     * where that record is unreadable: neither was forced to disk.
      *
      * @param known what the stage's folder says
      */
     public static Optional<StageJson> localImage(StageFolder folder, StageJson known) {
-        // CRIU's files hold no preserved paths, and those may have changed since: the archive has them.
-        return new StageFolder(folder.images())
-                .read()
-                .filter(inFolder -> inFolder.preserved().isEmpty() && fits(known, inFolder));
+        if (known.image() == null || !Proc.bootId().equals(known.image().bootId())) {
+            return Optional.empty();
+        }
+        try {
+            // CRIU's files hold no preserved paths, and those may have changed since: the archive has them.
+            return new StageFolder(folder.images())
+                    .read()
+                    .filter(inFolder -> inFolder.preserved().isEmpty() && fits(known, inFolder));
+        } catch (UncheckedIOException e) {
+            LOG.log(
+                    Level.WARNING,
+                    e,
+                    () -> "the local image of " + known.id() + " is of no use, its archive is needed");
+            return Optional.empty();
+        }
     }
 
     private static boolean fits(StageJson known, StageJson inFolder) {
-        return known.image() != null
-                && inFolder.image() != null
+        return inFolder.image() != null
                 && inFolder.id().equals(known.id())
                 && inFolder.suspensions() == known.suspensions()
-                && inFolder.image().createdAt().equals(known.image().createdAt())
-                && Proc.bootId().equals(known.image().bootId());
+                && inFolder.image().createdAt().equals(known.image().createdAt());
     }
 }

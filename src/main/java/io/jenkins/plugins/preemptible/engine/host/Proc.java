@@ -55,6 +55,16 @@ public final class Proc {
                 .orElse(true);
     }
 
+    /** Whether a process was killed: it is ending or gone, or will be as soon as it is thawed. */
+    public static boolean killed(long pid) {
+        // A frozen process of a control group of version 1 takes its SIGKILL when it is thawed: proc_pid_status(5).
+        return exiting(pid)
+                || stat(pid).map(Stat::zombie).orElse(true)
+                || Stream.of("SigPnd", "ShdPnd")
+                        .flatMap(set -> statusWords(pid, set).stream())
+                        .anyMatch(mask -> (Long.parseUnsignedLong(mask, 16) >> (LibC.SIGKILL - 1) & 1) == 1);
+    }
+
     /** One process's fields; empty when there is no such process. */
     public static Optional<Stat> stat(long pid) {
         return read(ROOT.resolve(Long.toString(pid)).resolve("stat")).flatMap(Proc::parseStat);

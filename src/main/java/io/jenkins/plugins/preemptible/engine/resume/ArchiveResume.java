@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.engine.resume;
 
 import io.jenkins.plugins.preemptible.engine.api.EngineException;
 import io.jenkins.plugins.preemptible.engine.api.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.LastResort;
 import io.jenkins.plugins.preemptible.engine.api.ResumeFailedException;
 import io.jenkins.plugins.preemptible.engine.api.ResumeReport;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
@@ -97,7 +98,7 @@ public final class ArchiveResume {
                 .filter(i -> i.createdAt().equals(manifest.createdAt()))
                 .filter(i -> FileStamp.of(archive).equals(i.archiveStamp()))
                 .isPresent();
-        return same ? new LocalResume(stages, id).resume() : Optional.empty();
+        return same ? new LocalResume(stages, id).resume(LastResort.ARCHIVE) : Optional.empty();
     }
 
     private ResumeReport restore(Criu criu, Path images, ImageArchive.Unpacked image, long unpackMillis)

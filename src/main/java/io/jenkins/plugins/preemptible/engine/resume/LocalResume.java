@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.resume;
 
 import io.jenkins.plugins.preemptible.engine.api.FailureReason;
+import io.jenkins.plugins.preemptible.engine.api.LastResort;
 import io.jenkins.plugins.preemptible.engine.api.ResumeFailedException;
 import io.jenkins.plugins.preemptible.engine.api.ResumeReport;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
@@ -14,6 +15,7 @@ import io.jenkins.plugins.preemptible.engine.stage.StageJson;
 import io.jenkins.plugins.preemptible.engine.suspend.CommitOrThaw;
 import io.jenkins.plugins.preemptible.engine.suspend.SuspendAttempt;
 import java.io.IOException;
+import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.logging.Level;
@@ -26,7 +28,8 @@ import java.util.logging.Logger;
  *   <li>A tree that is still frozen is thawed; a dump of it that is under way is cancelled first.
  *   <li>Else CRIU's files in the stage's folder are restored, if they are those of its last suspension and the host was
  *       not booted since: they were not forced to disk.
- *   <li>When there is neither, or the files cannot be restored, the answer is empty: the archive is needed.
+ *   <li>When there is neither, the answer is empty. So it is when the files cannot be restored and the archive is there for
+ *       that; where it is not, the reason is thrown. The files are kept in each case.
  * </ol>
  */
 public record LocalResume(Stages stages, StageId id) {
@@ -41,7 +44,8 @@ public record LocalResume(Stages stages, StageId id) {
             FailureReason.CRIU_UNUSABLE,
             FailureReason.CONTAINER_GONE);
 
-    public Optional<ResumeReport> resume() {
+    /** @throws ResumeFailedException when the stage is not suspended, or CRIU's files fail and nothing else can serve */
+    public Optional<ResumeReport> resume(LastResort otherwise) {
         State state = stages.settle(id).state();
         if (state == State.SUSPENDING) {
             try {
@@ -63,12 +67,15 @@ public record LocalResume(Stages stages, StageId id) {
         try {
             return fromLocalImage();
         } catch (ResumeFailedException e) {
-            if (FINAL.contains(e.reason())) {
+            if (otherwise == LastResort.NONE || FINAL.contains(e.reason())) {
                 throw e;
             }
             LOG.log(Level.WARNING, e, () -> "the local image of " + id + " cannot be restored, its archive is needed");
             return Optional.empty();
         } catch (IOException e) {
+            if (otherwise == LastResort.NONE) {
+                throw new ResumeFailedException(FailureReason.IMAGE_UNUSABLE, id + ": " + e, List.of(), e);
+            }
             LOG.log(Level.WARNING, e, () -> "the local image of " + id + " cannot be read, its archive is needed");
             return Optional.empty();
         }

@@ -20,7 +20,7 @@ import java.util.function.Consumer;
  *
  * @param archive where the image is sealed to, null unless a dump began; it is whole when {@code dumped} or the state
  *     says so
- * @param dumped the host's process ids in the image that waits for commit or thaw, null when none waits
+ * @param dumped the host's process ids in the image that waits for commit or thaw, without zombies; null when none waits
  * @param freezer where its freezer is, null when the stage has none
  * @param startedAt ISO 8601
  * @param sandbox whether it has no command of its own

@@ -7,6 +7,7 @@ import io.jenkins.plugins.preemptible.engine.home.InterruptedSteps;
 import io.jenkins.plugins.preemptible.engine.home.OldImages;
 import io.jenkins.plugins.preemptible.engine.home.SealedImages;
 import io.jenkins.plugins.preemptible.engine.home.Stages;
+import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.host.TimeLimits;
 import io.jenkins.plugins.preemptible.engine.stage.FileStamp;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
@@ -28,7 +29,8 @@ import java.util.logging.Logger;
  *       stay for the next resume where there is room. The tree stays frozen when a file that the image needs was
  *       changed.
  *   <li>{@link #thaw}: the image is discarded and the tree runs again. A dump that is still under way, in this process
- *       or another, is asked to end first; nothing is killed for that.
+ *       or another, is asked to end first; nothing is killed for that. A tree that has lost a process since its dump is
+ *       not thawed: the image has the process, so that is a commit.
  *   <li>A process that died while it dumped does not block this: its lock is free, and its criu is waited for.
  * </ol>
  */
@@ -58,18 +60,30 @@ public final class CommitOrThaw {
             if (change.isPresent()) {
                 throw new SuspendFailedException(FailureReason.NOT_RESTORABLE, change.get());
             }
-            StageJson after = suspension.change(r -> r.state() == State.KILLED
-                    ? r
-                    : r.withState(State.SUSPENDED).withFreezing(null).withSuspensions(r.suspensions() + 1));
-            if (after.state() == State.KILLED) {
-                StageFolder.delete(folder.images());
-                throw new SuspendFailedException(
-                        FailureReason.KILLED, suspension.id().value());
-            }
-            InterruptedSteps.finishCommit(suspension.stages(), folder, after, Stages.GONE);
+            kill(record);
         } catch (IOException e) {
             throw suspension.failed(e);
         }
+    }
+
+    private void kill(StageJson record) throws IOException {
+        StageJson after = suspension.change(r -> r.state() == State.KILLED
+                ? r
+                : r.withState(State.SUSPENDED).withFreezing(null).withSuspensions(r.suspensions() + 1));
+        if (after.state() == State.KILLED) {
+            StageFolder.delete(folder.images());
+            throw new SuspendFailedException(
+                    FailureReason.KILLED, suspension.id().value());
+        }
+        InterruptedSteps.finishCommit(suspension.stages(), folder, after, Stages.GONE);
+    }
+
+    // By a shortage of memory, most likely, which takes the largest and not the first.
+    private boolean hasLostProcesses(StageJson record) throws IOException {
+        return record.state() == State.SUSPENDING
+                && SealedImages.ownsArchive(record)
+                && record.dumped().stream().anyMatch(Proc::killed)
+                && suspension.changeSinceDump(record, record.dumped()).isEmpty();
     }
 
     private StageJson waiting() {
@@ -100,6 +114,13 @@ public final class CommitOrThaw {
             if (record.state() != State.RUNNING) {
                 refuseUnfrozen(record);
                 InterruptedSteps.endDumper(folder, record);
+                if (hasLostProcesses(record)) {
+                    kill(record);
+                    throw new SuspendFailedException(
+                            FailureReason.NO_CHECKPOINT,
+                            suspension.id()
+                                    + "; a process of it was killed while it was frozen, its image has all of them");
+                }
                 discard(record, suspension.tree(record));
             }
             return Stages.freezer(record).orElseThrow().pids(record.init()).size();

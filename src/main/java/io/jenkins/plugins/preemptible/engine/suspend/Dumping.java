@@ -226,7 +226,8 @@ public final class Dumping {
     }
 
     private void seal(Path archive, StageJson.Image sealed, List<Proc.Stat> tree) throws IOException {
-        List<Long> pids = tree.stream().map(Proc.Stat::pid).toList();
+        List<Long> pids =
+                tree.stream().filter(s -> !s.zombie()).map(Proc.Stat::pid).toList();
         boolean noted = false;
         try {
             StageJson after = suspension.change(r -> r.state() != State.SUSPENDING

@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.lifecycle.suspend;
 
 import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.agent.StageAgent;
+import io.jenkins.plugins.preemptible.engine.api.LastResort;
 import io.jenkins.plugins.preemptible.engine.api.Tier;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
@@ -13,6 +14,7 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StageStore;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageThreads;
 import java.io.IOException;
 import java.util.List;
+import java.util.Set;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 
@@ -23,7 +25,7 @@ import java.util.logging.Logger;
  *   <li>The stage counts as running only when its agent has said that it does.
  *   <li>An agent that is away, or still at the dump, is asked again, each time over its newest connection.
  *   <li>Where the frozen processes are gone the agent may have the dump: the stage runs on from that. Not after the host was
- *       booted, since a dump is not forced to disk.
+ *       booted, since a dump is not forced to disk. What the agent refuses then may pass, and is tried again for a minute.
  *   <li>A kill that came meanwhile is carried out when the stage runs.
  * </ol>
  */
@@ -31,6 +33,10 @@ public final class FrozenStage {
 
     private static final Logger LOGGER = Logger.getLogger(FrozenStage.class.getName());
     static final long RETRY_MILLIS = 2000;
+    /** A minute in all, with pauses that double: a process id or some room on the disk is free by then, or not soon. */
+    static final int MOST_REFUSALS = 6;
+
+    private static final Set<String> FROM_IMAGE = Set.of(Tier.LOCAL_IMAGE.name(), Tier.ARCHIVE.name());
 
     /** Does something later that waits for an agent. */
     @FunctionalInterface
@@ -74,26 +80,30 @@ public final class FrozenStage {
     }
 
     void thawNowOrLater(String stageId) throws InterruptedException {
+        thawNowOrLater(stageId, 0);
+    }
+
+    private void thawNowOrLater(String stageId, int refusals) throws InterruptedException {
         StageRecord stage = stages.find(stageId);
         if (stage == null || stage.state() != StageState.SUSPENDING) {
             return;
         }
         LiveStage live = LiveStage.find(stageId);
         if (live == null) {
-            thawOrLater(stage);
+            thawOrLater(stage, refusals);
         } else if (live.operation().tryLock()) {
             try {
-                thawOrLater(stage);
+                thawOrLater(stage, refusals);
             } finally {
                 live.operation().unlock();
             }
         } else {
-            later(stage);
+            later(stage, refusals, RETRY_MILLIS);
         }
     }
 
     /** Under the stage's operation lock: one that goes back to its checkpoint meanwhile must not run here. */
-    private void thawOrLater(StageRecord stage) throws InterruptedException {
+    private void thawOrLater(StageRecord stage, int refusals) throws InterruptedException {
         StageRecord now = stages.find(stage.id());
         if (now == null || now.state() != StageState.SUSPENDING) {
             return;
@@ -102,26 +112,33 @@ public final class FrozenStage {
         try {
             StageAgent agent = agents.of(stage.node(), stage.id());
             agent.thaw();
-            found = agent.resumeHere();
+            found = agent.resumeHere(LastResort.NONE);
         } catch (IOException | RuntimeException x) {
             LOGGER.log(Level.FINE, x, () -> "cannot thaw " + stage + " yet");
-            later(stage);
+            later(stage, refusals, RETRY_MILLIS);
             return;
         }
-        boolean restored = found != null
-                && found.refusal() == null
-                && Tier.LOCAL_IMAGE.name().equals(found.tier());
+        AgentStage.Refusal refusal = found == null ? null : found.refusal();
+        if (refusal != null && !refusal.lasting() && refusals + 1 < MOST_REFUSALS) {
+            LOGGER.log(Level.INFO, "{0} cannot be restored yet: {1}", new Object[] {stage, refusal.sentence()});
+            later(stage, refusals + 1, RETRY_MILLIS << refusals);
+            return;
+        }
+        boolean runs = found != null && refusal == null;
+        // Also where it turns out to run, since an earlier answer was lost: its processes may be others by now.
         stages.settle(
                 stage.id(),
-                restored
+                runs
                         ? StageChanges.restoredInPlace(found.enterCommand())
                                 .andThen(StageChanges.contained(found.contained()))
                         : StageChanges.cutOff());
-        if (restored) {
+        if (runs && FROM_IMAGE.contains(found.tier())) {
             said.say(stage.id(), SuspensionWords.restored(stage.node(), found), List.of());
-        } else if (found != null && found.refusal() != null) {
-            AgentStage.Refusal why = found.refusal();
-            said.say(stage.id(), SuspensionWords.notRestored(stage.node(), why.sentence()), why.criuLines());
+        } else if (refusal != null) {
+            said.say(stage.id(), SuspensionWords.notRestored(stage.node(), refusal.sentence()), refusal.criuLines());
+        }
+        if (runs) {
+            found.warnings().forEach(w -> said.say(stage.id(), SuspensionWords.differs(w), List.of()));
         }
         LiveStage live = LiveStage.find(stage.id());
         if (live != null) {
@@ -129,7 +146,7 @@ public final class FrozenStage {
         }
     }
 
-    private void later(StageRecord stage) {
-        later.run(stage.node(), "thawing " + stage, RETRY_MILLIS, () -> thawNowOrLater(stage.id()));
+    private void later(StageRecord stage, int refusals, long delayMillis) {
+        later.run(stage.node(), "thawing " + stage, delayMillis, () -> thawNowOrLater(stage.id(), refusals));
     }
 }

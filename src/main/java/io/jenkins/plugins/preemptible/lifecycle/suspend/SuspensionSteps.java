@@ -286,9 +286,12 @@ final class SuspensionSteps {
         if (stage == null) {
             return false;
         }
-        String refusal;
+        AgentStage.NotKilled refusal;
         try {
             refusal = agent.commit();
+            if (refusal != null && !refusal.runs()) {
+                agent.thaw();
+            }
             if (refusal == null && luggage != null) {
                 stages.update(before.id(), LuggageChanges.treeEnded(true));
             }
@@ -298,7 +301,7 @@ final class SuspensionSteps {
             refusal = null;
         }
         if (refusal != null) {
-            return runsAfterAll(refusal);
+            return runsAfterAll(refusal.why());
         }
         if (!release(stage)) {
             return false;
@@ -338,7 +341,7 @@ final class SuspensionSteps {
         }
     }
 
-    /** A process entered at the last moment: the engine has thawed the tree, in place of killing it. */
+    /** A process entered at the last moment, or the image could not serve any more: the tree runs, in place of being killed. */
     private boolean runsAfterAll(String refusal) throws InterruptedException {
         image.discard();
         stages.settle(live.id(), StageChanges.runsAfterAll());

@@ -120,6 +120,10 @@ record SuspensionWords(@CheckForNull String preemptor) {
                 + " The stage goes back to its last checkpoint; without one its step ends as one whose processes were killed.";
     }
 
+    static String differs(String warning) {
+        return "Not as it was before the suspension: " + warning + ".";
+    }
+
     static String runsAfterAll(String refusal) {
         return "Not suspended. " + refusal + " The stage keeps running.";
     }

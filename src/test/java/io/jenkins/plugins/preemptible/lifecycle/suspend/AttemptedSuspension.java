@@ -4,6 +4,7 @@ import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.agent.Awaited;
 import io.jenkins.plugins.preemptible.agent.StageAgent;
+import io.jenkins.plugins.preemptible.engine.api.LastResort;
 import io.jenkins.plugins.preemptible.engine.policy.Reason;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.event.StageListener;
@@ -46,7 +47,7 @@ final class AttemptedSuspension
     // What the agent answers.
     AgentStage.Freeze frozen = freeze(null, true, false);
     AgentStage.Dump dumped = dump(null);
-    String notKilled;
+    AgentStage.NotKilled notKilled;
     AgentStage.Restore found;
     Step onFreeze = () -> {};
     Step onDump = () -> {};
@@ -153,7 +154,7 @@ final class AttemptedSuspension
     }
 
     @Override
-    public String commit() throws IOException {
+    public AgentStage.NotKilled commit() throws IOException {
         effect("kill");
         onCommit.run();
         return notKilled;
@@ -171,7 +172,7 @@ final class AttemptedSuspension
     }
 
     @Override
-    public AgentStage.Restore resumeHere() {
+    public AgentStage.Restore resumeHere(LastResort otherwise) {
         return found;
     }
 

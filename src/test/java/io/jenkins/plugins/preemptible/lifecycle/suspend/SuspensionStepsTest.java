@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.lifecycle.suspend;
 
 import static org.hamcrest.MatcherAssert.assertThat;
 import static org.hamcrest.Matchers.hasItem;
+import static org.hamcrest.Matchers.not;
 import static org.hamcrest.Matchers.startsWith;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -433,6 +434,49 @@ class SuspensionStepsTest {
         assertThat(attempt.log, hasItem(SuspensionWords.notRestored("agent", "The engine refuses.")));
     }
 
+    /** A process id that is taken, a disk that is full: the dump stays on the agent, and is tried again. */
+    @Test
+    void aDumpThatCannotBeRestoredYetIsTriedAgain() throws Exception {
+        noImageFits();
+        attempt.onStore = SuspensionStepsTest::fail;
+        attempt.found = AgentStage.Restore.refused(refusal(FailureReason.PID_TAKEN.name(), false));
+        assertEquals(NOT, attempt.run());
+        for (int i = 2; i < FrozenStage.MOST_REFUSALS; i++) {
+            attempt.later.remove(0).run();
+            assertEquals(StageState.SUSPENDING, attempt.state());
+        }
+        assertThat(attempt.log, not(hasItem(SuspensionWords.notRestored("agent", "The engine refuses."))));
+        attempt.later.remove(0).run();
+        runsAfterThaw(LiveStage.REFUSED_RETRY_MILLIS);
+        assertThat(attempt.log, hasItem(SuspensionWords.notRestored("agent", "The engine refuses.")));
+        assertEquals(List.of(), attempt.later);
+    }
+
+    /** A restore whose answer was lost has given it other processes. */
+    @Test
+    void aStageThatTurnsOutToRunIsEnteredByWhatTheAgentSays() throws Exception {
+        noImageFits();
+        attempt.onStore = SuspensionStepsTest::fail;
+        EnterCommand enter =
+                new EnterCommand.Direct(attempt.stage().id(), 78, "", "/usr/bin/nsenter", "/usr/bin/setsid");
+        attempt.found = new AgentStage.Restore(null, "ALREADY_RUNNING", enter, 0, 0, 0, List.of());
+        assertEquals(NOT, attempt.run());
+        runsAfterThaw(LiveStage.REFUSED_RETRY_MILLIS);
+        assertEquals(enter.facts(), attempt.stage().enterCommand().facts());
+    }
+
+    /** Found at the commit: the stage keeps its executor, so it can run. */
+    @Test
+    void anImageThatCannotServeLetsTheStageRun() throws Exception {
+        noImageFits();
+        attempt.notKilled = new AgentStage.NotKilled("A file of it was changed.", false);
+        assertEquals(NOT, attempt.run());
+        assertEquals(StageState.RUNNING, attempt.state());
+        assertThat(attempt.effects, hasItem("SUSPENDED thaw"));
+        assertEquals("SUSPENDED discard", attempt.effects.get(attempt.effects.size() - 1));
+        assertFalse(attempt.effects.contains("SUSPENDED release"));
+    }
+
     @Test
     void anImageThatWentWithAGivenUpSuspensionIsNoFailure() throws Exception {
         noImageFits();
@@ -486,7 +530,7 @@ class SuspensionStepsTest {
     @Test
     void aProcessThatEnteredAtTheLastMomentKeepsTheStageRunning() throws Exception {
         noImageFits();
-        attempt.notKilled = "A process entered.";
+        attempt.notKilled = new AgentStage.NotKilled("A process entered.", true);
         assertEquals(NOT, attempt.run());
         assertEquals(StageState.RUNNING, attempt.state());
         assertEquals(0, attempt.stage().suspensions());

@@ -1,0 +1,14 @@
+package io.jenkins.plugins.preemptible.engine.api;
+
+/**
+ * What is left of a stage where CRIU's files on its host cannot be restored.
+ *
+ * <ol>
+ *   <li>{@link #ARCHIVE}: its sealed archive, which the caller brings when it is told that it is needed.
+ *   <li>{@link #NONE}: nothing, since it was not sealed yet; the caller has to learn why they cannot.
+ * </ol>
+ */
+public enum LastResort {
+    ARCHIVE,
+    NONE
+}
