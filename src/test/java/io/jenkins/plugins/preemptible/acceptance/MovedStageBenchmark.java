@@ -139,9 +139,11 @@ class MovedStageBenchmark extends OnTwoHosts {
             tar("-C", from.toString(), "-cf", packed.toString(), ".");
             node("A").createPath(packed.toString()).copyTo(node("B").createPath(copied.toString()));
             // The last pieces may still be on their way.
-            while (Files.size(copied) < Files.size(packed)) {
-                Thread.sleep(1);
-            }
+            await("the copy")
+                    .atMost(LONG)
+                    .pollDelay(Duration.ZERO)
+                    .pollInterval(Duration.ofMillis(1))
+                    .until(() -> Files.size(copied) == Files.size(packed));
             Files.createDirectories(to);
             tar("-C", to.toString(), "-xf", copied.toString());
         } finally {

@@ -17,6 +17,7 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.logging.Level;
 import java.util.logging.Logger;
+import java.util.stream.Stream;
 
 /**
  * Brings an image from an agent that may send anything to the controller.
@@ -33,6 +34,8 @@ import java.util.logging.Logger;
 final class ImageTransfer {
 
     private static final Logger LOGGER = Logger.getLogger(ImageTransfer.class.getName());
+    private static final Object[] DOORS =
+            Stream.generate(Object::new).limit(256).toArray();
 
     private ImageTransfer() {}
 
@@ -50,39 +53,48 @@ final class ImageTransfer {
      * @param inside exists afterwards, and may hold what a build has archived
      * @throws IOException when there is something else of that name, such as a link
      */
-    static synchronized Path folder(Path inside, String... names) throws IOException {
-        Files.createDirectories(inside);
-        Path folder = inside;
-        for (String name : names) {
-            folder = folder.resolve(name);
-            try {
-                Files.createDirectory(folder);
-            } catch (FileAlreadyExistsException x) {
-                if (!Files.isDirectory(folder, LinkOption.NOFOLLOW_LINKS)) {
-                    throw new IOException(
-                            inside.relativize(folder) + " among the build's artifacts is no folder: the build has"
-                                    + " archived something of that name",
-                            x);
+    static Path folder(Path inside, String... names) throws IOException {
+        synchronized (door(inside)) {
+            Files.createDirectories(inside);
+            Path folder = inside;
+            for (String name : names) {
+                folder = folder.resolve(name);
+                try {
+                    Files.createDirectory(folder);
+                } catch (FileAlreadyExistsException x) {
+                    if (!Files.isDirectory(folder, LinkOption.NOFOLLOW_LINKS)) {
+                        throw new IOException(
+                                inside.relativize(folder) + " among the build's artifacts is no folder: the build has"
+                                        + " archived something of that name",
+                                x);
+                    }
                 }
             }
+            return folder;
         }
-        return folder;
+    }
+
+    // Of one build, but for the few that share one: a folder of another build may be on a disk that hangs.
+    private static Object door(Path inside) {
+        return DOORS[Math.floorMod(inside.toAbsolutePath().normalize().hashCode(), DOORS.length)];
     }
 
     /**
      * Removes the folder of a stage's images and the one around it, as long as they are empty: other stages of the build may be
      * suspended as well, and {@link #folder} is never between the two folders meanwhile.
      */
-    static synchronized void removeEmpty(Path folder) throws IOException {
-        try {
-            Path outer = Objects.requireNonNull(folder.getParent(), "a folder is made inside another one");
-            // A link of that name is something that the build has archived.
-            if (Files.isDirectory(outer, LinkOption.NOFOLLOW_LINKS)) {
-                Files.deleteIfExists(folder);
-                Files.deleteIfExists(outer);
+    static void removeEmpty(Path folder) throws IOException {
+        Path outer = Objects.requireNonNull(folder.getParent(), "a folder is made inside another one");
+        synchronized (door(Objects.requireNonNull(outer.getParent(), "that one is among a build's artifacts"))) {
+            try {
+                // A link of that name is something that the build has archived.
+                if (Files.isDirectory(outer, LinkOption.NOFOLLOW_LINKS)) {
+                    Files.deleteIfExists(folder);
+                    Files.deleteIfExists(outer);
+                }
+            } catch (DirectoryNotEmptyException x) {
+                LOGGER.log(Level.FINER, "another image is still there", x);
             }
-        } catch (DirectoryNotEmptyException x) {
-            LOGGER.log(Level.FINER, "another image is still there", x);
         }
     }
 
