@@ -33,7 +33,8 @@ import jenkins.model.NodeListener;
  *   <li>A stage's processes are lost when its agent was removed from Jenkins, or has been away for {@link
  *       LostAgents#patienceMillis}; and when the agent is back without them, since its host has restarted.
  *   <li>That concerns stages that run, are being suspended, or are frozen, also while they are being resumed. One whose
- *       image is sealed without its workspace waits for its agent, see {@code RemovedAgent}.
+ *       image is sealed without its workspace goes back when its agent stays away and nobody holds the stage back; for
+ *       removed agents see {@code RemovedAgent}.
  *   <li>A stage that is being suspended or resumed at this moment is left until that has come to its end.
  * </ol>
  */
@@ -79,10 +80,15 @@ public final class LostStagesWithCheckpoints extends PeriodicWork {
 
     /** Look-ups in memory. */
     private static boolean isLost(StageRecord stage) {
-        return (stage.holdsExecutor() || stage.frozen())
-                && Rollback.isPossible(stage)
-                && (Nodes.named(stage.node()) == null
-                        || LostAgents.awayMillis(stage.node()) >= LostAgents.patienceMillis());
+        if (!Rollback.isPossible(stage)) {
+            return false;
+        }
+        boolean removed = Nodes.named(stage.node()) == null;
+        boolean away = !removed && LostAgents.awayMillis(stage.node()) >= LostAgents.patienceMillis();
+        // What is sealed is no worse when its agent is back later.
+        return stage.holdsExecutor() || stage.frozen()
+                ? removed || away
+                : away && !stage.heldByHand(System.currentTimeMillis());
     }
 
     private static boolean isToRun(StageRecord stage) {

@@ -148,8 +148,8 @@ class CheckpointWhileSuspendedTest extends CheckpointedOnTwoHosts {
     }
 
     /**
-     * Its image has arrived, and is sealed without its workspace, since moves were off when that would have been packed: such a
-     * stage waits for its agent.
+     * Its image has arrived, and is sealed without its workspace, since moves were off when that would have been packed: a
+     * stage that is suspended manually waits for its agent then.
      */
     private static boolean isSealed(Moment moment, Loss loss) {
         return loss == Loss.AWAY && moment == Moment.SEALING;
@@ -301,6 +301,20 @@ class CheckpointWhileSuspendedTest extends CheckpointedOnTwoHosts {
         Rig.awaitLog(run, "This stage goes back to its checkpoint in ");
         Rig.awaitLog(run, "since its workspace is not stored");
         command("preemptible-resume");
+        endsOn("B", run);
+    }
+
+    /** Its agent could be away for ever, and the stage has what it takes to go on. */
+    @Test
+    void aSealedImageWithoutItsWorkspaceIsGivenUpWhenItsAgentStaysAway() throws Exception {
+        WorkflowRun run = notAnyMoreCheckpointed(1);
+        command("preemptible-suspend");
+        Rig.awaitSealed(run, 1);
+        PreemptibleConfiguration.get().setMoveStages(true);
+        hosts.connect("B");
+        lose(Loss.AWAY);
+        command("preemptible-resume");
+        Rig.awaitLog(run, "since its workspace is not stored");
         endsOn("B", run);
     }
 
