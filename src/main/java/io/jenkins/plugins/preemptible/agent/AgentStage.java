@@ -484,12 +484,22 @@ public final class AgentStage implements StageAgent {
      * Why {@link #commit} did not kill the frozen tree.
      *
      * @param why a sentence
-     * @param runs whether it runs again; else it is still frozen, and its image cannot serve
      */
-    public record NotKilled(String why, boolean runs) implements Serializable {
+    public record NotKilled(String why, Tree tree) implements Serializable {
+
+        /** What there is of it. */
+        public enum Tree {
+            /** It runs again. */
+            RUNS,
+            /** It is frozen, and the image that was made of it cannot serve. */
+            FROZEN,
+            /** Another call is still at it. */
+            BUSY
+        }
 
         public NotKilled {
             why = PlainText.of(Objects.requireNonNullElse(why, ""));
+            tree = Objects.requireNonNullElse(tree, Tree.BUSY);
         }
     }
 

@@ -8,6 +8,7 @@ import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus;
 import java.io.File;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.Objects;
@@ -72,6 +73,11 @@ abstract class InEngine<T> extends MasterToSlaveFileCallable<T> {
             }
             throw x;
         }
+    }
+
+    /** Whether the suspended stage has its last image there. */
+    static boolean isSealedInto(Path archive, Engine engine, StageId stage) {
+        return archive.equals(engine.status(stage).archive()) && Files.isRegularFile(archive);
     }
 
     /** Removes what came or was to go, and what was made of it. */

@@ -5,13 +5,13 @@ import io.jenkins.plugins.preemptible.engine.Engine;
 import io.jenkins.plugins.preemptible.engine.api.EngineException;
 import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.api.LastResort;
+import io.jenkins.plugins.preemptible.engine.api.ResumeFailedException;
 import io.jenkins.plugins.preemptible.engine.api.ResumeReport;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
@@ -118,11 +118,16 @@ final class ResumeVerbs {
         Restore act(Engine engine, StageId stage, Path exchange) throws IOException {
             Path image = exchange.resolve(AgentStage.IMAGE_FILE);
             try {
-                if (is(State.RUNNING, state(engine, stage))) {
+                State now = state(engine, stage).orElse(State.ENDED);
+                if (now == State.RUNNING) {
                     return running(engine, stage);
                 }
-                if (!is(State.SUSPENDED, state(engine, stage)) || !Files.isRegularFile(image)) {
-                    return null;
+                if (now == State.RESUMING) {
+                    throw new ResumeFailedException(FailureReason.STAGE_BUSY, stage.value());
+                }
+                if (now != State.SUSPENDED || !isSealedInto(image, engine, stage)) {
+                    // An earlier call, whose answer was lost, may have ended since.
+                    return is(State.RUNNING, state(engine, stage)) ? running(engine, stage) : null;
                 }
                 Restore answer = went(engine, stage, engine.resume(image, ImageKey.parse(key)));
                 removeExchange(engine, exchange);

@@ -90,8 +90,7 @@ public interface StageAgent {
     /**
      * Kills the frozen tree, once its image is safe; harmless when that was done.
      *
-     * @return null when it was killed
-     * @throws IOException also when another call is still at the stage
+     * @return null when no process of it is left
      */
     @CheckForNull
     AgentStage.NotKilled commit() throws IOException, InterruptedException;

@@ -26,6 +26,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 
@@ -41,6 +42,9 @@ import java.util.logging.Logger;
 final class SuspendVerbs {
 
     private static final Logger LOG = Logger.getLogger(SuspendVerbs.class.getName());
+    /** The image that waits for a commit cannot serve, or is not there. */
+    private static final Set<FailureReason> OF_NO_USE =
+            Set.of(FailureReason.NOT_RESTORABLE, FailureReason.IMAGE_MISSING, FailureReason.NO_CHECKPOINT);
 
     private SuspendVerbs() {}
 
@@ -161,7 +165,7 @@ final class SuspendVerbs {
                         + "). Free some space there, or make it writable for the agent's user."));
             }
             if (is(State.SUSPENDED, state(engine, stage))) {
-                return Files.isRegularFile(archive)
+                return isSealedInto(archive, engine, stage)
                         ? new Dump(null, 0, 0, 0, Files.size(archive), 0)
                         : refused(AgentStage.Refusal.of(
                                 new SuspendFailedException(FailureReason.STAGE_SUSPENDED, stage.value())));
@@ -197,7 +201,7 @@ final class SuspendVerbs {
         }
     }
 
-    /** Answers why the frozen tree was not killed; null when it was. */
+    /** Answers why the frozen tree was not killed; null when no process of it is left. */
     static final class Commit extends InEngine<AgentStage.NotKilled> {
         private static final long serialVersionUID = 1L;
 
@@ -213,11 +217,10 @@ final class SuspendVerbs {
                     engine.commit(stage);
                 }
             } catch (EngineException x) {
-                if (x.reason() == FailureReason.STAGE_BUSY || x.reason() == FailureReason.NO_ANSWER) {
-                    // The next attempt needs what is in the folder.
-                    throw x;
-                }
-                why = new AgentStage.NotKilled(x.getMessage(), is(State.RUNNING, state(engine, stage)));
+                why = notKilled(engine, stage, x);
+            }
+            if (why != null && why.tree() == AgentStage.NotKilled.Tree.BUSY) {
+                return why;
             }
             try {
                 removeExchange(engine, exchange);
@@ -225,6 +228,25 @@ final class SuspendVerbs {
                 LOG.log(Level.WARNING, x, () -> exchange + " is left");
             }
             return why;
+        }
+
+        /** @throws EngineException when the next attempt may kill it, and needs what is in the exchange folder */
+        private static AgentStage.NotKilled notKilled(Engine engine, StageId stage, EngineException why) {
+            State now = state(engine, stage).orElse(State.ENDED);
+            if (now == State.RUNNING) {
+                return new AgentStage.NotKilled(why.getMessage(), AgentStage.NotKilled.Tree.RUNS);
+            }
+            if (now == State.RESUMING || why.reason() == FailureReason.STAGE_BUSY) {
+                return new AgentStage.NotKilled(why.getMessage(), AgentStage.NotKilled.Tree.BUSY);
+            }
+            if (now == State.SUSPENDING && OF_NO_USE.contains(why.reason())) {
+                return new AgentStage.NotKilled(why.getMessage(), AgentStage.NotKilled.Tree.FROZEN);
+            }
+            if (now == State.SUSPENDING) {
+                throw why;
+            }
+            LOG.log(Level.WARNING, why, () -> "no process of " + stage + " is left, or they are about to end");
+            return null;
         }
     }
 

@@ -108,6 +108,11 @@ record JenkinsResumeSide(
     }
 
     @Override
+    public boolean mayGoBack(StageRecord stage) {
+        return Rollback.isPossible(stage);
+    }
+
+    @Override
     public boolean goBack() throws IOException, InterruptedException {
         return Rollback.of(live, Rollback.Loss.GONE);
     }

@@ -71,6 +71,9 @@ interface ResumeSide {
      */
     boolean lost() throws IOException, InterruptedException;
 
+    /** Whether it may have an earlier state. Look-ups in memory. */
+    boolean mayGoBack(StageRecord stage);
+
     /**
      * Takes a stage whose image on its agent cannot be restored back to an earlier state.
      *

@@ -29,8 +29,14 @@ public enum ResumedFrom {
                 .orElse(ARCHIVE);
     }
 
-    /** @param before the stage as it was suspended: one that lost its agent has no other image than its checkpoint */
+    /**
+     * @param before the stage as it was suspended: one that lost its agent has no other image than its checkpoint, and one that
+     *     was frozen has none in the build's archive
+     */
     String words(StageRecord before) {
+        if (this == ARCHIVE && before.frozen()) {
+            return Messages.ResumedFrom_Unstored();
+        }
         return this == ARCHIVE && before.rolledBack() ? Messages.ResumedFrom_Checkpoint() : words();
     }
 

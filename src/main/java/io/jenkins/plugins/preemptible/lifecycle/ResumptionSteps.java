@@ -154,16 +154,25 @@ final class ResumptionSteps {
             stages.update(stage.id(), LuggageChanges.treeEnded(false));
         }
         AgentStage.Restore here = agent.resumeHere(stage.frozen() ? LastResort.NONE : LastResort.ARCHIVE);
+        if (stage.frozen()) {
+            return here == null || here.refusal() != null ? unstored(stage, agent, here) : here;
+        }
         if (here != null) {
             return here;
-        }
-        if (stage.frozen()) {
-            Secret unstored = stage.imageKey();
-            return unstored == null ? null : agent.restoreUnstored(unstored.getPlainText());
         }
         Secret key = StageImages.keyOf(stage);
         side.fetchImage(stage);
         return agent.restore(key.getPlainText());
+    }
+
+    /** What the agent has sealed, where nothing else on it serves. */
+    @CheckForNull
+    private static AgentStage.Restore unstored(
+            StageRecord stage, StageAgent agent, @CheckForNull AgentStage.Restore here)
+            throws IOException, InterruptedException {
+        Secret key = stage.imageKey();
+        AgentStage.Restore sealed = key == null ? null : agent.restoreUnstored(key.getPlainText());
+        return sealed == null || here != null && sealed.refusal() != null ? here : sealed;
     }
 
     private Outcome lost() throws InterruptedException {
@@ -246,22 +255,35 @@ final class ResumptionSteps {
         side.tell(listener -> listener.onRefused(
                 new StageRefused(stage.ref(), now, StageRefused.Phase.RESUME, refusal.reason(), refusal.sentence())));
         boolean last = stage.restoreFailures() >= MOST_FAILURES;
-        if (last && stage.frozen() && goesBack()) {
-            side.say(
-                    "Not resumed. " + refusal.sentence() + " This was tried " + MOST_FAILURES + " times.",
-                    refusal.criuLines());
-            return Outcome.STAYS_SUSPENDED;
+        boolean goesBack = last && imageThere && stage.frozen() && side.mayGoBack(stage) && isTreeGone();
+        side.say(
+                "Not resumed. " + refusal.sentence()
+                        + (goesBack
+                                ? " This was tried " + MOST_FAILURES + " times."
+                                : whatFollows(stage, last, refusal)),
+                refusal.criuLines());
+        if (goesBack) {
+            goBack();
         }
-        side.say("Not resumed. " + refusal.sentence() + whatFollows(stage, last, refusal), refusal.criuLines());
         return last && !imageThere && side.fail(refusal.sentence()) ? Outcome.ENDED : Outcome.STAYS_SUSPENDED;
     }
 
-    private boolean goesBack() throws InterruptedException {
+    /** Frozen processes are better than a checkpoint, whatever is in their way. */
+    private boolean isTreeGone() throws InterruptedException {
         try {
-            return side.goBack();
-        } catch (IOException x) {
-            LOGGER.log(Level.WARNING, x, () -> "it is not known whether stage " + live.id() + " can go back");
+            AgentStage.Held left = side.agent().hold();
+            return left == AgentStage.Held.IMAGE || left == AgentStage.Held.GONE;
+        } catch (IOException | RuntimeException x) {
+            LOGGER.log(Level.WARNING, x, () -> "it is not known what is left of stage " + live.id());
             return false;
+        }
+    }
+
+    private void goBack() throws InterruptedException {
+        try {
+            side.goBack();
+        } catch (IOException x) {
+            LOGGER.log(Level.WARNING, x, () -> "stage " + live.id() + " cannot go back now");
         }
     }
 
@@ -274,7 +296,9 @@ final class ResumptionSteps {
                 + (stage.whyNotResumed() == null
                         ? "."
                         : ": the stage stays suspended, and what it can be resumed from is kept. The page of this build lets you try"
-                                + " again, download the image, or give the stage up.");
+                                + (stage.frozen()
+                                        ? " again, or give the stage up."
+                                        : " again, download the image, or give the stage up."));
     }
 
     private static String withoutStop(String words) {

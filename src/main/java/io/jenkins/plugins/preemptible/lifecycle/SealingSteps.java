@@ -85,7 +85,8 @@ final class SealingSteps {
     private record Stored(
             StageRecord stage,
             AgentStage.Dump dump,
-            @CheckForNull SealedLuggage luggage) {}
+            @CheckForNull SealedLuggage luggage,
+            boolean treeLost) {}
 
     /** @param uncertain whether the agent is asked first in which form it holds the stage */
     SealingSteps(
@@ -152,14 +153,20 @@ final class SealingSteps {
 
     /** Once: it may go on for as long as the stage is suspended. */
     private void fault(Throwable why) {
-        if (!faultTold && wanted() != null) {
-            faultTold = true;
-            side.say("The image could not be sealed yet: "
-                    + (why.getMessage() == null ? why.toString() : why.getMessage())
-                    + ". The stage stays frozen in the agent's memory"
-                    + " and is resumed from there when it gets an executor; until then, do not restart the agent's"
-                    + " host. Sealing is tried again at growing intervals; the controller's log has more.");
+        StageRecord stage = wanted();
+        if (faultTold || stage == null) {
+            return;
         }
+        faultTold = true;
+        String words = why.getMessage() == null ? why.toString() : why.getMessage();
+        side.say(
+                stage.frozen()
+                        ? "The image could not be sealed yet: " + words
+                                + ". The stage stays frozen in the agent's memory"
+                                + " and is resumed from there when it gets an executor; until then, do not restart the agent's"
+                                + " host. Sealing is tried again at growing intervals; the controller's log has more."
+                        : "The image is stored, and the agent could not end the frozen processes yet: " + words
+                                + ". It is asked again at growing intervals; the controller's log has more.");
     }
 
     /** It has come to its end. */
@@ -206,6 +213,9 @@ final class SealingSteps {
         if (!stage.frozen() && !rolledBack) {
             // Where that cannot be told, the stored image must not be given up for a new one.
             AgentStage.NotKilled why = agent.commit();
+            if (why != null && why.tree() == AgentStage.NotKilled.Tree.BUSY) {
+                return LOOK_MILLIS;
+            }
             if (why != null) {
                 LOGGER.log(Level.FINE, "no kill of {0} was due: {1}", new Object[] {stage, why.why()});
             }
@@ -233,7 +243,10 @@ final class SealingSteps {
                 uncertain = false;
                 return 0;
             default:
+                // What was dumped before was given up for the hold.
                 stored = null;
+                dump = null;
+                treeLost = false;
                 long thawByMillis = rolledBack ? side.thawByMillis(stage) : stage.thawByMillis();
                 Secret key = stage.memoryOnly() || thawByMillis > 0 ? null : side.newKey();
                 StageRecord held = stages.update(
@@ -259,6 +272,9 @@ final class SealingSteps {
                 return waitForRoom(full);
             }
             Secret key = stage.imageKey();
+            if (key == null && treeLost) {
+                return 0;
+            }
             if (key == null) {
                 // Found out anew, it gets one.
                 uncertain = true;
@@ -273,8 +289,13 @@ final class SealingSteps {
                 return 0;
             }
             if (made.refusal() != null
-                    && !treeLost
-                    && UNEXPECTED.contains(made.refusal().reason())) {
+                    && treeLost
+                    && made.refusal().reason().equals(FailureReason.STAGE_SUSPENDED.name())) {
+                return failed(
+                        "The agent's host has lost this stage's processes, and no sealed image of them is on it.",
+                        made.refusal());
+            }
+            if (made.refusal() != null && UNEXPECTED.contains(made.refusal().reason())) {
                 uncertain = true;
                 return LOOK_MILLIS;
             }
@@ -330,12 +351,12 @@ final class SealingSteps {
     private SealedLuggage luggage(StageRecord stage, SealSide.Luggage packed) throws InterruptedException {
         try {
             return packed.store();
-        } catch (IOException | RequestAbortedException x) {
+        } catch (IOException | RuntimeException x) {
             LOGGER.log(Level.FINE, x, () -> "cannot store the workspace of " + stage + " yet");
         }
         try (SealSide.Luggage again = side.packLuggage(stage)) {
             return again.store();
-        } catch (IOException | RequestAbortedException x) {
+        } catch (IOException | RuntimeException x) {
             LOGGER.log(Level.WARNING, x, () -> "cannot store the workspace of " + stage);
             side.say("Its workspace could not be stored: " + side.why(x) + ". The stage needs its agent '"
                     + stage.node() + "' to go on.");
@@ -356,7 +377,7 @@ final class SealingSteps {
                 discard();
                 return 0;
             }
-            stored = new Stored(sealed, dump, luggage);
+            stored = new Stored(sealed, dump, luggage, treeLost);
             AgentStage.NotKilled refusal;
             try {
                 refusal = agent.commit();
@@ -368,15 +389,13 @@ final class SealingSteps {
             }
             if (refusal != null) {
                 LOGGER.log(Level.WARNING, "{0} is frozen and sealed again: {1}", new Object[] {sealed, refusal.why()});
-                if (!refusal.runs()) {
-                    discard();
-                    stages.update(live.id(), StageChanges.heldFrozen(side.newKey()));
-                    side.say("The image that was sealed cannot serve, and is made again. " + refusal.why());
+                uncertain = true;
+                if (refusal.tree() == AgentStage.NotKilled.Tree.BUSY) {
+                    return LOOK_MILLIS;
                 }
                 stored = null;
-                uncertain = true;
                 dump = null;
-                return LOOK_MILLIS;
+                return refusal.tree() == AgentStage.NotKilled.Tree.RUNS ? LOOK_MILLIS : ofNoUse(refusal);
             }
             if (luggage != null) {
                 stages.update(live.id(), LuggageChanges.treeEnded(true));
@@ -389,11 +408,18 @@ final class SealingSteps {
         }
     }
 
+    /** A file that the image needs was changed since, for instance. */
+    private long ofNoUse(AgentStage.NotKilled why) throws InterruptedException {
+        discard();
+        stages.update(live.id(), StageChanges.heldFrozen(side.newKey()));
+        return failed("The image that was sealed cannot serve. " + why.why(), null);
+    }
+
     /** Once the frozen processes are killed, which may be at a later look. */
     private void tellSealed(Stored stored) {
         AgentStage.Dump of = stored.dump;
         SealedLuggage luggage = stored.luggage;
-        side.say(words(of)
+        side.say(words(stored)
                 + (luggage == null
                         ? ""
                         : " Its workspace is stored with it, " + StageLog.size(luggage.contentBytes()) + " in "
@@ -401,7 +427,7 @@ final class SealingSteps {
                                 + ": the stage can be resumed without this agent."));
         // What a former attempt has met is no reason any more to spare the stage.
         live.takeSealingFailed();
-        if (!treeLost) {
+        if (!stored.treeLost) {
             side.measured(stored.stage.node(), of.imageBytes(), of.dumpMillis() + of.archiveMillis());
         }
         side.showSealed(stored.stage);
@@ -414,9 +440,10 @@ final class SealingSteps {
                 of.archiveBytes())));
     }
 
-    private String words(AgentStage.Dump of) {
+    private String words(Stored stored) {
+        AgentStage.Dump of = stored.dump;
         String after = " " + StageLog.time(TimeUnit.NANOSECONDS.toMillis(clock.nanoTime() - began)) + " after that";
-        if (treeLost) {
+        if (stored.treeLost) {
             return "Image stored" + after + ", " + StageLog.size(of.archiveBytes())
                     + ": the agent had sealed it before its host lost this stage's processes, and nothing of the stage is lost.";
         }
@@ -485,13 +512,13 @@ final class SealingSteps {
         side.say(
                 why
                         + (treeLost
-                                ? " Its processes are gone, and what was dumped of them stays on the agent's disk. The stage"
-                                : " The stage stays frozen in the agent's memory and")
-                        + " is resumed from there when it gets an executor"
-                        + (refusal != null && refusal.killedCriu() ? "." : "; nothing of it is lost.")
-                        + (last
-                                ? " No image is made: a restart of the agent's host loses the stage."
-                                : " Sealing is tried again in " + StageLog.time(retryMillis()) + "."),
+                                ? " What CRIU wrote may still be there: that is tried when the stage gets an executor."
+                                : " The stage stays frozen in the agent's memory and is resumed from there when it gets an"
+                                        + " executor"
+                                        + (refusal != null && refusal.killedCriu() ? "." : "; nothing of it is lost."))
+                        + (!last
+                                ? " Sealing is tried again in " + StageLog.time(retryMillis()) + "."
+                                : treeLost ? "" : " No image is made: a restart of the agent's host loses the stage."),
                 refusal == null ? List.of() : refusal.criuLines());
         return last ? 0 : retryMillis();
     }

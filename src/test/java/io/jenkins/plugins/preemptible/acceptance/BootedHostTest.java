@@ -82,7 +82,11 @@ class BootedHostTest extends OnTwoHosts {
                 new CLICommandInvoker(j, "preemptible-resume")
                         .invokeWithArgs("low", "1")
                         .returnCode());
-        Rig.awaitLog(run, "Resumed on A");
+        Rig.awaitLog(
+                run,
+                stored == Stored.LATER
+                        ? "from the sealed image that only its agent had"
+                        : "from the sealed image in the build's archive");
         HeldArtifacts.open();
         Rig.awaitCounting(run);
         Files.createFile(hosts.workspace("A", "low").resolve("enough"));

@@ -286,12 +286,12 @@ class OutageTest extends OneHeldArchive {
         Files.write(record, "{".getBytes());
         try {
             HeldArtifacts.open();
-            Rig.awaitLog(victim, "The image could not be sealed yet: ");
+            Rig.awaitLog(victim, "The image is stored, and the agent could not end the frozen processes yet: ");
         } finally {
             Files.write(record, kept);
         }
         Rig.awaitSealed(victim, 1);
-        assertEquals(1, Rig.log(victim).split("could not be sealed yet", -1).length - 1);
+        assertEquals(1, Rig.log(victim).split("could not end the frozen processes", -1).length - 1);
         ends(preemptor);
         Rig.awaitLog(victim, "Resumed on worker");
         assertTrue(LiveStage.find(stage.id()).retryAfterMillis() <= System.currentTimeMillis());

@@ -238,7 +238,8 @@ public final class HostileAnswers {
                 case "Hold" -> AgentStage.Held.values()[random.nextInt(4)];
                 case "ResumeHere", "RestoreStage", "RestoreUnstored" -> restore();
                 case "ReadImage" -> image();
-                case "Commit" -> new AgentStage.NotKilled(text(), random.nextBoolean());
+                case "Commit" ->
+                    new AgentStage.NotKilled(text(), AgentStage.NotKilled.Tree.values()[random.nextInt(3)]);
                 case "Rehearsal" -> text();
                 default -> any();
             };

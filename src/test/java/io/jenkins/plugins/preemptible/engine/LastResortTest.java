@@ -9,6 +9,7 @@ import io.jenkins.plugins.preemptible.engine.api.DumpGuard;
 import io.jenkins.plugins.preemptible.engine.api.EngineException;
 import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.api.LastResort;
+import io.jenkins.plugins.preemptible.engine.api.ResumeReport;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
 import io.jenkins.plugins.preemptible.engine.api.Tier;
@@ -127,6 +128,23 @@ class LastResortTest {
                     .forEach(s -> LibC.kill(s.pid(), LibC.SIGKILL));
             assertEquals(
                     Tier.LOCAL_IMAGE, bench.engine.resumeHere(id).orElseThrow().tier());
+            runsOn(bench, id);
+        }
+    }
+
+    /** The archive's key may be given up already: what is left runs. */
+    @Test
+    void whereOnlyTheArchiveHasTheProcessTheRestRuns() throws Exception {
+        try (StageBench bench = StageBench.openForArchives()) {
+            StageId id = bench.script("sleep 1000 & " + TICKS).id();
+            runsOn(bench, id);
+            bench.dump(id, DumpGuard.NONE);
+            Proc.tree(bench.engine.status(id).initPid()).stream()
+                    .filter(s -> s.comm().equals("sleep"))
+                    .forEach(s -> LibC.kill(s.pid(), LibC.SIGKILL));
+            ResumeReport report = bench.engine.resumeHere(id).orElseThrow();
+            assertEquals(Tier.FROZEN, report.tier());
+            assertTrue(report.warnings().get(0).startsWith("a process of it was killed"), report::toString);
             runsOn(bench, id);
         }
     }

@@ -62,6 +62,7 @@ final class AttemptedResume implements StageAgent, ResumeSide, StageListener, St
     Step onTidyUp = () -> {};
     Step onLost = () -> {};
     boolean goesBack;
+    AgentStage.Held held = AgentStage.Held.IMAGE;
     boolean imageIsDeleted = true;
     boolean hasBody = true;
     long nowMillis = 1_000_000;
@@ -217,6 +218,11 @@ final class AttemptedResume implements StageAgent, ResumeSide, StageListener, St
     }
 
     @Override
+    public boolean mayGoBack(StageRecord stage) {
+        return goesBack;
+    }
+
+    @Override
     public boolean goBack() {
         effect("go back");
         if (goesBack) {
@@ -286,6 +292,7 @@ final class AttemptedResume implements StageAgent, ResumeSide, StageListener, St
 
     @Override
     public AgentStage.Held hold() {
-        throw new AssertionError("no step of a resume asks that");
+        effect("hold");
+        return held;
     }
 }

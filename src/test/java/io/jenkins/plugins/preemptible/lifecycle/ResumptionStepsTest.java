@@ -24,6 +24,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The rows of the state table in docs/design.md that begin at SUSPENDED or RESUMING, and their failures. Without Jenkins. */
@@ -232,24 +233,38 @@ class ResumptionStepsTest {
         for (int failure = 1; failure <= ResumptionSteps.MOST_FAILURES; failure++) {
             assertEquals(Outcome.STAYS_SUSPENDED, attempt.run());
             staysSuspended();
-            assertEquals(failure == ResumptionSteps.MOST_FAILURES, attempt.effects.contains("SUSPENDED go back"));
         }
         assertNotNull(attempt.stage().whyNotResumed());
         assertTrue(attempt.stage().frozen());
         assertFalse(attempt.effects.contains("SUSPENDED lost"));
     }
 
-    @Test
-    void aDumpThatFailsForGoodGivesWayToACheckpoint() throws Exception {
+    /** Frozen processes are better than a checkpoint, whatever is in their way. */
+    @ParameterizedTest
+    @EnumSource(AgentStage.Held.class)
+    void aDumpThatFailsForGoodGivesWayToACheckpoint(AgentStage.Held held) throws Exception {
         frozen();
+        attempt.held = held;
         attempt.goesBack = true;
         attempt.here = AgentStage.Restore.refused(AgentStage.Refusal.of("A process id is taken."));
         for (int failure = 1; failure <= ResumptionSteps.MOST_FAILURES; failure++) {
             assertEquals(Outcome.STAYS_SUSPENDED, attempt.run());
         }
-        assertTrue(attempt.stage().rolledBack());
-        assertNull(attempt.stage().whyNotResumed());
-        assertTrue(attempt.log.get(attempt.log.size() - 1).endsWith("This was tried 3 times."), attempt.log::toString);
+        boolean isGone = held == AgentStage.Held.IMAGE || held == AgentStage.Held.GONE;
+        assertEquals(isGone, attempt.stage().rolledBack());
+        assertEquals(isGone, attempt.stage().whyNotResumed() == null);
+        String line = attempt.log.get(attempt.log.size() - 1);
+        assertEquals(isGone, line.endsWith("This was tried 3 times."), line);
+    }
+
+    /** CRIU's own files are not forced to disk, and the sealed image is. */
+    @Test
+    void whatTheAgentHasSealedServesWhereItsFilesDoNot() throws Exception {
+        frozen();
+        attempt.here = AgentStage.Restore.refused(AgentStage.Refusal.of("A file is damaged."));
+        attempt.unstored = AttemptedResume.restored("ARCHIVE");
+        assertEquals(Outcome.RUNS, attempt.run());
+        assertTrue(attempt.log.get(0).contains("from the sealed image that only its agent had"), attempt.log::toString);
     }
 
     /** Also on its own agent it is resumed from there in another way, with another executor. */

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.jenkins.plugins.preemptible.agent.AgentStage;
+import io.jenkins.plugins.preemptible.agent.AgentStage.NotKilled.Tree;
 import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.image.ArchiveRoom;
@@ -260,24 +261,45 @@ class SealingStepsTest {
         afterARestart(AgentStage.Held.IMAGE);
         attempt.dumped = refused(FailureReason.STAGE_SUSPENDED);
         assertEquals(SealingSteps.retryMillis(), attempt.attempt());
-        assertTrue(attempt.log.get(0).contains("stays on the agent's disk"), attempt.log::toString);
+        assertTrue(
+                attempt.log.get(0).contains("no sealed image of them is on it. What CRIU wrote may still"),
+                attempt.log::toString);
         assertEquals(DONE, attempt.attempt());
         assertTrue(attempt.stage().unsealed());
     }
 
-    /** A file that it needs was changed since, for instance. */
+    /** A file that it needs was changed since, for instance; one that grows all along would have it made for ever. */
     @Test
-    void anImageThatCannotServeAnyMoreIsRemovedAndMadeAgain() throws Exception {
-        attempt.notKilled = new AgentStage.NotKilled("A file of it was changed.", false);
-        assertEquals(SealingSteps.LOOK_MILLIS, attempt.attempt());
+    void anImageThatCannotServeAnyMoreIsMadeOnceMore() throws Exception {
+        attempt.notKilled = new AgentStage.NotKilled("A file of it was changed.", Tree.FROZEN);
+        assertEquals(SealingSteps.retryMillis(), attempt.attempt());
         assertTrue(attempt.stage().frozen());
-        assertEquals(List.of("FROZEN dump with a key", "FROZEN store", "IMAGE kill", "IMAGE discard"), attempt.effects);
         assertEquals(
-                List.of("The image that was sealed cannot serve, and is made again. A file of it was changed."),
-                attempt.log);
-        attempt.notKilled = null;
+                List.of("FROZEN dump with a key", "FROZEN store", "IMAGE kill", "IMAGE discard", "FROZEN told refused"),
+                attempt.effects);
+        assertTrue(
+                attempt.log
+                        .get(0)
+                        .startsWith("The image that was sealed cannot serve. A file of it was changed. The stage"),
+                attempt.log::toString);
         assertEquals(DONE, attempt.attempt());
         assertEquals(List.of("FROZEN hold", "FROZEN dump with a new key"), attempt.effects.subList(0, 2));
+        assertTrue(attempt.stage().frozen());
+        assertTrue(attempt.stage().unsealed());
+    }
+
+    /** A restore whose connection was lost is still at it: that is no failure of anything. */
+    @Test
+    void aStageThatIsAtWorkIsLeftAndNothingIsSaid() throws Exception {
+        attempt.onCommit = SealingStepsTest::fail;
+        assertEquals(SealingSteps.LOOK_MILLIS, attempt.attempt());
+        attempt.onCommit = () -> {};
+        attempt.notKilled = new AgentStage.NotKilled("It is being resumed.", Tree.BUSY);
+        for (int i = 0; i < 5; i++) {
+            assertEquals(SealingSteps.LOOK_MILLIS, attempt.attempt());
+            assertEquals(List.of("IMAGE kill"), attempt.effects);
+        }
+        assertEquals(List.of(), attempt.log);
     }
 
     @Test
@@ -307,7 +329,7 @@ class SealingStepsTest {
 
     @Test
     void aStageThatRunsAlthoughItIsSuspendedIsFrozenAndSealedAnew() throws Exception {
-        attempt.notKilled = new AgentStage.NotKilled("A process entered.", true);
+        attempt.notKilled = new AgentStage.NotKilled("A process entered.", Tree.RUNS);
         assertEquals(SealingSteps.LOOK_MILLIS, attempt.attempt());
         attempt.notKilled = null;
         assertEquals(DONE, attempt.attempt());
@@ -337,7 +359,7 @@ class SealingStepsTest {
         attempt.attempt();
         attempt.onAgent = () -> attempt.luggage = null;
         attempt.onCommit = () -> {};
-        attempt.notKilled = new AgentStage.NotKilled("Another image has its name.", false);
+        attempt.notKilled = new AgentStage.NotKilled("Another image has its name.", Tree.FROZEN);
         attempt.held = AgentStage.Held.FROZEN;
         attempt.attempt();
         assertNull(attempt.stage().luggage());

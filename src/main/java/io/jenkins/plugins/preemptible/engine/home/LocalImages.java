@@ -27,7 +27,7 @@ public record LocalImages(boolean wanted, long freeBytes) {
                 !environment.getOrDefault("PREEMPTIBLE_LOCAL_IMAGES", "").equals("off"), mb << 20);
     }
 
-    boolean keeps(Path images) {
+    public boolean keeps(Path images) {
         try {
             return wanted && Files.getFileStore(images).getUsableSpace() >= freeBytes;
         } catch (IOException e) {

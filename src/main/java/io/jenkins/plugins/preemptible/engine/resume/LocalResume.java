@@ -36,6 +36,8 @@ public record LocalResume(Stages stages, StageId id) {
 
     private static final Logger LOG = Logger.getLogger(LocalResume.class.getName());
 
+    private static final String LOST = "a process of it was killed while it was frozen, and has not come back";
+
     /** Reasons that hold for the archive too. */
     private static final Set<FailureReason> FINAL = Set.of(
             FailureReason.KILLED,
@@ -83,8 +85,11 @@ public record LocalResume(Stages stages, StageId id) {
 
     private ResumeReport thaw() {
         long begun = System.nanoTime();
-        int processes = new CommitOrThaw(new SuspendAttempt(stages, id)).thaw();
-        return new ResumeReport(id, SuspendAttempt.millis(begun, System.nanoTime()), processes, 0, Tier.FROZEN);
+        CommitOrThaw frozen = new CommitOrThaw(new SuspendAttempt(stages, id));
+        List<String> warnings = frozen.hasLostProcesses() ? List.of(LOST) : List.of();
+        int processes = frozen.thaw();
+        return new ResumeReport(
+                id, SuspendAttempt.millis(begun, System.nanoTime()), processes, 0, Tier.FROZEN, warnings);
     }
 
     private Optional<ResumeReport> fromLocalImage() throws IOException {

@@ -30,7 +30,7 @@ import java.util.logging.Logger;
  *       changed.
  *   <li>{@link #thaw}: the image is discarded and the tree runs again. A dump that is still under way, in this process
  *       or another, is asked to end first; nothing is killed for that. A tree that has lost a process since its dump is
- *       not thawed: the image has the process, so that is a commit.
+ *       not thawed where CRIU's files can serve, which have the process: that is a commit.
  *   <li>A process that died while it dumped does not block this: its lock is free, and its criu is waited for.
  * </ol>
  */
@@ -79,10 +79,17 @@ public final class CommitOrThaw {
     }
 
     // By a shortage of memory, most likely, which takes the largest and not the first.
-    private boolean hasLostProcesses(StageJson record) throws IOException {
-        return record.state() == State.SUSPENDING
-                && SealedImages.ownsArchive(record)
-                && record.dumped().stream().anyMatch(Proc::killed)
+    private static boolean hasLostProcesses(StageJson record) {
+        return record.dumped() != null && record.dumped().stream().anyMatch(Proc::killed);
+    }
+
+    // The caller may have given up the archive's key.
+    private boolean isBetterRestored(StageJson record, FrozenTree tree) throws IOException {
+        return SealedImages.ownsArchive(record)
+                && record.preserved().isEmpty()
+                && Files.isDirectory(folder.images())
+                && suspension.stages().localImages().keeps(folder.images())
+                && tree.strangers(record.dumped()).isEmpty()
                 && suspension.changeSinceDump(record, record.dumped()).isEmpty();
     }
 
@@ -105,6 +112,11 @@ public final class CommitOrThaw {
         return record;
     }
 
+    /** Whether the frozen tree has lost a process since its dump. */
+    public boolean hasLostProcesses() {
+        return hasLostProcesses(suspension.record());
+    }
+
     /** Returns how many processes run again. */
     public int thaw() {
         suspension.stages().settle(suspension.id());
@@ -114,14 +126,15 @@ public final class CommitOrThaw {
             if (record.state() != State.RUNNING) {
                 refuseUnfrozen(record);
                 InterruptedSteps.endDumper(folder, record);
-                if (hasLostProcesses(record)) {
+                FrozenTree tree = suspension.tree(record);
+                if (hasLostProcesses(record) && isBetterRestored(record, tree)) {
                     kill(record);
                     throw new SuspendFailedException(
                             FailureReason.NO_CHECKPOINT,
                             suspension.id()
                                     + "; a process of it was killed while it was frozen, its image has all of them");
                 }
-                discard(record, suspension.tree(record));
+                discard(record, tree);
             }
             return Stages.freezer(record).orElseThrow().pids(record.init()).size();
         } catch (IOException e) {

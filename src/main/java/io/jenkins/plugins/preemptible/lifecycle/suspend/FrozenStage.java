@@ -136,6 +136,9 @@ public final class FrozenStage {
             said.say(stage.id(), SuspensionWords.restored(stage.node(), found), List.of());
         } else if (refusal != null) {
             said.say(stage.id(), SuspensionWords.notRestored(stage.node(), refusal.sentence()), refusal.criuLines());
+        } else if (found == null && !isEnding(stage.id())) {
+            said.say(
+                    stage.id(), SuspensionWords.notRestored(stage.node(), "Nothing of them is left there."), List.of());
         }
         if (runs) {
             found.warnings().forEach(w -> said.say(stage.id(), SuspensionWords.differs(w), List.of()));
@@ -144,6 +147,11 @@ public final class FrozenStage {
         if (live != null) {
             live.carryOutKill();
         }
+    }
+
+    private static boolean isEnding(String stageId) {
+        LiveStage live = LiveStage.find(stageId);
+        return live == null || live.ending() || live.aborting();
     }
 
     private void later(StageRecord stage, int refusals, long delayMillis) {

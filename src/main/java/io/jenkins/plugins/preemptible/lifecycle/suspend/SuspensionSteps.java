@@ -286,22 +286,21 @@ final class SuspensionSteps {
         if (stage == null) {
             return false;
         }
-        AgentStage.NotKilled refusal;
+        AgentStage.NotKilled refusal = null;
         try {
             refusal = agent.commit();
-            if (refusal != null && !refusal.runs()) {
-                agent.thaw();
-            }
             if (refusal == null && luggage != null) {
                 stages.update(before.id(), LuggageChanges.treeEnded(true));
             }
         } catch (IOException | RuntimeException | LinkageError x) {
             // The image is safe and the tree is frozen: a resume finds what is left first.
             LOGGER.log(Level.WARNING, x, () -> "the frozen processes of " + stage + " could not be killed yet");
-            refusal = null;
         }
-        if (refusal != null) {
+        if (refusal != null && refusal.tree() == AgentStage.NotKilled.Tree.RUNS) {
             return runsAfterAll(refusal.why());
+        }
+        if (refusal != null && refusal.tree() == AgentStage.NotKilled.Tree.FROZEN) {
+            return ofNoUse(stage, refusal.why());
         }
         if (!release(stage)) {
             return false;
@@ -339,6 +338,25 @@ final class SuspensionSteps {
             executor.resumeOn(stage);
             return false;
         }
+    }
+
+    /** The image cannot serve any more, so the frozen tree is all there is. @return whether the executor was given away */
+    private boolean ofNoUse(StageRecord stage, String why) throws InterruptedException {
+        try {
+            agent.thaw();
+        } catch (IOException | RuntimeException x) {
+            LOGGER.log(Level.WARNING, x, () -> stage + " is frozen, and is sealed again");
+            image.discard();
+            StageRecord held = stages.update(stage.id(), StageChanges.heldFrozen(image.newKey()));
+            if (held == null || !release(held)) {
+                return false;
+            }
+            build.showSuspended(held);
+            tell(held);
+            image.makeLater(held, 0);
+            return true;
+        }
+        return runsAfterAll(why);
     }
 
     /** A process entered at the last moment, or the image could not serve any more: the tree runs, in place of being killed. */

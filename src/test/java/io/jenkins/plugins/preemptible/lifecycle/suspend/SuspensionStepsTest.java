@@ -12,6 +12,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.jenkins.plugins.preemptible.agent.AgentStage;
+import io.jenkins.plugins.preemptible.agent.AgentStage.NotKilled.Tree;
 import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.api.Tier;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
@@ -469,7 +470,7 @@ class SuspensionStepsTest {
     @Test
     void anImageThatCannotServeLetsTheStageRun() throws Exception {
         noImageFits();
-        attempt.notKilled = new AgentStage.NotKilled("A file of it was changed.", false);
+        attempt.notKilled = new AgentStage.NotKilled("A file of it was changed.", Tree.FROZEN);
         assertEquals(NOT, attempt.run());
         assertEquals(StageState.RUNNING, attempt.state());
         assertThat(attempt.effects, hasItem("SUSPENDED thaw"));
@@ -530,7 +531,7 @@ class SuspensionStepsTest {
     @Test
     void aProcessThatEnteredAtTheLastMomentKeepsTheStageRunning() throws Exception {
         noImageFits();
-        attempt.notKilled = new AgentStage.NotKilled("A process entered.", true);
+        attempt.notKilled = new AgentStage.NotKilled("A process entered.", Tree.RUNS);
         assertEquals(NOT, attempt.run());
         assertEquals(StageState.RUNNING, attempt.state());
         assertEquals(0, attempt.stage().suspensions());
