@@ -80,13 +80,7 @@ final class SealingSteps {
     /** What the agent has sealed; null before. */
     private AgentStage.Dump dump;
     /** What is safe among the artifacts, while it is not known whether the frozen processes are killed; else null. */
-    private Stored stored;
-
-    private record Stored(
-            StageRecord stage,
-            AgentStage.Dump dump,
-            @CheckForNull SealedLuggage luggage,
-            boolean treeLost) {}
+    private StoredImage stored;
 
     /** @param uncertain whether the agent is asked first in which form it holds the stage */
     SealingSteps(
@@ -237,7 +231,7 @@ final class SealingSteps {
                 treeEnded(stage);
                 treeLost = stage.frozen();
                 if (stored != null && !stage.frozen()) {
-                    tellSealed(stored);
+                    tellSealed();
                 }
                 stored = null;
                 uncertain = false;
@@ -377,7 +371,7 @@ final class SealingSteps {
                 discard();
                 return 0;
             }
-            stored = new Stored(sealed, dump, luggage, treeLost);
+            stored = new StoredImage(sealed, dump, luggage, treeLost);
             AgentStage.NotKilled refusal;
             try {
                 refusal = agent.commit();
@@ -400,8 +394,7 @@ final class SealingSteps {
             if (luggage != null) {
                 stages.update(live.id(), LuggageChanges.treeEnded(true));
             }
-            tellSealed(stored);
-            stored = null;
+            tellSealed();
             return 0;
         } finally {
             live.operation().unlock();
@@ -416,41 +409,17 @@ final class SealingSteps {
     }
 
     /** Once the frozen processes are killed, which may be at a later look. */
-    private void tellSealed(Stored stored) {
-        AgentStage.Dump of = stored.dump;
-        SealedLuggage luggage = stored.luggage;
-        side.say(words(stored)
-                + (luggage == null
-                        ? ""
-                        : " Its workspace is stored with it, " + StageLog.size(luggage.contentBytes()) + " in "
-                                + StageLog.size(luggage.archiveBytes())
-                                + ": the stage can be resumed without this agent."));
+    private void tellSealed() {
+        side.say(stored.sentence(TimeUnit.NANOSECONDS.toMillis(clock.nanoTime() - began)));
         // What a former attempt has met is no reason any more to spare the stage.
         live.takeSealingFailed();
-        if (!stored.treeLost) {
-            side.measured(stored.stage.node(), of.imageBytes(), of.dumpMillis() + of.archiveMillis());
+        if (!stored.treeLost()) {
+            side.measured(stored.stage().node(), stored.dump().imageBytes(), stored.makingMillis());
         }
-        side.showSealed(stored.stage);
-        side.tell(listener -> listener.onSealed(new StageSealed(
-                stored.stage.ref(),
-                clock.nowMillis(),
-                of.dumpMillis(),
-                of.archiveMillis(),
-                of.imageBytes(),
-                of.archiveBytes())));
-    }
-
-    private String words(Stored stored) {
-        AgentStage.Dump of = stored.dump;
-        String after = " " + StageLog.time(TimeUnit.NANOSECONDS.toMillis(clock.nanoTime() - began)) + " after that";
-        if (stored.treeLost) {
-            return "Image stored" + after + ", " + StageLog.size(of.archiveBytes())
-                    + ": the agent had sealed it before its host lost this stage's processes, and nothing of the stage is lost.";
-        }
-        return "Image sealed" + after + " (dump " + of.dumpMillis() + " ms, seal " + of.archiveMillis() + " ms): "
-                + of.processes() + " processes, " + StageLog.size(of.imageBytes())
-                + " of memory and state, sealed into " + StageLog.size(of.archiveBytes())
-                + ". The frozen processes are gone from the agent's memory.";
+        side.showSealed(stored.stage());
+        StageSealed event = stored.event(clock.nowMillis());
+        side.tell(listener -> listener.onSealed(event));
+        stored = null;
     }
 
     /** Its agent came back as one that makes no images. */

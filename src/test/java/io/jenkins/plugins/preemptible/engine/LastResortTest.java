@@ -29,21 +29,15 @@ class LastResortTest {
     private static final Duration SOON = Duration.ofSeconds(30);
     private static final String TICKS = "while :; do echo tick; sleep 0.05; done";
 
-    private static Path record(StageBench bench, StageId id) {
-        return images(bench, id).resolve("stage.json");
-    }
-
-    private static Path images(StageBench bench, StageId id) {
-        return bench.folder.resolve("home/stages").resolve(id.value()).resolve("images");
-    }
-
-    private static void runsOn(StageBench bench, StageId id) throws Exception {
-        assertEquals(State.RUNNING, bench.engine.status(id).state());
-        long lines = bench.output(id).size();
-        StageBench.until(
-                "more output",
-                SOON,
-                () -> StageBench.lines(bench.engine.status(id).output()) > lines + 2);
+    private static void killSleeper(StageBench bench, StageId id) {
+        long sleeper = Proc.tree(bench.engine.status(id).initPid()).stream()
+                .filter(s -> Proc.commandLine(s.pid()).contains("1000"))
+                .filter(s -> s.comm().equals("sleep"))
+                .findFirst()
+                .orElseThrow()
+                .pid();
+        LibC.kill(sleeper, LibC.SIGKILL);
+        StageBench.until("it to be killed", SOON, () -> Proc.killed(sleeper));
     }
 
     /** Of a stage that is not sealed anywhere else, these files are all there is. */
@@ -66,7 +60,7 @@ class LastResortTest {
             assertEquals(
                     Tier.LOCAL_IMAGE,
                     bench.engine.resumeHere(id, LastResort.NONE).orElseThrow().tier());
-            runsOn(bench, id);
+            TrialSteps.runsOn(bench, id);
         }
     }
 
@@ -76,7 +70,7 @@ class LastResortTest {
         try (StageBench bench = StageBench.open()) {
             StageId id = bench.script(TICKS).id();
             bench.engine.suspend(id, bench.archive(id), bench.key);
-            Files.write(record(bench, id), new byte[0]);
+            Files.write(TrialSteps.folder(bench, id).images().resolve("stage.json"), new byte[0]);
             assertEquals(State.SUSPENDED, bench.engine.status(id).state());
             assertEquals(Tier.ARCHIVE, bench.engine.status(id).tier());
             assertEquals(Optional.empty(), bench.engine.resumeHere(id));
@@ -84,7 +78,7 @@ class LastResortTest {
             assertEquals(
                     Tier.ARCHIVE,
                     bench.engine.resume(bench.archive(id), bench.key).tier());
-            runsOn(bench, id);
+            TrialSteps.runsOn(bench, id);
         }
     }
 
@@ -95,16 +89,9 @@ class LastResortTest {
             StageId id = bench.script("sleep 1000 & child=$!; echo $child > child; " + TICKS
                             + " & wait $child; echo the child has ended")
                     .id();
-            runsOn(bench, id);
-            long child = Proc.tree(bench.engine.status(id).initPid()).stream()
-                    .filter(s -> s.comm().equals("sleep")
-                            && Proc.commandLine(s.pid()).contains("1000"))
-                    .findFirst()
-                    .orElseThrow()
-                    .pid();
+            TrialSteps.runsOn(bench, id);
             bench.dump(id, DumpGuard.NONE);
-            LibC.kill(child, LibC.SIGKILL);
-            StageBench.until("the child to be killed", SOON, () -> Proc.killed(child));
+            killSleeper(bench, id);
             EngineException e = assertThrows(EngineException.class, () -> bench.engine.thaw(id));
             assertEquals(FailureReason.NO_CHECKPOINT, e.reason());
             assertEquals(State.SUSPENDED, bench.engine.status(id).state());
@@ -112,7 +99,7 @@ class LastResortTest {
             assertEquals(
                     Tier.LOCAL_IMAGE,
                     bench.engine.resumeHere(id, LastResort.NONE).orElseThrow().tier());
-            runsOn(bench, id);
+            TrialSteps.runsOn(bench, id);
             assertFalse(bench.output(id).contains("the child has ended"));
         }
     }
@@ -121,14 +108,12 @@ class LastResortTest {
     void aResumeOfSuchATreeNeedsNoThawBefore() throws Exception {
         try (StageBench bench = StageBench.open()) {
             StageId id = bench.script("sleep 1000 & " + TICKS).id();
-            runsOn(bench, id);
+            TrialSteps.runsOn(bench, id);
             bench.dump(id, DumpGuard.NONE);
-            Proc.tree(bench.engine.status(id).initPid()).stream()
-                    .filter(s -> s.comm().equals("sleep"))
-                    .forEach(s -> LibC.kill(s.pid(), LibC.SIGKILL));
+            killSleeper(bench, id);
             assertEquals(
                     Tier.LOCAL_IMAGE, bench.engine.resumeHere(id).orElseThrow().tier());
-            runsOn(bench, id);
+            TrialSteps.runsOn(bench, id);
         }
     }
 
@@ -137,15 +122,13 @@ class LastResortTest {
     void whereOnlyTheArchiveHasTheProcessTheRestRuns() throws Exception {
         try (StageBench bench = StageBench.openForArchives()) {
             StageId id = bench.script("sleep 1000 & " + TICKS).id();
-            runsOn(bench, id);
+            TrialSteps.runsOn(bench, id);
             bench.dump(id, DumpGuard.NONE);
-            Proc.tree(bench.engine.status(id).initPid()).stream()
-                    .filter(s -> s.comm().equals("sleep"))
-                    .forEach(s -> LibC.kill(s.pid(), LibC.SIGKILL));
+            killSleeper(bench, id);
             ResumeReport report = bench.engine.resumeHere(id).orElseThrow();
             assertEquals(Tier.FROZEN, report.tier());
             assertTrue(report.warnings().get(0).startsWith("a process of it was killed"), report::toString);
-            runsOn(bench, id);
+            TrialSteps.runsOn(bench, id);
         }
     }
 
@@ -158,10 +141,10 @@ class LastResortTest {
                             "-c",
                             "import os,time\nif os.fork() == 0: os._exit(3)\nwhile True: print('tick', flush=True); time.sleep(.05)")
                     .id();
-            runsOn(bench, id);
+            TrialSteps.runsOn(bench, id);
             bench.dump(id, DumpGuard.NONE);
             assertEquals(Tier.FROZEN, bench.engine.resumeHere(id).orElseThrow().tier());
-            runsOn(bench, id);
+            TrialSteps.runsOn(bench, id);
         }
     }
 }

@@ -40,16 +40,11 @@ class TierTest {
     private static final String TICKS = "while :; do echo tick; sleep 0.05; done";
 
     private static Path images(StageBench bench, StageId id) {
-        return bench.folder.resolve("home/stages").resolve(id.value()).resolve("images");
+        return TrialSteps.folder(bench, id).images();
     }
 
     private static void runsOn(StageBench bench, StageId id) throws Exception {
-        assertEquals(State.RUNNING, bench.engine.status(id).state());
-        long lines = bench.output(id).size();
-        StageBench.until(
-                "more output",
-                SOON,
-                () -> StageBench.lines(bench.engine.status(id).output()) > lines + 2);
+        TrialSteps.runsOn(bench, id);
         assertFalse(Files.exists(images(bench, id)), "no plain memory is left");
     }
 
