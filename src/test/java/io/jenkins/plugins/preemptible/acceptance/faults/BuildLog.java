@@ -11,6 +11,8 @@ import java.util.regex.Pattern;
 record BuildLog(Path file) {
 
     private static final Pattern COUNT = Pattern.compile("^(?:\\[\\w+] )?count-(\\d+)$", Pattern.MULTILINE);
+    /** Lines of the plugin's in the middle of one of the step's: Pipeline writes down what it reads, which may end anywhere. */
+    private static final Pattern AMID = Pattern.compile("(?<=[^\n])(?:\\[preemptible\\] [^\n]*\n)+");
     /** Jenkins' own notes, which are no text. */
     private static final Pattern NOTE = Pattern.compile("\u001b\\[8mha:.*?\u001b\\[0m");
 
@@ -36,7 +38,7 @@ record BuildLog(Path file) {
     }
 
     static List<Integer> counts(String text) {
-        return COUNT.matcher(text)
+        return COUNT.matcher(AMID.matcher(text).replaceAll(""))
                 .results()
                 .map(line -> Integer.valueOf(line.group(1)))
                 .toList();

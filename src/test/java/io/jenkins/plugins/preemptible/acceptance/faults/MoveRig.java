@@ -49,7 +49,10 @@ final class MoveRig implements AutoCloseable {
                 OURS + "lost.LostAgents.awayMillis=" + LOST_SECONDS * 1000,
                 OURS + "lifecycle.RemovedAgent.graceMillis=" + REMOVED_SECONDS * 1000,
                 OURS + "lifecycle.SuspendedSteps.periodMillis=3000",
-                OURS + "move.LeftAgent.delayMillis=500",
+                // Longer than a step may look for its process, as in production: on an agent that was cleaned it finds
+                // none.
+                "-Dorg.jenkinsci.plugins.workflow.steps.durable_task.DurableTaskStep.REMOTE_TIMEOUT=3",
+                OURS + "move.LeftAgent.delayMillis=4000",
                 // A checkpoint every three seconds.
                 OURS + "checkpoint.DueCheckpoints.minuteMillis=600",
                 "-Dorg.jenkinsci.plugins.workflow.support.pickles.ExecutorPickle.timeoutForNodeMillis="

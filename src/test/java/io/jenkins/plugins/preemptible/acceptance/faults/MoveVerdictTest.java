@@ -35,6 +35,13 @@ class MoveVerdictTest {
     }
 
     @Test
+    void aLineOfTheStepMayHaveOneOfThePluginInIt() {
+        String amid = log(1) + "co[preemptible] It is said.\n[preemptible] This, too.\nunt-2\n" + log(3);
+        assertEquals(Kind.WHOLE, success(amid, to(3)));
+        assertEquals(Kind.LOST, success(log(1) + "[preemptible] It is said.\nunt-2\n" + log(3), to(3)));
+    }
+
+    @Test
     void numbersRepeatOnlyWhereThatIsTold() {
         String told = log(1, 2, 3) + "[preemptible] Resumed from the checkpoint of 3 sec ago\n" + log(2, 3, 4);
         assertEquals(Kind.WHOLE, success(told, to(4)));
