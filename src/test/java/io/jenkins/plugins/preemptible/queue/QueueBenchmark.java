@@ -230,8 +230,8 @@ class QueueBenchmark {
     }
 
     /**
-     * What is kept from one evaluation to the next, and what one uses for a moment. Each sample is a difference of two sizes
-     * of the whole heap, so that other threads show in it; their median tells.
+     * What one evaluation uses for a moment. What is kept from one to the next is not measured: it is lost in what other threads
+     * of Jenkins take and give back meanwhile.
      */
     private void heap(int items) throws Exception {
         Preemption.look();
@@ -239,23 +239,11 @@ class QueueBenchmark {
         long before = allocations.getCurrentThreadAllocatedBytes();
         Preemption.look();
         long allocated = allocations.getCurrentThreadAllocatedBytes() - before;
-        List<Double> kept = new ArrayList<>();
-        for (int i = 0; i < REQUESTS; i++) {
-            Preemption.look();
-            long with = usedBytes();
-            Preemption.forget();
-            kept.add((with - usedBytes()) / 1e6);
-        }
-        rows.add(new Row("heap kept for " + items + " items", new Samples("MB", kept), null, null));
-        rows.add(new Row("– used by one evaluation for a moment", Samples.of("MB", allocated / 1e6), null, null));
-    }
-
-    private static long usedBytes() throws InterruptedException {
-        for (int i = 0; i < 3; i++) {
-            System.gc();
-            Thread.sleep(100);
-        }
-        return ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed();
+        rows.add(new Row(
+                "heap used by one evaluation for a moment, " + items + " items",
+                Samples.of("MB", allocated / 1e6),
+                null,
+                null));
     }
 
     private void storm(int items) throws Exception {
