@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import hudson.EnvVars;
 import hudson.FilePath;
+import hudson.model.Executor;
 import hudson.slaves.DumbSlave;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.agent.DurableTasks;
@@ -303,6 +304,11 @@ class HostileAgentTest extends OneAgent {
                 for (StageRecord stage : StageRegistry.get().all()) {
                     if (stage.node().equals("evil") && LiveStage.find(stage.id()) != null) {
                         ids.add(stage.id());
+                        Executor run = lying.getLastBuild().getExecutor();
+                        if (stage.whyNotResumed() != null && run != null) {
+                            // It would wait for a decision of people.
+                            run.interrupt();
+                        }
                         Pretended.hurry(stage.id());
                         Pretended.look(stage.id());
                         if (stage.state() == StageState.RUNNING) {
