@@ -487,7 +487,7 @@ public final class AgentStage implements StageAgent {
      */
     public record NotKilled(String why, Tree tree) implements Serializable {
 
-        /** What there is of it. */
+        /** What became of the frozen processes. */
         public enum Tree {
             /** It runs again. */
             RUNS,

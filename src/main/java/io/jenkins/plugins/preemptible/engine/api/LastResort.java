@@ -5,7 +5,7 @@ package io.jenkins.plugins.preemptible.engine.api;
  *
  * <ol>
  *   <li>{@link #ARCHIVE}: its sealed archive, which the caller brings when it is told that it is needed.
- *   <li>{@link #NONE}: nothing, since it was not sealed yet; the caller has to learn why they cannot.
+ *   <li>{@link #NONE}: nothing that the caller could bring; it has to learn why they cannot be restored.
  * </ol>
  */
 public enum LastResort {

@@ -10,7 +10,6 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
-import java.util.stream.Stream;
 
 /**
  * A freezer without control groups: SIGSTOP to every process of the tree.
@@ -115,9 +114,7 @@ public final class SignalFreezer implements Freezer {
 
     /** Whether a process was sent a SIGSTOP when it had one already: by its stage, or while its state was being read. */
     private static boolean stopWaits(long pid) {
-        return Stream.of("SigPnd", "ShdPnd")
-                .flatMap(set -> Proc.statusWords(pid, set).stream())
-                .anyMatch(mask -> (Long.parseUnsignedLong(mask, 16) >> (LibC.SIGSTOP - 1) & 1) == 1);
+        return Proc.pending(pid, LibC.SIGSTOP);
     }
 
     @Override

@@ -58,11 +58,14 @@ public final class Proc {
     /** Whether a process was killed: it is ending or gone, or will be as soon as it is thawed. */
     public static boolean killed(long pid) {
         // A frozen process of a control group of version 1 takes its SIGKILL when it is thawed: proc_pid_status(5).
-        return exiting(pid)
-                || stat(pid).map(Stat::zombie).orElse(true)
-                || Stream.of("SigPnd", "ShdPnd")
-                        .flatMap(set -> statusWords(pid, set).stream())
-                        .anyMatch(mask -> (Long.parseUnsignedLong(mask, 16) >> (LibC.SIGKILL - 1) & 1) == 1);
+        return exiting(pid) || pending(pid, LibC.SIGKILL);
+    }
+
+    /** Whether a signal waits for a process, or for its first thread: proc_pid_status(5), SigPnd and ShdPnd. */
+    public static boolean pending(long pid, int signal) {
+        return Stream.of("SigPnd", "ShdPnd")
+                .flatMap(set -> statusWords(pid, set).stream())
+                .anyMatch(mask -> (Long.parseUnsignedLong(mask, 16) >> (signal - 1) & 1) == 1);
     }
 
     /** One process's fields; empty when there is no such process. */
