@@ -22,10 +22,20 @@ public final class Delivery {
     /**
      * Writes all of the stream into that file, which is made or replaced.
      *
+     * @throws NoRoomException when the agent's disk is full
      * @throws IOException when the agent is away, does not take a piece in time, or cannot write it
      */
     public static void bring(InputStream from, FilePath to) throws IOException, InterruptedException {
         bring(() -> from.readNBytes(PiecesInOrder.PIECE), to);
+    }
+
+    /** The agent's disk is full; nothing of the file is left there. */
+    public static final class NoRoomException extends IOException {
+        private static final long serialVersionUID = 1L;
+
+        NoRoomException(FilePath to) {
+            super("the agent's disk has no room for " + to.getName() + ". Make room below its root folder");
+        }
     }
 
     /** The next piece of a file; none at its end. */
@@ -38,28 +48,30 @@ public final class Delivery {
     static void bring(Next from, FilePath to) throws IOException, InterruptedException {
         byte[] piece = from.take();
         // Waited for: the others cannot make the file, so none of them comes after the agent was cleaned.
-        end(Limited.ask(to, Boolean.class, new WritePiece(0, piece)));
+        end(Limited.ask(to, Boolean.class, new WritePiece(0, piece)), to);
         Deque<Awaited<Boolean>> written = new ArrayDeque<>();
         try {
             long offset = piece.length;
             for (piece = from.take(); piece.length > 0; piece = from.take()) {
                 if (written.size() == AHEAD) {
-                    end(written.remove());
+                    end(written.remove(), to);
                 }
                 written.add(Limited.ask(to, Boolean.class, new WritePiece(offset, piece)));
                 offset += piece.length;
             }
             while (!written.isEmpty()) {
-                end(written.remove());
+                end(written.remove(), to);
             }
         } finally {
             written.forEach(Awaited::giveUp);
         }
     }
 
-    private static void end(Awaited<Boolean> written) throws IOException, InterruptedException {
+    private static void end(Awaited<Boolean> written, FilePath to) throws IOException, InterruptedException {
         try {
-            Limited.required(written.get());
+            if (!Limited.required(written.get())) {
+                throw new NoRoomException(to);
+            }
         } catch (Limited.VerbFailedException x) {
             throw new IOException(x.getMessage(), x);
         }

@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.agent;
 
 import hudson.remoting.VirtualChannel;
+import io.jenkins.plugins.preemptible.engine.image.ImageException;
 import java.io.File;
 import java.io.IOException;
 import java.io.InterruptedIOException;
@@ -24,6 +25,7 @@ import jenkins.MasterToSlaveFileCallable;
  *   <li>The first piece makes the file, and replaces what was there; each further one continues it, and waits for those before
  *       it: several are on their way.
  *   <li>A link is not followed.
+ *   <li>On a disk that is full nothing of the file is left: what it has taken is missed by the builds that run there.
  * </ol>
  */
 final class WritePiece extends MasterToSlaveFileCallable<Boolean> {
@@ -51,7 +53,7 @@ final class WritePiece extends MasterToSlaveFileCallable<Boolean> {
         this.piece = piece;
     }
 
-    /** @return true */
+    /** @return false when the disk has no room for it; the file is gone then */
     @Override
     public Boolean invoke(File to, VirtualChannel channel) throws IOException {
         Path path = to.toPath();
@@ -72,6 +74,12 @@ final class WritePiece extends MasterToSlaveFileCallable<Boolean> {
             for (ByteBuffer left = ByteBuffer.wrap(piece); left.hasRemaining(); ) {
                 file.write(left);
             }
+        } catch (IOException x) {
+            if (ImageException.writeFailed(path, x).reason() != ImageException.Reason.NO_SPACE) {
+                throw x;
+            }
+            Files.deleteIfExists(path);
+            return false;
         }
         return true;
     }

@@ -2,12 +2,15 @@ package io.jenkins.plugins.preemptible.agent;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import hudson.FilePath;
 import hudson.remoting.Channel;
 import hudson.remoting.ChannelBuilder;
+import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import java.io.BufferedOutputStream;
 import java.io.ByteArrayInputStream;
 import java.io.FilterOutputStream;
@@ -20,6 +23,7 @@ import java.net.Socket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
@@ -92,6 +96,26 @@ class DeliveryTest {
         assertArrayEquals(bytes, Files.readAllBytes(folder.resolve("there/file")));
         Delivery.bring(InputStream.nullInputStream(), to("none"));
         assertEquals(0, Files.size(folder.resolve("none")));
+    }
+
+    /** What it would take from the builds there is given back. */
+    @Test
+    void nothingIsLeftOnADiskThatIsFull() throws Exception {
+        Path disk = Files.createDirectory(folder.resolve("disk"));
+        HostTool.Answer mounted =
+                HostTool.run(10, List.of("mount", "-t", "tmpfs", "-o", "size=4m", "none", disk.toString()));
+        assumeTrue(mounted.ok(), () -> "no tmpfs can be mounted: " + mounted.text());
+        try {
+            InputStream large = new ByteArrayInputStream(new byte[30_000_000]);
+            IOException why =
+                    assertThrows(Delivery.NoRoomException.class, () -> Delivery.bring(large, to("disk/image.preempt")));
+            assertEquals(
+                    "the agent's disk has no room for image.preempt. Make room below its root folder",
+                    why.getMessage());
+            assertFalse(Files.exists(disk.resolve("image.preempt")));
+        } finally {
+            HostTool.run(10, List.of("umount", "--lazy", disk.toString()));
+        }
     }
 
     /** As one whose link is cut in the midst, until its connection is found to be dead. */
