@@ -511,8 +511,10 @@ public final class AgentStage implements StageAgent {
         IMAGE,
         /** Somebody is still at it. */
         BUSY,
-        /** Nothing. */
-        GONE
+        /** Nothing, though it was on this host: its processes ended with a boot, for instance. */
+        GONE,
+        /** No record of it, as on another host of the agent's name, or below a root folder that is not mounted. */
+        UNKNOWN
     }
 
     /**

@@ -286,9 +286,12 @@ final class SuspendVerbs {
 
         @Override
         Held act(Engine engine, StageId stage, Path exchange) {
-            State now = state(engine, stage).orElse(State.ENDED);
+            Optional<State> now = state(engine, stage);
+            if (now.isEmpty()) {
+                return Held.UNKNOWN;
+            }
             try {
-                switch (now) {
+                switch (now.get()) {
                     case SUSPENDED:
                         return Held.IMAGE;
                     case RESUMING:

@@ -3,6 +3,7 @@ package io.jenkins.plugins.preemptible.lifecycle;
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
+import io.jenkins.plugins.preemptible.agent.Delivery;
 import io.jenkins.plugins.preemptible.agent.StageAgent;
 import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.api.LastResort;
@@ -19,6 +20,7 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StageClock;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageStore;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StrangeHost;
 import io.jenkins.plugins.preemptible.view.ResumedStageAction;
 import java.io.IOException;
 import java.nio.channels.ClosedByInterruptException;
@@ -122,7 +124,7 @@ final class ResumptionSteps {
         }
         if (restore == null) {
             stages.cutOff(live.id());
-            return lost();
+            return lost(stage);
         }
         if (restore.refusal() != null) {
             return GONE.equals(restore.refusal().reason()) ? gone(restore.refusal()) : failed(restore.refusal(), true);
@@ -175,8 +177,15 @@ final class ResumptionSteps {
         return sealed == null || here != null && sealed.refusal() != null ? here : sealed;
     }
 
-    private Outcome lost() throws InterruptedException {
+    private Outcome lost(StageRecord stage) throws InterruptedException {
         try {
+            AgentStage.Held left = side.agent().hold();
+            if (StrangeHost.isAwaited(live, left)) {
+                return outage(new Restorer.PostponedException(StrangeHost.sentence(stage)));
+            }
+            if (left == AgentStage.Held.FROZEN || left == AgentStage.Held.BUSY) {
+                return outage(new Restorer.PostponedException("The agent is still at work on its processes."));
+            }
             return side.lost() ? Outcome.STAYS_SUSPENDED : Outcome.ENDED;
         } catch (IOException x) {
             return outage(x);
@@ -318,7 +327,7 @@ final class ResumptionSteps {
         }
         String words = withoutStop(why.getMessage() == null ? why.toString() : why.getMessage());
         side.say("Resume postponed: "
-                + (why instanceof Restorer.PostponedException
+                + (why instanceof Restorer.PostponedException || why instanceof Delivery.NoRoomException
                         ? words
                         : "the agent or the artifact store is unavailable: " + words)
                 + ". The stage waits, nothing of it is lost; tried again in " + StageLog.time(pause) + ".");

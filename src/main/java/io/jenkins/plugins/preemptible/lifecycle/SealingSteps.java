@@ -18,6 +18,7 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StageClock;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageStore;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StrangeHost;
 import java.io.IOException;
 import java.util.List;
 import java.util.Set;
@@ -75,6 +76,8 @@ final class SealingSteps {
     private boolean treeLost;
     /** The build log says that an attempt came to nothing for such a reason. */
     private boolean faultTold;
+    /** The build log says that its agent has no record of the stage. */
+    private boolean strangeTold;
     /** The build log says that the controller's disk is too full. */
     private boolean fullTold;
     /** What the agent has sealed; null before. */
@@ -152,15 +155,7 @@ final class SealingSteps {
             return;
         }
         faultTold = true;
-        String words = why.getMessage() == null ? why.toString() : why.getMessage();
-        side.say(
-                stage.frozen()
-                        ? "The image could not be sealed yet: " + words
-                                + ". The stage stays frozen in the agent's memory"
-                                + " and is resumed from there when it gets an executor; until then, do not restart the agent's"
-                                + " host. Sealing is tried again at growing intervals; the controller's log has more."
-                        : "The image is stored, and the agent could not end the frozen processes yet: " + words
-                                + ". It is asked again at growing intervals; the controller's log has more.");
+        side.say(SealingWords.fault(stage.frozen(), why));
     }
 
     /** It has come to its end. */
@@ -216,17 +211,14 @@ final class SealingSteps {
         }
         AgentStage.Held how = agent.hold();
         LOGGER.log(Level.FINE, "{0} is held as {1}", new Object[] {stage, how});
+        boolean strange = StrangeHost.isAwaited(live, how);
         switch (how) {
             case BUSY:
                 return LOOK_MILLIS;
+            case UNKNOWN:
+                return stage.frozen() && strange ? strangeHost(stage) : gone(stage);
             case GONE:
-                if (stage.frozen()) {
-                    side.lost();
-                } else {
-                    treeEnded(stage);
-                }
-                uncertain = false;
-                return 0;
+                return gone(stage);
             case IMAGE:
                 treeEnded(stage);
                 treeLost = stage.frozen();
@@ -251,6 +243,24 @@ final class SealingSteps {
                 }
                 return 0;
         }
+    }
+
+    private long gone(StageRecord stage) throws IOException, InterruptedException {
+        if (stage.frozen()) {
+            side.lost();
+        } else {
+            treeEnded(stage);
+        }
+        uncertain = false;
+        return 0;
+    }
+
+    private long strangeHost(StageRecord stage) {
+        if (!strangeTold) {
+            strangeTold = true;
+            side.say(StrangeHost.sentence(stage) + ".");
+        }
+        return LOOK_MILLIS;
     }
 
     private void treeEnded(StageRecord stage) {
@@ -352,8 +362,7 @@ final class SealingSteps {
             return again.store();
         } catch (IOException | RuntimeException x) {
             LOGGER.log(Level.WARNING, x, () -> "cannot store the workspace of " + stage);
-            side.say("Its workspace could not be stored: " + side.why(x) + ". The stage needs its agent '"
-                    + stage.node() + "' to go on.");
+            side.say(SealingWords.withoutLuggage(side.why(x), stage.node()));
             return null;
         }
     }
@@ -452,10 +461,7 @@ final class SealingSteps {
     private long waitForRoom(ArchiveRoom.Shortage full) {
         if (!fullTold && wanted() != null) {
             fullTold = true;
-            side.say("No image is stored yet. " + full.sentence()
-                    + " The stage stays frozen in the agent's memory and is"
-                    + " resumed from there when it gets an executor; until then, do not restart the agent's host."
-                    + " Make room on the controller's disk, or ask an administrator to lower the disk floor.");
+            side.say(SealingWords.withoutRoom(full.sentence()));
         }
         return wanted() == null ? 0 : retryMillis();
     }
@@ -478,16 +484,9 @@ final class SealingSteps {
                 side.showSealed(unsealed);
             }
         }
+        boolean whole = refusal == null || !refusal.killedCriu();
         side.say(
-                why
-                        + (treeLost
-                                ? " What CRIU wrote may still be there: that is tried when the stage gets an executor."
-                                : " The stage stays frozen in the agent's memory and is resumed from there when it gets an"
-                                        + " executor"
-                                        + (refusal != null && refusal.killedCriu() ? "." : "; nothing of it is lost."))
-                        + (!last
-                                ? " Sealing is tried again in " + StageLog.time(retryMillis()) + "."
-                                : treeLost ? "" : " No image is made: a restart of the agent's host loses the stage."),
+                why + SealingWords.kept(treeLost, whole) + SealingWords.whatFollows(last ? 0 : retryMillis(), treeLost),
                 refusal == null ? List.of() : refusal.criuLines());
         return last ? 0 : retryMillis();
     }

@@ -22,6 +22,7 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
 /**
@@ -126,7 +127,7 @@ final class AttemptedResume implements StageAgent, ResumeSide, StageListener, St
 
     @Override
     public long nanoTime() {
-        return 1_000_000_000;
+        return 1_000_000_000 + TimeUnit.MILLISECONDS.toNanos(nowMillis);
     }
 
     @Override

@@ -36,7 +36,7 @@ final class AttemptedSealing implements StageAgent, SealSide, StageListener, Aut
     }
 
     final StagesInMemory stages = new StagesInMemory();
-    final LiveStage live = StagesInMemory.live(ID, StageClock.SYSTEM);
+    final LiveStage live = StagesInMemory.live(ID, new Clock());
     final List<String> effects = new ArrayList<>();
     final List<String> log = new ArrayList<>();
     final SealingSteps steps;
@@ -52,12 +52,27 @@ final class AttemptedSealing implements StageAgent, SealSide, StageListener, Aut
     ArchiveRoom.Shortage shortage;
     boolean isThere = true;
     SealedLuggage luggage;
+    /** By which the system's clock is ahead for this stage. */
+    long nanos;
+
     Step onAgent = () -> {};
     Step onDump = () -> {};
     Step onStore = () -> {};
     Step onLuggage = () -> {};
     Step onCommit = () -> {};
     Step onLost = () -> {};
+
+    private final class Clock implements StageClock {
+        @Override
+        public long nowMillis() {
+            return System.currentTimeMillis();
+        }
+
+        @Override
+        public long nanoTime() {
+            return System.nanoTime() + nanos;
+        }
+    }
 
     /** @param uncertain as after a restart of the controller */
     AttemptedSealing(boolean uncertain) {

@@ -17,6 +17,7 @@ import io.jenkins.plugins.preemptible.lifecycle.Resumption.Outcome;
 import io.jenkins.plugins.preemptible.lifecycle.image.ImageGoneException;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StrangeHost;
 import java.io.IOException;
 import java.nio.channels.ClosedByInterruptException;
 import java.util.List;
@@ -212,8 +213,39 @@ class ResumptionStepsTest {
                         "RESUMING agent",
                         "RESUMING resume here",
                         "RESUMING restore unstored with a key",
+                        "SUSPENDED agent",
+                        "SUSPENDED hold",
                         "SUSPENDED lost"),
                 attempt.effects);
+    }
+
+    /** What is frozen, or sealed, may be on the right host, which is there again when someone notices. */
+    @Test
+    void aHostThatHasNoRecordOfAFrozenStageIsWaitedOut() throws Exception {
+        frozen();
+        attempt.held = AgentStage.Held.UNKNOWN;
+        assertEquals(Outcome.STAYS_SUSPENDED, attempt.run());
+        assertFalse(attempt.effects.contains("SUSPENDED lost"));
+        assertTrue(attempt.stage().frozen());
+        assertTrue(
+                attempt.log.get(0).startsWith("Resume postponed: The agent 'agent' has no record of this stage: "),
+                attempt.log::toString);
+        attempt.nowMillis += StrangeHost.graceMillis();
+        assertEquals(Outcome.ENDED, attempt.run());
+        assertThat(attempt.effects, hasItem("SUSPENDED lost"));
+    }
+
+    /** Another call has left it so, whose answer was lost. */
+    @ParameterizedTest
+    @EnumSource(
+            value = AgentStage.Held.class,
+            names = {"FROZEN", "BUSY"})
+    void processesThatTurnUpAreNotLost(AgentStage.Held held) throws Exception {
+        frozen();
+        attempt.held = held;
+        assertEquals(Outcome.STAYS_SUSPENDED, attempt.run());
+        assertFalse(attempt.effects.contains("SUSPENDED lost"));
+        assertEquals(ResumptionSteps.outageMillis(), attempt.pauseMillis());
     }
 
     /** As after a boot of its host, which comes before the image was brought. */

@@ -12,8 +12,10 @@ import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.image.ArchiveRoom;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StrangeHost;
 import java.io.IOException;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -236,12 +238,41 @@ class SealingStepsTest {
         afterARestart(held);
         long again = attempt.attempt();
         assertEquals("FROZEN hold", attempt.effects.get(0));
-        assertEquals(held == AgentStage.Held.BUSY ? SealingSteps.LOOK_MILLIS : DONE, again);
+        boolean waits = held == AgentStage.Held.BUSY || held == AgentStage.Held.UNKNOWN;
+        assertEquals(waits ? SealingSteps.LOOK_MILLIS : DONE, again);
         assertEquals(held == AgentStage.Held.GONE, attempt.effects.contains("FROZEN lost"));
         if (held == AgentStage.Held.FROZEN) {
             assertFalse(attempt.stage().frozen(), "it is sealed now");
             assertNotNull(attempt.stage().imagePath());
         }
+    }
+
+    /** What is frozen may be on the right host, which comes back when someone notices. */
+    @Test
+    void aHostThatHasNeverSeenTheStageIsBelievedAfterAWhileOnly() throws Exception {
+        afterARestart(AgentStage.Held.UNKNOWN);
+        for (int look = 0; look < 3; look++) {
+            assertEquals(SealingSteps.LOOK_MILLIS, attempt.attempt());
+            assertEquals(List.of("FROZEN hold"), attempt.effects);
+        }
+        assertEquals(1, attempt.log.size(), attempt.log::toString);
+        assertTrue(attempt.log.get(0).contains("has no record of this stage: another host"), attempt.log::toString);
+        attempt.nanos += TimeUnit.MILLISECONDS.toNanos(StrangeHost.graceMillis());
+        assertEquals(DONE, attempt.attempt());
+        assertTrue(attempt.effects.contains("FROZEN lost"));
+    }
+
+    /** In between the right one was there: another outage is another wait. */
+    @Test
+    void theRightHostEndsTheWait() throws Exception {
+        afterARestart(AgentStage.Held.UNKNOWN);
+        attempt.attempt();
+        attempt.nanos += TimeUnit.MILLISECONDS.toNanos(StrangeHost.graceMillis());
+        attempt.held = AgentStage.Held.BUSY;
+        attempt.attempt();
+        attempt.held = AgentStage.Held.UNKNOWN;
+        assertEquals(SealingSteps.LOOK_MILLIS, attempt.attempt());
+        assertFalse(attempt.effects.contains("FROZEN lost"));
     }
 
     /** Killed after they were dumped, for want of memory or with their host: nobody else has the image yet. */

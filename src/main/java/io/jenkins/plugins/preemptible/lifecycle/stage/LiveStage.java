@@ -66,6 +66,9 @@ public final class LiveStage {
     private final AtomicBoolean waitingTold = new AtomicBoolean();
 
     private final AtomicInteger outages = new AtomicInteger();
+    /** Since when its agent has no record of it, of {@link System#nanoTime}; null while it has one. Under this object's lock. */
+    private Long unknownSinceNanos;
+
     private final Set<FlowNode> marked = ConcurrentHashMap.newKeySet();
     private final StageMemory memory = new StageMemory();
     /** Set when the stage may have its executor again, cleared when it has it or has lost it. */
@@ -247,6 +250,19 @@ public final class LiveStage {
 
     public void outageOver() {
         outages.set(0);
+    }
+
+    /** Its agent has no record of it. @return for how many milliseconds that has been so, as it was told here; 0 = now */
+    public synchronized long unknownForMillis() {
+        if (unknownSinceNanos == null) {
+            unknownSinceNanos = clock.nanoTime();
+        }
+        return TimeUnit.NANOSECONDS.toMillis(clock.nanoTime() - unknownSinceNanos);
+    }
+
+    /** Its agent has a record of it. */
+    public synchronized void known() {
+        unknownSinceNanos = null;
     }
 
     /** What is known of its memory. */

@@ -12,6 +12,7 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageStore;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageThreads;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StrangeHost;
 import java.io.IOException;
 import java.util.List;
 import java.util.Set;
@@ -26,6 +27,7 @@ import java.util.logging.Logger;
  *   <li>An agent that is away, or still at the dump, is asked again, each time over its newest connection.
  *   <li>Where the frozen processes are gone the agent may have the dump: the stage runs on from that. Not after the host was
  *       booted, since a dump is not forced to disk. What the agent refuses then may pass, and is tried again for a minute.
+ *   <li>A host of its agent's name that has no record of it is not believed at once, see {@link StrangeHost}.
  *   <li>A kill that came meanwhile is carried out when the stage runs.
  * </ol>
  */
@@ -108,11 +110,15 @@ public final class FrozenStage {
         if (now == null || now.state() != StageState.SUSPENDING) {
             return;
         }
+        LiveStage live = LiveStage.find(stage.id());
         AgentStage.Restore found;
         try {
             StageAgent agent = agents.of(stage.node(), stage.id());
             agent.thaw();
             found = agent.resumeHere(LastResort.NONE);
+            if (found == null && live != null && StrangeHost.isAwaited(live, agent.hold())) {
+                throw new IOException(StrangeHost.sentence(stage));
+            }
         } catch (IOException | RuntimeException x) {
             LOGGER.log(Level.FINE, x, () -> "cannot thaw " + stage + " yet");
             later(stage, refusals, RETRY_MILLIS);
@@ -143,7 +149,6 @@ public final class FrozenStage {
         if (runs) {
             found.warnings().forEach(w -> said.say(stage.id(), SuspensionWords.differs(w), List.of()));
         }
-        LiveStage live = LiveStage.find(stage.id());
         if (live != null) {
             live.carryOutKill();
         }

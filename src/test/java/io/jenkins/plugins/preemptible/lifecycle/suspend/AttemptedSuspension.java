@@ -49,6 +49,8 @@ final class AttemptedSuspension
     AgentStage.Dump dumped = dump(null);
     AgentStage.NotKilled notKilled;
     AgentStage.Restore found;
+    AgentStage.Held held = AgentStage.Held.GONE;
+    long nowMillis = 1_000_000;
     Step onFreeze = () -> {};
     Step onDump = () -> {};
     Step onCommit = () -> {};
@@ -131,12 +133,12 @@ final class AttemptedSuspension
 
     @Override
     public long nowMillis() {
-        return 1_000_000;
+        return nowMillis;
     }
 
     @Override
     public long nanoTime() {
-        return 1_000_000_000;
+        return 1_000_000_000 + TimeUnit.MILLISECONDS.toNanos(nowMillis);
     }
 
     @Override
@@ -168,7 +170,7 @@ final class AttemptedSuspension
 
     @Override
     public AgentStage.Held hold() {
-        throw new AssertionError("no step of a suspension asks that");
+        return held;
     }
 
     @Override

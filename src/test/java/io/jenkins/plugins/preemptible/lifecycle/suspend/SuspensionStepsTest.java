@@ -19,6 +19,7 @@ import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StrangeHost;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.List;
@@ -451,6 +452,22 @@ class SuspensionStepsTest {
         runsAfterThaw(LiveStage.REFUSED_RETRY_MILLIS);
         assertThat(attempt.log, hasItem(SuspensionWords.notRestored("agent", "The engine refuses.")));
         assertEquals(List.of(), attempt.later);
+    }
+
+    /** The right host may have its processes, frozen, or what was dumped of them. */
+    @Test
+    void aHostThatHasNoRecordOfTheStageIsAskedAgain() throws Exception {
+        attempt.wanted = false;
+        attempt.held = AgentStage.Held.UNKNOWN;
+        assertEquals(NOT, attempt.run());
+        for (int look = 0; look < 10; look++) {
+            assertEquals(StageState.SUSPENDING, attempt.state());
+            attempt.later.remove(0).run();
+        }
+        attempt.nowMillis += StrangeHost.graceMillis();
+        attempt.later.remove(0).run();
+        assertEquals(StageState.RUNNING, attempt.state());
+        assertThat(attempt.log, hasItem(SuspensionWords.notRestored("agent", "Nothing of them is left there.")));
     }
 
     /** A restore whose answer was lost has given it other processes. */

@@ -1,0 +1,40 @@
+package io.jenkins.plugins.preemptible.lifecycle.stage;
+
+import io.jenkins.plugins.preemptible.agent.AgentStage;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * A host that connects by the name of a suspended stage's agent and has no record of the stage.
+ *
+ * <ol>
+ *   <li>No boot removes that record. It is another host, or its root folder is not mounted: what is frozen or sealed may still
+ *       be on the right one, so this host's word that nothing is left proves nothing.
+ *   <li>The right host is waited for, for as long as for an agent that was removed; the time begins anew with the controller.
+ *   <li>After that the stage is taken for lost: an agent whose root folder is made anew with each boot has no record either.
+ * </ol>
+ */
+public final class StrangeHost {
+
+    private StrangeHost() {}
+
+    /** How long the right host is waited for, in milliseconds. */
+    public static long graceMillis() {
+        return Long.getLong(StrangeHost.class.getName() + ".graceMillis", TimeUnit.MINUTES.toMillis(5));
+    }
+
+    /** Whether the right host is to be waited for. To be called with each answer of the agent. */
+    public static boolean isAwaited(LiveStage live, AgentStage.Held answer) {
+        if (answer != AgentStage.Held.UNKNOWN) {
+            live.known();
+            return false;
+        }
+        return live.unknownForMillis() < graceMillis();
+    }
+
+    /** For the build log, without a final stop. */
+    public static String sentence(StageRecord stage) {
+        return "The agent '" + stage.node()
+                + "' has no record of this stage: another host has its name now, or its root folder is not there. The right host is"
+                + " waited for, " + StageLog.time(graceMillis()) + " at most";
+    }
+}
