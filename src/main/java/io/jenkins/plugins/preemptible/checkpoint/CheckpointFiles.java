@@ -19,6 +19,7 @@ import java.util.logging.Logger;
  * <ol>
  *   <li>Each checkpoint has names of its own, by its number: one that is being stored never spoils another.
  *   <li>When the stage ends, all of its own are removed, also those that no record names. What a deleted build had went with it.
+ *   <li>Of a stage that could not be restored they stay with the build: one of them is its image, and may refer to another.
  * </ol>
  */
 @Extension
@@ -50,6 +51,9 @@ public final class CheckpointFiles implements StageListener {
     @Override
     public void onEnded(StageEnded event) {
         Checkpointing.forget(event.stage().id());
+        if (event.imageKept()) {
+            return;
+        }
         try (ACLContext system = ACL.as2(ACL.SYSTEM2)) {
             Run<?, ?> run = Run.fromExternalizableId(event.stage().runId());
             if (run != null) {

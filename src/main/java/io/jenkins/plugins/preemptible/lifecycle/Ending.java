@@ -100,7 +100,7 @@ public final class Ending {
         StageRegistry.get().ended(stage.id());
         tellEnded(stage);
         StageThreads.submitFor(stage.node(), "removing lost " + stage, () -> {
-            if (run != null) {
+            if (run != null && !stage.imageKept()) {
                 StageImages.delete(run, stage.id());
             }
             clean(stage);
@@ -108,8 +108,8 @@ public final class Ending {
     }
 
     private static void tellEnded(StageRecord stage) {
-        StageListener.fire(listener ->
-                listener.onEnded(new StageEnded(stage.ref(), System.currentTimeMillis(), stage.suspended())));
+        StageListener.fire(listener -> listener.onEnded(
+                new StageEnded(stage.ref(), System.currentTimeMillis(), stage.suspended(), stage.imageKept())));
     }
 
     /** Removes what is left of an ended stage, from those of its agents that are there. */
