@@ -4,7 +4,7 @@ import io.jenkins.plugins.preemptible.agent.Pieces;
 import io.jenkins.plugins.preemptible.agent.PiecesInOrder;
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.nio.channels.SeekableByteChannel;
+import java.nio.channels.FileChannel;
 import java.nio.file.DirectoryNotEmptyException;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
@@ -27,6 +27,7 @@ import java.util.stream.Stream;
  *       their way while one is written.
  *   <li>A piece of another size, or anything behind the announced end, fails the transfer.
  *   <li>Before each piece the disk is asked for room, since other images arrive at the same time.
+ *   <li>It is forced to disk: the frozen processes, and what their agent has sealed, are given up for it.
  *   <li>Whatever fails, nothing of the image is left. The file's place is the controller's choice alone: neither names nor
  *       links come from the agent.
  * </ol>
@@ -122,7 +123,7 @@ final class ImageTransfer {
         }
         boolean whole = false;
         try (PiecesInOrder pieces = new PiecesInOrder(source, there, announcedBytes)) {
-            try (SeekableByteChannel file = open(to, there)) {
+            try (FileChannel file = open(to, there)) {
                 file.position(there);
                 for (long at = there; at < announcedBytes; ) {
                     room.require(announcedBytes - at);
@@ -137,7 +138,9 @@ final class ImageTransfer {
                     }
                     at += expected;
                 }
+                file.force(false);
             }
+            forceFolder(to);
             if (source.ask(announcedBytes, 1).get().length > 0) {
                 throw new IOException("the agent's image has more than the " + announcedBytes
                         + " bytes that it had announced; what had arrived was removed");
@@ -150,11 +153,22 @@ final class ImageTransfer {
         }
     }
 
-    private static SeekableByteChannel open(Path to, long there) throws IOException {
+    // The file's name, which is in its folder.
+    private static void forceFolder(Path file) throws IOException {
+        Path folder = Objects.requireNonNull(file.getParent(), "a file has a folder");
+        try (FileChannel names = FileChannel.open(folder, StandardOpenOption.READ)) {
+            names.force(true);
+        } catch (IOException x) {
+            // Not every system opens folders: a controller may run on Windows.
+            LOGGER.log(Level.FINE, x, () -> folder + " cannot be forced to disk");
+        }
+    }
+
+    private static FileChannel open(Path to, long there) throws IOException {
         Set<OpenOption> options = new HashSet<>(Set.of(StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS));
         if (there == 0) {
             options.add(StandardOpenOption.CREATE_NEW);
         }
-        return Files.newByteChannel(to, options);
+        return FileChannel.open(to, options);
     }
 }
