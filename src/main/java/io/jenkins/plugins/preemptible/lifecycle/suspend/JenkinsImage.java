@@ -55,6 +55,11 @@ record JenkinsImage(LiveStage live) implements StageImage {
     }
 
     @Override
+    public void findOut() {
+        Sealing.takeUp(live.id());
+    }
+
+    @Override
     public void makeLater(StageRecord stage, long delayMillis) {
         Sealing.begin(live, stage, delayMillis);
     }

@@ -41,6 +41,9 @@ interface StageImage {
     /** Removes what was stored; whatever fails, nothing depends on it. */
     void discard() throws InterruptedException;
 
+    /** Has the agent asked again what it has of a suspended stage, whose frozen processes it may not have killed. Returns at once. */
+    void findOut();
+
     /** Makes it later, of a frozen stage whose executor is gone. Returns at once. */
     void makeLater(StageRecord stage, long delayMillis);
 }

@@ -287,8 +287,10 @@ final class SuspensionSteps {
             return false;
         }
         AgentStage.NotKilled refusal = null;
+        boolean answered = false;
         try {
             refusal = agent.commit();
+            answered = refusal == null || refusal.tree() != AgentStage.NotKilled.Tree.BUSY;
             if (refusal == null && luggage != null) {
                 stages.update(before.id(), LuggageChanges.treeEnded(true));
             }
@@ -310,6 +312,10 @@ final class SuspensionSteps {
         build.showSuspended(stage);
         tell(stage);
         build.tell(SuspensionEvents.sealed(stage, dump));
+        if (!answered) {
+            // Its memory is what the agent is short of.
+            image.findOut();
+        }
         return true;
     }
 

@@ -259,6 +259,11 @@ final class AttemptedSuspension
     }
 
     @Override
+    public void findOut() {
+        effect("find out");
+    }
+
+    @Override
     public void makeLater(StageRecord stage, long delayMillis) {
         effect("image after " + delayMillis);
     }

@@ -543,6 +543,22 @@ class SuspensionStepsTest {
         assertEquals(OptionalLong.of(7), attempt.run());
         assertEquals(StageState.SUSPENDED, attempt.state());
         assertThat(attempt.effects, hasItem("SUSPENDED release"));
+        assertEquals("SUSPENDED find out", attempt.effects.get(attempt.effects.size() - 1), "their memory is needed");
+    }
+
+    @Test
+    void aTreeThatIsBusyIsAskedForAgain() throws Exception {
+        noImageFits();
+        attempt.notKilled = new AgentStage.NotKilled("It is at work.", Tree.BUSY);
+        assertEquals(OptionalLong.of(7), attempt.run());
+        assertThat(attempt.effects, hasItem("SUSPENDED find out"));
+    }
+
+    @Test
+    void aTreeThatIsKilledIsNotAskedForAgain() throws Exception {
+        noImageFits();
+        assertEquals(OptionalLong.of(7), attempt.run());
+        assertThat(attempt.effects, not(hasItem("SUSPENDED find out")));
     }
 
     @Test
