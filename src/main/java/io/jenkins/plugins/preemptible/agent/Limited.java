@@ -3,6 +3,7 @@ package io.jenkins.plugins.preemptible.agent;
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.FilePath;
 import hudson.remoting.Channel;
+import hudson.remoting.ChannelClosedException;
 import hudson.remoting.RequestAbortedException;
 import hudson.remoting.VirtualChannel;
 import io.jenkins.plugins.preemptible.engine.text.PlainText;
@@ -24,7 +25,7 @@ import java.util.concurrent.TimeoutException;
  *   <li>Soon after the controller has begun to close the connection, as it does for an agent that is removed, it counts as
  *       lost: a process that hangs would never close its end.
  *   <li>An answer of another type than the verb's is an {@link IOException}. A failure that the agent reports arrives as one
- *       of two types, whatever the agent threw, with its texts cleaned.
+ *       of three types, whatever the agent threw, with its texts cleaned.
  * </ol>
  */
 final class Limited {
@@ -47,6 +48,20 @@ final class Limited {
         VerbFailedException(String words, Throwable cause) {
             super(words, cause);
         }
+    }
+
+    /** The same of an I/O error there; what has nothing to do with the agent is another {@link IOException}. */
+    static final class VerbIOException extends IOException {
+        private static final long serialVersionUID = 1L;
+
+        VerbIOException(String words, Throwable cause) {
+            super(words, cause);
+        }
+    }
+
+    /** Whether it is a failure that the agent itself has reported: it was there, and the connection held. */
+    static boolean isReported(Throwable failure) {
+        return failure instanceof VerbFailedException || failure instanceof VerbIOException;
     }
 
     /**
@@ -116,8 +131,12 @@ final class Limited {
             told = answer(answer, connection, limitMillis);
         } catch (ExecutionException x) {
             Throwable failure = x.getCause();
-            if (failure instanceof RuntimeException && !(failure instanceof RequestAbortedException)) {
+            boolean lost = failure instanceof RequestAbortedException || failure instanceof ChannelClosedException;
+            if (failure instanceof RuntimeException && !lost) {
                 throw new VerbFailedException(words(failure), cleaned(failure));
+            }
+            if (failure instanceof IOException && !lost) {
+                throw new VerbIOException(words(failure), cleaned(failure));
             }
             throw new IOException(words(failure), cleaned(failure));
         } finally {

@@ -36,6 +36,11 @@ public final class MovingStage {
         this.id = id;
     }
 
+    /** Whether it is a failure that an agent itself has reported, of whatever verb; not a connection that was lost. */
+    public static boolean isReported(Throwable failure) {
+        return Limited.isReported(failure);
+    }
+
     /** @throws IOException when the node is offline */
     public static MovingStage on(Node node, String id) throws IOException {
         return new MovingStage(AgentStage.homeOf(node), StageId.parse(id));

@@ -45,7 +45,7 @@ record JenkinsResumeSide(
     @Override
     public Consumer<StageRecord> runsHere() {
         Node node = executor.getOwner().getNode();
-        return restorer == null || node == null ? stage -> {} : StageChanges.runsOn(node);
+        return restorer == null || node == null ? stage -> {} : StageChanges.runsOn(node, restorer.hostToken(executor));
     }
 
     @Override

@@ -196,11 +196,7 @@ public final class RemovedAgent extends NodeListener {
     }
 
     private static void over(StageRecord stage) {
-        if (Rollback.isPossible(stage)) {
-            StageThreads.submit("taking back or ending " + stage, () -> goBackOrEnd(stage.id()));
-        } else {
-            end(stage);
-        }
+        StageThreads.submit("taking back or ending " + stage, () -> goBackOrEnd(stage.id()));
     }
 
     private static void goBackOrEnd(String id) throws InterruptedException {
@@ -208,11 +204,15 @@ public final class RemovedAgent extends NodeListener {
         if (live == null) {
             return;
         }
+        // It may just be restored on another agent, which has all of it by then.
         live.operation().lockInterruptibly();
         try {
             StageRecord stage = StageRegistry.get().find(id);
             boolean needsAgent = stage != null && stage.suspended() && isGone(stage) && !OutlivesAgent.isStored(stage);
-            if (needsAgent && !Rollback.of(live, Rollback.Loss.OUT_OF_REACH)) {
+            if (needsAgent && OutlivesAgent.isAwaited(stage)) {
+                // It may run on the agent that was asked to restore it, and needs this one only if it does not.
+                StageThreads.schedule("taking back or ending stage " + id, AGAIN_MILLIS, () -> goBackOrEnd(id));
+            } else if (needsAgent && !Rollback.of(live, Rollback.Loss.OUT_OF_REACH)) {
                 end(stage);
             }
         } catch (IOException x) {

@@ -35,6 +35,9 @@ public interface Restorer {
      */
     void ran(LiveStage live, StageRecord before, Executor executor) throws InterruptedException;
 
+    /** The token of that executor's host, by which hosts are told apart; empty when it is not known. */
+    String hostToken(Executor executor);
+
     /** Which way a stage is resumed on an executor. */
     @FunctionalInterface
     interface Choice {

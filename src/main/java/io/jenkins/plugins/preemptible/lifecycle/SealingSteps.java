@@ -82,6 +82,8 @@ final class SealingSteps {
     private boolean fullTold;
     /** What the agent has sealed; null before. */
     private AgentStage.Dump dump;
+    /** The workspace could not be stored with the image, since its agent was away. */
+    private boolean luggageMissed;
     /** What is safe among the artifacts, while it is not known whether the frozen processes are killed; else null. */
     private StoredImage stored;
 
@@ -119,6 +121,9 @@ final class SealingSteps {
             StageAgent agent = agents.of(stage.node(), stage.id());
             if (uncertain) {
                 long retryMillis = findOut(agent);
+                if (stored != null && !uncertain) {
+                    told();
+                }
                 if (retryMillis > 0 || wanted() == null) {
                     return retryMillis;
                 }
@@ -222,10 +227,7 @@ final class SealingSteps {
             case IMAGE:
                 treeEnded(stage);
                 treeLost = stage.frozen();
-                if (stored != null && !stage.frozen()) {
-                    tellSealed();
-                }
-                stored = null;
+                stored = stage.frozen() ? null : stored;
                 uncertain = false;
                 return 0;
             default:
@@ -245,7 +247,47 @@ final class SealingSteps {
         }
     }
 
+    /** What is stored was not told yet; under no lock, since its workspace may have to be stored as well. */
+    private void told() throws InterruptedException {
+        if (luggageMissed) {
+            storeLuggageLate();
+        }
+        live.operation().lockInterruptibly();
+        try {
+            if (isSealed(stages.find(live.id()))) {
+                tellSealed();
+            }
+            stored = null;
+        } finally {
+            live.operation().unlock();
+        }
+    }
+
+    private boolean isSealed(@CheckForNull StageRecord stage) {
+        return stage != null
+                && stage.state() == StageState.SUSPENDED
+                && stage.suspensions() == suspension
+                && !stage.frozen();
+    }
+
+    /** The agent was away when it was due. Nobody has touched the workspace since: it is the stage's, which stands still. */
+    private void storeLuggageLate() throws InterruptedException {
+        luggageMissed = false;
+        try (SealSide.Luggage again = side.packLuggage(stored.stage())) {
+            SealedLuggage luggage = again.store();
+            StageRecord sealed =
+                    luggage == null ? null : stages.update(live.id(), LuggageChanges.storedLate(suspension, luggage));
+            if (sealed != null && sealed.luggage() != null) {
+                stored = stored.with(sealed, luggage);
+            }
+        } catch (IOException | RuntimeException x) {
+            LOGGER.log(Level.WARNING, x, () -> "cannot store the workspace of stage " + live.id() + " afterwards");
+        }
+    }
+
     private long gone(StageRecord stage) throws IOException, InterruptedException {
+        // It may be another host, with another workspace.
+        luggageMissed = false;
         if (stage.frozen()) {
             side.lost();
         } else {
@@ -362,6 +404,7 @@ final class SealingSteps {
             return again.store();
         } catch (IOException | RuntimeException x) {
             LOGGER.log(Level.WARNING, x, () -> "cannot store the workspace of " + stage);
+            luggageMissed = true;
             side.say(SealingWords.withoutLuggage(side.why(x), stage.node()));
             return null;
         }

@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.move;
 
+import edu.umd.cs.findbugs.annotations.CheckForNull;
 import io.jenkins.plugins.preemptible.event.StageListener;
 import io.jenkins.plugins.preemptible.event.StageRefused;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
@@ -17,33 +18,48 @@ final class FailedMoves {
     private static final long PAUSE_NANOS = TimeUnit.MINUTES.toNanos(10);
     private static final int MOST = 10_000;
 
-    private static final Map<String, Long> UNTIL_NANOS = new ConcurrentHashMap<>();
+    private static final Map<String, Failed> FAILED = new ConcurrentHashMap<>();
+
+    /** @param refused whether the agent, and not a connection or the archive, stood against it */
+    private record Failed(long untilNanos, boolean refused) {}
 
     private FailedMoves() {}
 
-    static void add(StageRecord stage, String agent) {
+    /** @param refused whether the agent, and not a connection or the archive, stood against it */
+    static void add(StageRecord stage, String agent, boolean refused) {
         long now = System.nanoTime();
-        UNTIL_NANOS.values().removeIf(until -> now - until > 0);
-        if (UNTIL_NANOS.size() < MOST) {
-            UNTIL_NANOS.put(key(stage, agent), now + PAUSE_NANOS);
+        FAILED.values().removeIf(each -> now - each.untilNanos > 0);
+        if (FAILED.size() < MOST) {
+            FAILED.put(key(stage, agent), new Failed(now + PAUSE_NANOS, refused));
         }
     }
 
     /** The same, and counts it. @param reason of {@code MoveObstacle} or {@code FailureReason}; empty for another one */
     static void refused(StageRecord stage, String agent, String reason, String sentence) {
-        add(stage, agent);
+        add(stage, agent, !reason.isEmpty());
         StageListener.fire(listener -> listener.onRefused(
                 new StageRefused(stage.ref(), System.currentTimeMillis(), StageRefused.Phase.MOVE, reason, sentence)));
     }
 
     static boolean contain(StageRecord stage, String agent) {
-        Long until = UNTIL_NANOS.get(key(stage, agent));
-        return until != null && System.nanoTime() - until < 0;
+        return found(stage, agent) != null;
+    }
+
+    /** Whether the agent itself stood against it: another attempt would come to the same. */
+    static boolean containRefusal(StageRecord stage, String agent) {
+        Failed failed = found(stage, agent);
+        return failed != null && failed.refused;
+    }
+
+    @CheckForNull
+    private static Failed found(StageRecord stage, String agent) {
+        Failed failed = FAILED.get(key(stage, agent));
+        return failed == null || System.nanoTime() - failed.untilNanos >= 0 ? null : failed;
     }
 
     /** Somebody wants it there now. */
     static void forget(StageRecord stage, String agent) {
-        UNTIL_NANOS.remove(key(stage, agent));
+        FAILED.remove(key(stage, agent));
     }
 
     private static String key(StageRecord stage, String agent) {

@@ -21,7 +21,7 @@ import java.util.concurrent.locks.ReentrantLock;
  * Workspaces that are kept for a stage on agents other than its own, so that no other build gets them.
  *
  * <ol>
- *   <li>Of an agent that was asked to restore the stage and has not answered. After a restart of the controller, and on an
+ *   <li>Of another agent that was asked to restore the stage and has not answered. After a restart of the controller, and on an
  *       agent that was added again, it is leased before the agent takes builds.
  *   <li>Of an agent that is to be cleaned of the stage.
  *   <li>The next move of the stage to that agent takes the lease over. It goes by the path: a connection that was made anew
@@ -111,7 +111,9 @@ final class KeptWorkspaces {
             releaseUnneeded();
             for (StageRecord stage : StageRegistry.get().all()) {
                 Kept kept = KEPT.get(key(stage, computer));
-                if (computer.getName().equals(stage.restoringOn()) && (kept == null || kept.computer != computer)) {
+                boolean asked = computer.getName().equals(stage.restoringOn())
+                        && !computer.getName().equals(stage.node());
+                if (asked && (kept == null || kept.computer != computer)) {
                     FilePath workspace = new FilePath(channel, stage.workspace());
                     WorkspaceList.Lease lease = computer.getWorkspaceList().allocate(workspace);
                     if (isOf(workspace, lease)) {

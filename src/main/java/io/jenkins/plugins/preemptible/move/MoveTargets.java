@@ -84,7 +84,7 @@ public final class MoveTargets {
      */
     @CheckForNull
     public static Misfit lasting(StageRecord stage, LiveStage live, Node agent) {
-        if (FailedMoves.contain(stage, agent.getNodeName())) {
+        if (FailedMoves.containRefusal(stage, agent.getNodeName())) {
             return Misfit.of(MoveObstacle.REFUSED_THERE);
         }
         Misfit found = ofStage(stage) == null ? ofAgent(stage, live, agent) : null;
@@ -115,7 +115,7 @@ public final class MoveTargets {
 
     /** Nobody wants it there any more, whatever it has come to. */
     public static void notThere(StageRecord stage, String agent) {
-        FailedMoves.add(stage, agent);
+        FailedMoves.add(stage, agent, false);
     }
 
     @CheckForNull

@@ -10,9 +10,11 @@ import io.jenkins.plugins.preemptible.agent.MovingStage;
 import io.jenkins.plugins.preemptible.agent.Nodes;
 import io.jenkins.plugins.preemptible.checkpoint.RolledBack;
 import io.jenkins.plugins.preemptible.engine.api.LastResort;
+import io.jenkins.plugins.preemptible.engine.move.HostTraits;
 import io.jenkins.plugins.preemptible.engine.move.Misfit;
 import io.jenkins.plugins.preemptible.engine.move.MoveObstacle;
 import io.jenkins.plugins.preemptible.lifecycle.Restorer;
+import io.jenkins.plugins.preemptible.lifecycle.image.ImageGoneException;
 import io.jenkins.plugins.preemptible.lifecycle.image.StageImages;
 import io.jenkins.plugins.preemptible.lifecycle.pipeline.StepsOnAgent;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LeftAgents;
@@ -77,16 +79,15 @@ public final class MovingRestorer implements Restorer {
         if (awaited && !to.getNodeName().equals(stage.restoringOn())) {
             throw refused(Misfit.of(MoveObstacle.ANSWER_AWAITED));
         }
-        if (!awaited && !isOwn(stage, to) && KeptProcesses.areBack(stage)) {
-            throw new PostponedException(
-                    "the agent '" + stage.node() + "' is back, and still has this stage's processes");
+        if (!awaited && !isOwn(stage, to)) {
+            requireNotBack(stage);
         }
         if (!awaited) {
             KeptProcesses.endUnderOtherNames(stage);
         }
         if (!awaited && !to.getNodeName().equals(stage.node()) && FailedMoves.contain(stage, to.getNodeName())) {
             // Taken back while the executor was on its way, for instance.
-            notMoved(stage, to, true);
+            notMoved(stage, to, true, false);
             throw refused(Misfit.of(MoveObstacle.REFUSED_THERE));
         }
         boolean done = false;
@@ -100,6 +101,11 @@ public final class MovingRestorer implements Restorer {
                 answer = move.restore(() -> agent.resumeHere(LastResort.ARCHIVE));
             }
             foundRunning = answer != null;
+            if (answer != null && answer.refusal() != null && isOwn(stage, to)) {
+                // What is left there may be newer than any checkpoint, and none was tried.
+                StageRegistry.get().update(stage.id(), StageChanges.restoringOn(null));
+                return answer;
+            }
             if (answer == null) {
                 if (!isOwn(stage, to)) {
                     move.notRestoring();
@@ -109,6 +115,10 @@ public final class MovingRestorer implements Restorer {
                 Transfer transfer = new Transfer(live, known == null ? stage : known, to, isOwn(stage, to), move);
                 move.bring(transfer::run);
                 workspaceBytes = transfer.workspaceBytes();
+                if (!isOwn(stage, to)) {
+                    // It may have connected meanwhile.
+                    requireNotBack(stage);
+                }
                 move.restoring();
                 StageRegistry.get().update(stage.id(), StageChanges.restoringOn(to.getNodeName()));
                 String key = StageImages.keyOf(stage).getPlainText();
@@ -128,12 +138,14 @@ public final class MovingRestorer implements Restorer {
             }
             done = true;
             return answer;
+        } catch (PostponedException x) {
+            throw x;
         } catch (NotMovedException x) {
             if (isOwn(stage, to)) {
                 // There is no other agent yet: it is tried again after a pause.
                 throw new IOException(x.getMessage(), x);
             }
-            notMoved(stage, to, another);
+            notMoved(stage, to, another, x.reason() != null && !x.reason().isEmpty());
             throw x;
         } catch (IOException | RuntimeException x) {
             StageRecord now = StageRegistry.get().find(stage.id());
@@ -141,11 +153,14 @@ public final class MovingRestorer implements Restorer {
                 // It may run there: the caller waits for the answer.
                 throw x;
             }
-            another = RolledBack.refused(live, stage);
+            if (x instanceof ImageGoneException || MovingStage.isReported(x)) {
+                // Else an agent or the archive was away, which says nothing of the checkpoint.
+                another = RolledBack.refused(live, stage);
+            }
             if (isOwn(stage, to)) {
                 throw x;
             }
-            notMoved(stage, to, another);
+            notMoved(stage, to, another, false);
             LOGGER.log(Level.WARNING, x, () -> "cannot move " + stage + " to " + to.getNodeName());
             throw new NotMovedException("", failure(to, x), x);
         } finally {
@@ -153,6 +168,19 @@ public final class MovingRestorer implements Restorer {
                 giveBack(live, stage, computer);
             }
         }
+    }
+
+    private static void requireNotBack(StageRecord stage) throws PostponedException, InterruptedException {
+        if (KeptProcesses.areBack(stage)) {
+            throw new PostponedException(
+                    "the agent '" + stage.node() + "' is back, and still has this stage's processes");
+        }
+    }
+
+    @Override
+    public String hostToken(Executor executor) {
+        HostTraits host = AgentTraits.of(executor.getOwner());
+        return host == null ? "" : host.token();
     }
 
     /** A sentence. */
@@ -184,10 +212,14 @@ public final class MovingRestorer implements Restorer {
         return to.getNodeName().equals(stage.node()) && stage.rolledBack();
     }
 
-    /** @param another whether it has another image, which that agent may restore */
-    private static void notMoved(StageRecord stage, Node to, boolean another) throws InterruptedException {
+    /**
+     * @param another whether it has another image, which that agent may restore
+     * @param refused whether the agent stood against it
+     */
+    private static void notMoved(StageRecord stage, Node to, boolean another, boolean refused)
+            throws InterruptedException {
         if (!another) {
-            FailedMoves.add(stage, to.getNodeName());
+            FailedMoves.add(stage, to.getNodeName(), refused);
         }
         StageRegistry.get().update(stage.id(), StageChanges.moveTo(null));
     }

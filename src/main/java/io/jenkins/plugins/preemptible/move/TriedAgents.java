@@ -11,6 +11,7 @@ import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.api.TrialVerdict;
 import io.jenkins.plugins.preemptible.engine.move.Misfit;
+import io.jenkins.plugins.preemptible.engine.move.MoveObstacle;
 import io.jenkins.plugins.preemptible.engine.move.StageNeeds;
 import io.jenkins.plugins.preemptible.lifecycle.image.StageImages;
 import io.jenkins.plugins.preemptible.lifecycle.luggage.StageLuggage;
@@ -142,6 +143,13 @@ final class TriedAgents {
         if (obstacle != null) {
             FailedMoves.refused(stage, agent.getNodeName(), obstacle.obstacle().name(), obstacle.sentence());
             say(live, agent, obstacle.sentence(), List.of());
+            return;
+        }
+        if (!live.hold().isAllowedOn(now, agent)) {
+            // Before the key goes there.
+            Misfit forbidden = Misfit.of(MoveObstacle.NOT_ALLOWED);
+            FailedMoves.refused(stage, agent.getNodeName(), forbidden.obstacle().name(), forbidden.sentence());
+            say(live, agent, forbidden.sentence(), List.of());
             return;
         }
         MovingStage.Tried tried;

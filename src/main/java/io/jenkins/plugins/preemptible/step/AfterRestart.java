@@ -89,12 +89,15 @@ final class AfterRestart {
                 StageThreads.scheduleFor(stage.node(), "taking up " + stage, POLL_MILLIS, () -> settle(before, began));
                 return;
             }
-            lease(stage, workspace);
+            if (!leased(stage, workspace)) {
+                StageThreads.scheduleFor(stage.node(), "taking up " + stage, POLL_MILLIS, () -> settle(before, began));
+                return;
+            }
             if (stage.moves() > 0 && !stage.rolledBack()) {
                 // The controller may have stopped between the two.
                 StepsOnAgent.follow(live);
             }
-            StageRecord settled = Interrupted.settle(stage);
+            StageRecord settled = settled(stage);
             StageRegistry.get().firstTurnDone(stage.id());
             Sealing.takeUp(stage.id());
             Queue.getInstance().scheduleMaintenance();
@@ -106,6 +109,19 @@ final class AfterRestart {
             }
         } catch (IOException | RuntimeException x) {
             giveUp(stage, x);
+        }
+    }
+
+    /** What is being resumed, elsewhere, was not cut off by the restart: its state is not this agent's to change. */
+    private StageRecord settled(StageRecord stage) throws InterruptedException {
+        if (!live.operation().tryLock()) {
+            return StageRegistry.get().find(stage.id());
+        }
+        try {
+            StageRecord now = StageRegistry.get().find(stage.id());
+            return now == null ? null : Interrupted.settle(now);
+        } finally {
+            live.operation().unlock();
         }
     }
 
@@ -123,7 +139,8 @@ final class AfterRestart {
         }
     }
 
-    private void lease(StageRecord stage, FilePath workspace) throws IOException, InterruptedException {
+    /** @return false when another build has the workspace of a suspended stage, which can wait for its end */
+    private boolean leased(StageRecord stage, FilePath workspace) throws IOException, InterruptedException {
         Computer computer = Jenkins.get().getComputer(stage.node());
         if (computer == null) {
             throw new IOException("the agent is gone");
@@ -131,12 +148,17 @@ final class AfterRestart {
         WorkspaceList.Lease lease = computer.getWorkspaceList().allocate(workspace);
         if (!lease.path.equals(workspace)) {
             lease.release();
+            if (stage.suspended()) {
+                LOGGER.log(Level.FINE, "{0} waits for its workspace", stage);
+                return false;
+            }
             throw new IOException("another build has taken the workspace " + stage.workspace());
         }
         live.lease(lease);
         if (live.ending()) {
             live.releaseLease();
         }
+        return true;
     }
 
     private void queue(StageRecord stage) throws IOException, InterruptedException {

@@ -6,6 +6,7 @@ import hudson.model.Executor;
 import hudson.model.Node;
 import hudson.model.Queue;
 import hudson.model.Result;
+import hudson.model.queue.QueueTaskDispatcher;
 import hudson.security.ACL;
 import hudson.security.ACLContext;
 import io.jenkins.plugins.preemptible.lifecycle.Resumption;
@@ -14,6 +15,8 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.move.MovingRestorer;
 import java.io.IOException;
+import java.util.Calendar;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 import jenkins.model.CauseOfInterruption;
 import jenkins.model.Jenkins;
@@ -134,6 +137,21 @@ final class OwnExecutorHold implements ExecutorHold {
     @Override
     public boolean mayMoveTo(Node agent) {
         return execution.mayRunOn(agent);
+    }
+
+    @Override
+    public boolean isAllowedOn(StageRecord stage, Node agent) {
+        Queue.BuildableItem item = new Queue.BuildableItem(new Queue.WaitingItem(
+                Calendar.getInstance(), execution.task(stage, agent.getNodeName(), false), List.of()));
+        return agent.canTake(item) == null
+                && QueueTaskDispatcher.all().stream()
+                        .filter(dispatcher -> !isOurs(dispatcher))
+                        .allMatch(dispatcher -> dispatcher.canTake(agent, item) == null);
+    }
+
+    // They know the stage's own item only.
+    private static boolean isOurs(QueueTaskDispatcher dispatcher) {
+        return dispatcher.getClass().getName().startsWith("io.jenkins.plugins.preemptible.");
     }
 
     @Override

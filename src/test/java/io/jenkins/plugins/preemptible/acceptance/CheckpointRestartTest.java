@@ -8,6 +8,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import hudson.cli.CLICommandInvoker;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import java.nio.file.Files;
 import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
@@ -47,7 +50,9 @@ class CheckpointRestartTest {
     private enum Fate {
         AWAY("B", "The agent 'A' is lost."),
         REMOVED("B", "The agent 'A' is lost."),
-        RESTARTED("A", "The host of the agent 'A' has lost this stage's processes.");
+        RESTARTED("A", "The host of the agent 'A' has lost this stage's processes."),
+        /** And the controller again, after it has asked that agent to restore the stage. */
+        ASKED("A", "The host of the agent 'A' has lost this stage's processes.");
 
         private final String goesOnAt;
         private final String said;
@@ -78,7 +83,7 @@ class CheckpointRestartTest {
             Rig.awaitLog(run, "No image is stored yet.");
             assertTrue(CheckpointedOnTwoHosts.stage().frozen());
             PreemptibleConfiguration.get().setMoveStages(true);
-            if (fate != Fate.RESTARTED) {
+            if (fate.goesOnAt.equals("B")) {
                 hosts.switchOff("A");
             }
         });
@@ -88,7 +93,7 @@ class CheckpointRestartTest {
                     j.jenkins.getItemByFullName("low", WorkflowJob.class).getBuildByNumber(1);
             if (fate == Fate.REMOVED) {
                 j.jenkins.removeNode(j.jenkins.getNode("A"));
-            } else if (fate == Fate.RESTARTED) {
+            } else if (fate.goesOnAt.equals("A")) {
                 hosts.restart("A");
                 hosts.connectAgain("A");
             }
@@ -97,15 +102,34 @@ class CheckpointRestartTest {
             if (fate.goesOnAt.equals("B")) {
                 hosts.connect("B");
             }
-            command(j, "preemptible-resume");
-            Rig.awaitLog(run, "Resumed from the checkpoint of ");
-            assertEquals(fate.goesOnAt, Rig.awaitState(StageState.RUNNING).node());
-            Rig.awaitCounting(run);
-            Files.createFile(hosts.workspace(fate.goesOnAt, "low").resolve("enough"));
-            j.assertBuildStatusSuccess(j.waitForCompletion(run));
-            CheckpointedOnTwoHosts.repeatedOnce(run);
-            assertThat(Rig.log(run), containsString("\nlater on " + fate.goesOnAt + "\n"));
-            hosts.close();
+            if (fate != Fate.ASKED) {
+                goesOn(j, run, fate);
+            }
         });
+        if (fate == Fate.ASKED) {
+            sessions.then(j -> {
+                hosts = hosts.of(j);
+                StageRegistry.get()
+                        .update(
+                                CheckpointedOnTwoHosts.stage().id(),
+                                StageChanges.restoringOn("A").andThen(StageRecord::notByHand));
+                hosts.connectAgain("A");
+                goesOn(j, j.jenkins.getItemByFullName("low", WorkflowJob.class).getBuildByNumber(1), fate);
+            });
+        }
+    }
+
+    private void goesOn(JenkinsRule j, WorkflowRun run, Fate fate) throws Exception {
+        if (fate != Fate.ASKED) {
+            command(j, "preemptible-resume");
+        }
+        Rig.awaitLog(run, "Resumed from the checkpoint of ");
+        assertEquals(fate.goesOnAt, Rig.awaitState(StageState.RUNNING).node());
+        Rig.awaitCounting(run);
+        Files.createFile(hosts.workspace(fate.goesOnAt, "low").resolve("enough"));
+        j.assertBuildStatusSuccess(j.waitForCompletion(run));
+        CheckpointedOnTwoHosts.repeatedOnce(run);
+        assertThat(Rig.log(run), containsString("\nlater on " + fate.goesOnAt + "\n"));
+        hosts.close();
     }
 }

@@ -7,9 +7,11 @@ import static org.hamcrest.Matchers.greaterThan;
 import static org.hamcrest.Matchers.not;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import hudson.cli.CLICommandInvoker;
 import hudson.model.Result;
 import hudson.slaves.OfflineCause;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.stage.ImagePath;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageCheckpoint;
 import java.io.File;
@@ -85,7 +87,39 @@ class CheckpointTest extends CheckpointedOnTwoHosts {
         hosts.killStages("A");
         hosts.connectAgain("A");
         Rig.awaitLog(run, "The host of the agent 'A' has lost this stage's processes.");
+        Rig.awaitLog(run, "Resumed from the checkpoint of ");
+        Rig.awaitState(StageState.RUNNING);
+        assertEquals(List.of(), stage().leftHosts(), "it runs there");
+        // A host that the stage had left is cleaned of it when it connects.
+        j.jenkins.getNode("A").toComputer().disconnect(null).get();
+        hosts.connectAgain("A");
         endsRolledBack("A", run);
+    }
+
+    /** A store that is away says nothing of the checkpoint: an older one repeats more work. */
+    @Test
+    @Tag("slow")
+    void theNewestOneIsWaitedForWhileTheStoreIsAway() throws Exception {
+        HeldArtifacts.install();
+        try {
+            WorkflowRun run = checkpointed(2);
+            StageCheckpoint newest = stage().checkpoints().made().get(0);
+            remove("A");
+            Rig.awaitLog(run, "The agent 'A' is lost.");
+            HeldArtifacts.shut();
+            hosts.connect("B");
+            await("its image is being fetched").atMost(LONG).until(() -> HeldArtifacts.waiting() == 1);
+            HeldArtifacts.broken();
+            HeldArtifacts.letIn();
+            Rig.awaitLog(run, "Not moved. ");
+            assertEquals(newest.file(), stage().imageFile());
+            HeldArtifacts.open();
+            new CLICommandInvoker(j, "preemptible-move").invokeWithArgs("low", "1", "--to", "B");
+            endsOn("B", run);
+            assertThat(Rig.log(run), not(containsString(" ago is tried next, in place of ")));
+        } finally {
+            HeldArtifacts.open();
+        }
     }
 
     /** What the current one refers to is cut off: the agent refuses it, and has the one before it then. */

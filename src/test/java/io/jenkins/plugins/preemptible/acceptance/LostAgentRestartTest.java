@@ -10,12 +10,16 @@ import hudson.model.Computer;
 import hudson.model.Node;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import java.nio.file.Files;
 import java.time.Duration;
 import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -65,6 +69,51 @@ class LostAgentRestartTest {
         Fate(String said) {
             this.said = said;
         }
+    }
+
+    /** What has begun after the restart was not cut off by it. */
+    @Test
+    void anAgentThatComesBackLeavesAResumeElsewhereAlone() throws Throwable {
+        sessions.then(j -> {
+            Rig.assumeSuspendable();
+            Rig rig = new Rig(j);
+            rig.prepare();
+            PreemptibleConfiguration.get().setMoveStages(true);
+            hosts = new TwoHosts(j);
+            hosts.connect("A");
+            WorkflowRun stage = Rig.start(rig.pipeline("low", 5, Rig.own(Rig.endless())));
+            Rig.awaitLog(stage, "count-3\n");
+            command(j, "preemptible-suspend", "low", "1");
+            Rig.awaitSealed(stage, 1);
+            hosts.switchOff("A");
+        });
+        sessions.then(j -> {
+            hosts = hosts.of(j);
+            WorkflowRun stage =
+                    j.jenkins.getItemByFullName("low", WorkflowJob.class).getBuildByNumber(1);
+            String id = StageRegistry.get().all().iterator().next().id();
+            await("it is loaded").atMost(LONG).until(() -> LiveStage.find(id) != null);
+            LiveStage live = LiveStage.find(id);
+            live.operation().lock();
+            try {
+                StageRegistry.get().update(id, StageChanges.resuming());
+                hosts.switchOn("A");
+                hosts.connectAgain("A");
+                await("A takes builds")
+                        .atMost(LONG)
+                        .until(() -> !StageRegistry.get().firstTurnsOn("A"));
+                assertEquals(StageState.RESUMING, StageRegistry.get().find(id).state());
+                StageRegistry.get().cutOff(id);
+            } finally {
+                live.operation().unlock();
+            }
+            command(j, "preemptible-resume", "low", "1");
+            Rig.awaitLog(stage, "Resumed on A");
+            Rig.awaitCounting(stage);
+            Files.createFile(hosts.workspace("A", "low").resolve("enough"));
+            j.assertBuildStatusSuccess(j.waitForCompletion(stage));
+            hosts.close();
+        });
     }
 
     @ParameterizedTest

@@ -3,6 +3,7 @@ package io.jenkins.plugins.preemptible.acceptance;
 import static org.awaitility.Awaitility.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import hudson.cli.CLICommandInvoker;
@@ -13,6 +14,7 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.LeftAgents;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.concurrent.TimeUnit;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
@@ -127,6 +129,27 @@ class MoveOutageTest extends MovedStages {
         hosts.connect("B");
         awaitClean("B");
         endsOn("A", stage);
+    }
+
+    /** It may run on the new one, which has all of it. */
+    @Test
+    void theOldAgentIsNotNeededOnceTheNewOneWasAsked() throws Exception {
+        PreemptibleConfiguration.get().setStoredWorkspaceMegabytes(0);
+        WorkflowRun stage = begin(largeCounter());
+        suspend(stage, 1);
+        hosts.connect("B");
+        move("B");
+        awaitAskedOrMoved();
+        hosts.signal("B", 19);
+        assumeTrue("B".equals(record().restoringOn()), "B had answered before its process was stopped");
+        j.jenkins.removeNode(j.jenkins.getNode("A"));
+        // Longer than an agent that was removed is waited for.
+        TimeUnit.SECONDS.sleep(6);
+        boolean building = stage.isBuilding();
+        hosts.signal("B", 18);
+        assertTrue(building, Rig.log(stage));
+        awaitMoved(stage, "A", "B");
+        endsOn("B", stage);
     }
 
     /** The log names the agent, and not the connection that was closed with it. */

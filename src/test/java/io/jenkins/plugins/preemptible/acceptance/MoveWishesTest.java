@@ -10,12 +10,19 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import hudson.cli.CLICommandInvoker;
 import hudson.model.FreeStyleProject;
 import hudson.model.Label;
+import hudson.model.Messages;
+import hudson.model.Node;
+import hudson.model.Queue;
+import hudson.model.queue.CauseOfBlockage;
 import hudson.slaves.DumbSlave;
+import hudson.slaves.NodeProperty;
+import hudson.slaves.NodePropertyDescriptor;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.jvnet.hudson.test.TestExtension;
 
 /** Moves that users ask for while something stands in the way, on a real controller with two agents. */
 @Tag("acceptance")
@@ -65,6 +72,34 @@ class MoveWishesTest extends MovedStages {
         new CLICommandInvoker(j, "preemptible-resume").invokeWithArgs("low", "1");
         Rig.awaitLog(stage, "Resumed on A");
         endsOn("A", stage);
+    }
+
+    /** As by Job Restrictions, or without the permission to build there: whoever is root there may not have the key. */
+    @Test
+    void anAgentOnWhichTheBuildMayNotRunGetsNothingOfTheStage() throws Exception {
+        WorkflowRun stage = begin(counter());
+        suspend(stage, 1);
+        DumbSlave agent = hosts.connect("B");
+        agent.getNodeProperties().add(new Closed());
+        move("B");
+        Rig.awaitLog(stage, "Move to B cancelled: Jenkins does not let this build run on that agent.");
+        assertNull(record().moveTo());
+        assertEquals(0, hosts.stages("B"));
+        new CLICommandInvoker(j, "preemptible-resume").invokeWithArgs("low", "1");
+        Rig.awaitLog(stage, "Resumed on A");
+        endsOn("A", stage);
+    }
+
+    /** Of an agent that takes no builds but others'. */
+    public static final class Closed extends NodeProperty<Node> {
+        @Override
+        public CauseOfBlockage canTake(Queue.BuildableItem item) {
+            return CauseOfBlockage.fromMessage(Messages._Queue_Unknown());
+        }
+
+        /** Needed by Jenkins to save the agent. */
+        @TestExtension
+        public static final class DescriptorImpl extends NodePropertyDescriptor {}
     }
 
     /** What is to be cleaned on A is its own: nothing stands against the move back. */

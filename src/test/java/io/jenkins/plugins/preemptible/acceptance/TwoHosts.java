@@ -73,6 +73,11 @@ final class TwoHosts implements AutoCloseable {
         Files.move(base.resolve(host), base.resolve(host + "-off"));
     }
 
+    /** After {@link #switchOff}. */
+    void switchOn(String host) throws IOException {
+        Files.move(base.resolve(host + "-off"), base.resolve(host));
+    }
+
     DumbSlave connect(String name) throws Exception {
         return connect(name, name);
     }

@@ -275,6 +275,59 @@ class SealingStepsTest {
         assertFalse(attempt.effects.contains("FROZEN lost"));
     }
 
+    /** The agent was away for a moment: on one that a cloud takes away the stage would be lost for it. */
+    @Test
+    void aWorkspaceThatWasMissedIsStoredWhenTheAgentIsBack() throws Exception {
+        attempt.luggage = AttemptedSealing.luggage("token");
+        attempt.onLuggage = SealingStepsTest::fail;
+        attempt.onCommit = SealingStepsTest::fail;
+        assertEquals(SealingSteps.LOOK_MILLIS, attempt.attempt());
+        assertNull(attempt.stage().luggage());
+        attempt.onLuggage = () -> {};
+        attempt.onCommit = () -> {};
+        attempt.held = AgentStage.Held.IMAGE;
+        assertEquals(DONE, attempt.attempt());
+        assertTrue(attempt.stage().luggage().treeEnded());
+        assertTrue(
+                attempt.log.get(attempt.log.size() - 1).contains("Its workspace is stored with it"),
+                attempt.log::toString);
+    }
+
+    /** It may have another workspace of that path, or none. */
+    @ParameterizedTest
+    @EnumSource(
+            value = AgentStage.Held.class,
+            names = {"GONE", "UNKNOWN"})
+    void aHostThatHasNothingOfTheStageIsNotAskedForItsWorkspace(AgentStage.Held held) throws Exception {
+        attempt.luggage = AttemptedSealing.luggage("token");
+        attempt.onLuggage = SealingStepsTest::fail;
+        attempt.onCommit = SealingStepsTest::fail;
+        assertEquals(SealingSteps.LOOK_MILLIS, attempt.attempt());
+        attempt.onLuggage = () -> {};
+        attempt.onCommit = () -> {};
+        attempt.held = held;
+        attempt.packing.clear();
+        assertEquals(DONE, attempt.attempt());
+        assertEquals(List.of(), attempt.packing);
+        assertNull(attempt.stage().luggage());
+        assertTrue(attempt.effects.contains("IMAGE show"), "what is stored is told");
+    }
+
+    /** Resumed in between, it has changed its workspace. */
+    @Test
+    void aWorkspaceOfAStageThatIsResumedIsNotItsImages() throws Exception {
+        attempt.luggage = AttemptedSealing.luggage("token");
+        attempt.onLuggage = SealingStepsTest::fail;
+        attempt.onCommit = SealingStepsTest::fail;
+        attempt.attempt();
+        attempt.onLuggage = () -> attempt.stages.update(attempt.stage().id(), StageChanges.resuming());
+        attempt.onCommit = () -> {};
+        attempt.held = AgentStage.Held.IMAGE;
+        attempt.attempt();
+        assertNull(attempt.stage().luggage());
+        assertFalse(attempt.effects.contains("RESUMING show"));
+    }
+
     /** Killed after they were dumped, for want of memory or with their host: nobody else has the image yet. */
     @Test
     void anImageThatTheAgentHasAlreadyIsStored() throws Exception {

@@ -40,6 +40,14 @@ public interface ExecutorHold {
         return false;
     }
 
+    /**
+     * Whether Jenkins would let the stage run on that agent: the permission of its build's user, the agent's properties, and
+     * what other plugins say. Asks each of them; under no lock.
+     */
+    default boolean isAllowedOn(StageRecord stage, Node agent) {
+        return true;
+    }
+
     /** As {@link #request(StageRecord)}, on the agent of that name. */
     default void request(StageRecord stage, String agent) throws IOException {
         request(stage);

@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.lifecycle.stage;
 
 import io.jenkins.plugins.preemptible.engine.move.HostTraits;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import java.util.ArrayList;
 import java.util.function.Consumer;
 import java.util.stream.Collectors;
@@ -15,6 +16,24 @@ public final class LuggageChanges {
         return stage -> stage.luggage = stage.luggage == null ? null : stage.luggage.withTreeEnded(ended);
     }
 
+    /**
+     * Of a stage with a sealed image, of which its agent has answered that no process is left there: its workspace is stored, too.
+     * Without effect where it was resumed meanwhile.
+     *
+     * @param suspension which one the image is of
+     */
+    public static Consumer<StageRecord> storedLate(int suspension, SealedLuggage luggage) {
+        return stage -> {
+            boolean same = stage.state == StageState.SUSPENDED
+                    && stage.suspensions == suspension
+                    && !stage.frozen
+                    && stage.luggage == null
+                    && stage.imageKey != null
+                    && stage.restoringOn == null;
+            stage.luggage = same ? luggage.withTreeEnded(true) : stage.luggage;
+        };
+    }
+
     /** Nothing of it is left on the host with that token. */
     public static Consumer<StageRecord> cleanedOn(String token) {
         return stage -> stage.leftHosts = stage.leftHosts().stream()
@@ -22,12 +41,20 @@ public final class LuggageChanges {
                 .collect(Collectors.toCollection(ArrayList::new));
     }
 
-    /** Notes what may be left on its host, since it goes to another one. */
-    static void leaves(StageRecord stage) {
-        HostTraits host = stage.luggage == null ? null : stage.luggage.host();
-        if (host != null && !host.token().isEmpty()) {
-            stage.leftHosts = new ArrayList<>(stage.leftHosts());
-            stage.leftHosts.add(host.token());
+    /**
+     * Notes what may be left on the host that it was sealed on, unless that is the one it runs on now: whatever is noted is
+     * ended when its host connects.
+     *
+     * @param token of the host that it runs on now; empty when that is not known
+     * @param own whether that host has connected as the stage's own agent
+     */
+    static void leaves(StageRecord stage, String token, boolean own) {
+        cleanedOn(token).accept(stage);
+        HostTraits sealed = stage.luggage == null ? null : stage.luggage.host();
+        boolean unknown = sealed == null || sealed.token().isEmpty() || own && token.isEmpty();
+        if (!unknown && !sealed.token().equals(token)) {
+            stage.leftHosts.remove(sealed.token());
+            stage.leftHosts.add(sealed.token());
         }
     }
 }

@@ -233,11 +233,14 @@ public final class StageChanges {
         return stage -> stage.contained(contained);
     }
 
-    /** Before {@link #resumed}: it runs on this agent now, which may be another one than before. */
-    public static Consumer<StageRecord> runsOn(Node agent) {
+    /**
+     * Before {@link #resumed}: it runs on this agent now, which may be another one than before, or have another host.
+     *
+     * @param hostToken of its host; empty when that is not known
+     */
+    public static Consumer<StageRecord> runsOn(Node agent, String hostToken) {
         return stage -> {
-            // Also where the agent's name is the old one, and its host is not.
-            LuggageChanges.leaves(stage);
+            LuggageChanges.leaves(stage, hostToken, stage.node.equals(agent.getNodeName()));
             if (!stage.node.equals(agent.getNodeName())) {
                 stage.node = agent.getNodeName();
                 stage.moves++;

@@ -4,9 +4,12 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 class LeftAgentsTest {
 
@@ -27,6 +30,31 @@ class LeftAgentsTest {
         assertEquals(Map.of(), LeftAgents.of(stage));
         LeftAgents.cleaned("B").accept(stage);
         assertNull(stage.left);
+    }
+
+    /** Whatever is noted is ended when its host connects: the one that it runs on must never be. */
+    @ParameterizedTest
+    @CsvSource({
+        // sealed on, left before, runs on, as its own agent; left then
+        "a, '', b, false, 'a'",
+        "a, '', a, true, ''",
+        "a, '', a, false, ''",
+        "b, a, a, false, 'b'",
+        "a, a, b, false, 'a'",
+        "c, a b, b, false, 'a c'",
+        "a, '', '', false, 'a'",
+        "a, '', '', true, ''",
+        "'', a, a, true, ''"
+    })
+    void theHostThatItRunsOnIsNotLeft(String sealedOn, String before, String runsOn, boolean own, String after) {
+        stage.luggage = StagesInMemory.luggage(sealedOn);
+        stage.leftHosts = new ArrayList<>(words(before));
+        LuggageChanges.leaves(stage, runsOn, own);
+        assertEquals(words(after), stage.leftHosts());
+    }
+
+    private static List<String> words(String text) {
+        return text.isEmpty() ? List.of() : List.of(text.split(" "));
     }
 
     /** In the records of earlier versions there is none, and a published record never changes. */
