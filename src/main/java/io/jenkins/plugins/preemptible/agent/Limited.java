@@ -6,6 +6,7 @@ import hudson.remoting.Channel;
 import hudson.remoting.ChannelClosedException;
 import hudson.remoting.RequestAbortedException;
 import hudson.remoting.VirtualChannel;
+import io.jenkins.plugins.preemptible.engine.image.ImageException;
 import io.jenkins.plugins.preemptible.engine.text.PlainText;
 import java.io.IOException;
 import java.util.Arrays;
@@ -53,15 +54,17 @@ final class Limited {
     /** The same of an I/O error there; what has nothing to do with the agent is another {@link IOException}. */
     static final class VerbIOException extends IOException {
         private static final long serialVersionUID = 1L;
+        private final boolean ofImage;
 
-        VerbIOException(String words, Throwable cause) {
+        VerbIOException(String words, Throwable cause, boolean ofImage) {
             super(words, cause);
+            this.ofImage = ofImage;
         }
     }
 
-    /** Whether it is a failure that the agent itself has reported: it was there, and the connection held. */
-    static boolean isReported(Throwable failure) {
-        return failure instanceof VerbFailedException || failure instanceof VerbIOException;
+    /** Whether the agent has said that the image it was given is of no use to anybody. */
+    static boolean isOfImage(Throwable failure) {
+        return failure instanceof VerbIOException reported && reported.ofImage;
     }
 
     /**
@@ -136,7 +139,9 @@ final class Limited {
                 throw new VerbFailedException(words(failure), cleaned(failure));
             }
             if (failure instanceof IOException && !lost) {
-                throw new VerbIOException(words(failure), cleaned(failure));
+                boolean ofImage = failure instanceof ImageException image
+                        && image.reason().isOfImage();
+                throw new VerbIOException(words(failure), cleaned(failure), ofImage);
             }
             throw new IOException(words(failure), cleaned(failure));
         } finally {

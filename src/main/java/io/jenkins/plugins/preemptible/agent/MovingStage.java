@@ -36,9 +36,9 @@ public final class MovingStage {
         this.id = id;
     }
 
-    /** Whether it is a failure that an agent itself has reported, of whatever verb; not a connection that was lost. */
-    public static boolean isReported(Throwable failure) {
-        return Limited.isReported(failure);
+    /** Whether an agent has said that the image it was given is of no use to anybody. */
+    public static boolean isOfImage(Throwable failure) {
+        return Limited.isOfImage(failure);
     }
 
     /** @throws IOException when the node is offline */

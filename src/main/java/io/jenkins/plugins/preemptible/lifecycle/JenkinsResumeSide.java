@@ -1,12 +1,16 @@
 package io.jenkins.plugins.preemptible.lifecycle;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
+import hudson.FilePath;
+import hudson.model.Computer;
 import hudson.model.Executor;
 import hudson.model.Node;
 import hudson.model.Run;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.agent.StageAgent;
+import io.jenkins.plugins.preemptible.engine.move.MoveObstacle;
 import io.jenkins.plugins.preemptible.event.StageListener;
+import io.jenkins.plugins.preemptible.lifecycle.agents.LeasedWorkspaces;
 import io.jenkins.plugins.preemptible.lifecycle.agents.Measured;
 import io.jenkins.plugins.preemptible.lifecycle.image.ImageGoneException;
 import io.jenkins.plugins.preemptible.lifecycle.image.StageImages;
@@ -58,6 +62,30 @@ record JenkinsResumeSide(
     @Override
     public String executorShown() {
         return executor.getOwner().getDisplayName() + " #" + executor.getNumber();
+    }
+
+    @Override
+    public void leaseWorkspace(StageRecord stage) throws IOException, InterruptedException {
+        Computer computer = executor.getOwner();
+        if (stage.form() == StageRecord.Form.OWN
+                && live.leaseOn(computer) == null
+                && !LeasedWorkspaces.lease(live, computer, workspace(stage))) {
+            throw new Restorer.PostponedException(MoveObstacle.WORKSPACE_TAKEN.sentence());
+        }
+    }
+
+    @Override
+    public boolean hasWorkspace(StageRecord stage) throws IOException, InterruptedException {
+        return workspace(stage).exists();
+    }
+
+    private FilePath workspace(StageRecord stage) throws IOException {
+        Node node = executor.getOwner().getNode();
+        FilePath workspace = node == null ? null : node.createPath(stage.workspace());
+        if (workspace == null) {
+            throw new IOException("the agent is offline");
+        }
+        return workspace;
     }
 
     @Override

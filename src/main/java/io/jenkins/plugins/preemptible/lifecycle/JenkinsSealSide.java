@@ -4,6 +4,7 @@ import hudson.model.Run;
 import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.agent.Awaited;
+import io.jenkins.plugins.preemptible.agent.MovingStage;
 import io.jenkins.plugins.preemptible.agent.Nodes;
 import io.jenkins.plugins.preemptible.agent.StageAgent;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
@@ -27,9 +28,13 @@ import io.jenkins.plugins.preemptible.view.ClockTime;
 import java.io.IOException;
 import java.util.List;
 import java.util.function.Consumer;
+import java.util.logging.Level;
+import java.util.logging.Logger;
 
 /** A Pipeline build, and the disk that its artifacts are on. */
 final class JenkinsSealSide implements SealSide {
+
+    private static final Logger LOGGER = Logger.getLogger(Sealing.class.getName());
 
     private final LiveStage live;
     /** Of the image that is being made, or was made last; null where nothing of it is brought meanwhile. */
@@ -141,6 +146,22 @@ final class JenkinsSealSide implements SealSide {
                 packing.giveUp();
             }
         };
+    }
+
+    @Override
+    public void dropLuggage(StageRecord stage, boolean taken) throws InterruptedException {
+        try {
+            Run<?, ?> run = live.context().get(Run.class);
+            if (!taken && run != null) {
+                StageImages.delete(run, live.id(), ImagePath.LUGGAGE);
+            }
+            MovingStage.on(Nodes.named(stage.node()), live.id()).dropLuggage();
+        } catch (IOException | RuntimeException x) {
+            LOGGER.log(
+                    Level.FINE,
+                    x,
+                    () -> "the packed workspace of stage " + live.id() + " is removed when it is resumed");
+        }
     }
 
     @Override

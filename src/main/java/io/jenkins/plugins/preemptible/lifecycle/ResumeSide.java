@@ -38,6 +38,19 @@ interface ResumeSide {
     String executorShown();
 
     /**
+     * Leases the workspace of a stage that has an executor of its own, where it has no lease: after a restart another build had it,
+     * for instance.
+     *
+     * @throws Restorer.PostponedException when another build has it now
+     */
+    default void leaseWorkspace(StageRecord stage) throws IOException, InterruptedException {}
+
+    /** Whether the folder of its workspace is on {@link #agent}. */
+    default boolean hasWorkspace(StageRecord stage) throws IOException, InterruptedException {
+        return true;
+    }
+
+    /**
      * Brings the sealed image to {@link #agent}.
      *
      * @throws io.jenkins.plugins.preemptible.lifecycle.image.ImageGoneException when there is none any more

@@ -15,6 +15,7 @@ import io.jenkins.plugins.preemptible.lifecycle.image.ImageGoneException;
 import io.jenkins.plugins.preemptible.lifecycle.image.StageImages;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LuggageChanges;
+import io.jenkins.plugins.preemptible.lifecycle.stage.OutlivesAgent;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageClock;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
@@ -150,7 +151,9 @@ final class ResumptionSteps {
         if (elsewhere.isPresent()) {
             return elsewhere.get();
         }
+        side.leaseWorkspace(stage);
         StageAgent agent = side.agent();
+        boolean asked = stage.luggage() != null && !OutlivesAgent.isTreeEnded(stage);
         if (stage.luggage() != null) {
             // From now on it may run there, until the agent says that it does not.
             stages.update(stage.id(), LuggageChanges.treeEnded(false));
@@ -162,9 +165,21 @@ final class ResumptionSteps {
         if (here != null) {
             return here;
         }
+        AgentStage.Held left = agent.hold();
+        requireAtRest(left);
+        if (left == AgentStage.Held.UNKNOWN && (asked || !side.hasWorkspace(stage))) {
+            throw new Restorer.PostponedException(StrangeHost.sentence(stage));
+        }
         Secret key = StageImages.keyOf(stage);
         side.fetchImage(stage);
         return agent.restore(key.getPlainText());
+    }
+
+    /** Another call, whose answer was lost, may just have come to its end. */
+    private static void requireAtRest(AgentStage.Held left) throws Restorer.PostponedException {
+        if (left == AgentStage.Held.FROZEN || left == AgentStage.Held.BUSY) {
+            throw new Restorer.PostponedException("The agent is still at work on its processes.");
+        }
     }
 
     /** What the agent has sealed, where nothing else on it serves. */
@@ -180,12 +195,10 @@ final class ResumptionSteps {
     private Outcome lost(StageRecord stage) throws InterruptedException {
         try {
             AgentStage.Held left = side.agent().hold();
-            if (StrangeHost.isAwaited(live, left)) {
+            if (StrangeHost.isAwaited(live, stage, left)) {
                 return outage(new Restorer.PostponedException(StrangeHost.sentence(stage)));
             }
-            if (left == AgentStage.Held.FROZEN || left == AgentStage.Held.BUSY) {
-                return outage(new Restorer.PostponedException("The agent is still at work on its processes."));
-            }
+            requireAtRest(left);
             return side.lost() ? Outcome.STAYS_SUSPENDED : Outcome.ENDED;
         } catch (IOException x) {
             return outage(x);
@@ -201,6 +214,7 @@ final class ResumptionSteps {
                 .andThen(StageChanges.contained(restore.contained()));
         stages.settle(before.id(), side.runsHere().andThen(runs));
         live.outageOver();
+        live.known();
         side.ran(before);
         if (from == ResumedFrom.LOCAL_IMAGE || from == ResumedFrom.ARCHIVE) {
             side.measured(before.node(), live.memory().residentBytes(), tookMillis);

@@ -103,6 +103,13 @@ interface SealSide {
         return Luggage.NONE;
     }
 
+    /**
+     * Removes what was packed from the agent, whose frozen processes are gone already; whatever fails, nothing depends on it.
+     *
+     * @param taken whether what is stored of it is the stage's; else that is removed, too
+     */
+    default void dropLuggage(StageRecord stage, boolean taken) throws InterruptedException {}
+
     /** Removes what was brought of an image that is not going to be stored. */
     default void close() {}
 

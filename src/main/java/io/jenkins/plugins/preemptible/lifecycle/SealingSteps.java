@@ -12,6 +12,7 @@ import io.jenkins.plugins.preemptible.event.StageSealed;
 import io.jenkins.plugins.preemptible.lifecycle.image.ArchiveRoom;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LuggageChanges;
+import io.jenkins.plugins.preemptible.lifecycle.stage.OutlivesAgent;
 import io.jenkins.plugins.preemptible.lifecycle.stage.SealedLuggage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageClock;
@@ -216,12 +217,12 @@ final class SealingSteps {
         }
         AgentStage.Held how = agent.hold();
         LOGGER.log(Level.FINE, "{0} is held as {1}", new Object[] {stage, how});
-        boolean strange = StrangeHost.isAwaited(live, how);
+        boolean strange = StrangeHost.isAwaited(live, stage, how);
         switch (how) {
             case BUSY:
                 return LOOK_MILLIS;
             case UNKNOWN:
-                return stage.frozen() && strange ? strangeHost(stage) : gone(stage);
+                return stage.frozen() && strange || mayRun(stage) ? strangeHost(stage) : gone(stage);
             case GONE:
                 return gone(stage);
             case IMAGE:
@@ -273,15 +274,19 @@ final class SealingSteps {
     /** The agent was away when it was due. Nobody has touched the workspace since: it is the stage's, which stands still. */
     private void storeLuggageLate() throws InterruptedException {
         luggageMissed = false;
+        boolean taken = false;
         try (SealSide.Luggage again = side.packLuggage(stored.stage())) {
             SealedLuggage luggage = again.store();
             StageRecord sealed =
                     luggage == null ? null : stages.update(live.id(), LuggageChanges.storedLate(suspension, luggage));
-            if (sealed != null && sealed.luggage() != null) {
+            taken = sealed != null && sealed.luggage() != null;
+            if (taken) {
                 stored = stored.with(sealed, luggage);
             }
         } catch (IOException | RuntimeException x) {
             LOGGER.log(Level.WARNING, x, () -> "cannot store the workspace of stage " + live.id() + " afterwards");
+        } finally {
+            side.dropLuggage(stored.stage(), taken);
         }
     }
 
@@ -295,6 +300,11 @@ final class SealingSteps {
         }
         uncertain = false;
         return 0;
+    }
+
+    /** Its agent was asked to resume the sealed stage and has not answered; it was not while the image was just stored. */
+    private boolean mayRun(StageRecord stage) {
+        return !stage.frozen() && stored == null && stage.luggage() != null && !OutlivesAgent.isTreeEnded(stage);
     }
 
     private long strangeHost(StageRecord stage) {

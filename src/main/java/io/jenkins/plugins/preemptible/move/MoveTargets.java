@@ -91,6 +91,11 @@ public final class MoveTargets {
         return found == null || !found.obstacle().ofHosts() ? null : found;
     }
 
+    /** Whether an attempt there has come to nothing lately, for whatever reason. */
+    public static boolean hasFailed(StageRecord stage, Node agent) {
+        return FailedMoves.contain(stage, agent.getNodeName());
+    }
+
     /** Why the stage cannot go there now, what lasts longest first; null when it can. */
     @CheckForNull
     public static Misfit obstacle(StageRecord stage, LiveStage live, @CheckForNull Node agent) {

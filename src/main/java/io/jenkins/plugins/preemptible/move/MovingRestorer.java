@@ -153,7 +153,7 @@ public final class MovingRestorer implements Restorer {
                 // It may run there: the caller waits for the answer.
                 throw x;
             }
-            if (x instanceof ImageGoneException || MovingStage.isReported(x)) {
+            if (x instanceof ImageGoneException || MovingStage.isOfImage(x)) {
                 // Else an agent or the archive was away, which says nothing of the checkpoint.
                 another = RolledBack.refused(live, stage);
             }
@@ -199,7 +199,7 @@ public final class MovingRestorer implements Restorer {
         boolean needed =
                 now != null && (now.restoringOn() != null || LeftAgents.of(now).containsKey(computer.getName()));
         if (lease != null && computer.getName().equals(stage.node())) {
-            live.lease(lease);
+            live.lease(lease, computer);
         } else if (lease != null && needed) {
             KeptWorkspaces.keep(stage, computer, lease);
         } else if (lease != null) {
@@ -234,12 +234,12 @@ public final class MovingRestorer implements Restorer {
         if (workspace == null) {
             throw new IOException("the agent " + to.getDisplayName() + " is offline");
         }
-        WorkspaceList.Lease own = to.getNodeName().equals(stage.node()) ? live.lease() : null;
+        WorkspaceList.Lease own = to.getNodeName().equals(stage.node()) ? live.leaseOn(computer) : null;
         if (own == null) {
             lease = KeptWorkspaces.take(stage, computer, workspace);
         } else {
             // The same agent on another host, or after its host's restart: it has had that workspace all along.
-            live.lease(null);
+            live.lease(null, null);
             // By its path: the connection is another one.
             lease = WorkspaceList.Lease.createLinkedDummyLease(workspace, own);
         }
@@ -257,7 +257,7 @@ public final class MovingRestorer implements Restorer {
     public void ran(LiveStage live, StageRecord before, Executor executor) throws InterruptedException {
         Computer computer = executor.getOwner();
         WorkspaceList.Lease old = live.lease();
-        live.lease(lease);
+        live.lease(lease, computer);
         if (!foundRunning || before.restoringOn() != null) {
             // Also what an earlier attempt has restored, whose answer was lost.
             RolledBack.runs(live, before);

@@ -13,6 +13,7 @@ import io.jenkins.plugins.preemptible.engine.api.TrialVerdict;
 import io.jenkins.plugins.preemptible.engine.move.Misfit;
 import io.jenkins.plugins.preemptible.engine.move.MoveObstacle;
 import io.jenkins.plugins.preemptible.engine.move.StageNeeds;
+import io.jenkins.plugins.preemptible.lifecycle.image.ImageGoneException;
 import io.jenkins.plugins.preemptible.lifecycle.image.StageImages;
 import io.jenkins.plugins.preemptible.lifecycle.luggage.StageLuggage;
 import io.jenkins.plugins.preemptible.lifecycle.pipeline.StepsOnAgent;
@@ -97,8 +98,10 @@ final class TriedAgents {
                 // Another agent comes first; this one may do better in a while.
                 String why = "Its image could not be tried there: " + x.getMessage();
                 String sentence = why + (why.endsWith(".") ? "" : ".");
-                FailedMoves.refused(stage, name, "", sentence);
-                if (name.equals(wanted(stage))) {
+                // A stored image that is gone is at no other agent's fault either.
+                String reason = x instanceof ImageGoneException ? FailureReason.IMAGE_UNUSABLE.name() : "";
+                FailedMoves.refused(stage, name, reason, sentence);
+                if (name.equals(wanted(stage)) || !reason.isEmpty()) {
                     say(live, agent, sentence, List.of());
                 }
             } finally {

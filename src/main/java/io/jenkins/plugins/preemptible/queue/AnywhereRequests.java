@@ -29,7 +29,8 @@ import jenkins.model.Jenkins;
  * <ol>
  *   <li>The item has the stage's label, so that a cloud which has such agents starts one.
  *   <li>A cloud may have agents that never fit: after {@value #MOST_MISFITS} of them the item is taken back. The stage then
- *       waits for an agent that fits without asking for one.
+ *       waits for an agent that fits without asking for one. The same after {@value #MOST_FAILURES} on which an attempt has come to
+ *       nothing for another reason, such as an archive that is away.
  *   <li>The build's log says each of this once a suspension.
  * </ol>
  *
@@ -38,6 +39,7 @@ import jenkins.model.Jenkins;
 final class AnywhereRequests {
 
     static final int MOST_MISFITS = 3;
+    static final int MOST_FAILURES = 10;
 
     /** What is known of lost stages, by their ids. */
     private static final Map<String, Lost> LOST = new HashMap<>();
@@ -52,11 +54,25 @@ final class AnywhereRequests {
         private final int suspension;
         /** Why each agent of a cloud did not fit, by its name. */
         private final Map<String, String> misfits = new TreeMap<>();
+        /** Names of agents of a cloud. */
+        private final Set<String> failed = new HashSet<>();
 
         private boolean givenUp;
 
         Lost(int suspension) {
             this.suspension = suspension;
+        }
+
+        /** Sentences, with a blank behind. */
+        String why() {
+            if (misfits.size() < MOST_MISFITS) {
+                return "This stage could not be resumed on " + failed.size()
+                        + " agents of a cloud; the controller's log says why. ";
+            }
+            StringBuilder line = new StringBuilder("No agent of a cloud fits this stage: ");
+            misfits.forEach(
+                    (agent, why) -> line.append(agent).append(": ").append(why).append(' '));
+            return line.toString();
         }
     }
 
@@ -122,6 +138,9 @@ final class AnywhereRequests {
     private static void count(StageRecord stage, LiveStage live, Lost lost) {
         for (Computer computer : Jenkins.get().getComputers()) {
             Node node = computer.getNode();
+            if (node instanceof AbstractCloudSlave && MoveTargets.hasFailed(stage, node)) {
+                lost.failed.add(node.getNodeName());
+            }
             if (node instanceof AbstractCloudSlave && !lost.misfits.containsKey(node.getNodeName())) {
                 Misfit misfit = MoveTargets.lasting(stage, live, node);
                 if (misfit != null && live.hold().mayMoveTo(node)) {
@@ -129,15 +148,14 @@ final class AnywhereRequests {
                 }
             }
         }
-        if (!lost.givenUp && lost.misfits.size() >= MOST_MISFITS) {
+        if (!lost.givenUp && (lost.misfits.size() >= MOST_MISFITS || lost.failed.size() >= MOST_FAILURES)) {
             lost.givenUp = true;
             if (live.hold().requestedAnywhere()) {
                 live.hold().withdraw(stage);
             }
-            StringBuilder line = new StringBuilder("No agent of a cloud fits this stage: ");
-            lost.misfits.forEach(
-                    (agent, why) -> line.append(agent).append(": ").append(why).append(' '));
-            say(live, line + "No more are asked for; the stage stays suspended until an agent that fits is there.");
+            say(
+                    live,
+                    lost.why() + "No more are asked for; the stage stays suspended until an agent that fits is there.");
         }
     }
 

@@ -5,9 +5,9 @@ import hudson.model.Computer;
 import hudson.model.Queue;
 import hudson.model.Result;
 import hudson.model.TaskListener;
-import hudson.slaves.WorkspaceList;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.Sealing;
+import io.jenkins.plugins.preemptible.lifecycle.agents.LeasedWorkspaces;
 import io.jenkins.plugins.preemptible.lifecycle.pipeline.StepsOnAgent;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.OutlivesAgent;
@@ -41,6 +41,7 @@ final class AfterRestart {
     private static final Logger LOGGER = Logger.getLogger(AfterRestart.class.getName());
     private static final long LONGEST_WAIT_MILLIS = TimeUnit.MINUTES.toMillis(5);
     private static final long POLL_MILLIS = 500;
+    private static final long LEASE_MILLIS = TimeUnit.SECONDS.toMillis(5);
 
     private final LiveStage live;
     private final OwnExecutorExecution execution;
@@ -89,10 +90,7 @@ final class AfterRestart {
                 StageThreads.scheduleFor(stage.node(), "taking up " + stage, POLL_MILLIS, () -> settle(before, began));
                 return;
             }
-            if (!leased(stage, workspace)) {
-                StageThreads.scheduleFor(stage.node(), "taking up " + stage, POLL_MILLIS, () -> settle(before, began));
-                return;
-            }
+            boolean leased = leased(stage, workspace);
             if (stage.moves() > 0 && !stage.rolledBack()) {
                 // The controller may have stopped between the two.
                 StepsOnAgent.follow(live);
@@ -101,6 +99,9 @@ final class AfterRestart {
             StageRegistry.get().firstTurnDone(stage.id());
             Sealing.takeUp(stage.id());
             Queue.getInstance().scheduleMaintenance();
+            if (!leased) {
+                leaseLater(stage);
+            }
             if (settled != null && !settled.suspended()) {
                 if (before.state() != StageState.RUNNING) {
                     queue(settled);
@@ -145,20 +146,29 @@ final class AfterRestart {
         if (computer == null) {
             throw new IOException("the agent is gone");
         }
-        WorkspaceList.Lease lease = computer.getWorkspaceList().allocate(workspace);
-        if (!lease.path.equals(workspace)) {
-            lease.release();
-            if (stage.suspended()) {
-                LOGGER.log(Level.FINE, "{0} waits for its workspace", stage);
-                return false;
-            }
+        if (live.leaseOn(computer) != null || LeasedWorkspaces.lease(live, computer, workspace)) {
+            return true;
+        }
+        if (!stage.suspended()) {
             throw new IOException("another build has taken the workspace " + stage.workspace());
         }
-        live.lease(lease);
-        if (live.ending()) {
-            live.releaseLease();
-        }
-        return true;
+        return false;
+    }
+
+    /** Until it has it the stage is not resumed there; nobody else on that agent waits for it. */
+    private void leaseLater(StageRecord stage) {
+        StageThreads.scheduleFor(stage.node(), "leasing the workspace of " + stage, LEASE_MILLIS, () -> {
+            StageRecord now = StageRegistry.get().find(stage.id());
+            boolean needed = now != null && now.suspended() && now.node().equals(stage.node()) && !live.ending();
+            FilePath workspace = needed ? FilePathUtils.find(now.node(), now.workspace()) : null;
+            try {
+                if (needed && (workspace == null || !leased(now, workspace))) {
+                    leaseLater(now);
+                }
+            } catch (IOException x) {
+                LOGGER.log(Level.FINE, x, () -> now + " needs no workspace there");
+            }
+        });
     }
 
     private void queue(StageRecord stage) throws IOException, InterruptedException {

@@ -223,7 +223,7 @@ final class OwnExecutorExecution extends StepExecution {
             throw new AbortException("The agent " + node.getDisplayName() + " is offline");
         }
         WorkspaceList.Lease lease = computer.getWorkspaceList().allocate(workspace);
-        live.lease(lease);
+        live.lease(lease, computer);
         boolean started = false;
         try {
             block.addOrReplaceAction(new WorkspaceActionImpl(lease.path, block));

@@ -6,7 +6,6 @@ import hudson.model.Executor;
 import hudson.model.Node;
 import hudson.model.Queue;
 import hudson.model.Result;
-import hudson.model.queue.QueueTaskDispatcher;
 import hudson.security.ACL;
 import hudson.security.ACLContext;
 import io.jenkins.plugins.preemptible.lifecycle.Resumption;
@@ -143,15 +142,7 @@ final class OwnExecutorHold implements ExecutorHold {
     public boolean isAllowedOn(StageRecord stage, Node agent) {
         Queue.BuildableItem item = new Queue.BuildableItem(new Queue.WaitingItem(
                 Calendar.getInstance(), execution.task(stage, agent.getNodeName(), false), List.of()));
-        return agent.canTake(item) == null
-                && QueueTaskDispatcher.all().stream()
-                        .filter(dispatcher -> !isOurs(dispatcher))
-                        .allMatch(dispatcher -> dispatcher.canTake(agent, item) == null);
-    }
-
-    // They know the stage's own item only.
-    private static boolean isOurs(QueueTaskDispatcher dispatcher) {
-        return dispatcher.getClass().getName().startsWith("io.jenkins.plugins.preemptible.");
+        return agent.canTake(item) == null;
     }
 
     @Override

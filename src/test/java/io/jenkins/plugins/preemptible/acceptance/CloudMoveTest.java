@@ -9,13 +9,16 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 
 import hudson.cli.CLICommandInvoker;
 import hudson.model.FreeStyleBuild;
+import hudson.model.Result;
 import hudson.slaves.CloudRetentionStrategy;
 import hudson.slaves.NodeProvisioner;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.lifecycle.stage.ImagePath;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 import org.jenkinsci.plugins.durabletask.executors.OnceRetentionStrategy;
 import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
@@ -140,6 +143,32 @@ class CloudMoveTest extends OnTwoHosts {
         assertThat(Rig.log(stage), containsString("Image sealed"));
         resume();
         endsElsewhere(stage, first);
+    }
+
+    /** Neither is one whose agents cannot help: what they would be given is gone. */
+    @Test
+    @Tag("slow")
+    void aCloudIsAskedNoMoreForAStageWhoseImageIsGone() throws Exception {
+        FolderCloud.retention(() -> new CloudRetentionStrategy(0));
+        WorkflowRun stage = begun();
+        String first = name();
+        suspend();
+        Rig.awaitSealed(stage, 1);
+        await("the agent is given back").atMost(LONG).until(() -> CloudAgent.GIVEN_BACK.contains(first));
+        try (Stream<Path> files = Files.walk(stage.getArtifactsDir().toPath())) {
+            for (Path image :
+                    files.filter(file -> file.endsWith(ImagePath.FILE)).toList()) {
+                Files.delete(image);
+            }
+        }
+        resume();
+        await("it is given up")
+                .atMost(LONG)
+                .until(() -> Rig.log(stage).contains("No agent of a cloud fits this stage"));
+        assertThat(Rig.log(stage), containsString("Its image could not be tried there: the image "));
+        await("no demand is left").atMost(LONG).until(() -> j.jenkins.getQueue().getItems().length == 0);
+        stage.doStop();
+        j.assertBuildStatus(Result.ABORTED, j.waitForCompletion(stage));
     }
 
     /** A cloud that has no agent for the stage is not asked for ever. */

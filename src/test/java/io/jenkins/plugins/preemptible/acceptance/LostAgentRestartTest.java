@@ -5,9 +5,14 @@ import static org.hamcrest.MatcherAssert.assertThat;
 import static org.hamcrest.Matchers.containsString;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import hudson.FilePath;
 import hudson.cli.CLICommandInvoker;
 import hudson.model.Computer;
+import hudson.model.FreeStyleProject;
+import hudson.model.Label;
 import hudson.model.Node;
+import hudson.remoting.VirtualChannel;
+import hudson.slaves.WorkspaceList;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
@@ -69,6 +74,45 @@ class LostAgentRestartTest {
         Fate(String said) {
             this.said = said;
         }
+    }
+
+    /** Its agent was added again before, and another build has the workspace: it is waited for by this stage alone. */
+    @Test
+    void aStageWhoseWorkspaceIsTakenHoldsNobodyUp() throws Throwable {
+        sessions.then(j -> {
+            Rig.assumeSuspendable();
+            Rig rig = new Rig(j);
+            rig.prepare();
+            hosts = new TwoHosts(j);
+            hosts.connect("A");
+            WorkflowRun stage = Rig.start(rig.pipeline("low", 5, Rig.own(Rig.endless())));
+            Rig.awaitLog(stage, "count-3\n");
+            command(j, "preemptible-suspend", "low", "1");
+            Rig.awaitSealed(stage, 1);
+        });
+        sessions.then(j -> {
+            hosts = hosts.of(j);
+            WorkflowRun stage =
+                    j.jenkins.getItemByFullName("low", WorkflowJob.class).getBuildByNumber(1);
+            String workspace = StageRegistry.get().all().iterator().next().workspace();
+            WorkspaceList.Lease taken = j.jenkins
+                    .getComputer("A")
+                    .getWorkspaceList()
+                    .allocate(new FilePath((VirtualChannel) null, workspace));
+            assertEquals(workspace, taken.path.getRemote());
+            hosts.connectAgain("A");
+            FreeStyleProject other = j.createFreeStyleProject("other");
+            other.setAssignedLabel(Label.get(Rig.LABEL));
+            j.buildAndAssertSuccess(other);
+            command(j, "preemptible-resume", "low", "1");
+            Rig.awaitLog(stage, "Resume postponed: The workspace of that path is in use");
+            taken.release();
+            Rig.awaitLog(stage, "Resumed on A");
+            Rig.awaitCounting(stage);
+            Files.createFile(hosts.workspace("A", "low").resolve("enough"));
+            j.assertBuildStatusSuccess(j.waitForCompletion(stage));
+            hosts.close();
+        });
     }
 
     /** What has begun after the restart was not cut off by it. */

@@ -5,8 +5,10 @@ import static org.hamcrest.MatcherAssert.assertThat;
 import static org.hamcrest.Matchers.containsString;
 import static org.hamcrest.Matchers.not;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 
+import hudson.FilePath;
 import hudson.cli.CLICommandInvoker;
 import hudson.model.FreeStyleProject;
 import hudson.model.Label;
@@ -17,6 +19,7 @@ import hudson.model.queue.CauseOfBlockage;
 import hudson.slaves.DumbSlave;
 import hudson.slaves.NodeProperty;
 import hudson.slaves.NodePropertyDescriptor;
+import hudson.slaves.WorkspaceList;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -69,6 +72,24 @@ class MoveWishesTest extends MovedStages {
         j.jenkins.removeNode(agent);
         Rig.awaitLog(stage, "Move to B cancelled: that agent was removed from Jenkins.");
         assertNull(record().moveTo());
+        new CLICommandInvoker(j, "preemptible-resume").invokeWithArgs("low", "1");
+        Rig.awaitLog(stage, "Resumed on A");
+        endsOn("A", stage);
+    }
+
+    /** Jenkins' leases go with the agent: another build would get the workspace. */
+    @Test
+    void anAgentThatIsAddedAgainKeepsTheWorkspaceOfItsStage() throws Exception {
+        WorkflowRun stage = begin(counter());
+        suspend(stage, 1);
+        Node before = j.jenkins.getNode("A");
+        before.toComputer().disconnect(null).get();
+        j.jenkins.removeNode(before);
+        DumbSlave again = hosts.connect("A");
+        FilePath workspace = again.createPath(record().workspace());
+        WorkspaceList.Lease another = again.toComputer().getWorkspaceList().allocate(workspace);
+        assertNotEquals(workspace, another.path);
+        another.release();
         new CLICommandInvoker(j, "preemptible-resume").invokeWithArgs("low", "1");
         Rig.awaitLog(stage, "Resumed on A");
         endsOn("A", stage);

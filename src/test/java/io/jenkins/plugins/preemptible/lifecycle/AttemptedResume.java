@@ -66,6 +66,8 @@ final class AttemptedResume implements StageAgent, ResumeSide, StageListener, St
     AgentStage.Held held = AgentStage.Held.IMAGE;
     boolean imageIsDeleted = true;
     boolean hasBody = true;
+    boolean hasWorkspace = true;
+    Step onLease = () -> {};
     long nowMillis = 1_000_000;
 
     /** A stage that is suspended, frozen or with an image. */
@@ -289,6 +291,16 @@ final class AttemptedResume implements StageAgent, ResumeSide, StageListener, St
     @Override
     public void thaw() {
         throw new AssertionError("no step of a resume asks that");
+    }
+
+    @Override
+    public void leaseWorkspace(StageRecord stage) throws IOException, InterruptedException {
+        onLease.run();
+    }
+
+    @Override
+    public boolean hasWorkspace(StageRecord stage) {
+        return hasWorkspace;
     }
 
     @Override

@@ -116,6 +116,22 @@ final class AttemptedSealing implements StageAgent, SealSide, StageListener, Aut
         stages.update(ID, StageChanges.resumed(stage().enterCommand(), "the agent's memory", 2_000_000));
     }
 
+    /** For another preemptor. */
+    void suspendAgain() {
+        stages.update(ID, StageChanges.chosen());
+        stages.update(
+                ID,
+                StageChanges.frozen(
+                        new StageChanges.Suspended(null, null, "Because.", 3_000_000),
+                        false,
+                        Secret.fromString("a key")));
+    }
+
+    /** The same as steps that begin now, and ask the agent first; those that are there are over. */
+    SealingSteps later() {
+        return new SealingSteps(live, stage().suspensions(), true, stages, (node, id) -> this, this, StageClock.SYSTEM);
+    }
+
     /** Its agent was lost, and it went back to its checkpoint. */
     void rolledBack() {
         stages.rollBack(ID);
@@ -144,6 +160,11 @@ final class AttemptedSealing implements StageAgent, SealSide, StageListener, Aut
                 packing.add("over");
             }
         };
+    }
+
+    @Override
+    public void dropLuggage(StageRecord stage, boolean taken) {
+        packing.add(taken ? "dropped" : "removed");
     }
 
     /** A workspace of a host that is known by that token. */

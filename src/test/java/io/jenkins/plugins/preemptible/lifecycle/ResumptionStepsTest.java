@@ -16,11 +16,13 @@ import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.Resumption.Outcome;
 import io.jenkins.plugins.preemptible.lifecycle.image.ImageGoneException;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LuggageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StrangeHost;
 import java.io.IOException;
 import java.nio.channels.ClosedByInterruptException;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -96,6 +98,7 @@ class ResumptionStepsTest {
                 List.of(
                         "RESUMING agent",
                         "RESUMING resume here",
+                        "RESUMING hold",
                         "RESUMING fetch",
                         "RESUMING restore with a key",
                         "RUNNING measured",
@@ -230,9 +233,49 @@ class ResumptionStepsTest {
         assertTrue(
                 attempt.log.get(0).startsWith("Resume postponed: The agent 'agent' has no record of this stage: "),
                 attempt.log::toString);
-        attempt.nowMillis += StrangeHost.graceMillis();
+        long pause = TimeUnit.SECONDS.toMillis(50);
+        for (long waited = 0; waited + pause < StrangeHost.graceMillis(); waited += pause) {
+            attempt.nowMillis += pause;
+            assertEquals(Outcome.STAYS_SUSPENDED, attempt.run());
+        }
+        attempt.nowMillis += pause;
         assertEquals(Outcome.ENDED, attempt.run());
         assertThat(attempt.effects, hasItem("SUSPENDED lost"));
+    }
+
+    /** Its programs would find nothing there. One whose folder was emptied has the workspace still. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aSealedStageIsNotRestoredOnAHostWithoutItsWorkspace(boolean there) throws Exception {
+        attempt.held = AgentStage.Held.UNKNOWN;
+        attempt.hasWorkspace = there;
+        assertEquals(there ? Outcome.RUNS : Outcome.STAYS_SUSPENDED, attempt.run());
+        assertEquals(there, attempt.effects.contains("RESUMING fetch"), attempt.effects::toString);
+        assertEquals(
+                !there,
+                attempt.log.get(0).startsWith("Resume postponed: The agent 'agent' has no record of this stage: "),
+                attempt.log::toString);
+    }
+
+    /** The answer of the right host was lost. */
+    @Test
+    void aStageThatMayRunOnTheRightHostIsNotRestoredOnAnother() throws Exception {
+        attempt.withLuggage();
+        attempt.stages.update(attempt.stage().id(), LuggageChanges.treeEnded(false));
+        attempt.held = AgentStage.Held.UNKNOWN;
+        assertEquals(Outcome.STAYS_SUSPENDED, attempt.run());
+        assertFalse(attempt.effects.contains("RESUMING fetch"));
+        assertFalse(attempt.stage().luggage().treeEnded());
+    }
+
+    @Test
+    void aWorkspaceThatABuildHasIsWaitedFor() throws Exception {
+        attempt.onLease = () -> {
+            throw new Restorer.PostponedException("The workspace is in use.");
+        };
+        assertEquals(Outcome.STAYS_SUSPENDED, attempt.run());
+        assertEquals(ResumptionSteps.outageMillis(), attempt.pauseMillis());
+        assertFalse(attempt.effects.contains("RESUMING agent"), "it is not asked");
     }
 
     /** Another call has left it so, whose answer was lost. */

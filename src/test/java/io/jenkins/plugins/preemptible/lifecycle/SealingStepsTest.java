@@ -11,6 +11,7 @@ import io.jenkins.plugins.preemptible.agent.AgentStage.NotKilled.Tree;
 import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.image.ArchiveRoom;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LuggageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StrangeHost;
 import java.io.IOException;
@@ -20,6 +21,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** The image of a frozen stage, see docs/design.md, "The image comes later". Without Jenkins. */
 class SealingStepsTest {
@@ -251,15 +253,51 @@ class SealingStepsTest {
     @Test
     void aHostThatHasNeverSeenTheStageIsBelievedAfterAWhileOnly() throws Exception {
         afterARestart(AgentStage.Held.UNKNOWN);
-        for (int look = 0; look < 3; look++) {
+        long looks = StrangeHost.graceMillis() / SealingSteps.LOOK_MILLIS;
+        for (int look = 0; look < looks; look++) {
             assertEquals(SealingSteps.LOOK_MILLIS, attempt.attempt());
             assertEquals(List.of("FROZEN hold"), attempt.effects);
+            attempt.nanos += TimeUnit.MILLISECONDS.toNanos(SealingSteps.LOOK_MILLIS);
         }
         assertEquals(1, attempt.log.size(), attempt.log::toString);
         assertTrue(attempt.log.get(0).contains("has no record of this stage: another host"), attempt.log::toString);
-        attempt.nanos += TimeUnit.MILLISECONDS.toNanos(StrangeHost.graceMillis());
         assertEquals(DONE, attempt.attempt());
         assertTrue(attempt.effects.contains("FROZEN lost"));
+    }
+
+    /** The time of an earlier suspension, or before the agent was away, does not count. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void eachSuspensionHasItsOwnWait(boolean away) throws Exception {
+        afterARestart(AgentStage.Held.UNKNOWN);
+        attempt.attempt();
+        attempt.nanos += TimeUnit.MINUTES.toNanos(away ? 60 : 1);
+        if (!away) {
+            attempt.goesOn();
+            attempt.suspendAgain();
+        }
+        attempt.effects.clear();
+        assertEquals(SealingSteps.LOOK_MILLIS, attempt.later().attempt());
+        assertFalse(attempt.effects.contains("FROZEN lost"));
+    }
+
+    /** It was asked to resume the stage, and the answer was lost: it may run on the right host. */
+    @Test
+    void aSealedStageThatMayRunIsNotGivenAwayByAnotherHost() throws Exception {
+        attempt.luggage = AttemptedSealing.luggage("token");
+        assertEquals(DONE, attempt.attempt());
+        attempt.stages.update(attempt.stage().id(), LuggageChanges.treeEnded(false));
+        AttemptedSealing before = attempt;
+        before.held = AgentStage.Held.UNKNOWN;
+        SealingSteps later = before.later();
+        for (int look = 0; look < 3; look++) {
+            assertEquals(SealingSteps.LOOK_MILLIS, later.attempt());
+            assertFalse(before.stage().luggage().treeEnded());
+            before.nanos += TimeUnit.MILLISECONDS.toNanos(StrangeHost.graceMillis());
+        }
+        before.held = AgentStage.Held.IMAGE;
+        assertEquals(DONE, later.attempt());
+        assertTrue(before.stage().luggage().treeEnded());
     }
 
     /** In between the right one was there: another outage is another wait. */
@@ -288,6 +326,7 @@ class SealingStepsTest {
         attempt.held = AgentStage.Held.IMAGE;
         assertEquals(DONE, attempt.attempt());
         assertTrue(attempt.stage().luggage().treeEnded());
+        assertEquals("dropped", attempt.packing.get(attempt.packing.size() - 1));
         assertTrue(
                 attempt.log.get(attempt.log.size() - 1).contains("Its workspace is stored with it"),
                 attempt.log::toString);
@@ -325,6 +364,7 @@ class SealingStepsTest {
         attempt.held = AgentStage.Held.IMAGE;
         attempt.attempt();
         assertNull(attempt.stage().luggage());
+        assertEquals("removed", attempt.packing.get(attempt.packing.size() - 1));
         assertFalse(attempt.effects.contains("RESUMING show"));
     }
 

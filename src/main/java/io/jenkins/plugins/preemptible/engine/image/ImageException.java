@@ -78,6 +78,21 @@ public final class ImageException extends IOException {
             this.remedy = remedy;
         }
 
+        /** Whether the file itself is at fault, wherever it is read: not a disk, or the caller. */
+        public boolean isOfImage() {
+            return switch (this) {
+                case NOT_AN_IMAGE,
+                        OTHER_VERSION,
+                        TRUNCATED,
+                        WRONG_KEY_OR_TAMPERED,
+                        UNSAFE_ENTRY,
+                        REPLAYED,
+                        BAD_CONTENT -> true;
+                case PARENT_MISSING, PARENT_UNUSABLE -> true;
+                default -> false;
+            };
+        }
+
         /** What happened, to be put after the file's name. */
         public String sentence() {
             return sentence;

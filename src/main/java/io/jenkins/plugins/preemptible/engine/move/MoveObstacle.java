@@ -53,7 +53,7 @@ public enum MoveObstacle {
     OWN_AGENT("The stage is on this very agent."),
     UNKNOWN_AGENT("There is no such agent."),
     OTHER_LABEL("The agent does not have the stage's label."),
-    /** A permission of the build's user, a property of the agent, or another plugin's dispatcher. */
+    /** A permission of the build's user, or a property of the agent. */
     NOT_ALLOWED("Jenkins does not let this build run on that agent."),
     AGENT_AWAY("An agent is offline, takes no builds, or has not described its host yet."),
     WORKSPACE_TAKEN("The workspace of that path is in use on the other agent."),

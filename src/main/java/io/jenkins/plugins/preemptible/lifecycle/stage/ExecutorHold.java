@@ -41,8 +41,8 @@ public interface ExecutorHold {
     }
 
     /**
-     * Whether Jenkins would let the stage run on that agent: the permission of its build's user, the agent's properties, and
-     * what other plugins say. Asks each of them; under no lock.
+     * Whether the stage's build may ever run on that agent: the permission of its user, and the agent's properties. What other
+     * plugins say at a moment is asked when it waits in the queue. Under no lock.
      */
     default boolean isAllowedOn(StageRecord stage, Node agent) {
         return true;

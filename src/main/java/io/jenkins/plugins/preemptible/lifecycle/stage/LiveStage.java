@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.lifecycle.stage;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import edu.umd.cs.findbugs.annotations.NonNull;
+import hudson.model.Computer;
 import hudson.slaves.WorkspaceList;
 import java.util.Collection;
 import java.util.List;
@@ -47,6 +48,8 @@ public final class LiveStage {
     private volatile BodyExecution body;
     /** Set by the step; in memory only, as Jenkins' own list of leases is. */
     private volatile WorkspaceList.Lease lease;
+    /** Whose list of leases has that one; an agent that was removed and added again has another list. */
+    private volatile Computer leasedOn;
     /** Set once, when the body has ended: nothing may be started for the stage any more. */
     private volatile boolean ending;
     /** Set when an abort, or a cancel of its queue item, reached a stage that has no running process. */
@@ -66,8 +69,9 @@ public final class LiveStage {
     private final AtomicBoolean waitingTold = new AtomicBoolean();
 
     private final AtomicInteger outages = new AtomicInteger();
-    /** Since when its agent has no record of it, of {@link System#nanoTime}; null while it has one. Under this object's lock. */
-    private Long unknownSinceNanos;
+    /** Its agent has no record of it; null while it has one. Under this object's lock. */
+    @CheckForNull
+    private Unknown unknown;
 
     private final Set<FlowNode> marked = ConcurrentHashMap.newKeySet();
     private final StageMemory memory = new StageMemory();
@@ -147,14 +151,23 @@ public final class LiveStage {
         return lease;
     }
 
-    public void lease(WorkspaceList.Lease taken) {
+    /** The lease of its workspace by that very agent; null when it has none there. */
+    @CheckForNull
+    public WorkspaceList.Lease leaseOn(Computer computer) {
+        return leasedOn == computer ? lease : null;
+    }
+
+    /** @param on whose lease it is; both null when the stage's lease is another one's now */
+    public void lease(@CheckForNull WorkspaceList.Lease taken, @CheckForNull Computer on) {
         lease = taken;
+        leasedOn = on;
     }
 
     /** Gives the workspace back; harmless when it was given back before. */
     public void releaseLease() {
         WorkspaceList.Lease held = lease;
         lease = null;
+        leasedOn = null;
         if (held != null) {
             held.release();
         }
@@ -252,17 +265,34 @@ public final class LiveStage {
         outages.set(0);
     }
 
-    /** Its agent has no record of it. @return for how many milliseconds that has been so, as it was told here; 0 = now */
-    public synchronized long unknownForMillis() {
-        if (unknownSinceNanos == null) {
-            unknownSinceNanos = clock.nanoTime();
+    /**
+     * That its agent has no record of it, as it has said since then without a pause: while it is away nothing is known.
+     *
+     * @param suspension which one of the stage
+     */
+    private record Unknown(int suspension, long sinceNanos, long lastNanos) {
+        private static final long PAUSE_NANOS = TimeUnit.MINUTES.toNanos(1);
+
+        Unknown again(int now, long nanos) {
+            boolean same = suspension == now && nanos - lastNanos <= PAUSE_NANOS;
+            return new Unknown(now, same ? sinceNanos : nanos, nanos);
         }
-        return TimeUnit.NANOSECONDS.toMillis(clock.nanoTime() - unknownSinceNanos);
+    }
+
+    /**
+     * Its agent has just said that it has no record of it.
+     *
+     * @return for how many milliseconds it has said so; 0 = it has not, in that suspension, within the last minute
+     */
+    public synchronized long unknownForMillis(int suspension) {
+        long now = clock.nanoTime();
+        unknown = unknown == null ? new Unknown(suspension, now, now) : unknown.again(suspension, now);
+        return TimeUnit.NANOSECONDS.toMillis(now - unknown.sinceNanos);
     }
 
     /** Its agent has a record of it. */
     public synchronized void known() {
-        unknownSinceNanos = null;
+        unknown = null;
     }
 
     /** What is known of its memory. */

@@ -9,8 +9,10 @@ import java.util.concurrent.TimeUnit;
  * <ol>
  *   <li>No boot removes that record. It is another host, or its root folder is not mounted: what is frozen or sealed may still
  *       be on the right one, so this host's word that nothing is left proves nothing.
- *   <li>The right host is waited for, for as long as for an agent that was removed; the time begins anew with the controller.
+ *   <li>The right host of a frozen stage is waited for, for as long as for an agent that was removed; the time begins anew with the
+ *       controller, and when the agent was away in between.
  *   <li>After that the stage is taken for lost: an agent whose root folder is made anew with each boot has no record either.
+ *   <li>A sealed stage is not restored there in the ordinary way: it may run on the right host, or its workspace is not there.
  * </ol>
  */
 public final class StrangeHost {
@@ -22,19 +24,20 @@ public final class StrangeHost {
         return Long.getLong(StrangeHost.class.getName() + ".graceMillis", TimeUnit.MINUTES.toMillis(5));
     }
 
-    /** Whether the right host is to be waited for. To be called with each answer of the agent. */
-    public static boolean isAwaited(LiveStage live, AgentStage.Held answer) {
+    /** Whether the right host of a frozen stage is to be waited for. To be called with each answer of the agent. */
+    public static boolean isAwaited(LiveStage live, StageRecord stage, AgentStage.Held answer) {
         if (answer != AgentStage.Held.UNKNOWN) {
             live.known();
             return false;
         }
-        return live.unknownForMillis() < graceMillis();
+        return live.unknownForMillis(stage.suspensions()) < graceMillis();
     }
 
     /** For the build log, without a final stop. */
     public static String sentence(StageRecord stage) {
         return "The agent '" + stage.node()
-                + "' has no record of this stage: another host has its name now, or its root folder is not there. The right host is"
-                + " waited for, " + StageLog.time(graceMillis()) + " at most";
+                + "' has no record of this stage: another host has its name now, or its root folder"
+                + " is not there. The right host is waited for"
+                + (stage.frozen() ? ", " + StageLog.time(graceMillis()) + " at most" : "");
     }
 }

@@ -116,7 +116,7 @@ public final class FrozenStage {
             StageAgent agent = agents.of(stage.node(), stage.id());
             agent.thaw();
             found = agent.resumeHere(LastResort.NONE);
-            if (found == null && live != null && StrangeHost.isAwaited(live, agent.hold())) {
+            if (found == null && live != null && StrangeHost.isAwaited(live, stage, agent.hold())) {
                 throw new IOException(StrangeHost.sentence(stage));
             }
         } catch (IOException | RuntimeException x) {
