@@ -11,11 +11,13 @@ my %NUMBERS = (
     ptrace => 101, setns => 308, unshare => 272, mount => 165, umount2 => 166, prctl => 157, capset => 126,
     seccomp => 317, prlimit64 => 302, setgroups => 116, setresgid => 119, setresuid => 117, keyctl => 250,
     setsid => 112, clone => 56, close => 3, open_tree => 428, move_mount => 429, openat2 => 437,
+    memfd_create => 319, fcntl => 72,
   },
   aarch64 => {
     ptrace => 117, setns => 268, unshare => 97, mount => 40, umount2 => 39, prctl => 167, capset => 91,
     seccomp => 277, prlimit64 => 261, setgroups => 159, setresgid => 149, setresuid => 147, keyctl => 219,
     setsid => 157, clone => 220, close => 57, open_tree => 428, move_mount => 429, openat2 => 437,
+    memfd_create => 279, fcntl => 25,
   },
 );
 my $numbers = $NUMBERS{$architecture} or die "preemptible: the calls of $architecture are not known\n";
@@ -31,6 +33,8 @@ use constant {
   SEIZE => 0x4206, INTERRUPT => 0x4207, DETACH => 17, GET_FILTER => 0x420c, WALL => 0x40000000,
   OPEN_TREE_CLONE => 1, OPEN_TREE_CLOEXEC => 02000000, AT_EMPTY_PATH => 0x1000, MOVE_MOUNT_F_EMPTY_PATH => 4,
   O_PATH => 010000000, O_CLOEXEC => 02000000, RESOLVE_NO_SYMLINKS => 4, AT_FDCWD => -100, KEYCTL_JOIN_SESSION_KEYRING => 1, ENOENT => 2,
+  MFD_CLOEXEC => 1, MFD_ALLOW_SEALING => 2, MFD_EXEC => 0x10, EINVAL => 22,
+  F_ADD_SEALS => 1033, F_GET_SEALS => 1034, SEALED => 1 | 2 | 4 | 8, CHUNK => 1 << 20,
 };
 
 # Numbers are passed as they are, texts by their address.
@@ -70,6 +74,40 @@ sub close_others {
   closedir $open;
   try('close', 0 + $_) for @others;
 }
+
+# ---- the copy of Perl
+
+# Seals of a file; those of one that has none, on a disk for instance, are 0.
+sub seals { my $seals = try('fcntl', fileno($_[0]), F_GET_SEALS, 0); return $seals == -1 ? 0 : $seals }
+
+# Where a program of the container is a script for /proc/self/exe, the container's own loader gets the Perl that runs here,
+# on the mount from which the host runs it, and could write into that file. So nothing is entered but by an anonymous copy
+# that nobody can change any more. Its seals tell that it is the copy: a caller's word could not.
+sub run_from_copy {
+  open(my $perl, '<:raw', '/proc/self/exe') or die "/proc/self/exe: $!\n";
+  if ((seals($perl) & SEALED) == SEALED) { return }
+  my $name = 'perl';
+  my $copy = try('memfd_create', $name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
+  # Before Linux 6.3 each such file can be executed, and the flag is not known.
+  if ($copy == -1 && $! == EINVAL) { $copy = try('memfd_create', $name, MFD_CLOEXEC | MFD_ALLOW_SEALING) }
+  if ($copy == -1) { die "no sealed copy of Perl: memfd_create: $!\n" }
+  open(my $out, '>&=:raw', $copy) or die "no sealed copy of Perl: $!\n";
+  my $read;
+  while ($read = sysread($perl, my $part, CHUNK)) {
+    if ((syswrite($out, $part) // -1) != $read) { die "no sealed copy of Perl: $!\n" }
+  }
+  if (!defined $read) { die "no sealed copy of Perl: $!\n" }
+  must('fcntl', $copy, F_ADD_SEALS, SEALED);
+  # All words, the text of this program among them, as they arrived.
+  open(my $in, '<:raw', '/proc/self/cmdline') or die "/proc/self/cmdline: $!\n";
+  local $/;
+  my @words = split(/\0/, <$in>, -1);
+  pop @words;
+  no warnings 'exec';
+  exec { "/proc/self/fd/$copy" } @words or die "the sealed copy of Perl cannot be run: $!\n";
+}
+
+# ---- namespaces
 
 sub namespaces {
   my ($pid, @names) = @_;
@@ -414,6 +452,7 @@ sub restore {
 eval {
   hide();
   close_others();
+  if ($verb ne 'rights') { run_from_copy() }
   if ($verb eq 'rights') { print map { "$_\n" } rights_of(@ARGV) }
   elsif ($verb eq 'start') { start(@ARGV) }
   elsif ($verb eq 'enter') { enter_stage(@ARGV) }

@@ -1,0 +1,181 @@
+package io.jenkins.plugins.preemptible.engine;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.jenkins.plugins.preemptible.engine.api.ContainerRef;
+import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.api.StageSpec;
+import io.jenkins.plugins.preemptible.engine.contained.ContainedStart;
+import io.jenkins.plugins.preemptible.engine.container.RealContainers;
+import io.jenkins.plugins.preemptible.engine.criu.Criu;
+import io.jenkins.plugins.preemptible.engine.host.HostProcess;
+import io.jenkins.plugins.preemptible.engine.host.HostTool;
+import io.jenkins.plugins.preemptible.engine.stage.ContainedProgram;
+import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
+import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
+import io.jenkins.plugins.preemptible.engine.text.Script;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.MessageDigest;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** What a hostile container can do to the agent's own programs while they enter it. */
+@Tag("host")
+class ContainedEntryTest {
+
+    private static final Duration SOON = Duration.ofSeconds(60);
+    private static final List<String> MARKS = List.of("NAME=job");
+    private static final Path LOADER =
+            Path.of("src/test/resources/io/jenkins/plugins/preemptible/engine/container/loader.c");
+    /** Where Perl says that its loader is. */
+    private static final Map<String, String> LOADERS =
+            Map.of("amd64", "/lib64/ld-linux-x86-64.so.2", "aarch64", "/lib/ld-linux-aarch64.so.1");
+
+    private record Contained(StageBench bench, RealContainers real, StageId id, ContainerRef container) {
+
+        EnterCommand.Contained enter() {
+            return (EnterCommand.Contained) bench.engine.enterCommand(id);
+        }
+
+        HostProcess first() {
+            HostTool.Answer answer = HostTool.run(
+                    20, List.of(container.program(), "inspect", "--format", "{{.State.Pid}}", container.id()));
+            return HostProcess.of(Long.parseLong(answer.firstLine())).orElseThrow();
+        }
+
+        boolean has(String file) {
+            return real.answer(container, "cat", file).ok();
+        }
+
+        void must(String script) {
+            HostTool.Answer answer = real.answer(container, "busybox", "sh", "-c", script);
+            assertTrue(answer.ok(), answer::text);
+        }
+    }
+
+    private interface Trial {
+        void of(Contained contained) throws Exception;
+    }
+
+    private static void with(Trial trial) throws Exception {
+        try (RealContainers real = RealContainers.open("docker");
+                StageBench bench = StageBench.openForArchives()) {
+            ContainerRef container = real.run(bench.work, "-e", MARKS.get(0), "-u", "0:0");
+            StageSpec spec = new StageSpec(StageId.create("test"), "test", bench.work, List.of(), null);
+            trial.of(new Contained(bench, real, bench.engine.startIn(spec, container, MARKS).id(), container));
+        }
+    }
+
+    private static HostTool.Answer run(List<String> words, String... command) {
+        List<String> all = new ArrayList<>(words);
+        all.addAll(List.of(command));
+        return HostTool.run(30, all);
+    }
+
+    private static String hex(Path file) throws Exception {
+        return HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(Files.readAllBytes(file)));
+    }
+
+    /** CVE-2019-5736 of runc, with Perl in its place: a copy of Perl, lest this test changes the host's. */
+    @ParameterizedTest
+    @ValueSource(strings = {"enter", "start"})
+    void theProgramThatEntersCannotBeWritten(String verb) throws Exception {
+        assumeTrue(HostTool.find("gcc").isPresent(), "gcc is not installed");
+        Path folder = Files.createTempDirectory(Path.of("/var/tmp"), "preemptible-perl");
+        try {
+            Path perl = folder.resolve("perl");
+            Files.copy(HostTool.find("perl").orElseThrow(), perl);
+            assertTrue(perl.toFile().setExecutable(true));
+            String before = hex(perl);
+            with(c -> {
+                prepare(c);
+                HostTool.Answer answer = run(words(verb, c, perl));
+                StageBench.until("a shell of the container tries: " + answer, SOON, () -> c.has("/reached"));
+                StageBench.until(
+                        "written, or given up",
+                        SOON,
+                        () -> c.has("/written") || c.has("/over") || verb.equals("start") && initEnded(answer));
+                assertEquals(before, hex(perl), "a process of the container has written into the host's Perl");
+                assertFalse(c.has("/written"));
+            });
+        } finally {
+            StageFolder.delete(folder);
+        }
+    }
+
+    private static boolean initEnded(HostTool.Answer started) {
+        return started.text().matches("\\d+\\s*")
+                && HostProcess.of(Long.parseLong(started.text().trim())).isEmpty();
+    }
+
+    private static void prepare(Contained c) throws Exception {
+        Path loader = c.bench.work.resolve("loader");
+        HostTool.Answer made = run(
+                List.of("gcc", "-O1", "-fPIC", "-fno-stack-protector", "-nostdlib", "-ffreestanding", "-shared"),
+                "-Wl,-e,_start",
+                "-o",
+                loader.toString(),
+                LOADER.toString());
+        assertTrue(made.ok(), made::text);
+        String place = LOADERS.get(System.getProperty("os.arch"));
+        c.must("busybox mkdir -p " + place.replaceFirst("/[^/]*$", "") + " && busybox cp loader " + place
+                + " && busybox chmod 755 " + place);
+        c.must("rm /bin/sh && echo '#!/proc/self/exe' > /bin/sh && busybox chmod 755 /bin/sh");
+    }
+
+    private static List<String> words(String verb, Contained c, Path perl) {
+        EnterCommand.Contained known = c.enter();
+        EnterCommand.Contained own = new EnterCommand.Contained(
+                known.stageId(),
+                known.container(),
+                known.initPid(),
+                known.joinFiles(),
+                known.rights(),
+                perl.toString(),
+                known.architecture());
+        if (verb.equals("enter")) {
+            List<String> words = new ArrayList<>(own.words());
+            words.add("sh");
+            return words;
+        }
+        List<String> words = new ArrayList<>(
+                List.of(known.rights(), Long.toString(c.first().pid())));
+        words.addAll(ContainedProgram.counted(known.joinFiles()));
+        words.add(Script.text(Criu.class, "restored.sh"));
+        words.add(Script.text(ContainedStart.class, "init.sh"));
+        return new ContainedProgram(perl.toString(), known.architecture()).call("start", words);
+    }
+
+    /** As an administrator can have it who lets no anonymous file be executed. */
+    @Test
+    void withoutASealedCopyNothingIsEntered() throws Exception {
+        assumeTrue(
+                Files.exists(Path.of("/proc/sys/vm/memfd_noexec")), "this kernel cannot refuse executable anonymous files");
+        with(c -> {
+            List<String> words = new ArrayList<>(List.of(
+                    "unshare",
+                    "--fork",
+                    "--pid",
+                    "sh",
+                    "-c",
+                    "echo 2 > /proc/sys/vm/memfd_noexec && exec \"$@\"",
+                    "sh"));
+            words.addAll(c.enter().words());
+            HostTool.Answer answer = run(words, "touch", "/entered");
+            assertEquals(125, answer.code(), answer::text);
+            assertTrue(answer.text().contains("no sealed copy of Perl: memfd_create"), answer::text);
+            assertFalse(c.has("/entered"));
+        });
+    }
+}
