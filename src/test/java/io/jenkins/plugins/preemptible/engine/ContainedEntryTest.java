@@ -6,6 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.jenkins.plugins.preemptible.engine.api.ContainerRef;
+import io.jenkins.plugins.preemptible.engine.api.DumpGuard;
+import io.jenkins.plugins.preemptible.engine.api.FreezeRequest;
+import io.jenkins.plugins.preemptible.engine.api.IfDumpFails;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.api.StageSpec;
 import io.jenkins.plugins.preemptible.engine.contained.ContainedStart;
@@ -13,6 +16,7 @@ import io.jenkins.plugins.preemptible.engine.container.RealContainers;
 import io.jenkins.plugins.preemptible.engine.criu.Criu;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
+import io.jenkins.plugins.preemptible.engine.host.LibC;
 import io.jenkins.plugins.preemptible.engine.stage.ContainedProgram;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
@@ -73,7 +77,8 @@ class ContainedEntryTest {
                 StageBench bench = StageBench.openForArchives()) {
             ContainerRef container = real.run(bench.work, "-e", MARKS.get(0), "-u", "0:0");
             StageSpec spec = new StageSpec(StageId.create("test"), "test", bench.work, List.of(), null);
-            trial.of(new Contained(bench, real, bench.engine.startIn(spec, container, MARKS).id(), container));
+            trial.of(new Contained(
+                    bench, real, bench.engine.startIn(spec, container, MARKS).id(), container));
         }
     }
 
@@ -135,33 +140,28 @@ class ContainedEntryTest {
     }
 
     private static List<String> words(String verb, Contained c, Path perl) {
+        return words(verb, c, perl, verb.equals("enter") ? c.enter().init() : c.first());
+    }
+
+    private static List<String> words(String verb, Contained c, Path perl, HostProcess process) {
         EnterCommand.Contained known = c.enter();
-        EnterCommand.Contained own = new EnterCommand.Contained(
-                known.stageId(),
-                known.container(),
-                known.initPid(),
-                known.joinFiles(),
-                known.rights(),
-                perl.toString(),
-                known.architecture());
-        if (verb.equals("enter")) {
-            List<String> words = new ArrayList<>(own.words());
-            words.add("sh");
-            return words;
-        }
-        List<String> words = new ArrayList<>(
-                List.of(known.rights(), Long.toString(c.first().pid())));
+        ContainedProgram program = new ContainedProgram(perl.toString(), known.architecture());
+        List<String> words = new ArrayList<>(List.of(known.rights()));
         words.addAll(ContainedProgram.counted(known.joinFiles()));
-        words.add(Script.text(Criu.class, "restored.sh"));
-        words.add(Script.text(ContainedStart.class, "init.sh"));
-        return new ContainedProgram(perl.toString(), known.architecture()).call("start", words);
+        words.addAll(
+                verb.equals("enter")
+                        ? List.of("", "0", "sh", "-c", "readlink /proc/self/ns/mnt; touch /entered")
+                        : List.of(
+                                Script.text(Criu.class, "restored.sh"), Script.text(ContainedStart.class, "init.sh")));
+        return program.call(verb, process, words);
     }
 
     /** As an administrator can have it who lets no anonymous file be executed. */
     @Test
     void withoutASealedCopyNothingIsEntered() throws Exception {
         assumeTrue(
-                Files.exists(Path.of("/proc/sys/vm/memfd_noexec")), "this kernel cannot refuse executable anonymous files");
+                Files.exists(Path.of("/proc/sys/vm/memfd_noexec")),
+                "this kernel cannot refuse executable anonymous files");
         with(c -> {
             List<String> words = new ArrayList<>(List.of(
                     "unshare",
@@ -176,6 +176,69 @@ class ContainedEntryTest {
             assertEquals(125, answer.code(), answer::text);
             assertTrue(answer.text().contains("no sealed copy of Perl: memfd_create"), answer::text);
             assertFalse(c.has("/entered"));
+        });
+    }
+
+    /** Whatever a caller knows of it is not true any more, and its number may be a process of the host's. */
+    @ParameterizedTest
+    @ValueSource(strings = {"enter", "start"})
+    void inPlaceOfAnotherProcessNothingIsEntered(String verb) throws Exception {
+        Path perl = HostTool.find("perl").orElseThrow();
+        Process ofHost = new ProcessBuilder("sleep", "1000").start();
+        try {
+            with(c -> {
+                HostProcess host = HostProcess.of(ofHost.pid()).orElseThrow();
+                HostProcess own = verb.equals("enter") ? c.enter().init() : c.first();
+                HostProcess gone = new HostProcess(4_194_303, own.startTicks(), own.bootId());
+                refused(words(verb, c, perl, gone), "has ended");
+                refused(
+                        words(verb, c, perl, new HostProcess(host.pid(), own.startTicks(), own.bootId())),
+                        "another one");
+                refused(
+                        words(verb, c, perl, new HostProcess(own.pid(), own.startTicks() + 1, own.bootId())),
+                        "another one");
+                refused(words(verb, c, perl, new HostProcess(own.pid(), own.startTicks(), "x")), "another one");
+                refused(words(verb, c, perl, host), "is in the caller's own");
+                assertFalse(c.has("/entered"));
+            });
+        } finally {
+            ofHost.destroyForcibly();
+        }
+    }
+
+    private static void refused(List<String> words, String why) {
+        HostTool.Answer answer = run(words);
+        assertEquals(125, answer.code(), answer::text);
+        assertTrue(answer.text().contains(why), answer::text);
+        assertFalse(answer.text().contains("mnt:["), answer::text);
+    }
+
+    /** What would run in the host's namespaces then, as the container's root: kill -9 -1 is one such command. */
+    @Test
+    void afterTheEndOfAStageItsCommandEntersNothing() throws Exception {
+        with(c -> {
+            EnterCommand.Contained old = c.enter();
+            assertTrue(run(old.words(), "touch", "/entered").ok());
+            LibC.kill(old.init().pid(), LibC.SIGKILL);
+            StageBench.until("ended", SOON, () -> !old.init().alive());
+            List<String> words = new ArrayList<>(old.words());
+            words.addAll(List.of("sh", "-c", "readlink /proc/self/ns/mnt"));
+            refused(words, "has ended");
+        });
+    }
+
+    @Test
+    void theCommandOfBeforeASuspensionEntersNothing() throws Exception {
+        with(c -> {
+            List<String> old = new ArrayList<>(c.enter().words());
+            old.addAll(List.of("sh", "-c", "readlink /proc/self/ns/mnt"));
+            c.bench.engine.freeze(c.id, new FreezeRequest(DumpGuard.NONE, 0));
+            c.bench.engine.dump(c.id, c.bench.archive(c.id), c.bench.key, IfDumpFails.STAY_FROZEN);
+            c.bench.engine.commit(c.id);
+            refused(old, "");
+            c.bench.engine.resume(c.bench.archive(c.id), c.bench.key);
+            refused(old, "");
+            assertTrue(run(c.enter().words(), "touch", "/entered").ok());
         });
     }
 }

@@ -116,20 +116,19 @@ public final class ContainedStart {
     private static List<String> command(
             ContainedProgram program, StageContainer container, StageFolder folder, Freezer freezer)
             throws IOException {
-        List<String> words = new ArrayList<>(List.of(
-                rights(folder).toString(), Long.toString(container.first().pid())));
+        List<String> words = new ArrayList<>(List.of(rights(folder).toString()));
         words.addAll(ContainedProgram.counted(joinFiles(container, freezer)));
         words.add(Script.text(Criu.class, "restored.sh"));
         words.add(Script.text(ContainedStart.class, "init.sh"));
         List<String> command = new ArrayList<>(List.of(HostTool.find("setsid")
                 .orElseThrow(() -> new IOException("setsid of util-linux is not on this host"))
                 .toString()));
-        command.addAll(program.call("start", words));
+        command.addAll(program.call("start", container.first(), words));
         return command;
     }
 
     private static List<String> joinFiles(StageContainer container, Freezer freezer) throws IOException {
-        return JoinFiles.of(container.first().pid(), freezer).stream()
+        return JoinFiles.of(container.first(), freezer).stream()
                 .map(Path::toString)
                 .toList();
     }
@@ -173,7 +172,7 @@ public final class ContainedStart {
             return new EnterCommand.Contained(
                     id,
                     container.container(),
-                    init.pid(),
+                    init,
                     joinFiles(container, freezer),
                     rights(folder).toString(),
                     program.perl(),

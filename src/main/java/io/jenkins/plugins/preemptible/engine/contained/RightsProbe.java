@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.engine.contained;
 
+import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.stage.ContainedProgram;
@@ -55,13 +56,13 @@ final class RightsProbe {
                 .redirectOutput(ProcessBuilder.Redirect.DISCARD)
                 .start();
         try {
-            long probe = await(client, mark);
-            HostTool.Answer answer = HostTool.run(SECONDS, program.call("rights", List.of(Long.toString(probe))));
+            HostProcess probe = await(client, mark);
+            HostTool.Answer answer = HostTool.run(SECONDS, program.call("rights", probe, List.of()));
             if (!answer.ok()) {
                 throw new IOException(answer.firstLine());
             }
-            Rights rights = Rights.of(probe);
-            if (find(mark).filter(found -> found == probe).isEmpty()) {
+            Rights rights = Rights.of(probe.pid());
+            if (find(mark).filter(probe::equals).isEmpty()) {
                 throw new IOException("the process that tells its rights has ended");
             }
             Files.writeString(file, answer.text(), StandardOpenOption.CREATE, StandardOpenOption.TRUNCATE_EXISTING);
@@ -71,10 +72,10 @@ final class RightsProbe {
         }
     }
 
-    private long await(Process client, String mark) throws IOException {
+    private HostProcess await(Process client, String mark) throws IOException {
         long end = System.nanoTime() + LIMIT.toNanos();
         while (System.nanoTime() - end < 0) {
-            Optional<Long> found = find(mark);
+            Optional<HostProcess> found = find(mark);
             if (found.isPresent()) {
                 return found.get();
             }
@@ -86,13 +87,13 @@ final class RightsProbe {
         throw new IOException("nothing was started in it within " + LIMIT.toSeconds() + " s");
     }
 
-    private Optional<Long> find(String mark) {
+    private Optional<HostProcess> find(String mark) {
         List<Proc.Stat> all = processes.all();
         Set<Long> inside = all.stream().map(Proc.Stat::pid).collect(Collectors.toSet());
         return all.stream()
                 .filter(process -> !inside.contains(process.ppid()))
-                .map(Proc.Stat::pid)
-                .filter(pid -> hasVariable(pid, mark))
+                .flatMap(process -> HostProcess.of(process.pid()).stream())
+                .filter(process -> hasVariable(process.pid(), mark) && process.alive())
                 .findFirst();
     }
 

@@ -57,9 +57,7 @@ final class ContainedCriu extends Criu {
             throw new CriuException(FailureReason.CONTAINER_GONE, List.of());
         }
         Path mounts = Files.createDirectories(folder.path().resolve("container"));
-        List<String> words =
-                new ArrayList<>(List.of(Long.toString(container.first().pid())));
-        words.addAll(ContainedProgram.counted(JoinFiles.of(container.first().pid(), freezer).stream()
+        List<String> words = new ArrayList<>(ContainedProgram.counted(JoinFiles.of(container.first(), freezer).stream()
                 .map(Path::toString)
                 .toList()));
         words.addAll(ContainedProgram.counted(hostMounts));
@@ -70,7 +68,7 @@ final class ContainedCriu extends Criu {
                 running.toString(),
                 pidFile.toString()));
         List<String> command = new ArrayList<>(List.of(tool("setsid")));
-        command.addAll(ContainedProgram.ofThisHost().call("restore", words));
+        command.addAll(ContainedProgram.ofThisHost().call("restore", container.first(), words));
         return new Launch(
                 command,
                 IntStream.range(0, hostMounts.size())

@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.engine.host;
 
+import java.io.Serializable;
 import java.util.Optional;
 
 /**
@@ -11,7 +12,9 @@ import java.util.Optional;
  *   <li>{@code bootId} tells boots apart.
  * </ol>
  */
-public record HostProcess(long pid, long startTicks, String bootId) {
+public record HostProcess(long pid, long startTicks, String bootId) implements Serializable {
+
+    private static final long serialVersionUID = 1L;
 
     /** The process that has this id now; empty when there is none or it is a zombie. */
     public static Optional<HostProcess> of(long pid) {

@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.engine.stage;
 
+import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.text.Script;
 import java.io.IOException;
@@ -36,11 +37,13 @@ public record ContainedProgram(String perl, String architecture) {
 
     /**
      * @param verb of {@code contained.pl}
+     * @param process whose namespaces or rights are meant; nothing is done where another one has its number now
      * @param words that follow it
      */
-    public List<String> call(String verb, List<String> words) {
+    public List<String> call(String verb, HostProcess process, List<String> words) {
         List<String> command = new ArrayList<>(
                 List.of(perl, "-e", Script.text(ContainedProgram.class, "contained.pl"), architecture, verb));
+        command.addAll(List.of(Long.toString(process.pid()), Long.toString(process.startTicks()), process.bootId()));
         command.addAll(words);
         return command;
     }

@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.engine.stage;
 
 import io.jenkins.plugins.preemptible.engine.api.ContainerRef;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.text.PlainText;
 import io.jenkins.plugins.preemptible.engine.text.Script;
 import java.io.Serializable;
@@ -112,7 +113,7 @@ public sealed interface EnterCommand extends Serializable {
      * Into a stage that lives in a container, by root: with the rights that a process of the container has.
      *
      * @param container its program and its id in full
-     * @param initPid as {@link Direct} has it
+     * @param init the stage's first process: where it has ended nothing is entered, whichever process has its number then
      * @param joinFiles cgroup.procs files of the stage's own group, which bears its id, and of the container's others
      * @param rights absolute path of the file with the rights, in the stage's folder
      * @param perl absolute path of Perl
@@ -121,7 +122,7 @@ public sealed interface EnterCommand extends Serializable {
     record Contained(
             String stageId,
             ContainerRef container,
-            long initPid,
+            HostProcess init,
             List<String> joinFiles,
             String rights,
             String perl,
@@ -130,13 +131,13 @@ public sealed interface EnterCommand extends Serializable {
 
         private static final long serialVersionUID = 1L;
         private static final String KIND = "contained";
-        private static final int OTHERS = 8;
+        private static final int OTHERS = 10;
         private static final int MOST_GROUPS = 64;
 
         public Contained {
             StageId.parse(stageId);
             Objects.requireNonNull(container, "container");
-            Checks.pid(initPid);
+            Checks.process(init);
             joinFiles = List.copyOf(joinFiles);
             if (joinFiles.isEmpty() || joinFiles.size() > MOST_GROUPS) {
                 throw new IllegalArgumentException("no control group is told, or too many");
@@ -160,11 +161,11 @@ public sealed interface EnterCommand extends Serializable {
          * @param variables {@code NAME=value}, beside those of the container
          */
         public List<String> words(String folder, List<String> variables) {
-            List<String> words = new ArrayList<>(List.of(rights, Long.toString(initPid)));
+            List<String> words = new ArrayList<>(List.of(rights));
             words.addAll(ContainedProgram.counted(joinFiles));
             words.add(folder);
             words.addAll(ContainedProgram.counted(variables));
-            return new ContainedProgram(perl, architecture).call("enter", words);
+            return new ContainedProgram(perl, architecture).call("enter", init, words);
         }
 
         @Override
@@ -174,7 +175,9 @@ public sealed interface EnterCommand extends Serializable {
                     stageId,
                     container.program(),
                     container.id(),
-                    Long.toString(initPid),
+                    Long.toString(init.pid()),
+                    Long.toString(init.startTicks()),
+                    init.bootId(),
                     rights,
                     perl,
                     architecture));
@@ -213,11 +216,12 @@ public sealed interface EnterCommand extends Serializable {
             return Optional.of(new Contained(
                     words.get(1),
                     new ContainerRef(words.get(2), words.get(3)),
-                    Long.parseLong(words.get(4)),
+                    // Earlier versions kept the process id alone: a path stands here then, and the command is refused.
+                    new HostProcess(Long.parseLong(words.get(4)), Long.parseLong(words.get(5)), words.get(6)),
                     words.subList(Contained.OTHERS, words.size()),
-                    words.get(5),
-                    words.get(6),
-                    words.get(7)));
+                    words.get(7),
+                    words.get(8),
+                    words.get(9)));
         }
         if (words.size() == 4 && kind.equals(BySudo.KIND)) {
             return Optional.of(new BySudo(words.get(1), words.get(2), words.get(3)));
@@ -239,6 +243,8 @@ public sealed interface EnterCommand extends Serializable {
         private static final int LONGEST = 4096;
         /** The kernel's own limit, PID_MAX_LIMIT. */
         private static final long LARGEST_PID = 4_194_304;
+
+        private static final Pattern BOOT = Pattern.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}");
         /** systemd escapes characters in names of control groups with a backslash. */
         private static final Pattern PLAIN = Pattern.compile("/[A-Za-z0-9_.@:+,=%~/\\\\-]*[A-Za-z0-9_.@:+,=%~\\\\-]");
 
@@ -247,6 +253,16 @@ public sealed interface EnterCommand extends Serializable {
         private static void pid(long init) {
             if (init < 2 || init > LARGEST_PID) {
                 throw new IllegalArgumentException(init + " is no process id of an init");
+            }
+        }
+
+        private static void process(HostProcess process) {
+            if (process == null || process.bootId() == null) {
+                throw new IllegalArgumentException("no process is told");
+            }
+            pid(process.pid());
+            if (process.startTicks() < 1 || !BOOT.matcher(process.bootId()).matches()) {
+                throw new IllegalArgumentException("it is not told when the process started, or in which boot");
             }
         }
 

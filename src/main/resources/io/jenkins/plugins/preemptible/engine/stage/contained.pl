@@ -109,15 +109,37 @@ sub run_from_copy {
 
 # ---- namespaces
 
+# The state and all that follows it, from the third field of the kernel's line on: the name before may hold anything.
+sub fields { my ($at) = @_; return split ' ', join("\n", lines("$at/stat")) =~ s/.*\)//sr }
+
+# A process that a caller knows by its number, its start and the boot: three words. Its folder stays open, so all that is read
+# through that is of this process, and fails once it has ended, whichever process has its number by then.
+sub process {
+  my ($words) = @_;
+  my ($pid, $ticks, $boot) = splice(@$words, 0, 3);
+  open(my $folder, '<', "/proc/$pid") or die "the process $pid has ended\n";
+  my $process = { pid => 0 + $pid, folder => $folder, at => '/proc/self/fd/' . fileno($folder) };
+  my @fields = fields($process->{at});
+  if ($fields[0] =~ /[ZX]/) { die "the process $pid has ended\n" }
+  if ($fields[19] ne $ticks || (lines('/proc/sys/kernel/random/boot_id'))[0] ne $boot) {
+    die "the process $pid is another one than the caller knows\n";
+  }
+  return $process;
+}
+
+# All of these that the kernel has. Were one left out, what enters would stay in the host's.
 sub namespaces {
-  my ($pid, @names) = @_;
+  my ($process, @names) = @_;
   my @open;
-  for my $name (@names) {
-    my $file = "/proc/$pid/ns/$name";
-    if (!-e $file) { next }
-    open(my $in, '<', $file) or die "$file: $!\n";
+  for my $name (grep { -e "/proc/self/ns/$_" } @names) {
+    my $file = "$process->{at}/ns/$name";
+    open(my $in, '<', $file) or die "the $name namespace of the process $process->{pid} cannot be opened: $!\n";
+    if ($name =~ /^(pid|mnt)$/ && readlink($file) eq readlink("/proc/self/ns/$name")) {
+      die "the process $process->{pid} is in the caller's own $name namespace\n";
+    }
     push @open, $in;
   }
+  if (!@open) { die "this kernel has none of the namespaces @names\n" }
   return @open;
 }
 
@@ -135,8 +157,9 @@ sub leave_keyring { try('keyctl', KEYCTL_JOIN_SESSION_KEYRING, 0, 0, 0, 0) }
 # ---- rights
 
 sub rights_of {
-  my ($pid) = @_;
-  my %status = map { /^(\w+):\s*(.*)$/ ? ($1, $2) : () } lines("/proc/$pid/status");
+  my ($process) = @_;
+  my $at = $process->{at};
+  my %status = map { /^(\w+):\s*(.*)$/ ? ($1, $2) : () } lines("$at/status");
   my @rights;
   for my $ids ('Uid', 'Gid') {
     my @four = split ' ', $status{$ids};
@@ -146,15 +169,15 @@ sub rights_of {
   push @rights, "groups $status{Groups}", "bounding $status{CapBnd}", "inheritable $status{CapInh}";
   push @rights, "permitted $status{CapPrm}", "ambient $status{CapAmb}", "no_new_privs $status{NoNewPrivs}";
   push @rights, 'umask ' . ($status{Umask} // '0022');
-  push @rights, 'oom_score_adj ' . (lines("/proc/$pid/oom_score_adj"))[0];
+  push @rights, 'oom_score_adj ' . (lines("$at/oom_score_adj"))[0];
   # In the order of their numbers. To ask the kernel for another user's needs one more capability than to read them.
-  my @limits = map { /\s(\d+|unlimited)\s+(\d+|unlimited)\s/ ? [ $1, $2 ] : () } lines("/proc/$pid/limits");
+  my @limits = map { /\s(\d+|unlimited)\s+(\d+|unlimited)\s/ ? [ $1, $2 ] : () } lines("$at/limits");
   if (@limits != RLIMITS) { die "the limits of a process of the container cannot be read\n" }
   push @rights, map { join(' ', 'rlimit', $_, map { $_ eq 'unlimited' ? ~0 : $_ } @{ $limits[$_] }) } 0 .. RLIMITS - 1;
-  push @rights, map { 'filter ' . unpack('H*', $_) } filters_of($pid, $status{Seccomp} // 0);
-  my $folder = readlink("/proc/$pid/cwd") // '/';
+  push @rights, map { 'filter ' . unpack('H*', $_) } filters_of($process, $status{Seccomp} // 0);
+  my $folder = readlink("$at/cwd") // '/';
   push @rights, 'folder ' . unpack('H*', $folder);
-  open(my $in, '<', "/proc/$pid/environ") or die "environ: $!\n";
+  open(my $in, '<', "$at/environ") or die "environ: $!\n";
   local $/;
   push @rights, map { 'variable ' . unpack('H*', $_) } grep { !/^PREEMPTIBLE_PROBE=/ } split /\0/, <$in>;
   return @rights;
@@ -162,24 +185,27 @@ sub rights_of {
 
 # The oldest first, as they have to be installed.
 sub filters_of {
-  my ($pid, $mode) = @_;
+  my ($process, $mode) = @_;
   if ($mode == 0) { return () }
   if ($mode != 2) { die "a process of the container is under strict seccomp\n" }
-  must('ptrace', SEIZE, 0 + $pid, 0, 0);
-  must('ptrace', INTERRUPT, 0 + $pid, 0, 0);
+  my $pid = $process->{pid};
+  must('ptrace', SEIZE, $pid, 0, 0);
+  # As long as it has not been collected, its number is no other one's.
+  fields($process->{at});
+  must('ptrace', INTERRUPT, $pid, 0, 0);
   waitpid($pid, WALL);
   my @filters;
   for (my $index = 0; ; $index++) {
-    my $count = try('ptrace', GET_FILTER, 0 + $pid, $index, 0);
+    my $count = try('ptrace', GET_FILTER, $pid, $index, 0);
     if ($count == -1) {
       if ($! == ENOENT) { last }
       die "the container's seccomp filter cannot be read: $!\n";
     }
     my $filter = "\0" x (8 * $count);
-    fill('ptrace', GET_FILTER, 0 + $pid, $index, $filter);
+    fill('ptrace', GET_FILTER, $pid, $index, $filter);
     unshift @filters, $filter;
   }
-  try('ptrace', DETACH, 0 + $pid, 0, 0);
+  try('ptrace', DETACH, $pid, 0, 0);
   return @filters;
 }
 
@@ -307,7 +333,7 @@ sub own_terminals {
   must('mount', '/sys', '/dev/pts', '', MS_MOVE, 0);
 }
 
-# ---- verbs
+# ---- verbs: the first words of each name a process, see process
 
 sub children { return split ' ', join(' ', lines("/proc/self/task/$$/children")) }
 
@@ -322,10 +348,10 @@ sub stay_for {
   exec('/bin/sh', '-c', $text, 'preemptible-restored', $init);
 }
 
-# Words: file of the rights, the container's first process, number of cgroup.procs files, these files, the text of
+# Words: the container's first process, file of the rights, number of cgroup.procs files, these files, the text of
 # restored.sh, the text of the init
 sub start {
-  my ($file, $first, @words) = @_;
+  my ($first, $file, @words) = @_;
   my $rights = read_rights($file);
   my @joins = taken(\@words);
   my ($restored, $init) = @words;
@@ -361,10 +387,10 @@ sub start {
   stay_for($started, $restored);
 }
 
-# Words: file of the rights, the stage's init, number of cgroup.procs files, these files, working folder or '', number of
+# Words: the stage's init, file of the rights, number of cgroup.procs files, these files, working folder or '', number of
 # variables, these as NAME=value, command
 sub enter_stage {
-  my ($file, $init, @words) = @_;
+  my ($init, $file, @words) = @_;
   my $rights = read_rights($file);
   my @joins = taken(\@words);
   my $folder = shift @words;
@@ -419,7 +445,7 @@ sub restore {
     # A copy of the host's mounts, with the container's beside them.
     must('unshare', NEWNS);
     must('mount', '', '/', '', MS_REC | MS_PRIVATE, 0);
-    my ($here) = namespaces('self', 'mnt');
+    open(my $here, '<', '/proc/self/ns/mnt') or die "/proc/self/ns/mnt: $!\n";
     enter($mounts);
     my $top = copy_of('/');
     my @copies = map { copy_of($_) } @paths;
@@ -453,10 +479,11 @@ eval {
   hide();
   close_others();
   if ($verb ne 'rights') { run_from_copy() }
-  if ($verb eq 'rights') { print map { "$_\n" } rights_of(@ARGV) }
-  elsif ($verb eq 'start') { start(@ARGV) }
-  elsif ($verb eq 'enter') { enter_stage(@ARGV) }
-  elsif ($verb eq 'restore') { restore(@ARGV) }
+  my $process = process(\@ARGV);
+  if ($verb eq 'rights') { print map { "$_\n" } rights_of($process) }
+  elsif ($verb eq 'start') { start($process, @ARGV) }
+  elsif ($verb eq 'enter') { enter_stage($process, @ARGV) }
+  elsif ($verb eq 'restore') { restore($process, @ARGV) }
   else { die "no verb $verb\n" }
 };
 if ($@) {

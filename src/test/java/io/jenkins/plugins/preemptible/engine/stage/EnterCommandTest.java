@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.jenkins.plugins.preemptible.engine.api.ContainerRef;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.text.Script;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
@@ -58,16 +59,22 @@ class EnterCommandTest {
     }
 
     private static EnterCommand contained(String join, String rights, String perl, String architecture) {
+        return contained(new HostProcess(2, 4711, BOOT), join, rights, perl, architecture);
+    }
+
+    private static EnterCommand contained(
+            HostProcess init, String join, String rights, String perl, String architecture) {
         return new EnterCommand.Contained(
                 ID.value(),
                 new ContainerRef("docker", "0123456789ab"),
-                2,
+                init,
                 List.of(join, "/sys/fs/cgroup/devices/docker/0123456789ab/cgroup.procs"),
                 rights,
                 perl,
                 architecture);
     }
 
+    private static final String BOOT = "01234567-89ab-cdef-0123-456789abcdef";
     private static final String RIGHTS = "/home/a b/preemptible/stages/fuzz/rights";
     private static final String PERL = "/usr/bin/perl";
 
@@ -87,6 +94,31 @@ class EnterCommandTest {
         List<String> facts = new java.util.ArrayList<>(inside.facts());
         facts.set(3, "$(reboot)");
         assertEquals(Optional.empty(), EnterCommand.of(facts, ID));
+    }
+
+    /** A process id alone may be another process's by now, on the host itself. */
+    @Test
+    void ofAStageInAContainerOnlyWithTheStartOfItsFirstProcess() throws Exception {
+        EnterCommand.Contained inside = (EnterCommand.Contained) contained(JOIN, RIGHTS, PERL, "amd64");
+        List<String> words = inside.words();
+        assertEquals(List.of("enter", "2", "4711", BOOT), words.subList(4, 8));
+        assertEquals(inside, received(sent(inside)));
+        for (HostProcess init : Arrays.asList(
+                null,
+                new HostProcess(1, 4711, BOOT),
+                new HostProcess(2, 0, BOOT),
+                new HostProcess(2, -1, BOOT),
+                new HostProcess(2, 4711, null),
+                new HostProcess(2, 4711, "unknown"))) {
+            refused(() -> contained(init, JOIN, RIGHTS, PERL, "amd64"));
+        }
+        List<String> facts = new java.util.ArrayList<>(inside.facts());
+        List<String> earlier = new java.util.ArrayList<>(facts.subList(0, 5));
+        earlier.addAll(facts.subList(7, facts.size()));
+        for (int groups = 0; groups < 4; groups++) {
+            assertEquals(Optional.empty(), EnterCommand.of(earlier, ID), "it is of an earlier version");
+            earlier.add("/sys/fs/cgroup/devices/docker/0123456789ab/cgroup.procs");
+        }
     }
 
     @Test
