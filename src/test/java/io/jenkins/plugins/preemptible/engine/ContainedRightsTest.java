@@ -122,7 +122,8 @@ class ContainedRightsTest {
                 "docker -u 1000:1000 --security-opt no-new-privileges",
                 "docker --security-opt seccomp=unconfined --cgroupns private",
                 "docker --cap-add NET_ADMIN --ulimit nproc=500:600 --oom-score-adj 100 --read-only --pids-limit 200 -m 256m",
-                "docker --security-opt systempaths=unconfined --device /dev/fuse"
+                "docker --security-opt systempaths=unconfined --device /dev/fuse",
+                "docker --no-healthcheck"
             })
     void theSameAsWithTheContainersProgram(String words) throws Exception {
         with(words, (bench, container, real) -> {
@@ -156,7 +157,9 @@ class ContainedRightsTest {
                 "docker --cap-add SYS_PTRACE",
                 "docker --cap-add SYS_ADMIN",
                 "docker --pid host",
-                "docker -v /etc:/vol:ro -v /tmp:/vol/ssl"
+                "docker -v /etc:/vol:ro -v /tmp:/vol/ssl",
+                "docker --health-cmd id",
+                "podman --health-cmd id"
             })
     void aContainerFromWhichTheAgentCouldBeReachedIsNotEntered(String words) throws Exception {
         with(words, (bench, container, real) -> {

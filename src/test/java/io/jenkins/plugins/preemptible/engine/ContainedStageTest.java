@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.jenkins.plugins.preemptible.engine.api.ContainerRef;
 import io.jenkins.plugins.preemptible.engine.api.DumpGuard;
@@ -18,6 +19,8 @@ import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
 import io.jenkins.plugins.preemptible.engine.api.Tier;
 import io.jenkins.plugins.preemptible.engine.contained.Bystanders;
 import io.jenkins.plugins.preemptible.engine.container.RealContainers;
+import io.jenkins.plugins.preemptible.engine.criu.Criu;
+import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
 import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
@@ -266,5 +269,45 @@ class ContainedStageTest {
             c.bench.engine.resume(c.bench.archive(c.id), c.bench.key);
             c.counts();
         });
+    }
+
+    /** By whoever may use the daemon: it is in no group that stands still. */
+    @ParameterizedTest
+    @ValueSource(strings = {"docker"})
+    void somethingIsStartedInTheContainerWhileItIsDumped(String program) throws Exception {
+        Path criu = new CriuSearch().usable().map(Criu::program).orElse(null);
+        assumeTrue(criu != null, "this host has no CRIU that works");
+        Path folder = Files.createTempDirectory(Path.of("/var/tmp"), "preemptible-criu");
+        Path starting = folder.resolve("criu");
+        Path container = folder.resolve("container");
+        Files.writeString(starting, """
+                #!/bin/sh
+                case " $* " in
+                  *' dump '*) [ ! -e '%1$s' ] || %2$s exec -d $(cat '%1$s') sleep 1000 ;;
+                esac
+                exec '%3$s' "$@"
+                """.formatted(container, program, criu));
+        assertTrue(starting.toFile().setExecutable(true));
+        try (RealContainers real = RealContainers.open(program);
+                StageBench bench = StageBench.openWith(new CriuSearch(List.of(starting)))) {
+            ContainerRef started = real.run(bench.work, "-e", MARKS.get(0), "-e", MARKS.get(1));
+            Contained c = new Contained(bench, real, started(bench, started), started);
+            c.run(COUNTING);
+            c.counts();
+            Files.writeString(container, started.id());
+            c.bench.engine.freeze(c.id, new FreezeRequest(DumpGuard.NONE, 0));
+            SuspendFailedException refusal = assertThrows(
+                    SuspendFailedException.class,
+                    () -> c.bench.engine.dump(c.id, c.bench.archive(c.id), c.bench.key, IfDumpFails.THAW));
+            assertTrue(refusal.detail().contains("while the stage was dumped: sleep"), refusal::detail);
+            c.counts();
+            Files.delete(container);
+            c.suspend();
+            c.bench.engine.resume(c.bench.archive(c.id), c.bench.key);
+            c.counts();
+            c.countedOn();
+        } finally {
+            StageBench.delete(folder);
+        }
     }
 }

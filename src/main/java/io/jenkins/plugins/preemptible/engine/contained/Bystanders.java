@@ -13,6 +13,7 @@ import java.time.Duration;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.stream.Collectors;
 
 /**
  * The other processes of a stage's container, which stand still while CRIU dumps or restores the stage.
@@ -23,6 +24,8 @@ import java.util.Set;
  *   <li>At a restore it could put a link where CRIU is about to mount something.
  *   <li>They are moved into a group of their own below the container's, and that is frozen: whatever they do to each other, none
  *       runs. {@link #close} brings them back.
+ *   <li>What the container's program starts there meanwhile is in none of these groups and runs. A container with a health check is
+ *       none for stages; who starts something by {@code docker exec} is found by {@link #requireNone} if it still runs then.
  *   <li>What a caller that died has left there is brought back by the next step on the stage ({@link #release}).
  * </ol>
  *
@@ -71,10 +74,30 @@ public final class Bystanders implements AutoCloseable {
 
     // Another stage in the container is in a group of its own, which is not ours to move.
     private boolean holdsAll(StageContainer container, Freezer stage) throws IOException {
+        return others(container, stage).isEmpty();
+    }
+
+    /** What runs in the container and stands still neither with these nor with the stage. */
+    private List<Proc.Stat> others(StageContainer container, Freezer stage) throws IOException {
         Set<Long> still = new HashSet<>(group.pids(null));
         still.addAll(stage.pids(null));
         return new ContainerProcesses(container.container().id())
-                .all().stream().map(Proc.Stat::pid).allMatch(still::contains);
+                .all().stream()
+                        .filter(process -> !still.contains(process.pid()))
+                        .toList();
+    }
+
+    /**
+     * Refuses what was done meanwhile, when something new runs in the container: it could have changed what was read of the stage.
+     *
+     * @throws IOException when it does
+     */
+    public void requireNone(StageContainer container, Freezer stage) throws IOException {
+        List<Proc.Stat> others = others(container, stage);
+        if (!others.isEmpty()) {
+            throw new IOException("something was started in the container while the stage was dumped: "
+                    + others.stream().map(Proc.Stat::comm).distinct().sorted().collect(Collectors.joining(", ")));
+        }
     }
 
     /** Brings back what a {@link #hold} that was cut off has left; without effect otherwise. */

@@ -49,10 +49,11 @@ public final class ContainedStart {
      */
     public static StageContainer find(ContainerRef container, List<String> marks) {
         ContainerTool.Seen seen;
+        boolean checksHealth;
         try {
-            seen = new ContainerTool(container)
-                    .inspect(marks)
-                    .orElseThrow(() -> new IOException(container.program() + " does not know it"));
+            ContainerTool tool = new ContainerTool(container);
+            seen = tool.inspect(marks).orElseThrow(() -> new IOException(container.program() + " does not know it"));
+            checksHealth = tool.checksHealth();
         } catch (IOException e) {
             throw refused(container, e.getMessage());
         }
@@ -64,6 +65,10 @@ public final class ContainedStart {
         }
         if (!new ContainerProcesses(seen.id()).has(seen.pid())) {
             throw refused(container, "its processes are not to be seen on this host");
+        }
+        if (checksHealth) {
+            // It would run beside the dump of the stage: see Bystanders.
+            throw refused(container, "it has a health check, which its program starts also while the stage is dumped");
         }
         ContainerFit.obstacle(seen.pid()).ifPresent(why -> {
             throw refused(container, why);

@@ -1,5 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.contained;
 
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import io.jenkins.plugins.preemptible.engine.api.ContainerRef;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import java.io.IOException;
@@ -26,6 +28,8 @@ public final class ContainerTool {
     private static final String FORMAT = "{{.Id}} {{.State.Pid}} {{.State.Status}} ";
     /** Podman's shell command that stands for docker writes a line of its own before. */
     private static final Pattern ANSWER = Pattern.compile("(?m)^([0-9a-f]{64}) ([0-9]{1,10}) ([a-z]{1,20}) ([0-9]*)$");
+
+    private static final ObjectMapper JSON = new ObjectMapper();
 
     private final ContainerRef container;
 
@@ -68,6 +72,22 @@ public final class ContainerTool {
             return Optional.empty();
         }
         throw failed("inspect", answer);
+    }
+
+    /** Whether the program starts something in it from time to time, by HEALTHCHECK of its image or an option. */
+    boolean checksHealth() throws IOException {
+        HostTool.Answer answer =
+                call("inspect", "--type", "container", "--format", "{{json .Config.Healthcheck}}", container.id());
+        if (!answer.ok()) {
+            throw failed("inspect", answer);
+        }
+        return checksHealth(answer.text().trim().lines().reduce((a, b) -> b).orElse(""));
+    }
+
+    /** Without a command there is none, and NONE is one of the image that was switched off. */
+    static boolean checksHealth(String json) throws JsonProcessingException {
+        String kind = JSON.readTree(json).path("Test").path(0).asText();
+        return !kind.isEmpty() && !kind.equals("NONE");
     }
 
     /** In a template of the programs: the numbers of those variables that the container has. */

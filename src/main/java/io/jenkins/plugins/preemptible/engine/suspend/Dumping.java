@@ -170,6 +170,9 @@ public final class Dumping {
                     new DumpRequest(record.init(), folder, frozen.freezer(), mounts, record.options()),
                     DumpWay.usual(idle),
                     watch);
+            if (others != null) {
+                others.requireNone(record.container(), frozen.freezer());
+            }
         }
         long ended = System.nanoTime();
         StageJson.Freezing freezing = record.freezing();
