@@ -10,6 +10,7 @@ import io.jenkins.plugins.preemptible.engine.api.Frozen;
 import io.jenkins.plugins.preemptible.engine.api.IfDumpFails;
 import io.jenkins.plugins.preemptible.engine.api.LastResort;
 import io.jenkins.plugins.preemptible.engine.api.Leftover;
+import io.jenkins.plugins.preemptible.engine.api.PausedContainers;
 import io.jenkins.plugins.preemptible.engine.api.ResumeFailedException;
 import io.jenkins.plugins.preemptible.engine.api.ResumeReport;
 import io.jenkins.plugins.preemptible.engine.api.SealRequest;
@@ -32,6 +33,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 
 /**
  * An engine that stops the containers of a stage with the stage.
@@ -40,6 +42,9 @@ import java.util.Optional;
  * containers are paused, the tree is frozen: they are paused after it and run again before it.
  */
 record ContainerEngine(Engine inner, StageContainers containers) implements ForwardingEngine {
+
+    /** Of a stage that cannot be forgotten. */
+    private static final Set<State> GOING_ON = Set.of(State.RUNNING, State.SUSPENDING, State.RESUMING);
 
     static Engine of(Engine inner, Path home) {
         return new ContainerEngine(inner, new StageContainers(home));
@@ -63,6 +68,11 @@ record ContainerEngine(Engine inner, StageContainers containers) implements Forw
     @Override
     public List<ContainerRef> containersOf(StageId id) {
         return containers.of(id);
+    }
+
+    @Override
+    public PausedContainers pausedContainers(StageId id) {
+        return containers.stillPaused(id);
     }
 
     @Override
@@ -197,9 +207,7 @@ record ContainerEngine(Engine inner, StageContainers containers) implements Forw
     @Override
     public void kill(StageId id) {
         try {
-            if (containers.paused(id)) {
-                containers.kill(id, null, true);
-            }
+            containers.end(id);
         } catch (IOException e) {
             throw new UncheckedIOException("the containers of " + id + " could not be ended", e);
         } finally {
@@ -207,8 +215,16 @@ record ContainerEngine(Engine inner, StageContainers containers) implements Forw
         }
     }
 
+    /** With its folder and its note nothing would be left that lets a paused container run again: that comes first. */
     @Override
     public void forget(StageId id) {
+        if (containers.paused(id) && !GOING_ON.contains(inner.status(id).state())) {
+            try {
+                containers.end(id);
+            } catch (IOException e) {
+                throw unreachable(e);
+            }
+        }
         inner.forget(id);
         containers.forget(id);
     }
@@ -248,10 +264,26 @@ record ContainerEngine(Engine inner, StageContainers containers) implements Forw
 
     @Override
     public List<Leftover> clean(boolean dryRun, Duration imageAge) {
+        if (!dryRun) {
+            inner.list().stream().filter(StageStatus::over).map(StageStatus::id).forEach(this::endQuietly);
+        }
         List<Leftover> left = inner.clean(dryRun, imageAge);
         if (!dryRun) {
             containers.keepOnly(inner.list().stream().map(StageStatus::id).toList());
         }
         return left;
+    }
+
+    /** The inner engine keeps the folder of a stage of which this does not succeed. */
+    private void endQuietly(StageId id) {
+        try {
+            containers.end(id);
+        } catch (IOException | UncheckedIOException e) {
+            System.getLogger(ContainerEngine.class.getName())
+                    .log(
+                            System.Logger.Level.WARNING,
+                            "a container of " + id + ", which is over, may still be paused",
+                            e);
+        }
     }
 }

@@ -16,6 +16,7 @@ import io.jenkins.plugins.preemptible.engine.api.StageSpec;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus;
 import io.jenkins.plugins.preemptible.engine.api.SuspendReport;
 import io.jenkins.plugins.preemptible.engine.contained.ContainedStart;
+import io.jenkins.plugins.preemptible.engine.container.StageContainers;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
 import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.home.CleanUp;
@@ -204,6 +205,10 @@ record DirectEngine(Stages stages) implements Engine {
 
     @Override
     public List<Leftover> clean(boolean dryRun, Duration imageAge) {
-        return new CleanUp(this::list, this::forget, Optional.of(stages)).clean(dryRun, imageAge);
+        return new CleanUp(
+                        () -> dryRun ? list() : new StageContainers(stages.home()).withoutPaused(list()),
+                        this::forget,
+                        Optional.of(stages))
+                .clean(dryRun, imageAge);
     }
 }

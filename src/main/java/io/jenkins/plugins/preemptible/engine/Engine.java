@@ -10,6 +10,7 @@ import io.jenkins.plugins.preemptible.engine.api.Frozen;
 import io.jenkins.plugins.preemptible.engine.api.IfDumpFails;
 import io.jenkins.plugins.preemptible.engine.api.LastResort;
 import io.jenkins.plugins.preemptible.engine.api.Leftover;
+import io.jenkins.plugins.preemptible.engine.api.PausedContainers;
 import io.jenkins.plugins.preemptible.engine.api.ResumeFailedException;
 import io.jenkins.plugins.preemptible.engine.api.ResumeReport;
 import io.jenkins.plugins.preemptible.engine.api.SealRequest;
@@ -298,6 +299,11 @@ public interface Engine extends StageVerbs {
     @Override
     default List<ContainerRef> containersOf(StageId id) {
         return List.of();
+    }
+
+    /** Which of them are paused with the stage, also when it is over and one could not be let run again. */
+    default PausedContainers pausedContainers(StageId id) {
+        return PausedContainers.NONE;
     }
 
     /** Memory that the processes in the stage's containers hold, shared pages counted for each; 0 without containers. */

@@ -8,6 +8,7 @@ import io.jenkins.plugins.preemptible.engine.api.FreezeRequest;
 import io.jenkins.plugins.preemptible.engine.api.Frozen;
 import io.jenkins.plugins.preemptible.engine.api.LastResort;
 import io.jenkins.plugins.preemptible.engine.api.Leftover;
+import io.jenkins.plugins.preemptible.engine.api.PausedContainers;
 import io.jenkins.plugins.preemptible.engine.api.ResumeReport;
 import io.jenkins.plugins.preemptible.engine.api.SealRequest;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
@@ -83,6 +84,11 @@ record PartedEngine(
     @Override
     public List<ContainerRef> containersOf(StageId id) {
         return told.withOwn(id, inner.containersOf(id));
+    }
+
+    @Override
+    public PausedContainers pausedContainers(StageId id) {
+        return inner.pausedContainers(id);
     }
 
     @Override

@@ -17,6 +17,7 @@ import io.jenkins.plugins.preemptible.engine.api.StageStatus;
 import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
 import io.jenkins.plugins.preemptible.engine.api.SuspendReport;
 import io.jenkins.plugins.preemptible.engine.api.Tier;
+import io.jenkins.plugins.preemptible.engine.container.StageContainers;
 import io.jenkins.plugins.preemptible.engine.home.CleanUp;
 import io.jenkins.plugins.preemptible.engine.home.PrivilegedStages;
 import io.jenkins.plugins.preemptible.engine.home.PrivilegedStart;
@@ -177,6 +178,10 @@ record SudoEngine(PrivilegedStages stages) implements Engine {
 
     @Override
     public List<Leftover> clean(boolean dryRun, Duration imageAge) {
-        return new CleanUp(this::list, this::forget, Optional.empty()).clean(dryRun, imageAge);
+        return new CleanUp(
+                        () -> dryRun ? list() : new StageContainers(stages.own().home()).withoutPaused(list()),
+                        this::forget,
+                        Optional.empty())
+                .clean(dryRun, imageAge);
     }
 }

@@ -8,6 +8,9 @@ import hudson.model.Run;
 import hudson.model.TaskListener;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.agent.Nodes;
+import io.jenkins.plugins.preemptible.agent.PausedOnAgent;
+import io.jenkins.plugins.preemptible.engine.api.ContainerRef;
+import io.jenkins.plugins.preemptible.engine.api.PausedContainers;
 import io.jenkins.plugins.preemptible.event.StageEnded;
 import io.jenkins.plugins.preemptible.event.StageListener;
 import io.jenkins.plugins.preemptible.lifecycle.agents.LeftStages;
@@ -27,6 +30,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.logging.Level;
 import java.util.logging.Logger;
+import java.util.stream.Collectors;
 
 /**
  * The end of a stage, whatever the reason: nothing of it is left behind.
@@ -44,7 +48,7 @@ public final class Ending {
 
     private static final Logger LOGGER = Logger.getLogger(Ending.class.getName());
     private static final long PERIOD_MILLIS = TimeUnit.SECONDS.toMillis(10);
-    /** Of an agent that is there; an agent that is away is waited for. */
+    /** Of an agent that is there; an agent that is away is waited for, and so is the program of a container that is paused. */
     private static final int MOST_TRIES = 20;
 
     /** An agent that was removed may be added again, with what is left on its host. */
@@ -52,6 +56,8 @@ public final class Ending {
 
     /** How often the cleaning of an ended stage failed on an agent, in this process of the controller. */
     private static final Map<String, Integer> FAILURES = new ConcurrentHashMap<>();
+    /** Where something that is paused with an ended stage cannot be reached: said once, and no failure of a try. */
+    private static final Set<String> UNREACHABLE = ConcurrentHashMap.newKeySet();
     /** Agents that are clean of an ended stage, of which another one is not yet. */
     private static final Set<String> CLEANED = ConcurrentHashMap.newKeySet();
     /** Ended stages that are being cleaned away at this moment. */
@@ -161,18 +167,46 @@ public final class Ending {
             }
             return done && CLEANED.add(key);
         } catch (IOException | RuntimeException x) {
+            PausedContainers paused = Nodes.rootOf(agent) == null ? PausedContainers.NONE : paused(stage, node);
+            if (!paused.reachable()) {
+                if (UNREACHABLE.add(key)) {
+                    LOGGER.log(
+                            Level.WARNING,
+                            x,
+                            () -> "cannot let run again what is paused with " + stage + " on the agent '" + agent
+                                    + "' until that is to be reached: " + words(paused));
+                }
+                return false;
+            }
             if (Nodes.rootOf(agent) != null && FAILURES.merge(key, 1, Integer::sum) >= MOST_TRIES) {
                 LOGGER.log(
                         Level.WARNING,
                         x,
                         () -> "gave up removing what is left of " + stage + "; the folder preemptible/stages/"
-                                + stage.id() + " in the root of the agent '" + agent + "' may be removed manually");
+                                + stage.id() + " in the root of the agent '" + agent + "' may be removed manually"
+                                + (paused.containers().isEmpty()
+                                        ? ""
+                                        : ", once these run again, which may be paused: " + words(paused)));
                 CLEANED.add(key);
                 return true;
             }
             LOGGER.log(Level.FINE, x, () -> "cannot remove what is left of " + stage + " yet");
             return false;
         }
+    }
+
+    /** What nobody else lets run again; nothing where the agent does not tell. */
+    private static PausedContainers paused(StageRecord stage, Node agent) throws InterruptedException {
+        try {
+            return PausedOnAgent.of(agent, stage.id());
+        } catch (IOException | RuntimeException x) {
+            LOGGER.log(Level.FINE, x, () -> "cannot tell what is paused with " + stage);
+            return PausedContainers.NONE;
+        }
+    }
+
+    private static String words(PausedContainers paused) {
+        return paused.containers().stream().map(ContainerRef::shown).collect(Collectors.joining(", "));
     }
 
     private static void remove(StageRecord stage, Node node) throws IOException, InterruptedException {
@@ -189,6 +223,7 @@ public final class Ending {
 
     private static void done(StageRecord stage) {
         FAILURES.keySet().removeIf(key -> key.startsWith(key(stage, "")));
+        UNREACHABLE.removeIf(key -> key.startsWith(key(stage, "")));
         CLEANED.removeIf(key -> key.startsWith(key(stage, "")));
         StageRegistry.get().cleaned(stage.id());
     }

@@ -17,13 +17,18 @@ import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
 import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
 import io.jenkins.plugins.preemptible.engine.api.Tier;
+import io.jenkins.plugins.preemptible.engine.cli.Preempt;
 import io.jenkins.plugins.preemptible.engine.container.RealContainers;
 import io.jenkins.plugins.preemptible.engine.container.StageContainers;
+import io.jenkins.plugins.preemptible.engine.host.HostTool;
+import io.jenkins.plugins.preemptible.engine.host.LibC;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
+import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import org.junit.jupiter.api.Tag;
@@ -256,6 +261,70 @@ class ContainerStageTest {
             assertEquals("paused", c.real.status(c.container));
             assertEquals(State.RUNNING, c.bench.engine.status(c.id).state());
             assertEquals("running", c.real.status(c.container));
+        });
+    }
+
+    /** A call of the command line that reaches no daemon of Docker. */
+    private static HostTool.Answer withoutDaemon(Contained c, String... words) {
+        List<String> command = new ArrayList<>(List.of(
+                "env",
+                "PREEMPTIBLE_HOME=" + c.bench.folder.resolve("home"),
+                "DOCKER_HOST=unix:///nonexistent/docker.sock"));
+        command.addAll(
+                JavaCommand.words("-cp", System.getProperty("java.class.path"), Preempt.class.getName()));
+        command.addAll(List.of(words));
+        return HostTool.run(60, command);
+    }
+
+    /** Nobody else knows that the container has to run again. */
+    @ParameterizedTest
+    @ValueSource(strings = {"docker"})
+    void killedWhileTheDaemonIsAway(String program) throws Exception {
+        with(program, true, c -> {
+            c.told();
+            c.count("counted");
+            c.bench.engine.freeze(c.id, ALLOWED);
+            assertTrue(!withoutDaemon(c, "kill", c.id.value()).ok());
+            assertEquals(State.KILLED, c.bench.engine.status(c.id).state());
+            for (String verb : List.of("clean", "forget")) {
+                String[] words = verb.equals("clean") ? new String[] {verb} : new String[] {verb, c.id.value()};
+                HostTool.Answer call = withoutDaemon(c, words);
+                assertEquals("paused", c.real.status(c.container), call::toString);
+                assertEquals(1, c.bench.engine.list().size(), call::toString);
+                assertEquals(
+                        List.of(c.container),
+                        c.bench.engine.pausedContainers(c.id).containers(),
+                        call::toString);
+            }
+            assertTrue(c.bench.engine.pausedContainers(c.id).reachable());
+            assertEquals(1, c.bench.engine.clean(true, null).size());
+            assertEquals(1, c.bench.engine.clean(false, null).size());
+            assertEquals("running", c.real.status(c.container));
+            assertFalse(c.runs("counted"));
+            c.grows("older");
+            assertEquals(List.of(), c.bench.engine.list());
+            assertFalse(Files.exists(c.bench.folder.resolve("home/containers/" + c.id + ".json")));
+        });
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"docker"})
+    void whatAStageThatIsNoMoreHasLeftPausedRunsAgain(String program) throws Exception {
+        with(program, true, c -> {
+            c.told();
+            c.count("counted");
+            StageContainers notes = new StageContainers(c.bench.folder.resolve("home"));
+            long init = c.bench.engine.status(c.id).initPid();
+            notes.pause(c.id, false);
+            LibC.kill(init, LibC.SIGKILL);
+            StageFolder.delete(c.bench.folder.resolve("home/stages/" + c.id));
+            withoutDaemon(c, "clean");
+            assertEquals("paused", c.real.status(c.container));
+            c.bench.engine.clean(false, null);
+            assertEquals("running", c.real.status(c.container));
+            assertFalse(c.runs("counted"));
+            c.grows("older");
+            assertEquals(List.of(), notes.of(c.id));
         });
     }
 }

@@ -1,7 +1,9 @@
 package io.jenkins.plugins.preemptible.engine.container;
 
 import io.jenkins.plugins.preemptible.engine.api.ContainerRef;
+import io.jenkins.plugins.preemptible.engine.api.PausedContainers;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus;
 import io.jenkins.plugins.preemptible.engine.contained.ContainerProcesses;
 import io.jenkins.plugins.preemptible.engine.contained.ContainerTool;
 import io.jenkins.plugins.preemptible.engine.home.StageNotes;
@@ -24,6 +26,7 @@ import java.util.logging.Logger;
  *       that were started with the variables that mark the stage's own. A stage can name other ids; they are never touched.
  *   <li>{@link #pause} and {@link #unpause} follow the stage. That they are paused is on disk before they are.
  *   <li>{@link #kill} ends the stage's processes in them, and what runs there since before the stage goes on.
+ *   <li>A note that says paused stays until its containers run again or are gone: nothing else would let them.
  * </ol>
  *
  * <p>Safe for any thread; the caller holds one verb of a stage from overtaking another. Each call takes as long as the
@@ -149,6 +152,13 @@ public final class StageContainers {
         return found;
     }
 
+    /** The same, and empty for one that is not the stage's, which was therefore never paused with it. */
+    private static Optional<ContainerTool.Seen> findOwn(ContainerRef container, ContainerNote note) throws IOException {
+        return new ContainerTool(container)
+                .inspect(List.of())
+                .filter(seen -> note.own().contains(seen.id()));
+    }
+
     /**
      * Pauses them all; harmless for those that are.
      *
@@ -209,7 +219,7 @@ public final class StageContainers {
      * Kills what the stage has started in its containers, and lets them run again. Of processes that this process may kill
      * none runs for a moment. From then on the stage has no containers, or not the one that was named.
      *
-     * @param only the one that is meant; null for all
+     * @param only the one that is meant; null for all that are the stage's
      * @param remove whether a container that is younger than the stage is removed
      * @throws IOException when one could not be asked; the others were
      */
@@ -220,7 +230,8 @@ public final class StageContainers {
         for (ContainerRef container : note.containers()) {
             if (only == null || only.equals(container)) {
                 try {
-                    Optional<ContainerTool.Seen> seen = requireOwn(container, note);
+                    Optional<ContainerTool.Seen> seen =
+                            only == null ? findOwn(container, note) : requireOwn(container, note);
                     if (seen.isPresent()) {
                         new KilledContainer(container, note.init()).kill(seen.get(), remove);
                     }
@@ -238,7 +249,49 @@ public final class StageContainers {
         }
     }
 
-    /** Forgets what is noted of a stage that is over. */
+    /**
+     * Ends what a stage that is over has left paused: kills what it has started there, and lets the containers run again.
+     * Without effect where nothing is paused.
+     *
+     * @throws IOException when one could not be asked: the note stays, and another call tries that again
+     */
+    public void end(StageId id) throws IOException {
+        if (paused(id)) {
+            kill(id, null, true);
+        }
+    }
+
+    /** What is paused with the stage, as far as is noted, and whether all of it can be asked for. */
+    public PausedContainers stillPaused(StageId id) {
+        ContainerNote note = noted(id);
+        if (!note.paused()) {
+            return PausedContainers.NONE;
+        }
+        boolean reachable = true;
+        for (ContainerRef container : note.containers()) {
+            try {
+                new ContainerTool(container).inspect(List.of());
+            } catch (IOException e) {
+                reachable = false;
+            }
+        }
+        return new PausedContainers(note.containers(), reachable);
+    }
+
+    /** Those of these stages of which nothing stays paused, so far as is known. */
+    public List<StageStatus> withoutPaused(List<StageStatus> stages) {
+        return stages.stream().filter(stage -> !mayBePaused(stage.id())).toList();
+    }
+
+    private boolean mayBePaused(StageId id) {
+        try {
+            return paused(id);
+        } catch (UncheckedIOException e) {
+            return true;
+        }
+    }
+
+    /** Forgets what is noted of a stage that is over and has nothing paused any more. */
     public void forget(StageId id) {
         try {
             notes.delete(id);
@@ -247,16 +300,25 @@ public final class StageContainers {
         }
     }
 
-    /** Forgets what is noted of all stages but these. */
+    /** Ends and forgets what is noted of all stages but these. Of what cannot be ended the note stays. */
     public void keepOnly(Collection<StageId> known) {
         try {
             for (StageId id : notes.ids()) {
                 if (!known.contains(id)) {
-                    forget(id);
+                    endStray(id);
                 }
             }
         } catch (IOException e) {
             LOG.log(Level.WARNING, "what is noted of the containers of former stages cannot be listed", e);
+        }
+    }
+
+    private void endStray(StageId id) {
+        try {
+            end(id);
+            forget(id);
+        } catch (IOException | UncheckedIOException e) {
+            LOG.log(Level.WARNING, e, () -> "a container of " + id + ", which is no more, may still be paused");
         }
     }
 }
