@@ -264,14 +264,30 @@ class ContainerStageTest {
         });
     }
 
+    /** Such as /dev/shm: no process has them mapped, and the host has no room for them elsewhere. */
+    @ParameterizedTest
+    @ValueSource(strings = {"docker"})
+    void filesInItsMemoryCountForTheShare(String program) throws Exception {
+        with(program, false, c -> {
+            c.told();
+            assertTrue(c.bench.engine.containedBytes(c.id) < 50_000_000);
+            assertTrue(c.real.answer(c.container, "sh", "-c", "busybox head -c 60000000 /dev/zero > /dev/shm/large")
+                    .ok());
+            assertTrue(c.bench.engine.containedBytes(c.id) > 60_000_000);
+            assertEquals(FailureReason.FROZEN_SHARE, refused(c, NOT_ALLOWED.orFrozenOnly(50L << 20)));
+            Frozen frozen = c.bench.engine.freeze(c.id, ALLOWED);
+            assertTrue(frozen.residentBytes() > 60_000_000, frozen::toString);
+            c.bench.engine.resumeHere(c.id);
+        });
+    }
+
     /** A call of the command line that reaches no daemon of Docker. */
     private static HostTool.Answer withoutDaemon(Contained c, String... words) {
         List<String> command = new ArrayList<>(List.of(
                 "env",
                 "PREEMPTIBLE_HOME=" + c.bench.folder.resolve("home"),
                 "DOCKER_HOST=unix:///nonexistent/docker.sock"));
-        command.addAll(
-                JavaCommand.words("-cp", System.getProperty("java.class.path"), Preempt.class.getName()));
+        command.addAll(JavaCommand.words("-cp", System.getProperty("java.class.path"), Preempt.class.getName()));
         command.addAll(List.of(words));
         return HostTool.run(60, command);
     }

@@ -116,6 +116,29 @@ class FrozenOnlyStageTest {
         }
     }
 
+    /** A file there is no process's memory, and stays in the host's as long as the stage stands still. */
+    @Test
+    void filesInATmpfsOfItsOwnCountForTheShare() throws Exception {
+        assumeTrue(HostTool.find("strace").isPresent(), "strace is not installed");
+        try (StageBench bench = StageBench.open()) {
+            StageId id = bench.script("mkdir 'own files' && mount -t tmpfs -o size=100m preemptible 'own files'"
+                            + " && head -c 60m /dev/zero > 'own files/large'"
+                            + " && exec strace -f -o /dev/null /bin/sh -c 'while :; do echo line; sleep 0.02; done'")
+                    .id();
+            grows(bench, id);
+            StageBench.until(
+                    "traced",
+                    SOON,
+                    () -> bench.engine.preflight(id).ties().stream()
+                            .anyMatch(tie -> tie.reason() == FailureReason.TRACED));
+            assertEquals(
+                    FailureReason.FROZEN_SHARE,
+                    refused(bench, id, NOT_ALLOWED.orFrozenOnly(50L << 20)).reason());
+            Frozen frozen = standsStill(bench, id);
+            assertTrue(frozen.residentBytes() > 60L << 20, frozen::toString);
+        }
+    }
+
     @Test
     void killedWhileItIsFrozen() throws Exception {
         assumeTrue(HostTool.find("strace").isPresent(), "strace is not installed");

@@ -5,6 +5,7 @@ import io.jenkins.plugins.preemptible.engine.api.FreezeRequest;
 import io.jenkins.plugins.preemptible.engine.api.Frozen;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
 import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
+import io.jenkins.plugins.preemptible.engine.contained.ContainerProcesses;
 import io.jenkins.plugins.preemptible.engine.home.InterruptedSteps;
 import io.jenkins.plugins.preemptible.engine.host.HostMemory;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
@@ -125,9 +126,7 @@ public final class Freezing {
             LOG.info(() -> suspension.id() + " is frozen. " + decision.sentence());
             suspension.change(
                     r -> r.withFreezing(new StageJson.Freezing(preflightMillis, millis, decision.handover(), null)));
-            long resident = processes.parallelStream()
-                    .mapToLong(s -> Proc.residentBytes(s.pid()))
-                    .sum();
+            long resident = heldBytes(record, processes, !image);
             if (!ties.isEmpty() && resident > request.frozenOnlyBytes()) {
                 throw new SuspendFailedException(
                         FailureReason.FROZEN_SHARE,
@@ -149,6 +148,22 @@ public final class Freezing {
             }
             throw suspension.failed(e);
         }
+    }
+
+    /**
+     * Also that of files in memory which no process has mapped.
+     *
+     * @param whole whether no image follows: what is left of the memory of the stage's container then counts as well
+     */
+    private static long heldBytes(StageJson record, List<Proc.Stat> processes, boolean whole) {
+        long mapped = processes.parallelStream()
+                .mapToLong(s -> Proc.residentBytes(s.pid()))
+                .sum();
+        long files = OwnTmpfs.bytes(processes.stream().map(Proc.Stat::pid).toList());
+        long container = record.container() == null || !whole
+                ? 0
+                : new ContainerProcesses(record.container().container().id()).residentBytes();
+        return Math.max(mapped + files, container);
     }
 
     private boolean checkpoints() {
