@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.container;
 
+import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.AbortException;
 import hudson.Launcher;
 import hudson.Proc;
@@ -40,6 +41,8 @@ public record ContainedLaunch(String stageId, Launcher inner, ContainerCommand c
 
     private static final int MOST = 200;
     private static final long LONGEST_WAIT_SECONDS = 60;
+    /** Without anybody to kill it fails, which is none of its caller's business. */
+    private static final String KILL_ALL = "kill -9 -1; exit 0";
 
     public Proc launch(Launcher.ProcStarter starter) throws IOException {
         StageRecord stage = StageRegistry.get().find(stageId);
@@ -82,12 +85,10 @@ public record ContainedLaunch(String stageId, Launcher inner, ContainerCommand c
     }
 
     private boolean aborted(StageRecord stage, ContainerRef container) {
-        EnterCommand.Contained home =
-                stage.enterCommand() instanceof EnterCommand.Contained whole ? whole : stage.contained();
-        if (home != null && command.startsIn(home.container())) {
+        if (home(stage) != null) {
             return !stage.controlFolders().isEmpty()
                     && AbortedStage.kill(
-                            stageId, DurableTasks.marks(stage.controlFolders().get(0)), () -> endAll(home));
+                            stageId, DurableTasks.marks(stage.controlFolders().get(0)), this::endAll);
         }
         StageContainers known = stage.containers();
         return known != null
@@ -100,15 +101,38 @@ public record ContainedLaunch(String stageId, Launcher inner, ContainerCommand c
                         .isPresent();
     }
 
-    /** All but the init of the stage, with the rights of its processes. */
-    private void endAll(EnterCommand.Contained home) throws IOException, InterruptedException {
+    /** How the stage, or its part, in this container is entered now; null when neither lives there. */
+    @CheckForNull
+    private EnterCommand.Contained home(@CheckForNull StageRecord stage) {
+        if (stage == null) {
+            return null;
+        }
+        EnterCommand.Contained home =
+                stage.enterCommand() instanceof EnterCommand.Contained whole ? whole : stage.contained();
+        return home != null && command.startsIn(home.container()) ? home : null;
+    }
+
+    /**
+     * All but the init of the stage, with the rights of its processes. Carried out when the stage runs again: what it was entered by
+     * before it was suspended is over then.
+     */
+    private void endAll() throws IOException, InterruptedException {
+        EnterCommand.Contained home = home(StageRegistry.get().find(stageId));
+        if (home == null) {
+            // It has ended, or its part has.
+            return;
+        }
         List<String> words = new ArrayList<>(home.words());
-        words.addAll(List.of("sh", "-c", "kill -9 -1"));
-        inner.launch()
+        words.addAll(List.of("sh", "-c", KILL_ALL));
+        int code = inner.launch()
                 .cmds(words.stream().map(word -> word.replace("$", "$$")).toList())
                 .quiet(true)
                 .start()
                 .joinWithTimeout(LONGEST_WAIT_SECONDS, TimeUnit.SECONDS, inner.getListener());
+        if (code != 0) {
+            throw new IOException("what runs in the " + home.container().shown()
+                    + " could not be killed: the command that enters it has ended with " + code);
+        }
     }
 
     private void forgetEnded(StageRecord stage) {
