@@ -63,6 +63,9 @@ public final class ContainedStart {
         if (!seen.runs()) {
             throw refused(container, "it is " + seen.status());
         }
+        // Before it is examined: what is found then is of this very process if it is still there afterwards.
+        HostProcess first = HostProcess.of(seen.pid())
+                .orElseThrow(() -> refused(container, "its processes are not to be seen on this host"));
         if (!new ContainerProcesses(seen.id()).has(seen.pid())) {
             throw refused(container, "its processes are not to be seen on this host");
         }
@@ -73,9 +76,10 @@ public final class ContainedStart {
         ContainerFit.obstacle(seen.pid()).ifPresent(why -> {
             throw refused(container, why);
         });
-        return HostProcess.of(seen.pid())
-                .map(first -> new StageContainer(new ContainerRef(container.program(), seen.id()), first))
-                .orElseThrow(() -> refused(container, "it has just ended"));
+        if (!first.alive()) {
+            throw refused(container, "it has just ended");
+        }
+        return new StageContainer(new ContainerRef(container.program(), seen.id()), first);
     }
 
     /**
