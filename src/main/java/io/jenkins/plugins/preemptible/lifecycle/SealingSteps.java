@@ -12,14 +12,12 @@ import io.jenkins.plugins.preemptible.event.StageSealed;
 import io.jenkins.plugins.preemptible.lifecycle.image.ArchiveRoom;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LuggageChanges;
-import io.jenkins.plugins.preemptible.lifecycle.stage.OutlivesAgent;
 import io.jenkins.plugins.preemptible.lifecycle.stage.SealedLuggage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageClock;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageStore;
-import io.jenkins.plugins.preemptible.lifecycle.stage.StrangeHost;
 import java.io.IOException;
 import java.util.List;
 import java.util.Set;
@@ -65,6 +63,7 @@ final class SealingSteps {
     private final StageAgent.Agents agents;
     private final SealSide side;
     private final StageClock clock;
+    private final HeldStage heldStage;
     private final long began;
     private int attempts;
     /** How many attempts came to nothing for a reason that nobody expects. */
@@ -77,8 +76,6 @@ final class SealingSteps {
     private boolean treeLost;
     /** The build log says that an attempt came to nothing for such a reason. */
     private boolean faultTold;
-    /** The build log says that its agent has no record of the stage. */
-    private boolean strangeTold;
     /** The build log says that the controller's disk is too full. */
     private boolean fullTold;
     /** What the agent has sealed; null before. */
@@ -104,6 +101,7 @@ final class SealingSteps {
         this.agents = agents;
         this.side = side;
         this.clock = clock;
+        this.heldStage = new HeldStage(live, stages, side);
         this.began = clock.nanoTime();
     }
 
@@ -199,53 +197,25 @@ final class SealingSteps {
     }
 
     private long findOut(StageRecord stage, StageAgent agent) throws IOException, InterruptedException {
-        boolean rolledBack = stage.rolledBack();
-        if (rolledBack && stage.restoringOn() != null) {
-            // It may run elsewhere by now, or here from its checkpoint: who has asked for that finds out.
-            uncertain = false;
-            return 0;
-        }
-        if (!stage.frozen() && !rolledBack) {
-            // Where that cannot be told, the stored image must not be given up for a new one.
-            AgentStage.NotKilled why = agent.commit();
-            if (why != null && why.tree() == AgentStage.NotKilled.Tree.BUSY) {
-                return LOOK_MILLIS;
-            }
-            if (why != null) {
-                LOGGER.log(Level.FINE, "no kill of {0} was due: {1}", new Object[] {stage, why.why()});
-            }
-        }
-        AgentStage.Held how = agent.hold();
-        LOGGER.log(Level.FINE, "{0} is held as {1}", new Object[] {stage, how});
-        boolean strange = StrangeHost.isAwaited(live, stage, how);
-        switch (how) {
+        switch (heldStage.ask(stage, agent, stored != null)) {
             case BUSY:
                 return LOOK_MILLIS;
-            case UNKNOWN:
-                return stage.frozen() && strange || mayRun(stage) ? strangeHost(stage) : gone(stage);
-            case GONE:
-                return gone(stage);
+            case ENDED:
+                // What host that is does not matter any more, nor what workspace it has.
+                luggageMissed = false;
+                break;
             case IMAGE:
-                treeEnded(stage);
                 treeLost = stage.frozen();
                 stored = stage.frozen() ? null : stored;
-                uncertain = false;
-                return 0;
+                break;
             default:
                 // What was dumped before was given up for the hold.
                 stored = null;
                 dump = null;
                 treeLost = false;
-                long thawByMillis = rolledBack ? side.thawByMillis(stage) : stage.thawByMillis();
-                Secret key = stage.memoryOnly() || thawByMillis > 0 ? null : side.newKey();
-                StageRecord held = stages.update(
-                        stage.id(), StageChanges.heldFrozen(key).andThen(StageChanges.thawBy(thawByMillis)));
-                uncertain = false;
-                if (rolledBack && held != null) {
-                    side.kept(held);
-                }
-                return 0;
         }
+        uncertain = false;
+        return 0;
     }
 
     /** What is stored was not told yet; under no lock, since its workspace may have to be stored as well. */
@@ -287,37 +257,6 @@ final class SealingSteps {
             LOGGER.log(Level.WARNING, x, () -> "cannot store the workspace of stage " + live.id() + " afterwards");
         } finally {
             side.dropLuggage(stored.stage(), taken);
-        }
-    }
-
-    private long gone(StageRecord stage) throws IOException, InterruptedException {
-        // It may be another host, with another workspace.
-        luggageMissed = false;
-        if (stage.frozen()) {
-            side.lost();
-        } else {
-            treeEnded(stage);
-        }
-        uncertain = false;
-        return 0;
-    }
-
-    /** Its agent was asked to resume the sealed stage and has not answered; it was not while the image was just stored. */
-    private boolean mayRun(StageRecord stage) {
-        return !stage.frozen() && stored == null && stage.luggage() != null && !OutlivesAgent.isTreeEnded(stage);
-    }
-
-    private long strangeHost(StageRecord stage) {
-        if (!strangeTold) {
-            strangeTold = true;
-            side.say(StrangeHost.sentence(stage) + ".");
-        }
-        return LOOK_MILLIS;
-    }
-
-    private void treeEnded(StageRecord stage) {
-        if (stage.luggage() != null) {
-            stages.update(stage.id(), LuggageChanges.treeEnded(true));
         }
     }
 
