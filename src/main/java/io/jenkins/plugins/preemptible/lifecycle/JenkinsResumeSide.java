@@ -8,7 +8,6 @@ import hudson.model.Node;
 import hudson.model.Run;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.agent.StageAgent;
-import io.jenkins.plugins.preemptible.engine.move.MoveObstacle;
 import io.jenkins.plugins.preemptible.event.StageListener;
 import io.jenkins.plugins.preemptible.lifecycle.agents.LeasedWorkspaces;
 import io.jenkins.plugins.preemptible.lifecycle.agents.Measured;
@@ -70,13 +69,8 @@ record JenkinsResumeSide(
         if (stage.form() == StageRecord.Form.OWN
                 && live.leaseOn(computer) == null
                 && !LeasedWorkspaces.lease(live, computer, workspace(stage))) {
-            throw new Restorer.PostponedException(MoveObstacle.WORKSPACE_TAKEN.sentence());
+            throw new Restorer.PostponedException("Another build has this stage's workspace.");
         }
-    }
-
-    @Override
-    public boolean hasWorkspace(StageRecord stage) throws IOException, InterruptedException {
-        return workspace(stage).exists();
     }
 
     private FilePath workspace(StageRecord stage) throws IOException {

@@ -45,11 +45,6 @@ interface ResumeSide {
      */
     default void leaseWorkspace(StageRecord stage) throws IOException, InterruptedException {}
 
-    /** Whether the folder of its workspace is on {@link #agent}. */
-    default boolean hasWorkspace(StageRecord stage) throws IOException, InterruptedException {
-        return true;
-    }
-
     /**
      * Brings the sealed image to {@link #agent}.
      *

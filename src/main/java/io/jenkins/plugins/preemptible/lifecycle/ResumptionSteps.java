@@ -15,7 +15,6 @@ import io.jenkins.plugins.preemptible.lifecycle.image.ImageGoneException;
 import io.jenkins.plugins.preemptible.lifecycle.image.StageImages;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LuggageChanges;
-import io.jenkins.plugins.preemptible.lifecycle.stage.OutlivesAgent;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageClock;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
@@ -153,7 +152,6 @@ final class ResumptionSteps {
         }
         side.leaseWorkspace(stage);
         StageAgent agent = side.agent();
-        boolean asked = stage.luggage() != null && !OutlivesAgent.isTreeEnded(stage);
         if (stage.luggage() != null) {
             // From now on it may run there, until the agent says that it does not.
             stages.update(stage.id(), LuggageChanges.treeEnded(false));
@@ -167,7 +165,7 @@ final class ResumptionSteps {
         }
         AgentStage.Held left = agent.hold();
         requireAtRest(left);
-        if (left == AgentStage.Held.UNKNOWN && (asked || !side.hasWorkspace(stage))) {
+        if (left == AgentStage.Held.UNKNOWN) {
             throw new Restorer.PostponedException(StrangeHost.sentence(stage));
         }
         Secret key = StageImages.keyOf(stage);

@@ -128,8 +128,12 @@ final class SealingSteps {
                 }
                 stage = wanted();
             }
-            boolean sealed = stage != null && !stage.memoryOnly() && stage.thawByMillis() == 0;
-            return sealed ? seal(stage, agent) : 0;
+            boolean due = stage != null && !stage.memoryOnly() && stage.thawByMillis() == 0;
+            long retryMillis = due ? seal(stage, agent) : 0;
+            if (stored != null && !uncertain) {
+                told();
+            }
+            return retryMillis;
         } catch (IOException x) {
             // Most likely the agent is away, and that shows elsewhere.
             LOGGER.log(Level.FINE, x, () -> "cannot seal the image of stage " + live.id() + " yet");
@@ -213,6 +217,7 @@ final class SealingSteps {
                 stored = null;
                 dump = null;
                 treeLost = false;
+                luggageMissed = false;
         }
         uncertain = false;
         return 0;
@@ -220,7 +225,7 @@ final class SealingSteps {
 
     /** What is stored was not told yet; under no lock, since its workspace may have to be stored as well. */
     private void told() throws InterruptedException {
-        if (luggageMissed) {
+        if (luggageMissed && stored.luggage() == null) {
             storeLuggageLate();
         }
         live.operation().lockInterruptibly();
@@ -249,7 +254,9 @@ final class SealingSteps {
             SealedLuggage luggage = again.store();
             StageRecord sealed =
                     luggage == null ? null : stages.update(live.id(), LuggageChanges.storedLate(suspension, luggage));
-            taken = sealed != null && sealed.luggage() != null;
+            taken = sealed != null
+                    && sealed.luggage() != null
+                    && sealed.luggage().isSame(luggage);
             if (taken) {
                 stored = stored.with(sealed, luggage);
             }
@@ -390,12 +397,12 @@ final class SealingSteps {
                 }
                 stored = null;
                 dump = null;
+                luggageMissed = false;
                 return refusal.tree() == AgentStage.NotKilled.Tree.RUNS ? LOOK_MILLIS : ofNoUse(refusal);
             }
             if (luggage != null) {
                 stages.update(live.id(), LuggageChanges.treeEnded(true));
             }
-            tellSealed();
             return 0;
         } finally {
             live.operation().unlock();

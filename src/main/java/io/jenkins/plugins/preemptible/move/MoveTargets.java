@@ -91,9 +91,10 @@ public final class MoveTargets {
         return found == null || !found.obstacle().ofHosts() ? null : found;
     }
 
-    /** Whether an attempt there has come to nothing lately, for whatever reason. */
+    /** Whether an attempt there has come to nothing lately for a reason that may pass, such as an archive that is away. */
     public static boolean hasFailed(StageRecord stage, Node agent) {
-        return FailedMoves.contain(stage, agent.getNodeName());
+        return FailedMoves.contain(stage, agent.getNodeName())
+                && !FailedMoves.containRefusal(stage, agent.getNodeName());
     }
 
     /** Why the stage cannot go there now, what lasts longest first; null when it can. */

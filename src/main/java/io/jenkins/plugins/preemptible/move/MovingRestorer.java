@@ -29,6 +29,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.logging.Level;
 import java.util.logging.Logger;
+import jenkins.model.Jenkins;
 import org.jenkinsci.plugins.workflow.graph.FlowNode;
 import org.jenkinsci.plugins.workflow.support.actions.WorkspaceActionImpl;
 
@@ -198,13 +199,21 @@ public final class MovingRestorer implements Restorer {
         StageRecord now = StageRegistry.get().find(stage.id());
         boolean needed =
                 now != null && (now.restoringOn() != null || LeftAgents.of(now).containsKey(computer.getName()));
-        if (lease != null && computer.getName().equals(stage.node())) {
+        boolean own = computer.getName().equals(stage.node());
+        if (lease != null && own && isInUse(computer) && live.lease() == null) {
             live.lease(lease, computer);
+        } else if (lease != null && own) {
+            // It was added again meanwhile, and has a list of leases of its own.
+            lease.release();
         } else if (lease != null && needed) {
             KeptWorkspaces.keep(stage, computer, lease);
         } else if (lease != null) {
             lease.release();
         }
+    }
+
+    private static boolean isInUse(Computer computer) {
+        return Jenkins.get().getComputer(computer.getName()) == computer;
     }
 
     /** A stage that has lost its processes there, and is resumed from a checkpoint. */
@@ -256,7 +265,11 @@ public final class MovingRestorer implements Restorer {
     @Override
     public void ran(LiveStage live, StageRecord before, Executor executor) throws InterruptedException {
         Computer computer = executor.getOwner();
-        WorkspaceList.Lease old = live.lease();
+        Computer left = Jenkins.get().getComputer(before.node());
+        WorkspaceList.Lease old = left == null ? null : live.leaseOn(left);
+        if (old == null) {
+            live.releaseLease();
+        }
         live.lease(lease, computer);
         if (!foundRunning || before.restoringOn() != null) {
             // Also what an earlier attempt has restored, whose answer was lost.

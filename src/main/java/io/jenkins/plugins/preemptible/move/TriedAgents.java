@@ -7,12 +7,14 @@ import hudson.model.Run;
 import hudson.remoting.VirtualChannel;
 import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.agent.MovingStage;
+import io.jenkins.plugins.preemptible.checkpoint.RolledBack;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.api.TrialVerdict;
 import io.jenkins.plugins.preemptible.engine.move.Misfit;
 import io.jenkins.plugins.preemptible.engine.move.MoveObstacle;
 import io.jenkins.plugins.preemptible.engine.move.StageNeeds;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.image.ImageGoneException;
 import io.jenkins.plugins.preemptible.lifecycle.image.StageImages;
 import io.jenkins.plugins.preemptible.lifecycle.luggage.StageLuggage;
@@ -57,6 +59,8 @@ final class TriedAgents {
     private static final int MOST_BYTES = 32 << 20;
 
     private static final Map<String, Passed> PASSED = new ConcurrentHashMap<>();
+    /** Images of suspensions of whose uselessness the build's log says. */
+    private static final Set<String> TOLD = ConcurrentHashMap.newKeySet();
     /** Stages. */
     private static final Set<String> UNDER_WAY = ConcurrentHashMap.newKeySet();
 
@@ -80,8 +84,12 @@ final class TriedAgents {
     }
 
     private static String key(StageRecord stage, Node agent) {
-        // A checkpoint is another image of the same suspension.
-        return stage.suspensions() + "/" + ImagePath.of(stage) + "/" + agent.getNodeName();
+        return ofSuspension(stage) + "/" + agent.getNodeName();
+    }
+
+    // A checkpoint is another image of the same suspension.
+    private static String ofSuspension(StageRecord stage) {
+        return stage.suspensions() + "/" + ImagePath.of(stage);
     }
 
     private static void begin(StageRecord stage, LiveStage live, Node agent, VirtualChannel connection) {
@@ -95,21 +103,42 @@ final class TriedAgents {
                 attempt(stage, live, agent, connection);
             } catch (IOException | RuntimeException x) {
                 LOGGER.log(Level.WARNING, x, () -> "cannot try " + stage + " on " + name);
-                // Another agent comes first; this one may do better in a while.
-                String why = "Its image could not be tried there: " + x.getMessage();
-                String sentence = why + (why.endsWith(".") ? "" : ".");
-                // A stored image that is gone is at no other agent's fault either.
-                String reason = x instanceof ImageGoneException ? FailureReason.IMAGE_UNUSABLE.name() : "";
-                FailedMoves.refused(stage, name, reason, sentence);
-                if (name.equals(wanted(stage)) || !reason.isEmpty()) {
-                    say(live, agent, sentence, List.of());
-                }
+                failed(stage, live, agent, x);
             } finally {
                 UNDER_WAY.remove(stage.id());
             }
             // It may have that agent now; or the next one is tried.
             MoveTargetsListener.fire();
         });
+    }
+
+    private static void failed(StageRecord stage, LiveStage live, Node agent, Exception why)
+            throws InterruptedException {
+        boolean ofImage = why instanceof ImageGoneException || MovingStage.isOfImage(why);
+        if (ofImage && hasAnother(stage, live)) {
+            return;
+        }
+        // Another agent comes first; this one may do better in a while.
+        String name = agent.getNodeName();
+        String words = "Its image could not be tried there: " + why.getMessage();
+        String sentence = words + (words.endsWith(".") ? "" : ".");
+        // An image that is of no use is at no other agent's fault either.
+        FailedMoves.refused(stage, name, ofImage ? FailureReason.IMAGE_UNUSABLE.name() : "", sentence);
+        if (name.equals(wanted(stage)) || ofImage && TOLD.add(ofSuspension(stage))) {
+            say(live, agent, sentence, List.of());
+        }
+    }
+
+    /** Whether the stage has another checkpoint in the place of the one that was tried. */
+    private static boolean hasAnother(StageRecord stage, LiveStage live) throws InterruptedException {
+        live.operation().lockInterruptibly();
+        try {
+            StageRecord now = StageRegistry.get().find(stage.id());
+            boolean same = now != null && ofSuspension(now).equals(ofSuspension(stage));
+            return same && now.state() == StageState.SUSPENDED && RolledBack.refused(live, now);
+        } finally {
+            live.operation().unlock();
+        }
     }
 
     /** A user who has asked for a move there waits for that trial. */

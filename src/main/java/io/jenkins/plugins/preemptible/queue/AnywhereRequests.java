@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.queue;
 
+import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.Util;
 import hudson.model.Computer;
 import hudson.model.Node;
@@ -21,6 +22,7 @@ import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
 import jenkins.model.Jenkins;
 
 /**
@@ -29,8 +31,8 @@ import jenkins.model.Jenkins;
  * <ol>
  *   <li>The item has the stage's label, so that a cloud which has such agents starts one.
  *   <li>A cloud may have agents that never fit: after {@value #MOST_MISFITS} of them the item is taken back. The stage then
- *       waits for an agent that fits without asking for one. The same after {@value #MOST_FAILURES} on which an attempt has come to
- *       nothing for another reason, such as an archive that is away.
+ *       waits for an agent that fits without asking for one. After {@value #MOST_FAILURES} on which an attempt has come to
+ *       nothing for another reason, such as an archive that is away, it is asked again after pauses that grow.
  *   <li>The build's log says each of this once a suspension.
  * </ol>
  *
@@ -39,7 +41,11 @@ import jenkins.model.Jenkins;
 final class AnywhereRequests {
 
     static final int MOST_MISFITS = 3;
-    static final int MOST_FAILURES = 10;
+    static final int MOST_FAILURES = 3;
+    /** The first pause; each one is twice the last, up to an hour. */
+    private static final long PAUSE_MILLIS = TimeUnit.MINUTES.toMillis(1);
+
+    private static final int MOST_DOUBLINGS = 6;
 
     /** What is known of lost stages, by their ids. */
     private static final Map<String, Lost> LOST = new HashMap<>();
@@ -54,8 +60,11 @@ final class AnywhereRequests {
         private final int suspension;
         /** Why each agent of a cloud did not fit, by its name. */
         private final Map<String, String> misfits = new TreeMap<>();
-        /** Names of agents of a cloud. */
+        /** Names of agents of a cloud on which an attempt came to nothing for another reason. */
         private final Set<String> failed = new HashSet<>();
+        /** Until when none is asked for; null for no such moment. */
+        @CheckForNull
+        private Long pausedUntilNanos;
 
         private boolean givenUp;
 
@@ -65,14 +74,24 @@ final class AnywhereRequests {
 
         /** Sentences, with a blank behind. */
         String why() {
-            if (misfits.size() < MOST_MISFITS) {
-                return "This stage could not be resumed on " + failed.size()
-                        + " agents of a cloud; the controller's log says why. ";
-            }
             StringBuilder line = new StringBuilder("No agent of a cloud fits this stage: ");
             misfits.forEach(
                     (agent, why) -> line.append(agent).append(": ").append(why).append(' '));
             return line.toString();
+        }
+
+        /** Notes another one, which is no reason to ask for none any more. @return the pause that begins now; 0 = none */
+        long failed(String agent) {
+            if (!failed.add(agent) || failed.size() < MOST_FAILURES) {
+                return 0;
+            }
+            long pause = PAUSE_MILLIS << Math.min(failed.size() - MOST_FAILURES, MOST_DOUBLINGS);
+            pausedUntilNanos = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(pause);
+            return pause;
+        }
+
+        boolean isPaused() {
+            return pausedUntilNanos != null && System.nanoTime() - pausedUntilNanos < 0;
         }
     }
 
@@ -96,7 +115,7 @@ final class AnywhereRequests {
                 begins(stage, live);
             }
             count(stage, live, lost);
-            if (!lost.givenUp && isDue(stage, live)) {
+            if (!lost.givenUp && !lost.isPaused() && isDue(stage, live)) {
                 request(stage.id());
             }
         }
@@ -139,7 +158,7 @@ final class AnywhereRequests {
         for (Computer computer : Jenkins.get().getComputers()) {
             Node node = computer.getNode();
             if (node instanceof AbstractCloudSlave && MoveTargets.hasFailed(stage, node)) {
-                lost.failed.add(node.getNodeName());
+                pause(stage, live, lost.failed(node.getNodeName()));
             }
             if (node instanceof AbstractCloudSlave && !lost.misfits.containsKey(node.getNodeName())) {
                 Misfit misfit = MoveTargets.lasting(stage, live, node);
@@ -148,14 +167,29 @@ final class AnywhereRequests {
                 }
             }
         }
-        if (!lost.givenUp && (lost.misfits.size() >= MOST_MISFITS || lost.failed.size() >= MOST_FAILURES)) {
+        if (!lost.givenUp && lost.misfits.size() >= MOST_MISFITS) {
             lost.givenUp = true;
-            if (live.hold().requestedAnywhere()) {
-                live.hold().withdraw(stage);
-            }
+            withdraw(stage, live);
             say(
                     live,
                     lost.why() + "No more are asked for; the stage stays suspended until an agent that fits is there.");
+        }
+    }
+
+    private static void pause(StageRecord stage, LiveStage live, long pauseMillis) {
+        if (pauseMillis == 0) {
+            return;
+        }
+        withdraw(stage, live);
+        say(
+                live,
+                "Attempts to resume this stage on agents of a cloud have come to nothing; the controller's log says why. Another agent"
+                        + " is asked for in " + StageLog.time(pauseMillis) + ".");
+    }
+
+    private static void withdraw(StageRecord stage, LiveStage live) {
+        if (live.hold().requestedAnywhere()) {
+            live.hold().withdraw(stage);
         }
     }
 

@@ -71,6 +71,8 @@ class StageBody extends BodyExecutionCallback {
 
     /** Also for a stage that is no longer known by its id, since it was aborted while it was being opened. */
     static void ended(LiveStage live, @CheckForNull Run<?, ?> run) {
+        // Before its lease is: no other one is kept from then on.
+        live.markEnding();
         live.releaseLease();
         // First, so that who hears of its executor's end, such as a once-only agent, hears that the stage has ended
         // too.

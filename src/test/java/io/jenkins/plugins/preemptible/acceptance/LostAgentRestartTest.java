@@ -105,7 +105,7 @@ class LostAgentRestartTest {
             other.setAssignedLabel(Label.get(Rig.LABEL));
             j.buildAndAssertSuccess(other);
             command(j, "preemptible-resume", "low", "1");
-            Rig.awaitLog(stage, "Resume postponed: The workspace of that path is in use");
+            Rig.awaitLog(stage, "Resume postponed: Another build has this stage's workspace");
             taken.release();
             Rig.awaitLog(stage, "Resumed on A");
             Rig.awaitCounting(stage);

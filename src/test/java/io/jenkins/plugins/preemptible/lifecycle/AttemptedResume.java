@@ -66,7 +66,6 @@ final class AttemptedResume implements StageAgent, ResumeSide, StageListener, St
     AgentStage.Held held = AgentStage.Held.IMAGE;
     boolean imageIsDeleted = true;
     boolean hasBody = true;
-    boolean hasWorkspace = true;
     Step onLease = () -> {};
     long nowMillis = 1_000_000;
 
@@ -296,11 +295,6 @@ final class AttemptedResume implements StageAgent, ResumeSide, StageListener, St
     @Override
     public void leaseWorkspace(StageRecord stage) throws IOException, InterruptedException {
         onLease.run();
-    }
-
-    @Override
-    public boolean hasWorkspace(StageRecord stage) {
-        return hasWorkspace;
     }
 
     @Override

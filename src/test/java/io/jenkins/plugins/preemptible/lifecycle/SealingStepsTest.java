@@ -12,6 +12,7 @@ import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.image.ArchiveRoom;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LuggageChanges;
+import io.jenkins.plugins.preemptible.lifecycle.stage.SealedLuggage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StrangeHost;
 import java.io.IOException;
@@ -330,6 +331,45 @@ class SealingStepsTest {
         assertTrue(
                 attempt.log.get(attempt.log.size() - 1).contains("Its workspace is stored with it"),
                 attempt.log::toString);
+    }
+
+    /** With the agent there the processes are ended meanwhile, and there is time for another try. */
+    @Test
+    void aWorkspaceIsTriedOnceMoreAfterTheEndOfTheProcesses() throws Exception {
+        attempt.luggage = AttemptedSealing.luggage("token");
+        int[] failures = {0};
+        attempt.onLuggage = () -> {
+            if (failures[0]++ < 2) {
+                fail();
+            }
+        };
+        assertEquals(DONE, attempt.attempt());
+        assertTrue(attempt.stage().luggage().treeEnded());
+    }
+
+    /** What was missed was of an image that is given up. */
+    @Test
+    void aWorkspaceThatIsStoredIsNotReplacedByALaterOne() throws Exception {
+        SealedLuggage first = AttemptedSealing.luggage("first");
+        attempt.luggage = first;
+        attempt.onLuggage = SealingStepsTest::fail;
+        attempt.onCommit = SealingStepsTest::fail;
+        assertEquals(SealingSteps.LOOK_MILLIS, attempt.attempt());
+        attempt.onLuggage = () -> {};
+        // The agent is back, its tree has to be sealed anew, and the next answer is lost as well.
+        int[] commits = {0};
+        attempt.onCommit = () -> {
+            if (++commits[0] == 2) {
+                fail();
+            }
+        };
+        assertEquals(SealingSteps.LOOK_MILLIS, attempt.attempt());
+        assertEquals(2, commits[0]);
+        attempt.held = AgentStage.Held.IMAGE;
+        attempt.packing.clear();
+        assertEquals(DONE, attempt.attempt());
+        assertEquals(List.of(), attempt.packing);
+        assertTrue(attempt.stage().luggage().isSame(first));
     }
 
     /** It may have another workspace of that path, or none. */

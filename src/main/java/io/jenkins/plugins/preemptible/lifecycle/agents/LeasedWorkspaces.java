@@ -46,9 +46,6 @@ public final class LeasedWorkspaces extends ComputerListener {
             return false;
         }
         live.lease(lease, computer);
-        if (live.ending()) {
-            live.releaseLease();
-        }
         return true;
     }
 }

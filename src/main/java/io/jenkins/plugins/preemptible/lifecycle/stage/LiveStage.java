@@ -153,21 +153,35 @@ public final class LiveStage {
 
     /** The lease of its workspace by that very agent; null when it has none there. */
     @CheckForNull
-    public WorkspaceList.Lease leaseOn(Computer computer) {
+    public synchronized WorkspaceList.Lease leaseOn(Computer computer) {
         return leasedOn == computer ? lease : null;
     }
 
-    /** @param on whose lease it is; both null when the stage's lease is another one's now */
+    /**
+     * Keeps a lease in the place of that which it has; releases it at once where the stage is over.
+     *
+     * @param on whose lease it is; both null when the stage's lease is another one's now
+     */
     public void lease(@CheckForNull WorkspaceList.Lease taken, @CheckForNull Computer on) {
-        lease = taken;
-        leasedOn = on;
+        boolean over;
+        synchronized (this) {
+            over = ending && taken != null;
+            lease = over ? null : taken;
+            leasedOn = over ? null : on;
+        }
+        if (over) {
+            taken.release();
+        }
     }
 
     /** Gives the workspace back; harmless when it was given back before. */
     public void releaseLease() {
-        WorkspaceList.Lease held = lease;
-        lease = null;
-        leasedOn = null;
+        WorkspaceList.Lease held;
+        synchronized (this) {
+            held = lease;
+            lease = null;
+            leasedOn = null;
+        }
         if (held != null) {
             held.release();
         }
@@ -177,7 +191,7 @@ public final class LiveStage {
         return ending;
     }
 
-    public void markEnding() {
+    public synchronized void markEnding() {
         ending = true;
     }
 

@@ -51,6 +51,11 @@ public final class SealedLuggage {
         this.base = base;
     }
 
+    /** Whether it is what the other one is, but for what became of the processes: each is sealed with a key of its own. */
+    public boolean isSame(SealedLuggage other) {
+        return key.getPlainText().equals(other.key.getPlainText());
+    }
+
     /**
      * One whose stage's processes are still frozen.
      *

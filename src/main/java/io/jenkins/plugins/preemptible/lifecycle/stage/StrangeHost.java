@@ -12,7 +12,8 @@ import java.util.concurrent.TimeUnit;
  *   <li>The right host of a frozen stage is waited for, for as long as for an agent that was removed; the time begins anew with the
  *       controller, and when the agent was away in between.
  *   <li>After that the stage is taken for lost: an agent whose root folder is made anew with each boot has no record either.
- *   <li>A sealed stage is not restored there in the ordinary way: it may run on the right host, or its workspace is not there.
+ *   <li>A sealed stage is never restored there without its stored workspace: the folder of that path is another build's, and the
+ *       stage may run on the right host, whose answer was lost.
  * </ol>
  */
 public final class StrangeHost {
@@ -38,6 +39,8 @@ public final class StrangeHost {
         return "The agent '" + stage.node()
                 + "' has no record of this stage: another host has its name now, or its root folder"
                 + " is not there. The right host is waited for"
-                + (stage.frozen() ? ", " + StageLog.time(graceMillis()) + " at most" : "");
+                + (stage.frozen()
+                        ? ", " + StageLog.time(graceMillis()) + " at most"
+                        : "; if it does not come back, remove the agent from Jenkins");
     }
 }
