@@ -77,5 +77,10 @@ public interface Restorer {
         public String reason() {
             return reason;
         }
+
+        /** Whether that agent stood against it, and not a connection or the archive. */
+        public boolean isRefusal() {
+            return reason != null && !reason.isEmpty();
+        }
     }
 }

@@ -254,9 +254,8 @@ final class SealingSteps {
             SealedLuggage luggage = again.store();
             StageRecord sealed =
                     luggage == null ? null : stages.update(live.id(), LuggageChanges.storedLate(suspension, luggage));
-            taken = sealed != null
-                    && sealed.luggage() != null
-                    && sealed.luggage().isSame(luggage);
+            SealedLuggage known = sealed == null ? null : sealed.luggage();
+            taken = known != null && known.isSame(luggage);
             if (taken) {
                 stored = stored.with(sealed, luggage);
             }

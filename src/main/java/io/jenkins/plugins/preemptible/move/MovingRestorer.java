@@ -146,7 +146,7 @@ public final class MovingRestorer implements Restorer {
                 // There is no other agent yet: it is tried again after a pause.
                 throw new IOException(x.getMessage(), x);
             }
-            notMoved(stage, to, another, x.reason() != null && !x.reason().isEmpty());
+            notMoved(stage, to, another, x.isRefusal());
             throw x;
         } catch (IOException | RuntimeException x) {
             StageRecord now = StageRegistry.get().find(stage.id());

@@ -3,6 +3,8 @@ package io.jenkins.plugins.preemptible.lifecycle.stage;
 import io.jenkins.plugins.preemptible.engine.move.HostTraits;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.Set;
 import java.util.function.Consumer;
 import java.util.stream.Collectors;
 
@@ -49,12 +51,13 @@ public final class LuggageChanges {
      * @param own whether that host has connected as the stage's own agent
      */
     static void leaves(StageRecord stage, String token, boolean own) {
-        cleanedOn(token).accept(stage);
         HostTraits sealed = stage.luggage == null ? null : stage.luggage.host();
         boolean unknown = sealed == null || sealed.token().isEmpty() || own && token.isEmpty();
-        if (!unknown && !sealed.token().equals(token)) {
-            stage.leftHosts.remove(sealed.token());
-            stage.leftHosts.add(sealed.token());
+        Set<String> left = new LinkedHashSet<>(stage.leftHosts());
+        if (!unknown) {
+            left.add(sealed.token());
         }
+        left.remove(token);
+        stage.leftHosts = new ArrayList<>(left);
     }
 }
