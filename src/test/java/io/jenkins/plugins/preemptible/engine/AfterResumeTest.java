@@ -56,7 +56,7 @@ class AfterResumeTest {
             value = FreezerKind.class,
             names = {"CGROUP_V2", "CGROUP_V1", "SIGNALS"})
     void onlyOneProcessThatWaitsStays(FreezerKind freezer) throws Exception {
-        try (StageBench bench = StageBench.open(freezer, null)) {
+        try (StageBench bench = StageBench.openWith(freezer)) {
             StageId id =
                     bench.script("until [ -e go ]; do sleep 1; done; exit 7").id();
             for (int cycle = 0; cycle < 2; cycle++) {
