@@ -15,6 +15,7 @@ import io.jenkins.plugins.preemptible.lifecycle.image.ImageGoneException;
 import io.jenkins.plugins.preemptible.lifecycle.image.StageImages;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LuggageChanges;
+import io.jenkins.plugins.preemptible.lifecycle.stage.OutlivesAgent;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageClock;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
@@ -88,6 +89,7 @@ final class ResumptionSteps {
             // It has this executor. One that is SUSPENDING is being thawed, by FrozenStage, until that succeeds.
             return Outcome.RUNS;
         }
+        live.resumes();
         if (stage.state() == StageState.SUSPENDED) {
             stage = stages.update(stage.id(), StageChanges.resuming());
         }
@@ -152,6 +154,7 @@ final class ResumptionSteps {
         }
         side.leaseWorkspace(stage);
         StageAgent agent = side.agent();
+        boolean ended = OutlivesAgent.isTreeEnded(stage);
         if (stage.luggage() != null) {
             // From now on it may run there, until the agent says that it does not.
             stages.update(stage.id(), LuggageChanges.treeEnded(false));
@@ -166,6 +169,10 @@ final class ResumptionSteps {
         AgentStage.Held left = agent.hold();
         requireAtRest(left);
         if (left == AgentStage.Held.UNKNOWN) {
+            if (ended) {
+                // It does not run here, and did not run elsewhere before.
+                stages.update(stage.id(), LuggageChanges.treeEnded(true));
+            }
             throw new Restorer.PostponedException(StrangeHost.sentence(stage));
         }
         Secret key = StageImages.keyOf(stage);

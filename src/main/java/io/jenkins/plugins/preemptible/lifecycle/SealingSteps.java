@@ -120,8 +120,8 @@ final class SealingSteps {
             StageAgent agent = agents.of(stage.node(), stage.id());
             if (uncertain) {
                 long retryMillis = findOut(agent);
-                if (stored != null && !uncertain) {
-                    told();
+                if (luggageMissed && !uncertain) {
+                    storeLuggageLate();
                 }
                 if (retryMillis > 0 || wanted() == null) {
                     return retryMillis;
@@ -130,8 +130,8 @@ final class SealingSteps {
             }
             boolean due = stage != null && !stage.memoryOnly() && stage.thawByMillis() == 0;
             long retryMillis = due ? seal(stage, agent) : 0;
-            if (stored != null && !uncertain) {
-                told();
+            if (luggageMissed && !uncertain) {
+                storeLuggageLate();
             }
             return retryMillis;
         } catch (IOException x) {
@@ -207,10 +207,11 @@ final class SealingSteps {
             case ENDED:
                 // What host that is does not matter any more, nor what workspace it has.
                 luggageMissed = false;
+                tellStored(stage);
                 break;
             case IMAGE:
                 treeLost = stage.frozen();
-                stored = stage.frozen() ? null : stored;
+                tellStored(stage);
                 break;
             default:
                 // What was dumped before was given up for the hold.
@@ -223,46 +224,43 @@ final class SealingSteps {
         return 0;
     }
 
-    /** What is stored was not told yet; under no lock, since its workspace may have to be stored as well. */
-    private void told() throws InterruptedException {
-        if (luggageMissed && stored.luggage() == null) {
-            storeLuggageLate();
+    private void tellStored(StageRecord stage) {
+        if (stored != null && !stage.frozen()) {
+            tellSealed();
         }
-        live.operation().lockInterruptibly();
-        try {
-            if (isSealed(stages.find(live.id()))) {
-                tellSealed();
-            }
-            stored = null;
-        } finally {
-            live.operation().unlock();
-        }
+        stored = null;
     }
 
-    private boolean isSealed(@CheckForNull StageRecord stage) {
-        return stage != null
-                && stage.state() == StageState.SUSPENDED
-                && stage.suspensions() == suspension
-                && !stage.frozen();
-    }
-
-    /** The agent was away when it was due. Nobody has touched the workspace since: it is the stage's, which stands still. */
+    /**
+     * The agent was away when it was due. Nobody has touched the workspace since: it is the stage's, which stands still. Under no
+     * lock: it takes as long as the workspace is large, and a resume that begins meanwhile makes it useless.
+     */
     private void storeLuggageLate() throws InterruptedException {
         luggageMissed = false;
+        int resumes = live.resumesBegun();
+        StageRecord stage = stages.find(live.id());
+        if (!LuggageChanges.isMissed(stage, suspension)) {
+            return;
+        }
         boolean taken = false;
-        try (SealSide.Luggage again = side.packLuggage(stored.stage())) {
+        try (SealSide.Luggage again = side.packLuggage(stage)) {
             SealedLuggage luggage = again.store();
-            StageRecord sealed =
-                    luggage == null ? null : stages.update(live.id(), LuggageChanges.storedLate(suspension, luggage));
+            StageRecord sealed = luggage == null
+                    ? null
+                    : stages.update(live.id(), record -> {
+                        if (live.resumesBegun() == resumes) {
+                            LuggageChanges.storedLate(suspension, luggage).accept(record);
+                        }
+                    });
             SealedLuggage known = sealed == null ? null : sealed.luggage();
             taken = known != null && known.isSame(luggage);
             if (taken) {
-                stored = stored.with(sealed, luggage);
+                side.say(SealingWords.luggageLate(luggage));
             }
         } catch (IOException | RuntimeException x) {
             LOGGER.log(Level.WARNING, x, () -> "cannot store the workspace of stage " + live.id() + " afterwards");
         } finally {
-            side.dropLuggage(stored.stage(), taken);
+            side.dropLuggage(stage, taken);
         }
     }
 
@@ -402,6 +400,7 @@ final class SealingSteps {
             if (luggage != null) {
                 stages.update(live.id(), LuggageChanges.treeEnded(true));
             }
+            tellSealed();
             return 0;
         } finally {
             live.operation().unlock();

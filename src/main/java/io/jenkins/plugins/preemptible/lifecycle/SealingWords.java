@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.lifecycle;
 
+import io.jenkins.plugins.preemptible.lifecycle.stage.SealedLuggage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
 
 /** What the build log says where an image is not made or not stored; each is a sentence or more. */
@@ -23,6 +24,11 @@ final class SealingWords {
 
     static String withoutLuggage(String why, String agent) {
         return "Its workspace could not be stored: " + why + ". The stage needs its agent '" + agent + "' to go on.";
+    }
+
+    static String luggageLate(SealedLuggage stored) {
+        return "Its workspace is stored now, " + StageLog.size(stored.contentBytes()) + " in "
+                + StageLog.size(stored.archiveBytes()) + ": the stage can be resumed without this agent.";
     }
 
     /** @param shortage a sentence */

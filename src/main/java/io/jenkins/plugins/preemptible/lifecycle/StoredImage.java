@@ -20,11 +20,6 @@ record StoredImage(
         @CheckForNull SealedLuggage luggage,
         boolean treeLost) {
 
-    /** With its workspace, which was stored afterwards. */
-    StoredImage with(StageRecord sealed, SealedLuggage stored) {
-        return new StoredImage(sealed, dump, stored, treeLost);
-    }
-
     long makingMillis() {
         return dump.dumpMillis() + dump.archiveMillis();
     }

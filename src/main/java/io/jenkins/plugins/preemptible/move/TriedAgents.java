@@ -124,7 +124,10 @@ final class TriedAgents {
         String sentence = words + (words.endsWith(".") ? "" : ".");
         // An image that is of no use is at no other agent's fault either.
         FailedMoves.refused(stage, name, ofImage ? FailureReason.IMAGE_UNUSABLE.name() : "", sentence);
-        if (name.equals(wanted(stage)) || ofImage && TOLD.add(ofSuspension(stage))) {
+        if (TOLD.size() > MOST) {
+            TOLD.clear();
+        }
+        if (name.equals(wanted(stage)) || ofImage && TOLD.add(stage.id() + "/" + ofSuspension(stage))) {
             say(live, agent, sentence, List.of());
         }
     }
@@ -135,10 +138,20 @@ final class TriedAgents {
         try {
             StageRecord now = StageRegistry.get().find(stage.id());
             boolean same = now != null && ofSuspension(now).equals(ofSuspension(stage));
-            return same && now.state() == StageState.SUSPENDED && RolledBack.refused(live, now);
+            return same
+                    && now.state() == StageState.SUSPENDED
+                    && now.restoringOn() == null
+                    && hasUntried(now)
+                    && RolledBack.refused(live, now);
         } finally {
             live.operation().unlock();
         }
+    }
+
+    private static boolean hasUntried(StageRecord stage) {
+        return stage.rolledBack()
+                && stage.checkpoints().made().stream()
+                        .anyMatch(each -> !each.refused() && !each.file().equals(stage.imageFile()));
     }
 
     /** A user who has asked for a move there waits for that trial. */

@@ -23,6 +23,8 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
+import java.util.logging.Level;
+import java.util.logging.Logger;
 import jenkins.model.Jenkins;
 
 /**
@@ -40,12 +42,15 @@ import jenkins.model.Jenkins;
  */
 final class AnywhereRequests {
 
+    private static final Logger LOGGER = Logger.getLogger(AnywhereRequests.class.getName());
+
     static final int MOST_MISFITS = 3;
     static final int MOST_FAILURES = 3;
     /** The first pause; each one is twice the last, up to an hour. */
     private static final long PAUSE_MILLIS = TimeUnit.MINUTES.toMillis(1);
 
     private static final int MOST_DOUBLINGS = 6;
+    private static final long LONGEST_PAUSE_MILLIS = TimeUnit.HOURS.toMillis(1);
 
     /** What is known of lost stages, by their ids. */
     private static final Map<String, Lost> LOST = new HashMap<>();
@@ -62,6 +67,8 @@ final class AnywhereRequests {
         private final Map<String, String> misfits = new TreeMap<>();
         /** Names of agents of a cloud on which an attempt came to nothing for another reason. */
         private final Set<String> failed = new HashSet<>();
+        /** How many of them have counted: those that fail while none is asked for do not. */
+        private int failures;
         /** Until when none is asked for; null for no such moment. */
         @CheckForNull
         private Long pausedUntilNanos;
@@ -80,12 +87,21 @@ final class AnywhereRequests {
             return line.toString();
         }
 
-        /** Notes another one, which is no reason to ask for none any more. @return the pause that begins now; 0 = none */
-        long failed(String agent) {
-            if (!failed.add(agent) || failed.size() < MOST_FAILURES) {
+        /**
+         * Notes whether an attempt on that agent has come to nothing, which is no reason to ask for none any more.
+         *
+         * @return the pause that begins now; 0 = none
+         */
+        long failed(String agent, boolean now) {
+            if (!now) {
+                failed.remove(agent);
                 return 0;
             }
-            long pause = PAUSE_MILLIS << Math.min(failed.size() - MOST_FAILURES, MOST_DOUBLINGS);
+            if (!failed.add(agent) || givenUp || isPaused() || ++failures < MOST_FAILURES) {
+                return 0;
+            }
+            long pause =
+                    Math.min(PAUSE_MILLIS << Math.min(failures - MOST_FAILURES, MOST_DOUBLINGS), LONGEST_PAUSE_MILLIS);
             pausedUntilNanos = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(pause);
             return pause;
         }
@@ -157,8 +173,8 @@ final class AnywhereRequests {
     private static void count(StageRecord stage, LiveStage live, Lost lost) {
         for (Computer computer : Jenkins.get().getComputers()) {
             Node node = computer.getNode();
-            if (node instanceof AbstractCloudSlave && MoveTargets.hasFailed(stage, node)) {
-                pause(stage, live, lost.failed(node.getNodeName()));
+            if (node instanceof AbstractCloudSlave) {
+                pause(stage, live, lost, lost.failed(node.getNodeName(), MoveTargets.hasFailed(stage, node)));
             }
             if (node instanceof AbstractCloudSlave && !lost.misfits.containsKey(node.getNodeName())) {
                 Misfit misfit = MoveTargets.lasting(stage, live, node);
@@ -176,15 +192,20 @@ final class AnywhereRequests {
         }
     }
 
-    private static void pause(StageRecord stage, LiveStage live, long pauseMillis) {
+    private static void pause(StageRecord stage, LiveStage live, Lost lost, long pauseMillis) {
         if (pauseMillis == 0) {
             return;
         }
         withdraw(stage, live);
-        say(
-                live,
-                "Attempts to resume this stage on agents of a cloud have come to nothing; the controller's log says why. Another agent"
-                        + " is asked for in " + StageLog.time(pauseMillis) + ".");
+        LOGGER.log(Level.INFO, "no agent of a cloud is asked for {0} for {1}", new Object[] {
+            stage, StageLog.time(pauseMillis)
+        });
+        if (lost.failures == MOST_FAILURES) {
+            say(
+                    live,
+                    "Attempts to resume this stage on agents of a cloud have come to nothing; the controller's log says why. Others are"
+                            + " asked for after pauses that grow from a minute to an hour.");
+        }
     }
 
     private static void withdraw(StageRecord stage, LiveStage live) {

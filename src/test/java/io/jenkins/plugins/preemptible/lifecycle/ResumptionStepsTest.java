@@ -16,6 +16,7 @@ import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.Resumption.Outcome;
 import io.jenkins.plugins.preemptible.lifecycle.image.ImageGoneException;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.OutlivesAgent;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StrangeHost;
 import java.io.IOException;
@@ -258,8 +259,14 @@ class ResumptionStepsTest {
         assertNull(attempt.stage().whyNotResumed());
         assertTrue(
                 attempt.log.get(0).startsWith("Resume postponed: The agent 'agent' has no record of this stage: ")
-                        && attempt.log.get(0).contains("remove the agent from Jenkins. The stage waits"),
+                        && attempt.log
+                                .get(0)
+                                .contains(
+                                        luggage
+                                                ? "once this one is removed from Jenkins"
+                                                : "ends if its agent is removed"),
                 attempt.log::toString);
+        assertEquals(luggage, OutlivesAgent.isTreeEnded(attempt.stage()), "it ran nowhere");
         attempt.held = AgentStage.Held.IMAGE;
         assertEquals(Outcome.RUNS, attempt.run());
     }

@@ -329,7 +329,7 @@ class SealingStepsTest {
         assertTrue(attempt.stage().luggage().treeEnded());
         assertEquals("dropped", attempt.packing.get(attempt.packing.size() - 1));
         assertTrue(
-                attempt.log.get(attempt.log.size() - 1).contains("Its workspace is stored with it"),
+                attempt.log.get(attempt.log.size() - 1).startsWith("Its workspace is stored now, "),
                 attempt.log::toString);
     }
 
@@ -390,6 +390,26 @@ class SealingStepsTest {
         assertEquals(List.of(), attempt.packing);
         assertNull(attempt.stage().luggage());
         assertTrue(attempt.effects.contains("IMAGE show"), "what is stored is told");
+    }
+
+    /** Its answer was lost: it may run, and its workspace is not its image's any more. */
+    @Test
+    void aStageThatMayRunMeanwhileIsNotMarkedAsEnded() throws Exception {
+        attempt.luggage = AttemptedSealing.luggage("token");
+        int[] calls = {0};
+        attempt.onLuggage = () -> {
+            if (++calls[0] <= 2) {
+                fail();
+            }
+            attempt.live.resumes();
+            attempt.stages.update(attempt.stage().id(), StageChanges.resuming());
+            attempt.stages.update(attempt.stage().id(), StageChanges.postponed(5_000_000));
+        };
+        assertEquals(DONE, attempt.attempt());
+        assertEquals(StageState.SUSPENDED, attempt.stage().state());
+        assertNull(attempt.stage().luggage());
+        assertEquals("removed", attempt.packing.get(attempt.packing.size() - 1));
+        assertTrue(attempt.effects.contains("IMAGE told sealed"), attempt.effects::toString);
     }
 
     /** Resumed in between, it has changed its workspace. */

@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.lifecycle.stage;
 
+import edu.umd.cs.findbugs.annotations.CheckForNull;
 import io.jenkins.plugins.preemptible.engine.move.HostTraits;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import java.util.ArrayList;
@@ -25,15 +26,18 @@ public final class LuggageChanges {
      * @param suspension which one the image is of
      */
     public static Consumer<StageRecord> storedLate(int suspension, SealedLuggage luggage) {
-        return stage -> {
-            boolean same = stage.state == StageState.SUSPENDED
-                    && stage.suspensions == suspension
-                    && !stage.frozen
-                    && stage.luggage == null
-                    && stage.imageKey != null
-                    && stage.restoringOn == null;
-            stage.luggage = same ? luggage.withTreeEnded(true) : stage.luggage;
-        };
+        return stage -> stage.luggage = isMissed(stage, suspension) ? luggage.withTreeEnded(true) : stage.luggage;
+    }
+
+    /** Whether the stage is suspended with a sealed image of that suspension, and has no workspace stored with it. */
+    public static boolean isMissed(@CheckForNull StageRecord stage, int suspension) {
+        return stage != null
+                && stage.state == StageState.SUSPENDED
+                && stage.suspensions == suspension
+                && !stage.frozen
+                && stage.luggage == null
+                && stage.imageKey != null
+                && stage.restoringOn == null;
     }
 
     /** Nothing of it is left on the host with that token. */

@@ -41,6 +41,9 @@ public final class StrangeHost {
                 + " is not there. The right host is waited for"
                 + (stage.frozen()
                         ? ", " + StageLog.time(graceMillis()) + " at most"
-                        : "; if it does not come back, remove the agent from Jenkins");
+                        : stage.luggage() == null
+                                ? "; without it the stage cannot go on, and ends if its agent is removed from Jenkins"
+                                : "; where moves are allowed, the stage is resumed on another agent once this one is removed from"
+                                        + " Jenkins");
     }
 }
