@@ -73,9 +73,15 @@ class ContainedEntryTest {
     }
 
     private static void with(Trial trial) throws Exception {
+        with(List.of(), trial);
+    }
+
+    private static void with(List<String> options, Trial trial) throws Exception {
         try (RealContainers real = RealContainers.open("docker");
                 StageBench bench = StageBench.openForArchives()) {
-            ContainerRef container = real.run(bench.work, "-e", MARKS.get(0), "-u", "0:0");
+            List<String> all = new ArrayList<>(List.of("-e", MARKS.get(0), "-u", "0:0"));
+            all.addAll(options);
+            ContainerRef container = real.run(bench.work, all.toArray(String[]::new));
             StageSpec spec = new StageSpec(StageId.create("test"), "test", bench.work, List.of(), null);
             trial.of(new Contained(
                     bench, real, bench.engine.startIn(spec, container, MARKS).id(), container));
@@ -137,6 +143,75 @@ class ContainedEntryTest {
         c.must("busybox mkdir -p " + place.replaceFirst("/[^/]*$", "") + " && busybox cp loader " + place
                 + " && busybox chmod 755 " + place);
         c.must("rm /bin/sh && echo '#!/proc/self/exe' > /bin/sh && busybox chmod 755 /bin/sh");
+    }
+
+    private static List<String> into(Contained c, String folder, String... command) {
+        List<String> words = new ArrayList<>(c.enter().words(folder, List.of()));
+        words.addAll(List.of(command));
+        return words;
+    }
+
+    /** CVE-2024-21626 of runc: a folder of the host that is open while one of the container is resolved. */
+    @Test
+    void noFolderLeadsToTheHost() throws Exception {
+        Path secret = Files.createTempDirectory(Path.of("/tmp"), "preemptible-secret");
+        try {
+            Files.writeString(secret.resolve("file"), "of the host");
+            with(List.of("-v", "/proc:/host:ro"), c -> {
+                c.must("mkdir /folder; for n in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do"
+                        + " busybox ln -s /proc/self/fd/$n/../.. /to-$n; busybox ln -s /proc/self/fd/$n /at-$n; done;"
+                        + " busybox ln -s /proc/self/cwd /cwd; busybox ln -s /host/1/root /root");
+                String read = "cat ." + secret + "/file; busybox pwd; echo entered";
+                List<String> places = new ArrayList<>(List.of("/root"));
+                for (int number = 0; number <= 15; number++) {
+                    places.addAll(List.of("/to-" + number, "/at-" + number));
+                }
+                List<String> reached = new ArrayList<>();
+                for (String place : places) {
+                    HostTool.Answer answer = run(into(c, place, "sh", "-c", read));
+                    if (answer.code() != 125 || answer.text().contains("of the host")) {
+                        reached.add(place + " -> " + answer);
+                    }
+                }
+                assertEquals(List.of(), reached);
+                HostTool.Answer own = run(into(c, "/cwd", "sh", "-c", read));
+                assertFalse(own.text().contains("of the host"), own::text);
+                HostTool.Answer usual = run(into(c, "/folder", "sh", "-c", "busybox pwd; busybox ls /proc/self/fd"));
+                assertTrue(usual.ok() && usual.text().startsWith("/folder\n0\n1\n2\n"), usual::text);
+            });
+        } finally {
+            StageFolder.delete(secret);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"enter", "start"})
+    void noProgramLeadsToTheHost(String verb) throws Exception {
+        Path host = Files.createTempDirectory(Path.of("/tmp"), "preemptible-program");
+        try {
+            Files.copy(Path.of("/bin/busybox"), host.resolve("sh"));
+            assertTrue(host.resolve("sh").toFile().setExecutable(true));
+            Path perl = HostTool.find("perl").orElseThrow();
+            with(c -> {
+                List<String> started = new ArrayList<>();
+                for (int number = 3; number <= 15; number++) {
+                    c.must("busybox ln -s -f /proc/self/fd/" + number + "/../.." + host + "/sh /bin/sh");
+                    HostTool.Answer answer = run(words(verb, c, perl));
+                    if (answer.code() != 125) {
+                        started.add(number + " -> " + answer);
+                    }
+                }
+                assertEquals(List.of(), started);
+                c.must("busybox ln -s -f busybox /bin/sh");
+                HostTool.Answer usual = run(words(verb, c, perl));
+                assertTrue(usual.ok() || verb.equals("start") && usual.text().matches("\\d+\n"), usual::toString);
+                if (verb.equals("start")) {
+                    LibC.kill(Long.parseLong(usual.text().trim()), LibC.SIGKILL);
+                }
+            });
+        } finally {
+            StageFolder.delete(host);
+        }
     }
 
     private static List<String> words(String verb, Contained c, Path perl) {

@@ -11,13 +11,13 @@ my %NUMBERS = (
     ptrace => 101, setns => 308, unshare => 272, mount => 165, umount2 => 166, prctl => 157, capset => 126,
     seccomp => 317, prlimit64 => 302, setgroups => 116, setresgid => 119, setresuid => 117, keyctl => 250,
     setsid => 112, clone => 56, close => 3, open_tree => 428, move_mount => 429, openat2 => 437,
-    memfd_create => 319, fcntl => 72,
+    memfd_create => 319, fcntl => 72, close_range => 436, getcwd => 79,
   },
   aarch64 => {
     ptrace => 117, setns => 268, unshare => 97, mount => 40, umount2 => 39, prctl => 167, capset => 91,
     seccomp => 277, prlimit64 => 261, setgroups => 159, setresgid => 149, setresuid => 147, keyctl => 219,
     setsid => 157, clone => 220, close => 57, open_tree => 428, move_mount => 429, openat2 => 437,
-    memfd_create => 279, fcntl => 25,
+    memfd_create => 279, fcntl => 25, close_range => 436, getcwd => 17,
   },
 );
 my $numbers = $NUMBERS{$architecture} or die "preemptible: the calls of $architecture are not known\n";
@@ -32,9 +32,10 @@ use constant {
   CAPABILITIES_3 => 0x20080522, SECCOMP_SET_MODE_FILTER => 1, RLIMITS => 16,
   SEIZE => 0x4206, INTERRUPT => 0x4207, DETACH => 17, GET_FILTER => 0x420c, WALL => 0x40000000,
   OPEN_TREE_CLONE => 1, OPEN_TREE_CLOEXEC => 02000000, AT_EMPTY_PATH => 0x1000, MOVE_MOUNT_F_EMPTY_PATH => 4,
-  O_PATH => 010000000, O_CLOEXEC => 02000000, RESOLVE_NO_SYMLINKS => 4, AT_FDCWD => -100, KEYCTL_JOIN_SESSION_KEYRING => 1, ENOENT => 2,
+  O_RDWR => 2, O_PATH => 010000000, O_CLOEXEC => 02000000, RESOLVE_NO_SYMLINKS => 4, AT_FDCWD => -100, KEYCTL_JOIN_SESSION_KEYRING => 1, ENOENT => 2,
   MFD_CLOEXEC => 1, MFD_ALLOW_SEALING => 2, MFD_EXEC => 0x10, EINVAL => 22,
   F_ADD_SEALS => 1033, F_GET_SEALS => 1034, SEALED => 1 | 2 | 4 | 8, CHUNK => 1 << 20,
+  LAST_NUMBER => 0xffffffff, LONGEST_PATH => 8192, NULL_DEVICE => 1 << 8 | 3,
 };
 
 # Numbers are passed as they are, texts by their address.
@@ -67,12 +68,65 @@ sub put {
 
 sub taken { my ($words) = @_; my $count = shift @$words; return splice(@$words, 0, $count) }
 
-# What is open beyond the three is the caller's.
-sub close_others {
+# ---- what is open
+
+# Of this process, as long as its paths are the host's: the container's /proc shows what the container likes.
+sub open_numbers {
   opendir(my $open, '/proc/self/fd') or die "/proc/self/fd: $!\n";
-  my @others = grep { /^\d+$/ && $_ > 2 } readdir $open;
+  my @numbers = grep { /^\d+$/ && $_ > 2 } readdir $open;
   closedir $open;
-  try('close', 0 + $_) for @others;
+  return @numbers;
+}
+
+# The three stay with the command. Were one closed, a file that is opened below would get its number and stay as well.
+sub require_three {
+  for my $each (\*STDIN, \*STDOUT, \*STDERR) {
+    my @seen = stat $each or die "one of the standard input, output and error is closed\n";
+    if (-d _) { die "one of the standard input, output and error is a folder\n" }
+  }
+}
+
+my @known;
+
+# Before the first namespace is entered: a handle on a folder of the host is a way to the host's root, by a link of the container
+# to /proc/self/fd/3/../.. for instance (CVE-2024-21626 of runc). So is a working folder.
+sub leave_host {
+  my ($process) = @_;
+  close(delete $process->{folder});
+  chdir('/') or die "/: $!\n";
+  @known = open_numbers();
+}
+
+# Before anything of the container is resolved: all that is open beyond the three, but the number that is given.
+sub close_all {
+  my $kept = shift // 2;
+  my @ranges = ([ 3, $kept - 1 ], [ $kept + 1, LAST_NUMBER ]);
+  for my $range (grep { $_->[0] <= $_->[1] } @ranges) {
+    my ($first, $last) = @$range;
+    if (try('close_range', $first, $last, 0) == 0) { next }
+    # Before Linux 5.9.
+    try('close', 0 + $_) for grep { $_ >= $first && $_ <= $last } @known;
+  }
+}
+
+# A folder is reached that is not below the root of this process: it is the host's.
+sub require_inside {
+  my $where = "\0" x LONGEST_PATH;
+  fill('getcwd', $where, length $where);
+  if ($where !~ m{^/}) { die "the working folder is outside of the container\n" }
+}
+
+# The container's own, which is no link: with the rights that this process still has, a link could lead to a file of the host.
+sub without_words {
+  my $how = pack('Q3', O_RDWR | O_CLOEXEC, 0, RESOLVE_NO_SYMLINKS);
+  my $null = try('openat2', AT_FDCWD, '/dev/null', $how, length $how);
+  if ($null == -1) { die "/dev/null of the container: $!\n" }
+  open(my $device, '+<&=', $null) or die "/dev/null: $!\n";
+  if (!-c $device || (stat _)[6] != NULL_DEVICE) { die "/dev/null of the container is none\n" }
+  open(STDIN, '<&', $device) or die "/dev/null: $!\n";
+  open(STDOUT, '>&', $device) or die "/dev/null: $!\n";
+  open(STDERR, '>&', $device) or die "/dev/null: $!\n";
+  close($device);
 }
 
 # ---- the copy of Perl
@@ -143,7 +197,13 @@ sub namespaces {
   return @open;
 }
 
-sub enter { must('setns', fileno($_), 0) for @_ }
+# They are of no use afterwards.
+sub enter {
+  for my $namespace (@_) {
+    must('setns', fileno($namespace), 0);
+    close($namespace);
+  }
+}
 
 # Before the namespaces, where the paths are the host's, and a freeze that happens now catches this process as well.
 sub join_groups { put($_, '0') for @_ }
@@ -234,6 +294,14 @@ sub install_filters {
   }
 }
 
+# All capabilities but these. Root's next program has no others.
+sub drop_bounding {
+  my %kept = map { $_ => 1 } @_;
+  for (my $capability = 0; try('prctl', PR_CAPBSET_READ, $capability, 0, 0, 0) >= 0; $capability++) {
+    if (!$kept{$capability}) { must('prctl', PR_CAPBSET_DROP, $capability, 0, 0, 0) }
+  }
+}
+
 # In runc's order, which a container's filter has to allow. Limits and ids first, what needs them last.
 sub take_rights {
   my ($rights) = @_;
@@ -242,9 +310,7 @@ sub take_rights {
     my $values = pack('QQ', $limit->[1], $limit->[2]);
     must('prlimit64', 0, 0 + $limit->[0], $values, 0);
   }
-  for (my $capability = 0; try('prctl', PR_CAPBSET_READ, $capability, 0, 0, 0) >= 0; $capability++) {
-    if (!has($rights->{bounding}, $capability)) { must('prctl', PR_CAPBSET_DROP, $capability, 0, 0, 0) }
-  }
+  drop_bounding(grep { has($rights->{bounding}, $_) } 0 .. 63);
   if (!$rights->{no_new_privs}) { install_filters(@{ $rights->{filters} }) }
   must('prctl', PR_SET_KEEPCAPS, 1, 0, 0, 0);
   my @groups = split ' ', $rights->{groups};
@@ -273,6 +339,7 @@ sub become {
   leave_keyring();
   try('setsid');
   chdir($folder) or die "$folder: $!\n";
+  require_inside();
   umask(oct($rights->{umask}));
   %ENV = ();
   for my $variable (@{ $rights->{variables} }, @$variables) {
@@ -358,6 +425,7 @@ sub start {
   my ($pids) = namespaces($first, 'pid');
   my @others = namespaces($first, 'net', 'uts', 'cgroup', 'mnt');
   pipe(my $told, my $tell) or die "pipe: $!\n";
+  leave_host($first);
   enter($pids);
   my $between = fork() // die "fork: $!\n";
   if ($between == 0) {
@@ -365,20 +433,20 @@ sub start {
       close($told);
       join_groups(@joins);
       enter(@others);
+      # Closed by the kernel as soon as the image's shell runs.
+      close_all(fileno($tell));
       must('unshare', NEWIPC | NEWPID | NEWNS);
       if (must('clone', CLONE_PARENT | SIGCHLD, 0, 0, 0, 0) != 0) { exit 0 }
       must('mount', '', '/', '', MS_REC | MS_PRIVATE, 0);
       own_proc();
       own_terminals();
-      open(STDIN, '<', '/dev/null') or die "/dev/null: $!\n";
-      open(STDOUT, '>', '/dev/null') or die "/dev/null: $!\n";
-      open(STDERR, '>', '/dev/null') or die "/dev/null: $!\n";
+      without_words();
       become($rights, '/', [], '/bin/sh', '-c', $init, 'preemptible-init');
     };
     syswrite($tell, $@);
     exit 1;
   }
-  close($tell);
+  close($_) for $tell, @others;
   my $why = join('', <$told>);
   waitpid($between, 0);
   my ($started) = children();
@@ -397,8 +465,10 @@ sub enter_stage {
   my @variables = taken(\@words);
   if (!length $folder) { $folder = $rights->{folder} }
   my @all = namespaces($init, 'pid', 'ipc', 'net', 'uts', 'cgroup', 'time', 'mnt');
+  leave_host($init);
   join_groups(@joins);
   enter(@all);
+  close_all();
   my $child = fork() // die "fork: $!\n";
   if ($child == 0) {
     eval { become($rights, $folder, \@variables, @words) };
@@ -417,7 +487,8 @@ sub copy_of {
   my $place = try('openat2', AT_FDCWD, $path, $how, length $how);
   if ($place == -1) { die "$path of the container: $!\n" }
   my $tree = must('open_tree', $place, '', OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
-  return { tree => $tree, folder => -d "/proc/self/fd/$place" };
+  open(my $seen, '<&=', $place) or die "$path of the container: $!\n";
+  return { tree => $tree, folder => -d $seen };
 }
 
 sub attach {
@@ -437,6 +508,7 @@ sub restore {
   my ($pids) = namespaces($first, 'pid');
   my ($mounts) = namespaces($first, 'mnt');
   my @others = namespaces($first, 'net', 'uts', 'cgroup');
+  leave_host($first);
   enter($pids);
   my $criu = fork() // die "fork: $!\n";
   if ($criu == 0) {
@@ -459,10 +531,13 @@ sub restore {
     }
     attach($top, $root);
     enter(@others);
+    close_all();
+    chdir('/') or die "/: $!\n";
     must('mount', 'proc', '/proc', 'proc', 0, 0);
     open(STDOUT, '>&', \*STDERR);
     exec { $criu[0] } @criu or die "$criu[0]: $!\n";
   }
+  close($_) for $mounts, @others;
   waitpid($criu, 0);
   if ($?) { exit($? & 127 ? 128 + ($? & 127) : $? >> 8) }
   my ($init) = children();
@@ -477,7 +552,9 @@ sub restore {
 
 eval {
   hide();
-  close_others();
+  # What is open beyond the three is the caller's.
+  try('close', 0 + $_) for open_numbers();
+  require_three();
   if ($verb ne 'rights') { run_from_copy() }
   my $process = process(\@ARGV);
   if ($verb eq 'rights') { print map { "$_\n" } rights_of($process) }
