@@ -124,6 +124,11 @@ final class SandboxDecorator extends LauncherDecorator implements Serializable {
             }
             StageLaunches.note(stageId, controlFolder.get());
             Preflights.afterStart(stageId);
+            if (enter instanceof EnterCommand.Contained) {
+                // The words have what the step gets. The host's own programs in front run as root, with nothing of a
+                // build.
+                starter.envs(new String[0]);
+            }
             return getInner()
                     .launch(
                             container != null && enter instanceof EnterCommand.Contained home

@@ -5,6 +5,7 @@ import static org.hamcrest.MatcherAssert.assertThat;
 import static org.hamcrest.Matchers.containsString;
 import static org.hamcrest.Matchers.not;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import hudson.model.FreeStyleBuild;
@@ -14,7 +15,10 @@ import io.jenkins.plugins.preemptible.engine.api.ContainerRef;
 import io.jenkins.plugins.preemptible.engine.container.RealContainers;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
+import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.AfterEach;
@@ -144,6 +148,29 @@ class ContainedTest extends OneAgent {
             assertThat(Rig.log(victim), containsString("The container in which the stage lived has ended"));
         }
         Rig.assertNothingLeft(agent, low);
+    }
+
+    /** The agent's own Perl enters the container, as root. */
+    @Test
+    void theVariablesOfAStepAreNotThoseOfTheAgentsPrograms() throws Exception {
+        Path own = Files.createTempDirectory(Path.of("/tmp"), "preemptible-perl");
+        try {
+            Path loaded = own.resolve("loaded");
+            Files.writeString(own.resolve("strict.pm"), "open(my $f, '>', '" + loaded + "'); package strict; 1;");
+            low = rig.pipeline(
+                    "low",
+                    5,
+                    "node('" + Rig.LABEL + "') { docker.image('" + RealContainers.IMAGE
+                            + "').inside('--network none') { withEnv(['PERL5LIB=" + own
+                            + "', 'OTHER=a b']) { preemptible { sh 'echo \"seen=$PERL5LIB,$OTHER,$BUILD_NUMBER\"' } } } }");
+            victim = Rig.start(low);
+            j.assertBuildStatusSuccess(j.waitForCompletion(victim));
+            assertThat(Rig.log(victim), containsString("seen=" + own + ",a b,1\n"));
+            assertThat(Rig.log(victim), not(containsString("can be frozen but not dumped")));
+            assertFalse(Files.exists(loaded), "the agent's Perl has loaded what a build names");
+        } finally {
+            StageFolder.delete(own);
+        }
     }
 
     /** What the agent does not enter is frozen only, and its log says why. */

@@ -214,6 +214,43 @@ class ContainedEntryTest {
         }
     }
 
+    /** It is opened with the rights of the host's root. */
+    @Test
+    void noLinkIsFollowedForANullDevice() throws Exception {
+        Path perl = HostTool.find("perl").orElseThrow();
+        with(c -> {
+            // What covers files of /proc is the same file.
+            c.must("mv /dev/null /dev/old && busybox ln -s /opened /dev/null && echo kept > /opened");
+            refused(words("start", c, perl), "/dev/null of the container: ");
+            c.must("rm /dev/null && echo kept > /dev/null");
+            refused(words("start", c, perl), "/dev/null of the container is none");
+            assertEquals(
+                    "kept\nkept\n",
+                    c.real.answer(c.container, "cat", "/opened", "/dev/null").text());
+        });
+    }
+
+    /** Perl runs as the host's root, and obeys its environment. */
+    @Test
+    void nothingOfTheCallersEnvironmentIsObeyed() throws Exception {
+        Path own = Files.createTempDirectory(Path.of("/tmp"), "preemptible-perl");
+        try {
+            Path loaded = own.resolve("loaded");
+            Files.writeString(own.resolve("strict.pm"), "open(my $f, '>', '" + loaded + "'); package strict; 1;");
+            with(c -> {
+                List<String> words = new ArrayList<>(
+                        List.of("env", "PERL5LIB=" + own, "PERL5OPT=-Mstrict", "PERL_SIGNALS=unsafe", "VALUE=caller"));
+                words.addAll(c.enter().words("", List.of("PERL5LIB=" + own, "OTHER=a b")));
+                words.addAll(List.of("sh", "-c", "echo \"$PERL5LIB $OTHER ${VALUE-none}\""));
+                HostTool.Answer answer = run(words);
+                assertFalse(Files.exists(loaded), "the host's Perl has loaded what its caller named");
+                assertEquals(own + " a b none\n", answer.text());
+            });
+        } finally {
+            StageFolder.delete(own);
+        }
+    }
+
     private static List<String> words(String verb, Contained c, Path perl) {
         return words(verb, c, perl, verb.equals("enter") ? c.enter().init() : c.first());
     }

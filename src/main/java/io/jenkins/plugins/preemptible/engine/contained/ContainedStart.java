@@ -100,12 +100,13 @@ public final class ContainedStart {
             });
             wanted.write(folder.path().resolve(SEEN));
             Path words = folder.path().resolve("launch.log");
-            process = new ProcessBuilder(command(program, container, folder, freezer))
+            ProcessBuilder builder = new ProcessBuilder(command(program, container, folder, freezer))
                     .directory(new File("/"))
                     .redirectInput(new File("/dev/null"))
                     .redirectOutput(words.toFile())
-                    .redirectErrorStream(true)
-                    .start();
+                    .redirectErrorStream(true);
+            builder.environment().clear();
+            process = builder.start();
             HostProcess init = await(process, words);
             Optional<String> difference = differsNow(folder, init.pid());
             if (difference.isPresent()) {

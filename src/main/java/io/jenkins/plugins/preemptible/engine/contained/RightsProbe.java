@@ -13,6 +13,7 @@ import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
@@ -57,7 +58,7 @@ final class RightsProbe {
                 .start();
         try {
             HostProcess probe = await(client, mark);
-            HostTool.Answer answer = HostTool.run(SECONDS, program.call("rights", probe, List.of()));
+            HostTool.Answer answer = HostTool.run(SECONDS, Map.of(), program.call("rights", probe, List.of()));
             if (!answer.ok()) {
                 throw new IOException(answer.firstLine());
             }

@@ -12,6 +12,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
 import java.util.stream.IntStream;
 
 /**
@@ -68,7 +70,9 @@ final class ContainedCriu extends Criu {
                 running.toString(),
                 pidFile.toString()));
         List<String> command = new ArrayList<>(List.of(tool("setsid")));
-        command.addAll(ContainedProgram.ofThisHost().call("restore", container.first(), words));
+        Map<String, String> environment = new TreeMap<>();
+        CriuRun.useForRestore(environment, folder.logs());
+        command.addAll(ContainedProgram.ofThisHost().call(environment, "restore", container.first(), words));
         return new Launch(
                 command,
                 IntStream.range(0, hostMounts.size())

@@ -14,6 +14,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -106,23 +107,32 @@ public final class CriuRun {
     /** Starts a dump, whose words go into a file. */
     private static Process start(List<String> command, Path words) throws IOException {
         ProcessBuilder builder = prepared(
-                new ProcessBuilder(command).redirectOutput(words.toFile()).redirectErrorStream(true), words);
+                new ProcessBuilder(command).redirectOutput(words.toFile()).redirectErrorStream(true));
+        useTools(builder.environment(), words.getParent());
         TarOptions.useForDump(builder.environment());
         return builder.start();
     }
 
     /** Starts a restore, whose errors go into a file; what it writes to its output is its answer to the caller. */
     static Process startRestore(List<String> command, Path words) throws IOException {
-        ProcessBuilder builder = prepared(new ProcessBuilder(command).redirectError(words.toFile()), words);
-        TarOptions.useForRestore(builder.environment());
+        ProcessBuilder builder = prepared(new ProcessBuilder(command).redirectError(words.toFile()));
+        useForRestore(builder.environment(), words.getParent());
         return builder.start();
     }
 
-    private static ProcessBuilder prepared(ProcessBuilder builder, Path words) throws IOException {
-        builder.directory(new File("/")).redirectInput(new File("/dev/null"));
+    /** Sets what CRIU's programs need at a restore. */
+    static void useForRestore(Map<String, String> environment, Path logs) throws IOException {
+        useTools(environment, logs);
+        TarOptions.useForRestore(environment);
+    }
+
+    private static void useTools(Map<String, String> environment, Path logs) throws IOException {
         // Not beside the words: of another user's stage that folder is given to him, and this PATH is root's.
-        CopyingGzip.use(builder.environment(), words.getParent().resolveSibling("tools"));
-        return builder;
+        CopyingGzip.use(environment, logs.resolveSibling("tools"));
+    }
+
+    private static ProcessBuilder prepared(ProcessBuilder builder) {
+        return builder.directory(new File("/")).redirectInput(new File("/dev/null"));
     }
 
     private static void normalGroupPriority(long pid) {

@@ -6,16 +6,22 @@ import io.jenkins.plugins.preemptible.engine.text.Script;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 
 /**
  * The program that makes, enters and restores a stage inside of a container: a text for Perl, which has all system calls and
  * needs no file of the host any more once it runs.
  *
+ * <p>Perl obeys its environment, and runs as the host's root: it gets none of its caller's.
+ *
  * @param perl its absolute path
  * @param architecture as Java's {@code os.arch} names it
  */
 public record ContainedProgram(String perl, String architecture) {
+
+    private static final String ENV = "/usr/bin/env";
+    private static final String PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
     /** Whose system calls the program knows. */
     static final Set<String> ARCHITECTURES = Set.of("amd64", "aarch64");
@@ -41,8 +47,18 @@ public record ContainedProgram(String perl, String architecture) {
      * @param words that follow it
      */
     public List<String> call(String verb, HostProcess process, List<String> words) {
-        List<String> command = new ArrayList<>(
-                List.of(perl, "-e", Script.text(ContainedProgram.class, "contained.pl"), architecture, verb));
+        return call(Map.of(), verb, process, words);
+    }
+
+    /**
+     * As {@link #call(String, HostProcess, List)}.
+     *
+     * @param environment beside {@code LC_ALL} and {@code PATH}, which it may replace
+     */
+    public List<String> call(Map<String, String> environment, String verb, HostProcess process, List<String> words) {
+        List<String> command = new ArrayList<>(List.of(ENV, "-i", "LC_ALL=C", "PATH=" + PATH));
+        environment.forEach((name, value) -> command.add(name + "=" + value));
+        command.addAll(List.of(perl, "-e", Script.text(ContainedProgram.class, "contained.pl"), architecture, verb));
         command.addAll(List.of(Long.toString(process.pid()), Long.toString(process.startTicks()), process.bootId()));
         command.addAll(words);
         return command;

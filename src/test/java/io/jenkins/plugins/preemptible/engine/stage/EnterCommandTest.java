@@ -84,7 +84,16 @@ class EnterCommandTest {
         assertEquals(Optional.of(inside), EnterCommand.of(inside.facts(), ID));
         List<String> words = inside.words("/w", List.of("A=b c"));
         assertEquals(List.of("/w", "1", "A=b c"), words.subList(words.size() - 3, words.size()));
-        assertEquals("amd64", words.get(3));
+        assertEquals(
+                List.of(
+                        "/usr/bin/env",
+                        "-i",
+                        "LC_ALL=C",
+                        "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+                        PERL,
+                        "-e"),
+                words.subList(0, 6));
+        assertEquals("amd64", words.get(7));
         refused(() -> contained("/sys/fs/cgroup/preemptible-other/cgroup.procs", RIGHTS, PERL, "amd64"));
         refused(() -> contained(JOIN, "rights", PERL, "amd64"));
         refused(() -> contained(JOIN, "/a/../etc/shadow", PERL, "amd64"));
@@ -101,7 +110,7 @@ class EnterCommandTest {
     void ofAStageInAContainerOnlyWithTheStartOfItsFirstProcess() throws Exception {
         EnterCommand.Contained inside = (EnterCommand.Contained) contained(JOIN, RIGHTS, PERL, "amd64");
         List<String> words = inside.words();
-        assertEquals(List.of("enter", "2", "4711", BOOT), words.subList(4, 8));
+        assertEquals(List.of("enter", "2", "4711", BOOT), words.subList(8, 12));
         assertEquals(inside, received(sent(inside)));
         for (HostProcess init : Arrays.asList(
                 null,
