@@ -35,7 +35,7 @@ use constant {
   O_RDWR => 2, O_PATH => 010000000, O_CLOEXEC => 02000000, RESOLVE_NO_SYMLINKS => 4, AT_FDCWD => -100, KEYCTL_JOIN_SESSION_KEYRING => 1, ENOENT => 2,
   MFD_CLOEXEC => 1, MFD_ALLOW_SEALING => 2, MFD_EXEC => 0x10, EINVAL => 22,
   F_ADD_SEALS => 1033, F_GET_SEALS => 1034, SEALED => 1 | 2 | 4 | 8, CHUNK => 1 << 20,
-  LAST_NUMBER => 0xffffffff, LONGEST_PATH => 8192, NULL_DEVICE => 1 << 8 | 3,
+  LAST_NUMBER => 0xffffffff, LONGEST_PATH => 8192, NULL_DEVICE => 1 << 8 | 3, CAP_KILL => 5,
 };
 
 # Numbers are passed as they are, texts by their address.
@@ -204,6 +204,9 @@ sub enter {
     close($namespace);
   }
 }
+
+# The namespace of the process ids in which this process itself is, and in which its children are before it enters another one.
+sub own_pids { open(my $own, '<', '/proc/self/ns/pid') or die "/proc/self/ns/pid: $!\n"; return $own }
 
 # Before the namespaces, where the paths are the host's, and a freeze that happens now catches this process as well.
 sub join_groups { put($_, '0') for @_ }
@@ -404,9 +407,11 @@ sub own_terminals {
 
 sub children { return split ' ', join(' ', lines("/proc/self/task/$$/children")) }
 
-# Collects a child as long as it lives, with nothing of this process left.
+# Collects a child as long as it lives, with nothing of this process left but the right to ask for processes of other users.
+# A child of what waits is none of the container's: the namespace is the own one again.
 sub stay_for {
   my ($init, $text) = @_;
+  drop_bounding(CAP_KILL);
   open(STDIN, '<', '/dev/null');
   open(STDOUT, '>', '/dev/null');
   open(STDERR, '>', '/dev/null');
@@ -424,13 +429,14 @@ sub start {
   my ($restored, $init) = @words;
   my ($pids) = namespaces($first, 'pid');
   my @others = namespaces($first, 'net', 'uts', 'cgroup', 'mnt');
+  my $own = own_pids();
   pipe(my $told, my $tell) or die "pipe: $!\n";
   leave_host($first);
   enter($pids);
   my $between = fork() // die "fork: $!\n";
   if ($between == 0) {
     eval {
-      close($told);
+      close($_) for $told, $own;
       join_groups(@joins);
       enter(@others);
       # Closed by the kernel as soon as the image's shell runs.
@@ -446,6 +452,7 @@ sub start {
     syswrite($tell, $@);
     exit 1;
   }
+  enter($own);
   close($_) for $tell, @others;
   my $why = join('', <$told>);
   waitpid($between, 0);
@@ -508,10 +515,12 @@ sub restore {
   my ($pids) = namespaces($first, 'pid');
   my ($mounts) = namespaces($first, 'mnt');
   my @others = namespaces($first, 'net', 'uts', 'cgroup');
+  my $own = own_pids();
   leave_host($first);
   enter($pids);
   my $criu = fork() // die "fork: $!\n";
   if ($criu == 0) {
+    close($own);
     join_groups(@joins);
     leave_keyring();
     # A copy of the host's mounts, with the container's beside them.
@@ -537,6 +546,7 @@ sub restore {
     open(STDOUT, '>&', \*STDERR);
     exec { $criu[0] } @criu or die "$criu[0]: $!\n";
   }
+  enter($own);
   close($_) for $mounts, @others;
   waitpid($criu, 0);
   if ($?) { exit($? & 127 ? 128 + ($? & 127) : $? >> 8) }
