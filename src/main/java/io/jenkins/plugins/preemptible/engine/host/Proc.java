@@ -146,7 +146,16 @@ public final class Proc {
 
     /** The memory that a process holds in bytes, {@code VmRSS} of its status; 0 for one that is gone or a zombie. */
     public static long residentBytes(long pid) {
-        return status(pid, "VmRSS")
+        return bytes(pid, "VmRSS");
+    }
+
+    /** What of {@link #residentBytes} is files in a tmpfs or other shared memory, {@code RssShmem} of its status. */
+    public static long sharedBytes(long pid) {
+        return bytes(pid, "RssShmem");
+    }
+
+    private static long bytes(long pid, String field) {
+        return status(pid, field)
                 .map(v -> Long.parseLong(v.replaceAll("\\D", "")) << 10)
                 .orElse(0L);
     }

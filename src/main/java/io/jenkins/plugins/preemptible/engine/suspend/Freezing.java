@@ -156,14 +156,12 @@ public final class Freezing {
      * @param whole whether no image follows: what is left of the memory of the stage's container then counts as well
      */
     private static long heldBytes(StageJson record, List<Proc.Stat> processes, boolean whole) {
-        long mapped = processes.parallelStream()
-                .mapToLong(s -> Proc.residentBytes(s.pid()))
-                .sum();
-        long files = OwnTmpfs.bytes(processes.stream().map(Proc.Stat::pid).toList());
+        long held =
+                OwnTmpfs.withProcesses(processes.stream().map(Proc.Stat::pid).toList());
         long container = record.container() == null || !whole
                 ? 0
                 : new ContainerProcesses(record.container().container().id()).residentBytes();
-        return Math.max(mapped + files, container);
+        return Math.max(held, container);
     }
 
     private boolean checkpoints() {

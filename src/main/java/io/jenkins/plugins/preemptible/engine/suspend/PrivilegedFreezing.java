@@ -97,7 +97,7 @@ public record PrivilegedFreezing(PrivilegedStages stages, StageId id) {
                 stages.own().stage(id).countSuspension();
             }
             List<Long> pids = stages.pids(id);
-            long resident = pids.stream().mapToLong(Proc::residentBytes).sum() + OwnTmpfs.bytes(pids);
+            long resident = OwnTmpfs.withProcesses(pids);
             if (!ties.isEmpty() && resident > request.frozenOnlyBytes()) {
                 thaw();
                 throw new SuspendFailedException(FailureReason.FROZEN_SHARE, ties.get(0));
