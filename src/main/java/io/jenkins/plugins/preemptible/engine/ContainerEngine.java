@@ -264,14 +264,18 @@ record ContainerEngine(Engine inner, StageContainers containers) implements Forw
 
     @Override
     public List<Leftover> clean(boolean dryRun, Duration imageAge) {
+        // First the notes, then the stages: one that starts meanwhile is known.
+        List<StageId> noted = dryRun ? List.of() : containers.noted();
         if (!dryRun) {
             inner.list().stream().filter(StageStatus::over).map(StageStatus::id).forEach(this::endQuietly);
         }
         List<Leftover> left = inner.clean(dryRun, imageAge);
-        if (!dryRun) {
-            containers.keepOnly(inner.list().stream().map(StageStatus::id).toList());
-        }
+        noted.forEach(id -> containers.endStray(id, this::isKnown));
         return left;
+    }
+
+    private boolean isKnown(StageId id) {
+        return inner.list().stream().anyMatch(stage -> stage.id().equals(id));
     }
 
     /** The inner engine keeps the folder of a stage of which this does not succeed. */

@@ -173,7 +173,7 @@ public final class Ending {
                     LOGGER.log(
                             Level.WARNING,
                             x,
-                            () -> "cannot let run again what is paused with " + stage + " on the agent '" + agent
+                            () -> "cannot let run again what may be paused with " + stage + " on the agent '" + agent
                                     + "' until that is to be reached: " + words(paused));
                 }
                 return false;
@@ -195,18 +195,20 @@ public final class Ending {
         }
     }
 
-    /** What nobody else lets run again; nothing where the agent does not tell. */
+    /** What nobody else lets run again. Where the agent does not tell, something may be: it is not to be reached for now. */
     private static PausedContainers paused(StageRecord stage, Node agent) throws InterruptedException {
         try {
             return PausedOnAgent.of(agent, stage.id());
         } catch (IOException | RuntimeException x) {
             LOGGER.log(Level.FINE, x, () -> "cannot tell what is paused with " + stage);
-            return PausedContainers.NONE;
+            return new PausedContainers(List.of(), false);
         }
     }
 
     private static String words(PausedContainers paused) {
-        return paused.containers().stream().map(ContainerRef::shown).collect(Collectors.joining(", "));
+        return paused.containers().isEmpty()
+                ? "the agent does not tell what"
+                : paused.containers().stream().map(ContainerRef::shown).collect(Collectors.joining(", "));
     }
 
     private static void remove(StageRecord stage, Node node) throws IOException, InterruptedException {

@@ -10,6 +10,7 @@ import io.jenkins.plugins.preemptible.engine.part.PartNotes;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -36,10 +37,14 @@ class EarlierNotesTest {
         StageContainers containers = new StageContainers(home);
         assertEquals(List.of(OWN), containers.of(STAGE));
         assertTrue(containers.paused(STAGE));
-        containers.keepOnly(List.of(STAGE));
+        containers.endStray(STAGE, stage -> true);
         assertEquals(List.of(OWN), containers.of(STAGE));
-        containers.keepOnly(List.of());
-        assertEquals(List.of(), containers.of(STAGE));
+        // Started by another process while its containers were asked for.
+        AtomicBoolean known = new AtomicBoolean();
+        containers.endStray(STAGE, stage -> known.getAndSet(true));
+        assertEquals(List.of(STAGE), containers.noted());
+        containers.endStray(STAGE, stage -> false);
+        assertEquals(List.of(), containers.noted());
     }
 
     @Test

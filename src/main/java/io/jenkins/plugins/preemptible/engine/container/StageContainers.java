@@ -12,9 +12,9 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Predicate;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 
@@ -300,23 +300,30 @@ public final class StageContainers {
         }
     }
 
-    /** Ends and forgets what is noted of all stages but these. Of what cannot be ended the note stays. */
-    public void keepOnly(Collection<StageId> known) {
+    /** Of which stages something is noted; none when that cannot be listed. */
+    public List<StageId> noted() {
         try {
-            for (StageId id : notes.ids()) {
-                if (!known.contains(id)) {
-                    endStray(id);
-                }
-            }
+            return notes.ids();
         } catch (IOException e) {
             LOG.log(Level.WARNING, "what is noted of the containers of former stages cannot be listed", e);
+            return List.of();
         }
     }
 
-    private void endStray(StageId id) {
+    /**
+     * Ends and forgets what is noted of a stage that is no more. Of what cannot be ended the note stays.
+     *
+     * @param known whether the stage is there after all: its note may be older than it, and another process may have started it
+     */
+    public void endStray(StageId id, Predicate<StageId> known) {
         try {
+            if (known.test(id)) {
+                return;
+            }
             end(id);
-            forget(id);
+            if (!known.test(id)) {
+                forget(id);
+            }
         } catch (IOException | UncheckedIOException e) {
             LOG.log(Level.WARNING, e, () -> "a container of " + id + ", which is no more, may still be paused");
         }
