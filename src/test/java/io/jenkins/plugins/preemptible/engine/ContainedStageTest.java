@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.jenkins.plugins.preemptible.engine.api.ContainerRef;
 import io.jenkins.plugins.preemptible.engine.api.DumpGuard;
+import io.jenkins.plugins.preemptible.engine.api.EngineException;
 import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.api.FreezeRequest;
 import io.jenkins.plugins.preemptible.engine.api.IfDumpFails;
@@ -18,6 +19,7 @@ import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
 import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
 import io.jenkins.plugins.preemptible.engine.api.Tier;
 import io.jenkins.plugins.preemptible.engine.contained.Bystanders;
+import io.jenkins.plugins.preemptible.engine.contained.ContainerProcesses;
 import io.jenkins.plugins.preemptible.engine.container.RealContainers;
 import io.jenkins.plugins.preemptible.engine.criu.Criu;
 import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
@@ -175,6 +177,59 @@ class ContainedStageTest {
         });
     }
 
+    /** Another container with the same process ids is in no group of the stage's: its processes would run beside a dump. */
+    @ParameterizedTest
+    @ValueSource(strings = {"docker", "podman"})
+    void processesOfAnotherContainerRunBesideNoDump(String program) throws Exception {
+        with(program, c -> {
+            c.run(COUNTING);
+            c.counts();
+            ContainerRef beside = c.real.run(c.bench.work, "--pid", "container:" + c.container.id());
+            EngineException refusal = assertThrows(EngineException.class, () -> started(c.bench, c.container));
+            assertEquals(FailureReason.CONTAINER_NOT_ENTERED, refusal.reason());
+            assertTrue(refusal.getMessage().contains("share its process ids"), refusal::getMessage);
+            c.bench.engine.freeze(c.id, new FreezeRequest(DumpGuard.NONE, 0));
+            SuspendFailedException failure = assertThrows(
+                    SuspendFailedException.class,
+                    () -> c.bench.engine.dump(c.id, c.bench.archive(c.id), c.bench.key, IfDumpFails.THAW));
+            assertTrue(failure.detail().contains("cannot be held still: cat"), failure::detail);
+            c.counts();
+            c.real.remove(beside.id());
+            c.suspend();
+            c.bench.engine.resume(c.bench.archive(c.id), c.bench.key);
+            c.counts();
+        });
+    }
+
+    /** What waits for the stage's end could be taken for a process of the container, with all rights on the host. */
+    @ParameterizedTest
+    @ValueSource(strings = {"docker", "podman"})
+    void nothingOfTheHostWaitsAmongTheContainersProcesses(String program) throws Exception {
+        with(program, c -> {
+            nothingOfTheHost(c);
+            c.suspend();
+            c.bench.engine.resume(c.bench.archive(c.id), c.bench.key);
+            nothingOfTheHost(c);
+        });
+    }
+
+    private static void nothingOfTheHost(Contained c) throws Exception {
+        // Longer than the start of what waits.
+        Thread.sleep(500);
+        assertEquals(
+                List.of(),
+                new ContainerProcesses(c.container.id())
+                        .strangers(first(c).first().pid()));
+        long waits = Proc.stat(((EnterCommand.Contained) c.bench.engine.enterCommand(c.id))
+                        .init()
+                        .pid())
+                .orElseThrow()
+                .ppid();
+        assertTrue(Proc.commandLine(waits).contains("preemptible-restored"), () -> Proc.commandLine(waits));
+        assertEquals(List.of("0000000000000020"), Proc.statusWords(waits, "CapBnd"));
+        assertEquals(List.of("0000000000000020"), Proc.statusWords(waits, "CapPrm"));
+    }
+
     private static StageContainer first(Contained c) {
         long pid = Proc.all().stream()
                 .filter(p -> Proc.commandLine(p.pid()).equals("cat"))
@@ -299,7 +354,7 @@ class ContainedStageTest {
             SuspendFailedException refusal = assertThrows(
                     SuspendFailedException.class,
                     () -> c.bench.engine.dump(c.id, c.bench.archive(c.id), c.bench.key, IfDumpFails.THAW));
-            assertTrue(refusal.detail().contains("while the stage was dumped: sleep"), refusal::detail);
+            assertTrue(refusal.detail().contains("while CRIU worked on the stage: sleep"), refusal::detail);
             c.counts();
             Files.delete(container);
             c.suspend();

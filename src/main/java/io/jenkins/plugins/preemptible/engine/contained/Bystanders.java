@@ -10,6 +10,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -24,8 +25,10 @@ import java.util.stream.Collectors;
  *   <li>At a restore it could put a link where CRIU is about to mount something.
  *   <li>They are moved into a group of their own below the container's, and that is frozen: whatever they do to each other, none
  *       runs. {@link #close} brings them back.
+ *   <li>Processes of another container that shares the process ids cannot be moved, and are refused.
  *   <li>What the container's program starts there meanwhile is in none of these groups and runs. A container with a health check is
- *       none for stages; who starts something by {@code docker exec} is found by {@link #requireNone} if it still runs then.
+ *       none for stages, also when it gets one while it runs; who starts something by {@code docker exec} is found by
+ *       {@link #requireNone} if it still runs then.
  *   <li>What a caller that died has left there is brought back by the next step on the stage ({@link #release}).
  * </ol>
  *
@@ -51,8 +54,9 @@ public final class Bystanders implements AutoCloseable {
     public static Bystanders hold(StageId id, StageContainer container, Freezer stage) throws IOException {
         Bystanders others = new Bystanders(
                 FreezerKind.createBelow(id, stage.kind(), container.first().pid()));
-        boolean held = false;
+        boolean done = false;
         try {
+            boolean held = false;
             for (int round = 0; round < ROUNDS && !held; round++) {
                 move(others.home(), others.group.joinFile().orElseThrow());
                 others.group.freeze(null, LIMIT);
@@ -62,11 +66,16 @@ public final class Bystanders implements AutoCloseable {
                 }
             }
             if (!held) {
-                throw new IOException("the other processes of the container cannot be held still");
+                throw new IOException("the other processes of the container cannot be held still: "
+                        + names(others.others(container, stage)));
             }
+            if (new ContainerTool(container.container()).checksHealth()) {
+                throw new IOException("the container has a health check by now, which its program starts also now");
+            }
+            done = true;
             return others;
         } finally {
-            if (!held) {
+            if (!done) {
                 others.close();
             }
         }
@@ -77,14 +86,29 @@ public final class Bystanders implements AutoCloseable {
         return others(container, stage).isEmpty();
     }
 
-    /** What runs in the container and stands still neither with these nor with the stage. */
+    /** What runs in the container, or beside it with the same process ids, and stands still neither with these nor with the stage. */
     private List<Proc.Stat> others(StageContainer container, Freezer stage) throws IOException {
+        ContainerProcesses processes =
+                new ContainerProcesses(container.container().id());
+        List<Proc.Stat> all = new ArrayList<>(processes.all());
+        all.addAll(processes.strangers(container.first().pid()));
         Set<Long> still = new HashSet<>(group.pids(null));
         still.addAll(stage.pids(null));
-        return new ContainerProcesses(container.container().id())
-                .all().stream()
-                        .filter(process -> !still.contains(process.pid()))
-                        .toList();
+        // A restored stage runs, and its processes end: one that is still there was in its group when that was asked
+        // for.
+        return all.stream()
+                .filter(process -> !still.contains(process.pid()) && isThere(process))
+                .toList();
+    }
+
+    private static boolean isThere(Proc.Stat process) {
+        return Proc.stat(process.pid())
+                .filter(now -> !now.zombie() && now.startTicks() == process.startTicks())
+                .isPresent();
+    }
+
+    private static String names(List<Proc.Stat> processes) {
+        return processes.stream().map(Proc.Stat::comm).distinct().sorted().collect(Collectors.joining(", "));
     }
 
     /**
@@ -95,8 +119,8 @@ public final class Bystanders implements AutoCloseable {
     public void requireNone(StageContainer container, Freezer stage) throws IOException {
         List<Proc.Stat> others = others(container, stage);
         if (!others.isEmpty()) {
-            throw new IOException("something was started in the container while the stage was dumped: "
-                    + others.stream().map(Proc.Stat::comm).distinct().sorted().collect(Collectors.joining(", ")));
+            throw new IOException(
+                    "something was started in the container while CRIU worked on the stage: " + names(others));
         }
     }
 

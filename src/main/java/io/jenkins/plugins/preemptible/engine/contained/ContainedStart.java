@@ -73,9 +73,11 @@ public final class ContainedStart {
             // It would run beside the dump of the stage: see Bystanders.
             throw refused(container, "it has a health check, which its program starts also while the stage is dumped");
         }
-        ContainerFit.obstacle(seen.pid()).ifPresent(why -> {
-            throw refused(container, why);
-        });
+        ContainerFit.obstacle(seen.pid())
+                .or(() -> ContainerFit.strangers(new ContainerProcesses(seen.id()), seen.pid()))
+                .ifPresent(why -> {
+                    throw refused(container, why);
+                });
         if (!first.alive()) {
             throw refused(container, "it has just ended");
         }

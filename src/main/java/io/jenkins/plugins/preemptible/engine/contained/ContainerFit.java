@@ -5,10 +5,12 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.stream.Collectors;
 
 /**
  * Whether a stage can live in a container with neither more rights than its program gives there, nor a way from it to the host.
@@ -23,6 +25,9 @@ final class ContainerFit {
 
     /** File systems that only the container's processes see. */
     private static final Set<String> OWN = Set.of("tmpfs", "proc", "sysfs", "cgroup", "cgroup2");
+
+    private static final int TIMES = 5;
+    private static final long PAUSE_MILLIS = 100;
 
     private ContainerFit() {}
 
@@ -59,6 +64,35 @@ final class ContainerFit {
             }
         }
         return Optional.empty();
+    }
+
+    /** They would run beside the dump of a stage: see {@link Bystanders}. What the container's program just starts becomes its own. */
+    static Optional<String> strangers(ContainerProcesses processes, long first) {
+        try {
+            Set<Long> stay = pids(processes.strangers(first));
+            for (int time = 0; time < TIMES && !stay.isEmpty(); time++) {
+                Thread.sleep(PAUSE_MILLIS);
+                stay.retainAll(pids(processes.strangers(first)));
+            }
+            return stay.isEmpty()
+                    ? Optional.empty()
+                    : Optional.of("processes that are not its own share its process ids (--pid=container, or a pod): "
+                            + stay.stream()
+                                    .flatMap(pid -> Proc.stat(pid).stream())
+                                    .map(Proc.Stat::comm)
+                                    .distinct()
+                                    .sorted()
+                                    .collect(Collectors.joining(", ")));
+        } catch (IOException e) {
+            return Optional.of("its first process cannot be examined: " + e.getMessage());
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return Optional.of("its first process cannot be examined: interrupted");
+        }
+    }
+
+    private static Set<Long> pids(List<Proc.Stat> processes) {
+        return processes.stream().map(Proc.Stat::pid).collect(Collectors.toCollection(HashSet::new));
     }
 
     static Optional<String> obstacle(Rights rights) {

@@ -29,6 +29,9 @@ public final class ContainerTool {
     /** Podman's shell command that stands for docker writes a line of its own before. */
     private static final Pattern ANSWER = Pattern.compile("(?m)^([0-9a-f]{64}) ([0-9]{1,10}) ([a-z]{1,20}) ([0-9]*)$");
 
+    /** Docker has no check for the start, and Podman before 4.4 has none. */
+    private static final Pattern UNKNOWN_FIELD = Pattern.compile("(field |key \")StartupHealthCheck");
+
     private static final ObjectMapper JSON = new ObjectMapper();
 
     private final ContainerRef container;
@@ -76,16 +79,24 @@ public final class ContainerTool {
 
     /** Whether the program starts something in it from time to time, by HEALTHCHECK of its image or an option. */
     boolean checksHealth() throws IOException {
+        return checksHealth("Healthcheck") || checksHealth("StartupHealthCheck");
+    }
+
+    private boolean checksHealth(String field) throws IOException {
         HostTool.Answer answer =
-                call("inspect", "--type", "container", "--format", "{{json .Config.Healthcheck}}", container.id());
+                call("inspect", "--type", "container", "--format", "{{json .Config." + field + "}}", container.id());
+        if (!answer.ok() && UNKNOWN_FIELD.matcher(answer.text()).find()) {
+            return false;
+        }
         if (!answer.ok()) {
             throw failed("inspect", answer);
         }
-        return checksHealth(answer.text().trim().lines().reduce((a, b) -> b).orElse(""));
+        String said = answer.text().trim().lines().reduce((a, b) -> b).orElse("");
+        return !said.equals("<no value>") && hasCommand(said);
     }
 
     /** Without a command there is none, and NONE is one of the image that was switched off. */
-    static boolean checksHealth(String json) throws JsonProcessingException {
+    static boolean hasCommand(String json) throws JsonProcessingException {
         String kind = JSON.readTree(json).path("Test").path(0).asText();
         return !kind.isEmpty() && !kind.equals("NONE");
     }

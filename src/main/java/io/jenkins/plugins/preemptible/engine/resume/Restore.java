@@ -81,6 +81,9 @@ record Restore(Stages stages, StageId id, Criu criu) {
                     MountStandIns standIns = MountStandIns.make(
                             freezer instanceof HelperFreezer || container != null ? List.of() : sealed.mounts())) {
                 pid = criu.in(container).restore(images, folder, freezer, sealed.mounts(), sealed.options());
+                if (others != null) {
+                    others.requireNone(container, freezer);
+                }
             }
             init = HostProcess.of(pid);
             List<String> warnings = new ArrayList<>(TaskTraits.giveBack(folder.path(), pid));
