@@ -10,8 +10,8 @@ import java.util.regex.Pattern;
 public final class MountsSeen {
 
     /** Where tests mount: in folders with such a name, and by the programs of containers. */
-    private static final Pattern OF_A_TEST =
-            Pattern.compile("/[^/]*preemptible[^/]*(/|$)|^/(var/lib|run)/(docker|containers)/|^/run/(docker|user)/|/overlay2?/");
+    private static final Pattern OF_A_TEST = Pattern.compile(
+            "/[^/]*preemptible[^/]*(/|$)|^/(var/lib|run)/(docker|containers)/|^/run/(docker|user)/|/overlay2?/");
 
     private static final int MOUNT_POINT = 4;
 
