@@ -76,20 +76,32 @@ class LostAgentRestartTest {
         }
     }
 
+    /** A stage on A that is suspended by hand, with its image sealed. */
+    private void suspended(JenkinsRule j, boolean moves) throws Exception {
+        Rig.assumeSuspendable();
+        Rig rig = new Rig(j);
+        rig.prepare();
+        PreemptibleConfiguration.get().setMoveStages(moves);
+        hosts = new TwoHosts(j);
+        hosts.connect("A");
+        WorkflowRun stage = Rig.start(rig.pipeline("low", 5, Rig.own(Rig.endless())));
+        Rig.awaitLog(stage, "count-3\n");
+        command(j, "preemptible-suspend", "low", "1");
+        Rig.awaitSealed(stage, 1);
+    }
+
+    private void endsOnA(JenkinsRule j, WorkflowRun stage) throws Exception {
+        Rig.awaitLog(stage, "Resumed on A");
+        Rig.awaitCounting(stage);
+        Files.createFile(hosts.workspace("A", "low").resolve("enough"));
+        j.assertBuildStatusSuccess(j.waitForCompletion(stage));
+        hosts.close();
+    }
+
     /** Its agent was added again before, and another build has the workspace: it is waited for by this stage alone. */
     @Test
     void aStageWhoseWorkspaceIsTakenHoldsNobodyUp() throws Throwable {
-        sessions.then(j -> {
-            Rig.assumeSuspendable();
-            Rig rig = new Rig(j);
-            rig.prepare();
-            hosts = new TwoHosts(j);
-            hosts.connect("A");
-            WorkflowRun stage = Rig.start(rig.pipeline("low", 5, Rig.own(Rig.endless())));
-            Rig.awaitLog(stage, "count-3\n");
-            command(j, "preemptible-suspend", "low", "1");
-            Rig.awaitSealed(stage, 1);
-        });
+        sessions.then(j -> suspended(j, false));
         sessions.then(j -> {
             hosts = hosts.of(j);
             WorkflowRun stage =
@@ -107,11 +119,7 @@ class LostAgentRestartTest {
             command(j, "preemptible-resume", "low", "1");
             Rig.awaitLog(stage, "Resume postponed: Another build has this stage's workspace");
             taken.release();
-            Rig.awaitLog(stage, "Resumed on A");
-            Rig.awaitCounting(stage);
-            Files.createFile(hosts.workspace("A", "low").resolve("enough"));
-            j.assertBuildStatusSuccess(j.waitForCompletion(stage));
-            hosts.close();
+            endsOnA(j, stage);
         });
     }
 
@@ -119,16 +127,7 @@ class LostAgentRestartTest {
     @Test
     void anAgentThatComesBackLeavesAResumeElsewhereAlone() throws Throwable {
         sessions.then(j -> {
-            Rig.assumeSuspendable();
-            Rig rig = new Rig(j);
-            rig.prepare();
-            PreemptibleConfiguration.get().setMoveStages(true);
-            hosts = new TwoHosts(j);
-            hosts.connect("A");
-            WorkflowRun stage = Rig.start(rig.pipeline("low", 5, Rig.own(Rig.endless())));
-            Rig.awaitLog(stage, "count-3\n");
-            command(j, "preemptible-suspend", "low", "1");
-            Rig.awaitSealed(stage, 1);
+            suspended(j, true);
             hosts.switchOff("A");
         });
         sessions.then(j -> {
@@ -152,11 +151,7 @@ class LostAgentRestartTest {
                 live.operation().unlock();
             }
             command(j, "preemptible-resume", "low", "1");
-            Rig.awaitLog(stage, "Resumed on A");
-            Rig.awaitCounting(stage);
-            Files.createFile(hosts.workspace("A", "low").resolve("enough"));
-            j.assertBuildStatusSuccess(j.waitForCompletion(stage));
-            hosts.close();
+            endsOnA(j, stage);
         });
     }
 

@@ -95,7 +95,7 @@ class MoveWishesTest extends MovedStages {
         endsOn("A", stage);
     }
 
-    /** As by Job Restrictions, or without the permission to build there: whoever is root there may not have the key. */
+    /** Job Restrictions or a missing permission forbid it, for instance. Root on that agent may not have the stage's key. */
     @Test
     void anAgentOnWhichTheBuildMayNotRunGetsNothingOfTheStage() throws Exception {
         WorkflowRun stage = begin(counter());

@@ -326,7 +326,7 @@ class ContainedStageTest {
         });
     }
 
-    /** By whoever may use the daemon: it is in no group that stands still. */
+    /** A user of the daemon has started it. It is in no group that stands still. */
     @ParameterizedTest
     @ValueSource(strings = {"docker"})
     void somethingIsStartedInTheContainerWhileItIsDumped(String program) throws Exception {
