@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.agent;
 
+import static org.awaitility.Awaitility.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
@@ -53,6 +54,8 @@ class SuspendAndResumeVerbsTest {
                 folder,
                 List.of("bash", "-c", "exec 5< open; while :; do echo tick; sleep 0.05; done"),
                 InEngine.sandboxEnvironment()));
+        // By then it has opened its file.
+        await().until(() -> Files.size(engine.status(ID).output()) > 0);
         engine.freeze(ID, FreezeRequest.plain());
         assertNull(dump().refusal());
     }
