@@ -6,7 +6,6 @@ import io.jenkins.plugins.preemptible.engine.api.PausedContainers;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
 import java.io.IOException;
 import java.nio.file.Path;
-import java.util.List;
 
 /** Asks an agent which containers are paused there with a stage, also with one that is over. */
 public final class PausedOnAgent {
@@ -16,7 +15,7 @@ public final class PausedOnAgent {
     /** @throws IOException when the agent is offline, or does not tell */
     public static PausedContainers of(Node node, String id) throws IOException, InterruptedException {
         PausedContainers told = Limited.act(AgentStage.homeOf(node), PausedContainers.class, new Ask(id));
-        return told == null ? new PausedContainers(List.of(), false) : told;
+        return told == null ? PausedContainers.UNTOLD : told;
     }
 
     private static final class Ask extends InEngine<PausedContainers> {

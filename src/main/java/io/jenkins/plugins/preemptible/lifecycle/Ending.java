@@ -201,7 +201,7 @@ public final class Ending {
             return PausedOnAgent.of(agent, stage.id());
         } catch (IOException | RuntimeException x) {
             LOGGER.log(Level.FINE, x, () -> "cannot tell what is paused with " + stage);
-            return new PausedContainers(List.of(), false);
+            return PausedContainers.UNTOLD;
         }
     }
 

@@ -120,9 +120,7 @@ final class SealingSteps {
             StageAgent agent = agents.of(stage.node(), stage.id());
             if (uncertain) {
                 long retryMillis = findOut(agent);
-                if (luggageMissed && !uncertain) {
-                    storeLuggageLate();
-                }
+                storeLuggageLate();
                 if (retryMillis > 0 || wanted() == null) {
                     return retryMillis;
                 }
@@ -130,9 +128,7 @@ final class SealingSteps {
             }
             boolean due = stage != null && !stage.memoryOnly() && stage.thawByMillis() == 0;
             long retryMillis = due ? seal(stage, agent) : 0;
-            if (luggageMissed && !uncertain) {
-                storeLuggageLate();
-            }
+            storeLuggageLate();
             return retryMillis;
         } catch (IOException x) {
             // Most likely the agent is away, and that shows elsewhere.
@@ -232,10 +228,13 @@ final class SealingSteps {
     }
 
     /**
-     * The agent was away when it was due. Nobody has touched the workspace since: it is the stage's, which stands still. Under no
+     * Stores a workspace that was missed, once it is known how the agent holds the stage. Nobody has touched the workspace since: it is the stage's, which stands still. Under no
      * lock: it takes as long as the workspace is large, and a resume that begins meanwhile makes it useless.
      */
     private void storeLuggageLate() throws InterruptedException {
+        if (!luggageMissed || uncertain) {
+            return;
+        }
         luggageMissed = false;
         int resumes = live.resumesBegun();
         StageRecord stage = stages.find(live.id());

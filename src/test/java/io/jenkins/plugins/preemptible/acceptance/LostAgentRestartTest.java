@@ -76,7 +76,7 @@ class LostAgentRestartTest {
         }
     }
 
-    /** A stage on A that is suspended by hand, with its image sealed. */
+    /** Suspends a stage on A manually and waits until its image is sealed. */
     private void suspended(JenkinsRule j, boolean moves) throws Exception {
         Rig.assumeSuspendable();
         Rig rig = new Rig(j);

@@ -15,6 +15,9 @@ public record PausedContainers(List<ContainerRef> containers, boolean reachable)
 
     public static final PausedContainers NONE = new PausedContainers(List.of(), true);
 
+    /** Nobody tells which there are. */
+    public static final PausedContainers UNTOLD = new PausedContainers(List.of(), false);
+
     public PausedContainers {
         containers = List.copyOf(containers);
     }
