@@ -113,8 +113,9 @@ class LostAgentTest extends OnTwoHosts {
                 .toComputer()
                 .disconnect(new OfflineCause.ByCLI("gone"))
                 .get();
-        hosts.connect("B");
+        // Not before: an agent that is there already may have the stage at once.
         Rig.awaitLog(stage, "The agent 'A' has been away for");
+        hosts.connect("B");
         await("a move").atMost(LONG).until(() -> Rig.log(stage).contains("Moved from A to B in "));
         StageRecord runs = Rig.awaitState(StageState.RUNNING);
         assertEquals(1, runs.leftHosts().size());
