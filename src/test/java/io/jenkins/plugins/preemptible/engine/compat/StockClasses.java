@@ -24,7 +24,7 @@ final class StockClasses {
             Pattern.compile("class (\\S+): (\\d+) passed, (\\d+) failed, (\\d+) skipped, (all|cut off) in (\\d+) s");
     private static final Pattern TEST = Pattern.compile("(failed|skipped|cut off) (\\S+) > (.*?): (.*)");
 
-    private static final String NOT_RUN = "not run";
+    static final String NOT_RUN = "not run";
 
     /** A test that did not pass. */
     record Test(String owner, String name, String outcome, String reason) {}
@@ -82,16 +82,6 @@ final class StockClasses {
     /** Whether any class has run. */
     boolean hasRun() {
         return classes.values().stream().anyMatch(counts -> counts != null);
-    }
-
-    /** All of them in a few words, such as {@code 3 passed, 0 failed, 1 skipped; 2 of 5 classes}. */
-    String summary() {
-        List<Counts> run =
-                classes.values().stream().filter(counts -> counts != null).toList();
-        return run.stream().mapToInt(Counts::passed).sum() + " passed, "
-                + run.stream().mapToInt(Counts::failed).sum() + " failed, "
-                + run.stream().mapToInt(Counts::skipped).sum() + " skipped; " + run.size() + " of " + classes.size()
-                + " classes";
     }
 
     /** Each class, in the order in which they are to run, with its counts in words. */

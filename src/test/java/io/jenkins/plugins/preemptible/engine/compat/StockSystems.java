@@ -17,7 +17,7 @@ import java.util.regex.Pattern;
  * <ol>
  *   <li>{@code src/test/scripts/stock-system --page} calls it with what the guests of one system have told.
  *   <li>Tests are counted as their classes end, so that a run that is cut off has told what it saw.
- *   <li>One row for each system and CRIU. A run of some steps replaces their cells; those of other steps stay.
+ *   <li>One row for each system and CRIU. A run of some steps, or of some classes, replaces their cells; others stay.
  * </ol>
  */
 public final class StockSystems {
@@ -43,7 +43,7 @@ public final class StockSystems {
             "was suspended and resumed from its sealed archive twice, and lost nothing. *User*: the same for a stage of an ordinary user, by",
             "`install-helper`, in memory or with `--checkpoints`. *Tests*: those of the engine that touch the kernel and CRIU, counted by",
             "`src/test/scripts/stock-system`. " + UNTRIED
-                    + ": not tried. A step that the last run left out keeps what an earlier run said.",
+                    + ": not tried. A step, or a class of tests, that the last run left out keeps what an earlier run said.",
             "What differs between versions of CRIU, and what to do then, is in [agents.md](agents.md#criu).",
             "",
             "| system | kernel | CRIU | cgroups | last run | check | cycles | demo | user, in memory | user, checkpoints | tests |",
@@ -81,10 +81,11 @@ public final class StockSystems {
                 row.set(cell, earlier.get(cell));
             }
         }
-        rows.put(key(row), row);
         if (classes.hasRun()) {
             tables.set(name(row), classes);
+            row.set(row.size() - 1, tables.summary(name(row)));
         }
+        rows.put(key(row), row);
         List<String> lines = new ArrayList<>(HEAD);
         rows.values().forEach(cells -> lines.add(StockTables.line(cells)));
         lines.addAll(tables.lines());
@@ -120,7 +121,6 @@ public final class StockSystems {
         if (facts[0].isEmpty() || facts[2].isEmpty()) {
             throw new IllegalArgumentException("the guest did not say what it is");
         }
-        steps.put("tests", classes.hasRun() ? classes.summary() : UNTRIED);
         List<String> row = new ArrayList<>(List.of(facts));
         STEPS.forEach(step -> row.add(steps.getOrDefault(step, UNTRIED)));
         return row;

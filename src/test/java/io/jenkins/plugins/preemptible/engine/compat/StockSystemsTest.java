@@ -95,6 +95,38 @@ class StockSystemsTest {
     }
 
     @Test
+    void keepsClassesThatARunLeftOut() {
+        List<String> told = new ArrayList<>(GUEST.subList(0, 3));
+        told.addAll(List.of(
+                "stock-system: classes TierTest OddMountTest GoneTest",
+                "stock-system: failed TierTest > a(): no",
+                "stock-system: class TierTest: 4 passed, 1 failed, 0 skipped, all in 90 s",
+                "stock-system: skipped OddMountTest > b(): old",
+                "stock-system: class OddMountTest: 0 passed, 0 failed, 1 skipped, all in 90 s",
+                "stock-system: class GoneTest: 7 passed, 0 failed, 0 skipped, all in 90 s"));
+        List<String> first = StockSystems.section(page(List.of()), told, "2026-11-25");
+        List<String> again = new ArrayList<>(GUEST.subList(0, 3));
+        again.addAll(List.of(
+                "stock-system: classes OddMountTest TierTest EnterTest",
+                "stock-system: class OddMountTest: 1 passed, 0 failed, 0 skipped, all in 90 s"));
+        List<String> second = StockSystems.section(page(first), again, "2026-11-26");
+        assertEquals(
+                List.of(
+                        "| class | Debian 12, CRIU 3.17.1 |",
+                        "| --- | --- |",
+                        "| OddMountTest | 1 passed |",
+                        "| TierTest | **1 failed**, 4 passed |",
+                        "| EnterTest | not run |"),
+                table(second, "| class"));
+        assertEquals(
+                List.of("| Debian 12, CRIU 3.17.1 | TierTest: a() | failed | no |"), table(second, "| Debian 12,"));
+        assertEquals(
+                List.of("| Debian GNU/Linux 12 (bookworm) | 6.1.0-50-cloud-amd64 | 3.17.1 | v2 | 2026-11-26"
+                        + " | – | – | – | – | – | 5 passed, 1 failed, 0 skipped; 2 of 3 classes |"),
+                rows(second).subList(0, 1));
+    }
+
+    @Test
     void eachSystemHasAColumn() {
         List<String> told = new ArrayList<>(GUEST.subList(0, 3));
         told.addAll(List.of(

@@ -7,13 +7,14 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.regex.Pattern;
 
 /**
  * The tables of what the engine's tests said in guests: how each class ended, and each reason why tests did not pass.
  *
  * <ol>
  *   <li>A system has a column in the first table and rows of its own in the second.
- *   <li>One guest's words replace those of its system; what the page says of other systems stays.
+ *   <li>A class that ran replaces what its system said of it before; what the page says of other classes and systems stays.
  * </ol>
  */
 final class StockTables {
@@ -51,17 +52,27 @@ final class StockTables {
         return tables;
     }
 
-    /** Replaces what is said of one system. */
+    /** Replaces what is said of the classes that ran on one system, and drops what is said of classes that are none any more. */
     void set(String system, StockClasses told) {
+        Map<String, String> earlier = new LinkedHashMap<>();
+        classes.forEach((name, cells) -> earlier.put(name, cells.getOrDefault(system, StockClasses.NOT_RUN)));
+        Set<String> stays = new LinkedHashSet<>();
         classes.values().forEach(cells -> cells.remove(system));
-        told.cells().forEach((name, cell) -> put(name, system, cell));
+        told.cells().forEach((name, cell) -> {
+            if (cell.equals(StockClasses.NOT_RUN)) {
+                stays.add(name);
+            }
+            put(name, system, stays.contains(name) ? earlier.getOrDefault(name, cell) : cell);
+        });
         classes.values().removeIf(Map::isEmpty);
         // The last list has the order that holds.
         Map<String, Map<String, String>> others = new LinkedHashMap<>(classes);
         classes.clear();
         told.cells().keySet().forEach(name -> classes.put(name, others.remove(name)));
         classes.putAll(others);
-        reasons.removeIf(cells -> cells.get(0).equals(system));
+        reasons.removeIf(cells -> cells.get(0).equals(system)
+                && !stays.contains(
+                        cells.get(1).substring(0, Math.max(0, cells.get(1).indexOf(": ")))));
         Map<List<String>, List<String>> names = new LinkedHashMap<>();
         for (StockClasses.Test test : told.others()) {
             names.computeIfAbsent(List.of(test.owner(), test.outcome(), test.reason()), k -> new ArrayList<>())
@@ -72,6 +83,27 @@ final class StockTables {
                 cell(key.get(0) + ": " + (tests.size() == 1 ? tests.get(0) : tests.size() + " tests")),
                 key.get(1),
                 cell(key.get(2)))));
+    }
+
+    /** What one system said of all classes, in a few words, such as {@code 3 passed, 0 failed, 1 skipped; 2 of 5 classes}. */
+    String summary(String system) {
+        List<String> cells = classes.values().stream()
+                .map(all -> all.get(system))
+                .filter(cell -> cell != null)
+                .toList();
+        List<String> words = new ArrayList<>();
+        for (String outcome : List.of("passed", "failed", "skipped")) {
+            Pattern counted = Pattern.compile("(\\d+) " + outcome);
+            int sum = cells.stream()
+                    .flatMap(cell -> counted.matcher(cell).results())
+                    .mapToInt(found -> Integer.parseInt(found.group(1)))
+                    .sum();
+            words.add(sum + " " + outcome);
+        }
+        long run = cells.stream()
+                .filter(cell -> !cell.equals(StockClasses.NOT_RUN))
+                .count();
+        return String.join(", ", words) + "; " + run + " of " + cells.size() + " classes";
     }
 
     /** Both tables, or nothing where no test ran anywhere. */
