@@ -9,6 +9,7 @@ import hudson.slaves.ComputerListener;
 import hudson.slaves.WorkspaceList;
 import io.jenkins.plugins.preemptible.event.StageEnded;
 import io.jenkins.plugins.preemptible.event.StageListener;
+import io.jenkins.plugins.preemptible.lifecycle.stage.ExactLease;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LeftAgents;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
@@ -74,11 +75,6 @@ final class KeptWorkspaces {
         KEPT.put(key(stage, computer), new Kept(stage.id(), computer, lease));
     }
 
-    /** Whether the lease is of the workspace itself. */
-    static boolean isOf(FilePath workspace, WorkspaceList.Lease lease) {
-        return lease.path.getRemote().equals(workspace.getRemote());
-    }
-
     private static void releaseUnneeded() {
         KEPT.forEach((key, kept) -> {
             StageRecord stage = StageRegistry.get().find(kept.stageId);
@@ -114,12 +110,9 @@ final class KeptWorkspaces {
                 boolean asked = computer.getName().equals(stage.restoringOn())
                         && !computer.getName().equals(stage.node());
                 if (asked && (kept == null || kept.computer != computer)) {
-                    FilePath workspace = new FilePath(channel, stage.workspace());
-                    WorkspaceList.Lease lease = computer.getWorkspaceList().allocate(workspace);
-                    if (isOf(workspace, lease)) {
+                    WorkspaceList.Lease lease = ExactLease.take(computer, new FilePath(channel, stage.workspace()));
+                    if (lease != null) {
                         keep(stage, computer, lease);
-                    } else {
-                        lease.release();
                     }
                 }
             }

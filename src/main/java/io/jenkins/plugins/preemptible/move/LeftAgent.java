@@ -12,6 +12,7 @@ import io.jenkins.plugins.preemptible.agent.Nodes;
 import io.jenkins.plugins.preemptible.engine.move.HostTraits;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.agents.LeftStages;
+import io.jenkins.plugins.preemptible.lifecycle.stage.ExactLease;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LeftAgents;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LuggageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
@@ -110,7 +111,7 @@ final class LeftAgent {
         }
         WorkspaceList.Lease lease = KeptWorkspaces.take(stage, computer, workspace);
         try {
-            return LeftStages.clean(stage, node, KeptWorkspaces.isOf(workspace, lease));
+            return LeftStages.clean(stage, node, ExactLease.isOf(workspace, lease));
         } finally {
             lease.release();
         }

@@ -17,6 +17,7 @@ import io.jenkins.plugins.preemptible.lifecycle.Restorer;
 import io.jenkins.plugins.preemptible.lifecycle.image.ImageGoneException;
 import io.jenkins.plugins.preemptible.lifecycle.image.StageImages;
 import io.jenkins.plugins.preemptible.lifecycle.pipeline.StepsOnAgent;
+import io.jenkins.plugins.preemptible.lifecycle.stage.ExactLease;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LeftAgents;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.OutlivesAgent;
@@ -252,7 +253,7 @@ public final class MovingRestorer implements Restorer {
             // By its path: the connection is another one.
             lease = WorkspaceList.Lease.createLinkedDummyLease(workspace, own);
         }
-        if (!KeptWorkspaces.isOf(workspace, lease)) {
+        if (!ExactLease.isOf(workspace, lease)) {
             lease.release();
             lease = null;
             // Of one that may run there nothing is given up for that.

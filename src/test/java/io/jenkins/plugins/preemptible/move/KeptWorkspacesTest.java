@@ -10,6 +10,7 @@ import hudson.slaves.DumbSlave;
 import hudson.slaves.WorkspaceList;
 import io.jenkins.plugins.preemptible.event.StageEnded;
 import io.jenkins.plugins.preemptible.event.StageListener;
+import io.jenkins.plugins.preemptible.lifecycle.stage.ExactLease;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
@@ -51,7 +52,7 @@ class KeptWorkspacesTest {
         assertNotEquals(before, workspace, "another connection");
         assertNotEquals(WORKSPACE, free(computer, agent));
         WorkspaceList.Lease lease = KeptWorkspaces.take(stage, computer, workspace);
-        assertTrue(KeptWorkspaces.isOf(workspace, lease));
+        assertTrue(ExactLease.isOf(workspace, lease));
         assertEquals(workspace, lease.path, "by the connection of now");
         lease.release();
         assertEquals(WORKSPACE, free(computer, agent));

@@ -7,6 +7,7 @@ import hudson.model.TaskListener;
 import hudson.remoting.Channel;
 import hudson.slaves.ComputerListener;
 import hudson.slaves.WorkspaceList;
+import io.jenkins.plugins.preemptible.lifecycle.stage.ExactLease;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
@@ -40,12 +41,10 @@ public final class LeasedWorkspaces extends ComputerListener {
 
     /** @return false when another build has the workspace */
     public static boolean lease(LiveStage live, Computer computer, FilePath workspace) throws InterruptedException {
-        WorkspaceList.Lease lease = computer.getWorkspaceList().allocate(workspace);
-        if (!lease.path.getRemote().equals(workspace.getRemote())) {
-            lease.release();
-            return false;
+        WorkspaceList.Lease lease = ExactLease.take(computer, workspace);
+        if (lease != null) {
+            live.lease(lease, computer);
         }
-        live.lease(lease, computer);
-        return true;
+        return lease != null;
     }
 }

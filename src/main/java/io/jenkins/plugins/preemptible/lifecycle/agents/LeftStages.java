@@ -5,6 +5,7 @@ import hudson.model.Computer;
 import hudson.model.Node;
 import hudson.slaves.WorkspaceList;
 import io.jenkins.plugins.preemptible.agent.MovingStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.ExactLease;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LeftAgents;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import java.io.IOException;
@@ -35,7 +36,7 @@ public final class LeftStages {
         }
         WorkspaceList.Lease lease = computer.getWorkspaceList().allocate(workspace);
         try {
-            return clean(stage, agent, temporary, lease.path.getRemote().equals(workspace.getRemote()));
+            return clean(stage, agent, temporary, ExactLease.isOf(workspace, lease));
         } finally {
             lease.release();
         }
