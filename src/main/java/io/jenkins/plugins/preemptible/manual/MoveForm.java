@@ -18,7 +18,7 @@ import jenkins.model.Jenkins;
  *
  * @param stage id
  * @param text what the form is for
- * @param targets agents with the stage's label, at most {@value #MOST}; those that fit are first
+ * @param targets agents with the stage's label, at least one and at most {@value #MOST}; those that fit are first
  */
 public record MoveForm(String stage, String text, List<Target> targets) {
 
@@ -42,7 +42,12 @@ public record MoveForm(String stage, String text, List<Target> targets) {
      */
     public record Target(String name, String text, boolean fits) {}
 
-    /** Stages for which no agent fits have none. */
+    /** Whether any of them fits, so that there is something to send. */
+    public boolean anyFits() {
+        return targets.get(0).fits();
+    }
+
+    /** Stages that go nowhere, and those whose label no other agent has, have none. */
     static List<MoveForm> of(List<StageRecord> stages) {
         List<MoveForm> forms = new ArrayList<>();
         for (StageRecord stage : stages) {
@@ -68,10 +73,10 @@ public record MoveForm(String stage, String text, List<Target> targets) {
                 others.add(new Target(name, Messages.ManualBuildAction_MoveNot(name, misfit.sentence()), false));
             }
         }
+        fitting.addAll(others);
         if (fitting.isEmpty()) {
             return null;
         }
-        fitting.addAll(others);
         return new MoveForm(
                 stage.id(),
                 Messages.ManualBuildAction_Move(stage.name()),

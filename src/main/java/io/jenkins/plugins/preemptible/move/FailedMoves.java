@@ -16,21 +16,39 @@ import java.util.concurrent.TimeUnit;
 final class FailedMoves {
 
     private static final long PAUSE_NANOS = TimeUnit.MINUTES.toNanos(10);
+    private static final long HELD_OFF_NANOS = TimeUnit.SECONDS.toNanos(30);
     private static final int MOST = 10_000;
 
     private static final Map<String, Failed> FAILED = new ConcurrentHashMap<>();
 
-    /** @param refused whether the agent, and not a connection or the archive, stood against it */
-    private record Failed(long untilNanos, boolean refused) {}
+    private enum Why {
+        /** The agent itself stood against it: another attempt would come to the same. */
+        REFUSED,
+        /** A connection or the archive did not do its part. */
+        FAILED,
+        /** Another plugin keeps the stage off that agent at the moment. */
+        HELD_OFF
+    }
+
+    private record Failed(long untilNanos, Why why) {}
 
     private FailedMoves() {}
 
     /** @param refused whether the agent, and not a connection or the archive, stood against it */
     static void add(StageRecord stage, String agent, boolean refused) {
+        add(stage, agent, refused ? Why.REFUSED : Why.FAILED, PAUSE_NANOS);
+    }
+
+    /** Another plugin keeps the stage off that agent at the moment. */
+    static void heldOff(StageRecord stage, String agent) {
+        add(stage, agent, Why.HELD_OFF, HELD_OFF_NANOS);
+    }
+
+    private static void add(StageRecord stage, String agent, Why why, long pauseNanos) {
         long now = System.nanoTime();
         FAILED.values().removeIf(each -> now - each.untilNanos > 0);
         if (FAILED.size() < MOST) {
-            FAILED.put(key(stage, agent), new Failed(now + PAUSE_NANOS, refused));
+            FAILED.put(key(stage, agent), new Failed(now + pauseNanos, why));
         }
     }
 
@@ -45,10 +63,19 @@ final class FailedMoves {
         return found(stage, agent) != null;
     }
 
-    /** Whether the agent itself stood against it: another attempt would come to the same. */
+    /** Whether the agent itself stood against it. */
     static boolean containRefusal(StageRecord stage, String agent) {
+        return is(stage, agent, Why.REFUSED);
+    }
+
+    /** Whether a connection or the archive did not do its part. */
+    static boolean containFailure(StageRecord stage, String agent) {
+        return is(stage, agent, Why.FAILED);
+    }
+
+    private static boolean is(StageRecord stage, String agent, Why why) {
         Failed failed = found(stage, agent);
-        return failed != null && failed.refused;
+        return failed != null && failed.why == why;
     }
 
     @CheckForNull

@@ -12,6 +12,7 @@ import io.jenkins.plugins.preemptible.engine.move.MoveObstacle;
 import io.jenkins.plugins.preemptible.engine.move.StageNeeds;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.agents.KeptAgents;
+import io.jenkins.plugins.preemptible.lifecycle.agents.OtherPlugins;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.OutlivesAgent;
 import io.jenkins.plugins.preemptible.lifecycle.stage.SealedLuggage;
@@ -33,7 +34,7 @@ import jenkins.model.Jenkins;
  */
 public final class MoveTargets {
 
-    /** Image and workspace lie packed and unpacked on the disk for a moment. */
+    /** Of the image's archive, for it lies on the disk packed and unpacked for a moment. */
     private static final int COPIES = 4;
 
     private MoveTargets() {}
@@ -41,8 +42,10 @@ public final class MoveTargets {
     /**
      * Names of the agents that fit now and on which a trial of the image has passed. Where there is none, the next one is
      * tried meanwhile. Empty where moves are switched off.
+     *
+     * @param others asked under no lock
      */
-    public static Set<String> of(StageRecord stage, LiveStage live) {
+    public static Set<String> of(StageRecord stage, LiveStage live, OtherPlugins others) {
         if (ofStage(stage) != null) {
             return Set.of();
         }
@@ -50,6 +53,7 @@ public final class MoveTargets {
                 .filter(computer -> stage.moveTo() == null || stage.moveTo().equals(computer.getName()))
                 .filter(computer -> computer.countIdle() > 0 && !FailedMoves.contain(stage, computer.getName()))
                 .filter(computer -> ofAgent(stage, live, computer.getNode()) == null)
+                .filter(computer -> others.letTake(computer.getNode(), stage, live))
                 .filter(computer -> TriedAgents.passed(stage, live, computer.getNode()))
                 .map(Computer::getName)
                 .collect(Collectors.toSet());
@@ -93,8 +97,7 @@ public final class MoveTargets {
 
     /** Whether an attempt there has come to nothing lately for a reason that may pass, such as an archive that is away. */
     public static boolean hasFailed(StageRecord stage, Node agent) {
-        return FailedMoves.contain(stage, agent.getNodeName())
-                && !FailedMoves.containRefusal(stage, agent.getNodeName());
+        return FailedMoves.containFailure(stage, agent.getNodeName());
     }
 
     /** Why the stage cannot go there now, what lasts longest first; null when it can. */
@@ -224,7 +227,9 @@ public final class MoveTargets {
     }
 
     static StageNeeds needs(StageRecord stage, LiveStage live) {
-        return new StageNeeds(live.memory().residentBytes(), stage.archiveBytes() * COPIES, Map.of());
+        SealedLuggage luggage = stage.luggage();
+        long workspace = luggage == null ? 0 : luggage.archiveBytes() + luggage.contentBytes();
+        return new StageNeeds(live.memory().residentBytes(), stage.archiveBytes() * COPIES + workspace, Map.of());
     }
 
     /** Whether the stage is resumed from the archive alone; its own agent is not asked then. */

@@ -6,6 +6,7 @@ import hudson.model.Executor;
 import hudson.model.Node;
 import hudson.slaves.WorkspaceList;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
+import io.jenkins.plugins.preemptible.agent.Delivery;
 import io.jenkins.plugins.preemptible.agent.MovingStage;
 import io.jenkins.plugins.preemptible.agent.Nodes;
 import io.jenkins.plugins.preemptible.checkpoint.RolledBack;
@@ -162,7 +163,12 @@ public final class MovingRestorer implements Restorer {
             if (isOwn(stage, to)) {
                 throw x;
             }
-            notMoved(stage, to, another, false);
+            boolean full = x instanceof Delivery.NoRoomException;
+            notMoved(stage, to, another, full);
+            if (full) {
+                Misfit room = new Misfit(MoveObstacle.DISK_FULL, x.getMessage());
+                throw new NotMovedException(room.obstacle().name(), room.sentence(), x);
+            }
             LOGGER.log(Level.WARNING, x, () -> "cannot move " + stage + " to " + to.getNodeName());
             throw new NotMovedException("", failure(to, x), x);
         } finally {

@@ -3,6 +3,7 @@ package io.jenkins.plugins.preemptible.move;
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.model.Computer;
 import hudson.model.Node;
+import hudson.model.Queue;
 import hudson.model.Run;
 import hudson.remoting.VirtualChannel;
 import hudson.util.Secret;
@@ -15,6 +16,7 @@ import io.jenkins.plugins.preemptible.engine.move.Misfit;
 import io.jenkins.plugins.preemptible.engine.move.MoveObstacle;
 import io.jenkins.plugins.preemptible.engine.move.StageNeeds;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.lifecycle.agents.OtherPlugins;
 import io.jenkins.plugins.preemptible.lifecycle.image.ImageGoneException;
 import io.jenkins.plugins.preemptible.lifecycle.image.StageImages;
 import io.jenkins.plugins.preemptible.lifecycle.luggage.StageLuggage;
@@ -190,8 +192,13 @@ final class TriedAgents {
             say(live, agent, obstacle.sentence(), List.of());
             return;
         }
-        if (!live.hold().isAllowedOn(now, agent)) {
-            // Before the key goes there.
+        // Before the key goes there.
+        Queue.BuildableItem item = live.hold().asItem(now, agent);
+        if (item != null && !OtherPlugins.now().letTake(agent, item)) {
+            FailedMoves.heldOff(stage, agent.getNodeName());
+            return;
+        }
+        if (item != null && agent.canTake(item) != null) {
             Misfit forbidden = Misfit.of(MoveObstacle.NOT_ALLOWED);
             FailedMoves.refused(stage, agent.getNodeName(), forbidden.obstacle().name(), forbidden.sentence());
             say(live, agent, forbidden.sentence(), List.of());

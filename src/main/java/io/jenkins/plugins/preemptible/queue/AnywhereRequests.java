@@ -7,6 +7,7 @@ import hudson.model.Node;
 import hudson.slaves.AbstractCloudSlave;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.move.Misfit;
+import io.jenkins.plugins.preemptible.engine.move.MoveObstacle;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.hand.DrainedAgents;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
@@ -35,7 +36,8 @@ import jenkins.model.Jenkins;
  *   <li>A cloud may have agents that never fit: after {@value #MOST_MISFITS} of them the item is taken back. The stage then
  *       waits for an agent that fits without asking for one. After {@value #MOST_FAILURES} on which an attempt has come to
  *       nothing for another reason, such as an archive that is away, it is asked again after pauses that grow.
- *   <li>The build's log says each of this once a suspension.
+ *   <li>The build's log says each of this once a suspension, and why the agents that are there do not fit, up to
+ *       {@value #MOST_TOLD} of them.
  * </ol>
  *
  * For the one thread that evaluates the queue. In memory: after a restart of the controller all is counted anew.
@@ -46,6 +48,7 @@ final class AnywhereRequests {
 
     static final int MOST_MISFITS = 3;
     static final int MOST_FAILURES = 3;
+    static final int MOST_TOLD = 5;
     /** The first pause; each one is twice the last, up to an hour. */
     private static final long PAUSE_MILLIS = TimeUnit.MINUTES.toMillis(1);
 
@@ -65,6 +68,8 @@ final class AnywhereRequests {
         private final int suspension;
         /** Why each agent of a cloud did not fit, by its name. */
         private final Map<String, String> misfits = new TreeMap<>();
+        /** Names of agents of no cloud of which the log has said why they do not fit. */
+        private final Set<String> told = new HashSet<>();
         /** Names of agents of a cloud on which an attempt came to nothing for another reason. */
         private final Set<String> failed = new HashSet<>();
         /** How many of them have counted: those that fail while none is asked for do not. */
@@ -182,6 +187,9 @@ final class AnywhereRequests {
                     lost.misfits.put(node.getNodeName(), misfit.sentence());
                 }
             }
+            if (node != null && !(node instanceof AbstractCloudSlave) && lost.told.size() < MOST_TOLD) {
+                tell(stage, live, lost, node);
+            }
         }
         if (!lost.givenUp && lost.misfits.size() >= MOST_MISFITS) {
             lost.givenUp = true;
@@ -189,6 +197,17 @@ final class AnywhereRequests {
             say(
                     live,
                     lost.why() + "No more are asked for; the stage stays suspended until an agent that fits is there.");
+        }
+    }
+
+    private static void tell(StageRecord stage, LiveStage live, Lost lost, Node agent) {
+        Misfit misfit = MoveTargets.lasting(stage, live, agent);
+        // Of a trial that failed the log has said that.
+        if (misfit != null
+                && misfit.obstacle() != MoveObstacle.REFUSED_THERE
+                && live.hold().mayMoveTo(agent)
+                && lost.told.add(agent.getNodeName())) {
+            say(live, "Not resumed on " + agent.getDisplayName() + ": " + misfit.sentence());
         }
     }
 

@@ -3,6 +3,7 @@ package io.jenkins.plugins.preemptible.queue;
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.model.Computer;
 import hudson.model.Executor;
+import hudson.model.Node;
 import hudson.model.Queue;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.policy.Action;
@@ -11,7 +12,9 @@ import io.jenkins.plugins.preemptible.engine.policy.Reason;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.hand.DrainedAgents;
+import io.jenkins.plugins.preemptible.lifecycle.agents.OtherPlugins;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.OutlivesAgent;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageThreads;
@@ -213,6 +216,7 @@ public final class Preemption {
      * else off its agent, the better ones too.
      */
     private static void withdrawLateRequests(Jenkins jenkins) {
+        OtherPlugins others = OtherPlugins.now();
         for (StageRecord stage : StageRegistry.get().all()) {
             if (stage.heldByHand(System.currentTimeMillis())) {
                 Reservations.get().drop(stage.id());
@@ -228,11 +232,20 @@ public final class Preemption {
                             : computer == null
                                     || computer.countIdle() == 0
                                     || held(stage)
+                                    || isHeldOff(stage, live, computer.getNode(), others)
                                     || AnywhereRequests.isInVain(stage, live))
                     && live.hold().executor(stage) == null) {
                 live.hold().withdraw(stage);
             }
         }
+    }
+
+    /** Another plugin keeps the stage off another agent: its own may be free before that changes its mind. */
+    private static boolean isHeldOff(StageRecord stage, LiveStage live, @CheckForNull Node agent, OtherPlugins others) {
+        return agent != null
+                && !agent.getNodeName().equals(stage.node())
+                && !OutlivesAgent.isAwaited(stage)
+                && !others.letTake(agent, stage, live);
     }
 
     private static boolean held(StageRecord stage) {

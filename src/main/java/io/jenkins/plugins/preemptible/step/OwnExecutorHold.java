@@ -139,10 +139,9 @@ final class OwnExecutorHold implements ExecutorHold {
     }
 
     @Override
-    public boolean isAllowedOn(StageRecord stage, Node agent) {
-        Queue.BuildableItem item = new Queue.BuildableItem(new Queue.WaitingItem(
+    public Queue.BuildableItem asItem(StageRecord stage, Node agent) {
+        return new Queue.BuildableItem(new Queue.WaitingItem(
                 Calendar.getInstance(), execution.task(stage, agent.getNodeName(), false), List.of()));
-        return agent.canTake(item) == null;
     }
 
     @Override

@@ -20,6 +20,7 @@ import hudson.security.ACLContext;
 import hudson.security.AccessControlled;
 import hudson.security.Permission;
 import io.jenkins.plugins.preemptible.agent.Nodes;
+import io.jenkins.plugins.preemptible.lifecycle.agents.OtherPlugins;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
@@ -340,7 +341,7 @@ public final class StageTask implements ContinuedTask, AccessControlled, OwnPrio
 
     /** A stage is resumed where its files are: a label of that name on another agent does not do. */
     @Extension
-    public static final class SameNode extends QueueTaskDispatcher {
+    public static final class SameNode extends QueueTaskDispatcher implements OtherPlugins.Ours {
         @Override
         public CauseOfBlockage canTake(Node candidate, Queue.BuildableItem item) {
             if (item.task instanceof StageTask) {

@@ -3,6 +3,7 @@ package io.jenkins.plugins.preemptible.lifecycle.stage;
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.model.Executor;
 import hudson.model.Node;
+import hudson.model.Queue;
 import java.io.IOException;
 
 /**
@@ -41,11 +42,12 @@ public interface ExecutorHold {
     }
 
     /**
-     * Whether the stage's build may ever run on that agent: the permission of its user, and the agent's properties. What other
-     * plugins say at a moment is asked when it waits in the queue. Under no lock.
+     * What would wait in the queue for an executor of that agent, by which the agent and other plugins can be asked beforehand;
+     * null where a stage never goes to another agent.
      */
-    default boolean isAllowedOn(StageRecord stage, Node agent) {
-        return true;
+    @CheckForNull
+    default Queue.BuildableItem asItem(StageRecord stage, Node agent) {
+        return null;
     }
 
     /** As {@link #request(StageRecord)}, on the agent of that name. */

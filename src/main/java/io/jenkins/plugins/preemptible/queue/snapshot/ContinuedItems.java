@@ -3,6 +3,7 @@ package io.jenkins.plugins.preemptible.queue.snapshot;
 import hudson.model.Node;
 import hudson.model.Queue;
 import hudson.model.queue.QueueTaskDispatcher;
+import io.jenkins.plugins.preemptible.lifecycle.agents.OtherPlugins;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.Map;

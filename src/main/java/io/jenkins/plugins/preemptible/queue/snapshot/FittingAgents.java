@@ -6,6 +6,7 @@ import hudson.model.Label;
 import hudson.model.Node;
 import hudson.model.Queue;
 import hudson.slaves.NodeProperty;
+import io.jenkins.plugins.preemptible.lifecycle.agents.OtherPlugins;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;

@@ -3,6 +3,7 @@ package io.jenkins.plugins.preemptible.queue.snapshot;
 import hudson.model.Node;
 import hudson.model.Queue;
 import io.jenkins.plugins.preemptible.agent.Nodes;
+import io.jenkins.plugins.preemptible.lifecycle.agents.OtherPlugins;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import java.util.logging.Level;

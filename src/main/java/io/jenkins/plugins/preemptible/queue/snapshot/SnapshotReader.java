@@ -14,6 +14,7 @@ import io.jenkins.plugins.preemptible.hand.NeverPreemptAction;
 import io.jenkins.plugins.preemptible.lifecycle.agents.FrozenOnly;
 import io.jenkins.plugins.preemptible.lifecycle.agents.HowSuspended;
 import io.jenkins.plugins.preemptible.lifecycle.agents.Measured;
+import io.jenkins.plugins.preemptible.lifecycle.agents.OtherPlugins;
 import io.jenkins.plugins.preemptible.lifecycle.image.ArchiveRoom;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.OutlivesAgent;
@@ -53,6 +54,7 @@ public final class SnapshotReader {
     private final boolean neverAgain =
             PreemptibleConfiguration.get().limits().undumpable() == UndumpableStages.NEVER_PREEMPT;
     private final Arrivals arrivals = new Arrivals(jenkins);
+    private final OtherPlugins others = OtherPlugins.now();
     /** Agents that take work and have something to give: an idle executor, or a stage that may give way or return. */
     private final Set<Node> giving = new LinkedHashSet<>();
     /** Agents that take work and are held by builds that end when they end. */
@@ -187,10 +189,10 @@ public final class SnapshotReader {
             own = Set.of(live.hold().requestedOn(stage));
         } else if (stage.moveTo() != null && PreemptibleConfiguration.get().isMoveStages()) {
             own = Set.of();
-            elsewhere = MoveTargets.of(stage, live);
+            elsewhere = MoveTargets.of(stage, live, others);
             elsewhere = elsewhere.contains(stage.moveTo()) ? Set.of(stage.moveTo()) : Set.of();
         } else if (!held) {
-            elsewhere = MoveTargets.of(stage, live);
+            elsewhere = MoveTargets.of(stage, live, others);
         }
         return new Snapshot.SuspendedStage(
                 stage.id(),

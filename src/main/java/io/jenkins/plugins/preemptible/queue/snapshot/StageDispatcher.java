@@ -8,6 +8,7 @@ import hudson.model.Queue;
 import hudson.model.queue.CauseOfBlockage;
 import hudson.model.queue.QueueTaskDispatcher;
 import io.jenkins.plugins.preemptible.hand.DrainedAgents;
+import io.jenkins.plugins.preemptible.lifecycle.agents.OtherPlugins;
 import io.jenkins.plugins.preemptible.lifecycle.pipeline.PlaceholderAccess;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
@@ -30,7 +31,7 @@ import org.jenkinsci.plugins.workflow.flow.FlowExecutionList;
  * Called under the queue's lock, hence look-ups only.
  */
 @Extension(ordinal = 1000)
-public final class StageDispatcher extends QueueTaskDispatcher {
+public final class StageDispatcher extends QueueTaskDispatcher implements OtherPlugins.Ours {
 
     @Override
     public CauseOfBlockage canTake(Node node, Queue.BuildableItem item) {

@@ -4,6 +4,7 @@ import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.model.Label;
 import hudson.model.Node;
 import hudson.model.Queue;
+import io.jenkins.plugins.preemptible.lifecycle.agents.OtherPlugins;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;

@@ -1,10 +1,11 @@
-package io.jenkins.plugins.preemptible.queue.snapshot;
+package io.jenkins.plugins.preemptible.lifecycle.agents;
 
 import hudson.Util;
 import hudson.model.Node;
 import hudson.model.Queue;
 import hudson.model.queue.QueueTaskDispatcher;
-import io.jenkins.plugins.preemptible.step.StageTask;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import java.util.List;
 import java.util.logging.Level;
 import java.util.logging.Logger;
@@ -14,15 +15,18 @@ import org.jenkinsci.plugins.durabletask.executors.ContinuedTask;
  * The dispatchers of other plugins that may keep items off agents, such as those that throttle builds.
  *
  * <ol>
- *   <li>Our own are left out: what they say follows from the decision, which asks here before.
+ *   <li>Our own ({@link Ours}) are left out: what they say follows from the decision, which asks here before.
  *   <li>That of {@link ContinuedTask} is left out too: it walks through the whole queue for each question, and says the same
- *       of all items, see {@link ContinuedItems}.
+ *       of all items.
  *   <li>One that throws keeps the item off the agent, as it does for Jenkins' own queue.
  * </ol>
  *
  * Of one moment. Off the queue's lock: nobody knows how long they take.
  */
-final class OtherPlugins {
+public final class OtherPlugins {
+
+    /** A dispatcher of this plugin. */
+    public interface Ours {}
 
     private static final Logger LOGGER = Logger.getLogger(OtherPlugins.class.getName());
 
@@ -39,9 +43,9 @@ final class OtherPlugins {
         this.ofTaskOnly = dispatchers.stream().noneMatch(dispatcher -> overrides(dispatcher, OF_ITEM));
     }
 
-    static OtherPlugins now() {
+    public static OtherPlugins now() {
         return new OtherPlugins(QueueTaskDispatcher.all().stream()
-                .filter(dispatcher -> !isOurs(dispatcher) && !isOfContinuedTasks(dispatcher))
+                .filter(dispatcher -> !(dispatcher instanceof Ours) && !isOfContinuedTasks(dispatcher))
                 .filter(dispatcher -> overrides(dispatcher, OF_ITEM) || overrides(dispatcher, OF_TASK))
                 .toList());
     }
@@ -50,26 +54,28 @@ final class OtherPlugins {
         return Util.isOverridden(QueueTaskDispatcher.class, dispatcher.getClass(), "canTake", arguments);
     }
 
-    private static boolean isOurs(QueueTaskDispatcher dispatcher) {
-        return dispatcher instanceof StageDispatcher || dispatcher instanceof StageTask.SameNode;
-    }
-
-    static boolean isOfContinuedTasks(QueueTaskDispatcher dispatcher) {
+    public static boolean isOfContinuedTasks(QueueTaskDispatcher dispatcher) {
         return dispatcher.getClass().getEnclosingClass() == ContinuedTask.class;
     }
 
     /** Whether there is nobody to ask {@link #letTake}. */
-    boolean none() {
+    public boolean none() {
         return dispatchers.isEmpty();
     }
 
     /** Whether the answers depend on an item's task, and on nothing else of the item. */
-    boolean ofTaskOnly() {
+    public boolean ofTaskOnly() {
         return ofTaskOnly;
     }
 
+    /** Whether none of them would keep the stage off an agent where it has not run before. */
+    public boolean letTake(Node node, StageRecord stage, LiveStage live) {
+        Queue.BuildableItem item = live.hold().asItem(stage, node);
+        return item == null || letTake(node, item);
+    }
+
     /** Whether none of them keeps the item off the node. */
-    boolean letTake(Node node, Queue.BuildableItem item) {
+    public boolean letTake(Node node, Queue.BuildableItem item) {
         return dispatchers.stream().allMatch(dispatcher -> lets(dispatcher, node, item));
     }
 
@@ -83,9 +89,9 @@ final class OtherPlugins {
     }
 
     /** Whether none of them blocks the item. What one throws is not caught. */
-    static boolean letRun(Queue.Item item) {
+    public static boolean letRun(Queue.Item item) {
         return QueueTaskDispatcher.all().stream()
-                .filter(dispatcher -> !(dispatcher instanceof StageDispatcher))
+                .filter(dispatcher -> !(dispatcher instanceof Ours))
                 .allMatch(dispatcher -> dispatcher.canRun(item) == null);
     }
 }

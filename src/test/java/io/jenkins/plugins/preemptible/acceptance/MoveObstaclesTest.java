@@ -1,0 +1,228 @@
+package io.jenkins.plugins.preemptible.acceptance;
+
+import static org.awaitility.Awaitility.await;
+import static org.hamcrest.MatcherAssert.assertThat;
+import static org.hamcrest.Matchers.containsString;
+import static org.hamcrest.Matchers.not;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import hudson.cli.CLICommandInvoker;
+import hudson.model.FreeStyleProject;
+import hudson.model.Label;
+import hudson.model.Node;
+import hudson.model.Queue;
+import hudson.model.queue.CauseOfBlockage;
+import hudson.model.queue.QueueTaskDispatcher;
+import hudson.slaves.DumbSlave;
+import hudson.slaves.OfflineCause;
+import hudson.slaves.RetentionStrategy;
+import io.jenkins.plugins.preemptible.engine.host.HostTool;
+import io.jenkins.plugins.preemptible.engine.move.MoveObstacle;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import org.jenkinsci.plugins.durabletask.executors.OnceRetentionStrategy;
+import org.jenkinsci.plugins.workflow.job.WorkflowRun;
+import org.jenkinsci.plugins.workflow.steps.durable_task.DurableTaskStep;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.jvnet.hudson.test.JenkinsRule;
+import org.jvnet.hudson.test.TestExtension;
+
+/** What keeps a suspended stage off another agent, as a real controller finds it, and what becomes of the stage then. */
+@Tag("acceptance")
+class MoveObstaclesTest extends MovedStages {
+
+    @RegisterExtension
+    static final Periods PERIODS = new Periods()
+            // In tests Pipeline's steps wait for an agent for fifteen seconds only.
+            .with("lifecycle.SuspendedSteps.periodMillis", 3000)
+            .with("lost.LostAgents.awayMillis", 3000);
+
+    private Path mounted;
+
+    @AfterEach
+    void asBefore() {
+        DurableTaskStep.USE_WATCHING = false;
+        KeepsOff.agent = null;
+        KeepsOff.queuedOnly = false;
+        if (mounted != null) {
+            HostTool.run(10, List.of("umount", "--lazy", mounted.toString()));
+        }
+    }
+
+    /** Of another plugin, such as one that throttles. */
+    @TestExtension
+    public static final class KeepsOff extends QueueTaskDispatcher {
+        private static volatile String agent;
+        /** It changes its mind once the stage is in the queue. */
+        private static volatile boolean queuedOnly;
+
+        @Override
+        public CauseOfBlockage canTake(Node node, Queue.BuildableItem item) {
+            boolean is = node.getNodeName().equals(agent)
+                    && (!queuedOnly || Queue.getInstance().contains(item.task));
+            return is ? CauseOfBlockage.fromMessage(hudson.model.Messages._Queue_Unknown()) : null;
+        }
+    }
+
+    private String asked(String agent) {
+        CLICommandInvoker.Result said =
+                new CLICommandInvoker(j, "preemptible-move").invokeWithArgs("low", "1", "--to", agent);
+        return said.stdout() + said.stderr();
+    }
+
+    /** The answer to a wish once both agents are described. */
+    private void refuses(String agent, MoveObstacle why) {
+        String sentence = why.sentence();
+        String begin = sentence.substring(0, sentence.length() - 1);
+        await(begin).atMost(LONG).until(() -> asked(agent).contains(begin));
+    }
+
+    private void resumesOnItsOwn(WorkflowRun stage) throws Exception {
+        new CLICommandInvoker(j, "preemptible-resume").invokeWithArgs("low", "1");
+        Rig.awaitLog(stage, "Resumed on A");
+        endsOn("A", stage);
+    }
+
+    /** A stage that gave way to an item that goes on until {@link #ends}. */
+    private WorkflowRun preempted(FreeStyleProject high) throws Exception {
+        WorkflowRun stage = begin(counter());
+        high.setAssignedLabel(Label.get("A"));
+        high.scheduleBuild2(0);
+        Rig.awaitSealed(stage, 1);
+        return stage;
+    }
+
+    private void ends(FreeStyleProject high) throws Exception {
+        Files.createFile(hosts.workspace("A", high.getName()).resolve("enough"));
+        j.assertBuildStatusSuccess(j.waitForCompletion(high.getLastBuild()));
+    }
+
+    @Test
+    void anotherPluginKeepsItOffThatAgent() throws Exception {
+        KeepsOff.agent = "B";
+        FreeStyleProject high = rig.freestyle("high", 1, Rig.untilEnough());
+        WorkflowRun stage = preempted(high);
+        hosts.connect("B");
+        Rig.awaitAnotherLook();
+        Rig.awaitAnotherLook();
+        assertEquals(0, hosts.stages("B"), "nothing of it is there, the key least of all");
+        ends(high);
+        Rig.awaitLog(stage, "Resumed on A");
+        assertThat(Rig.log(stage), not(containsString("Moved from")));
+        endsOn("A", stage);
+    }
+
+    @Test
+    void anotherPluginKeepsItOffOnceItIsInTheQueue() throws Exception {
+        KeepsOff.queuedOnly = true;
+        KeepsOff.agent = "B";
+        FreeStyleProject high = rig.freestyle("high", 1, Rig.untilEnough());
+        WorkflowRun stage = preempted(high);
+        hosts.connect("B");
+        await("it is in the queue, for B")
+                .atMost(LONG)
+                .until(() -> List.of(Queue.getInstance().getItems()).stream()
+                        .anyMatch(item -> Label.get("B").equals(item.getAssignedLabel())));
+        ends(high);
+        Rig.awaitLog(stage, "Resumed on A");
+        endsOn("A", stage);
+    }
+
+    @Test
+    void itsStoredWorkspaceHasNoRoomThere() throws Exception {
+        WorkflowRun stage = begin("sh 'head -c 90000000 /dev/urandom > big'\n" + counter());
+        suspend(stage, 1);
+        mounted =
+                Files.createDirectories(hosts.workspace("B", "low").getParent().getParent());
+        assertTrue(
+                HostTool.run(10, List.of("mount", "-t", "tmpfs", "-o", "size=60m,mode=755", "none", mounted.toString()))
+                        .ok());
+        hosts.connect("B");
+        refuses("B", MoveObstacle.DISK_FULL);
+        resumesOnItsOwn(stage);
+    }
+
+    /** Such steps end by a word of their agent to the controller that has begun them. */
+    @Test
+    void stepsThatTheirAgentWatches() throws Exception {
+        DurableTaskStep.USE_WATCHING = true;
+        WorkflowRun stage = begin(counter());
+        suspend(stage, 1);
+        assertThat(Rig.log(stage), containsString(MoveObstacle.WATCHED_STEPS.sentence()));
+        hosts.connect("B");
+        await("it is refused").atMost(LONG).until(() -> {
+            asked("B");
+            return Rig.log(stage).contains("Move to B cancelled: " + MoveObstacle.WATCHED_STEPS.sentence());
+        });
+        resumesOnItsOwn(stage);
+    }
+
+    @Test
+    void anAgentThatMightBeTakenAwayWithIt() throws Exception {
+        WorkflowRun stage = begin(counter());
+        suspend(stage, 1);
+        CloudAgent agent = new OwnWayAgent("B", hosts);
+        j.jenkins.addNode(agent);
+        j.waitOnline(agent);
+        refuses("B", MoveObstacle.NOT_KEPT);
+        resumesOnItsOwn(stage);
+    }
+
+    /** Its retention strategy cannot be replaced. */
+    private static final class OwnWayAgent extends CloudAgent {
+        private static final long serialVersionUID = 1L;
+
+        OwnWayAgent(String name, TwoHosts hosts) throws Exception {
+            super(name, hosts.root(), hosts.launcher(name), new OnceRetentionStrategy(10));
+        }
+
+        @Override
+        public RetentionStrategy<?> getRetentionStrategy() {
+            return super.getRetentionStrategy();
+        }
+    }
+
+    /** Its own agent is away, and another one does not fit: the log and the build's page say why. */
+    @Test
+    void whyAnAgentDoesNotFitIsTold() throws Exception {
+        WorkflowRun stage = begin(counter());
+        suspend(stage, 1);
+        Path elsewhere = Files.createTempDirectory(Path.of("/var/tmp"), "preemptible-other");
+        try {
+            DumbSlave agent = new DumbSlave("B", elsewhere.toString(), hosts.launcher("B"));
+            agent.setLabelString(Rig.LABEL);
+            j.jenkins.addNode(agent);
+            j.waitOnline(agent);
+            new CLICommandInvoker(j, "preemptible-resume").invokeWithArgs("low", "1");
+            j.jenkins
+                    .getNode("A")
+                    .toComputer()
+                    .disconnect(new OfflineCause.ByCLI("gone"))
+                    .get();
+            Rig.awaitLog(stage, "Not resumed on B: The agents have different root folders (");
+            Rig.awaitAnotherLook();
+            assertEquals(1, Rig.log(stage).split("Not resumed on B", -1).length - 1);
+            try (JenkinsRule.WebClient web = j.createWebClient()) {
+                String page = web.getPage(stage).asNormalizedText();
+                assertThat(page, containsString("B: The agents have different root folders"));
+            }
+            hosts.connectAgain("A");
+            Rig.awaitLog(stage, "Resumed on A");
+            endsOn("A", stage);
+        } finally {
+            delete(elsewhere);
+        }
+    }
+
+    private static void delete(Path folder) throws IOException {
+        assertEquals(0, StageRegistry.get().all().size());
+        HostTool.run(10, List.of("rm", "-rf", "--one-file-system", folder.toString()));
+    }
+}
