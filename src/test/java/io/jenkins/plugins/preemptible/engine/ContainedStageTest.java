@@ -36,6 +36,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -281,6 +282,39 @@ class ContainedStageTest {
             StageBench.until("ended", SOON, () -> c.bench.engine.status(c.id).state() == State.FAILED);
             remover.join();
             assertFalse(c.real.exists(c.container));
+        }
+    }
+
+    /** A large tree takes some time to end. It is thawed for that, and must not count as one that runs again. */
+    @Test
+    void whatEndsWithItsContainerIsNotThawed() throws Exception {
+        // Skips the test where the host does not have it.
+        StageBench.openWith(FreezerKind.CGROUP_V1).close();
+        try (RealContainers real = RealContainers.open("docker");
+                StageBench bench = StageBench.openWith(FreezerKind.CGROUP_V2)) {
+            ContainerRef container = real.run(bench.work, "-e", MARKS.get(0), "-e", MARKS.get(1));
+            Contained c = new Contained(bench, real, started(bench, container), container);
+            c.run(COUNTING);
+            c.counts();
+            StageContainer first = first(c);
+            c.bench.engine.freeze(c.id, new FreezeRequest(DumpGuard.NONE, 0));
+            Freezer other = FreezerKind.create(StageId.create("slow"), FreezerKind.CGROUP_V1);
+            long init = c.bench.engine.status(c.id).initPid();
+            Files.writeString(other.joinFile().orElseThrow(), Long.toString(init));
+            other.freeze(null, SOON);
+            Thread remover = new Thread(() -> real.remove(container.id()));
+            remover.start();
+            try {
+                StageBench.until("the container ends", SOON, () -> !first.runs());
+                for (int time = 0; time < 3; time++) {
+                    assertEquals(State.SUSPENDING, c.bench.engine.status(c.id).state());
+                }
+            } finally {
+                other.thaw(null);
+            }
+            StageBench.until("ended", SOON, () -> c.bench.engine.status(c.id).state() == State.FAILED);
+            remover.join();
+            other.remove();
         }
     }
 

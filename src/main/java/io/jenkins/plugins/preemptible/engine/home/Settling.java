@@ -65,8 +65,7 @@ record Settling(Stages stages) {
     }
 
     // The kernel has killed them with the container's first process, and that waits for them. With control groups of
-    // version 1
-    // a frozen process does not end before it is thawed.
+    // version 1 a frozen process does not end before it is thawed.
     private static boolean endsWithItsContainer(StageJson record) throws IOException {
         if (record.container() == null || record.container().runs()) {
             return false;
@@ -167,7 +166,9 @@ record Settling(Stages stages) {
                 && freezer.isPresent()
                 && !dumping
                 && !freezer.get().holds(record.init())
-                && Proc.tracer(record.init().pid()) == 0;
+                && Proc.tracer(record.init().pid()) == 0
+                // Last: what ends with its container is thawed for that.
+                && (record.container() == null || record.container().runs());
     }
 
     // The process that thawed it, or was about to freeze it, could not record that any more.
