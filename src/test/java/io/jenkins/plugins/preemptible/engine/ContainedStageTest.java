@@ -38,6 +38,7 @@ import java.util.List;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -360,41 +361,78 @@ class ContainedStageTest {
         });
     }
 
-    /** A user of the daemon has started it. It is in no group that stands still. */
+    /** Nothing of it is left to be seen. A container that is entered is one of whose programs this is told. */
     @ParameterizedTest
-    @ValueSource(strings = {"docker"})
-    void somethingIsStartedInTheContainerWhileItIsDumped(String program) throws Exception {
-        Path criu = new CriuSearch().usable().map(Criu::program).orElse(null);
-        assumeTrue(criu != null, "this host has no CRIU that works");
-        Path folder = Files.createTempDirectory(Path.of("/var/tmp"), "preemptible-criu");
-        Path starting = folder.resolve("criu");
-        Path container = folder.resolve("container");
-        Files.writeString(starting, """
-                #!/bin/sh
-                case " $* " in
-                  *' dump '*) [ ! -e '%1$s' ] || %2$s exec -d $(cat '%1$s') sleep 1000 ;;
-                esac
-                exec '%3$s' "$@"
-                """.formatted(container, program, criu));
-        assertTrue(starting.toFile().setExecutable(true));
-        try (RealContainers real = RealContainers.open(program);
-                StageBench bench = StageBench.openWith(new CriuSearch(List.of(starting)))) {
-            ContainerRef started = real.run(bench.work, "-e", MARKS.get(0), "-e", MARKS.get(1));
-            Contained c = new Contained(bench, real, started(bench, started), started);
+    @ValueSource(strings = {"docker", "podman"})
+    void whatHasRunInTheContainerMeanwhileIsTold(String program) throws Exception {
+        with(program, c -> {
             c.run(COUNTING);
             c.counts();
-            Files.writeString(container, started.id());
-            c.bench.engine.freeze(c.id, new FreezeRequest(DumpGuard.NONE, 0));
-            SuspendFailedException refusal = assertThrows(
-                    SuspendFailedException.class,
-                    () -> c.bench.engine.dump(c.id, c.bench.archive(c.id), c.bench.key, IfDumpFails.THAW));
-            assertTrue(refusal.detail().contains("while CRIU worked on the stage: sleep"), refusal::detail);
-            c.counts();
-            Files.delete(container);
+            assertTrue(c.real.answer(c.container, "true").ok());
+            Freezer stage = FreezerKind.below(c.id, first(c).first().pid()).get(0);
+            try (Bystanders held = Bystanders.hold(c.id, first(c), stage)) {
+                held.requireNone(first(c), stage);
+                ContainerRef other = c.real.run(c.bench.work);
+                assertTrue(c.real.answer(other, "true").ok());
+                held.requireNone(first(c), stage);
+                assertTrue(c.real.answer(c.container, "true").ok());
+                IOException refusal = assertThrows(IOException.class, () -> held.requireNone(first(c), stage));
+                assertTrue(refusal.getMessage().contains("and has ended again"), refusal::getMessage);
+            }
             c.suspend();
             c.bench.engine.resume(c.bench.archive(c.id), c.bench.key);
             c.counts();
             c.countedOn();
+        });
+    }
+
+    /** A user of the daemon has started it. It is in no group that stands still. */
+    @ParameterizedTest
+    @CsvSource({"sleep 1000, stage: sleep", "true, and has ended again"})
+    void somethingIsStartedInTheContainerWhileItIsDumped(String command, String told) throws Exception {
+        withStarting("dump", command, (c, during) -> {
+            c.run(COUNTING);
+            c.counts();
+            Files.writeString(during, c.container.id());
+            c.bench.engine.freeze(c.id, new FreezeRequest(DumpGuard.NONE, 0));
+            SuspendFailedException refusal = assertThrows(
+                    SuspendFailedException.class,
+                    () -> c.bench.engine.dump(c.id, c.bench.archive(c.id), c.bench.key, IfDumpFails.THAW));
+            assertTrue(refusal.detail().contains("while CRIU worked on the stage"), refusal::detail);
+            assertTrue(refusal.detail().contains(told), refusal::detail);
+            c.counts();
+            Files.delete(during);
+            c.suspend();
+            c.bench.engine.resume(c.bench.archive(c.id), c.bench.key);
+            c.counts();
+            c.countedOn();
+        });
+    }
+
+    private interface StartingTrial {
+        /** @param during holds the id of the container as long as something is to be started there */
+        void of(Contained contained, Path during) throws Exception;
+    }
+
+    /** With a CRIU that starts something in the container by Docker just before it does what it is asked for. */
+    private static void withStarting(String verb, String command, StartingTrial trial) throws Exception {
+        Path criu = new CriuSearch().usable().map(Criu::program).orElse(null);
+        assumeTrue(criu != null, "this host has no CRIU that works");
+        Path folder = Files.createTempDirectory(Path.of("/var/tmp"), "preemptible-criu");
+        Path starting = folder.resolve("criu");
+        Path during = folder.resolve("container");
+        Files.writeString(starting, """
+                #!/bin/sh
+                case " $* " in
+                  *' %1$s '*) [ ! -e '%2$s' ] || { docker exec -d $(cat '%2$s') %3$s; sleep 0.5; } >&2 ;;
+                esac
+                exec '%4$s' "$@"
+                """.formatted(verb, during, command, criu));
+        assertTrue(starting.toFile().setExecutable(true));
+        try (RealContainers real = RealContainers.open("docker");
+                StageBench bench = StageBench.openWith(new CriuSearch(List.of(starting)))) {
+            ContainerRef container = real.run(bench.work, "-e", MARKS.get(0), "-e", MARKS.get(1));
+            trial.of(new Contained(bench, real, started(bench, container), container), during);
         } finally {
             StageBench.delete(folder);
         }

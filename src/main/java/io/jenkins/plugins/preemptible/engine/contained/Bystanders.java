@@ -10,6 +10,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -27,8 +28,8 @@ import java.util.stream.Collectors;
  *       runs. {@link #close} brings them back.
  *   <li>Processes of another container that shares the process ids cannot be moved, and are refused.
  *   <li>What the container's program starts there meanwhile is in none of these groups and runs. A container with a health check is
- *       none for stages, also when it gets one while it runs; who starts something by {@code docker exec} is found by
- *       {@link #requireNone} if it still runs then.
+ *       none for stages, also when it gets one while it runs; what somebody starts by {@code docker exec} is found by
+ *       {@link #requireNone}, also when it has ended by then: see {@link ContainerEvents}.
  *   <li>What a caller that died has left there is brought back by the next step on the stage ({@link #release}).
  * </ol>
  *
@@ -41,6 +42,7 @@ public final class Bystanders implements AutoCloseable {
     private static final int ROUNDS = 20;
 
     private final Freezer group;
+    private final Instant since = Instant.now();
 
     private Bystanders(Freezer group) {
         this.group = group;
@@ -112,15 +114,21 @@ public final class Bystanders implements AutoCloseable {
     }
 
     /**
-     * Refuses what was done meanwhile, when something new runs in the container: it could have changed what was read of the stage.
+     * Refuses what was done meanwhile, when something new runs in the container, or ran there: it could have changed what was read of
+     * the stage. Takes as long as one or two calls of the container's program.
      *
-     * @throws IOException when it does
+     * @throws IOException when it does or did, or when the program does not tell
      */
     public void requireNone(StageContainer container, Freezer stage) throws IOException {
         List<Proc.Stat> others = others(container, stage);
         if (!others.isEmpty()) {
             throw new IOException(
                     "something was started in the container while CRIU worked on the stage: " + names(others));
+        }
+        ContainerTool tool = new ContainerTool(container.container());
+        if (new ContainerEvents(tool, container.container().id()).startedSince(since)) {
+            throw new IOException(
+                    "something was started in the container while CRIU worked on the stage, and has ended again");
         }
     }
 

@@ -18,6 +18,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -28,7 +29,7 @@ import java.util.Optional;
  * <ol>
  *   <li>{@link #find} says whether the container is one for stages; a refusal costs the stage nothing but its images.
  *   <li>{@link #start} reads the rights that the container's program gives, and starts an init with them in namespaces of its
- *       own.
+ *       own. The program has to tell that it has started something for that: see {@link ContainerEvents}.
  *   <li>Then the kernel is asked whether the init's rights are those; if not, it is killed and the start refused. The same
  *       after each restore ({@link #differsNow}).
  * </ol>
@@ -93,10 +94,11 @@ public final class ContainedStart {
         Process process = null;
         try {
             ContainedProgram program = program();
-            Rights wanted = new RightsProbe(
-                            new ContainerTool(container.container()),
-                            new ContainerProcesses(container.container().id()))
-                    .read(program, rights(folder));
+            ContainerTool tool = new ContainerTool(container.container());
+            String id = container.container().id();
+            Instant before = Instant.now();
+            Rights wanted = new RightsProbe(tool, new ContainerProcesses(id)).read(program, rights(folder));
+            new ContainerEvents(tool, id).requireTold(before);
             ContainerFit.obstacle(wanted).ifPresent(why -> {
                 throw refused(container.container(), why);
             });

@@ -173,12 +173,12 @@ public final class ContainerTool {
         }
     }
 
-    private IOException failed(String verb, HostTool.Answer answer) {
+    IOException failed(String verb, HostTool.Answer answer) {
         return new IOException(
                 container.program() + " " + verb + ": " + (answer.text().isBlank() ? "no answer" : answer.firstLine()));
     }
 
-    private HostTool.Answer call(String... words) throws IOException {
+    HostTool.Answer call(String... words) throws IOException {
         List<String> command = new ArrayList<>(List.of(program().toString()));
         command.addAll(List.of(words));
         return HostTool.run(SECONDS, command);
