@@ -30,6 +30,8 @@ import io.jenkins.plugins.preemptible.engine.host.Proc;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import io.jenkins.plugins.preemptible.engine.stage.StageContainer;
 import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -403,6 +405,31 @@ class ContainedStageTest {
             c.counts();
             Files.delete(during);
             c.suspend();
+            c.bench.engine.resume(c.bench.archive(c.id), c.bench.key);
+            c.counts();
+            c.countedOn();
+        });
+    }
+
+    /** It is known before anything of the stage runs. */
+    @ParameterizedTest
+    @CsvSource({"sleep 1000, stage: sleep", "true, and has ended again"})
+    void somethingIsStartedInTheContainerWhileItIsRestored(String command, String told) throws Exception {
+        withStarting("restore", command, (c, during) -> {
+            c.run("i=0; while true; do i=$((i+1)); echo $i >> counted; done");
+            c.counts();
+            c.suspend();
+            long before = c.counted();
+            Files.writeString(during, c.container.id());
+            RuntimeException refusal = assertThrows(
+                    RuntimeException.class, () -> c.bench.engine.resume(c.bench.archive(c.id), c.bench.key));
+            StringWriter words = new StringWriter();
+            refusal.printStackTrace(new PrintWriter(words));
+            assertTrue(words.toString().contains("while CRIU worked on the stage"), words::toString);
+            assertTrue(words.toString().contains(told), words::toString);
+            assertEquals(before, c.counted());
+            assertEquals(State.SUSPENDED, c.bench.engine.status(c.id).state());
+            Files.delete(during);
             c.bench.engine.resume(c.bench.archive(c.id), c.bench.key);
             c.counts();
             c.countedOn();

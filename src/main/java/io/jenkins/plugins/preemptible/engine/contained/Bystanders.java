@@ -120,15 +120,24 @@ public final class Bystanders implements AutoCloseable {
      * @throws IOException when it does or did, or when the program does not tell
      */
     public void requireNone(StageContainer container, Freezer stage) throws IOException {
-        List<Proc.Stat> others = others(container, stage);
-        if (!others.isEmpty()) {
-            throw new IOException(
-                    "something was started in the container while CRIU worked on the stage: " + names(others));
-        }
+        requireNoneNow(container, stage);
         ContainerTool tool = new ContainerTool(container.container());
         if (new ContainerEvents(tool, container.container().id()).startedSince(since)) {
             throw new IOException(
                     "something was started in the container while CRIU worked on the stage, and has ended again");
+        }
+    }
+
+    /**
+     * The same for what still runs there, within milliseconds: the program, which may take long to answer, is not asked.
+     *
+     * @throws IOException when something new runs in the container
+     */
+    public void requireNoneNow(StageContainer container, Freezer stage) throws IOException {
+        List<Proc.Stat> others = others(container, stage);
+        if (!others.isEmpty()) {
+            throw new IOException(
+                    "something was started in the container while CRIU worked on the stage: " + names(others));
         }
     }
 

@@ -24,16 +24,19 @@ import java.util.stream.IntStream;
  *       stage's, and are neither dumped nor made again.
  *   <li>It restores from inside of the container's process ids, in a copy of the host's mounts with the container's beside them,
  *       so it needs nothing of the container's programs.
+ *   <li>When all is restored and nothing of it runs yet, the caller is asked whether it may.
  *   <li>No packet filter of the host reaches the container's network: connections inside of the stage have to be idle.
  * </ol>
  */
 final class ContainedCriu extends Criu {
 
     private final StageContainer container;
+    private final RestoreCheck check;
 
-    ContainedCriu(Path program, StageContainer container) {
+    ContainedCriu(Path program, StageContainer container, RestoreCheck check) {
         super(program);
         this.container = container;
+        this.check = check;
     }
 
     @Override
@@ -50,6 +53,19 @@ final class ContainedCriu extends Criu {
     @Override
     ConnectionLock lock(List<TcpEnds> connections) {
         return ConnectionLock.of(List.of());
+    }
+
+    @Override
+    CriuGate restoreGate(StageFolder folder) throws IOException {
+        Path gate = folder.path().resolve("restore-gate");
+        // One whose process died has left it.
+        StageFolder.delete(gate);
+        return CriuGate.ofRestore(gate).orElse(null);
+    }
+
+    @Override
+    void requireRestored() throws IOException {
+        check.require();
     }
 
     @Override

@@ -60,7 +60,16 @@ public class Criu {
 
     /** The same program, for a stage that lives in this container; null for one on the host itself. */
     public Criu in(StageContainer container) {
-        return container == null ? this : new ContainedCriu(program, container);
+        return in(container, () -> {});
+    }
+
+    /**
+     * The same program, for a stage that lives in this container; null for one on the host itself.
+     *
+     * @param check of what is restored in the container
+     */
+    public Criu in(StageContainer container, RestoreCheck check) {
+        return container == null ? this : new ContainedCriu(program, container, check);
     }
 
     /** The version as the program tells it, such as {@code 4.2.1}, or {@code unknown}. */
@@ -191,11 +200,15 @@ public class Criu {
                 "--restore-sibling"));
         command.addAll(options.forRestore());
         common(command, folder.logs(), "restore.log", hostMounts, launch.mounts());
-        try (ConnectionLock lock = lock(options.tcpClose() ? List.of() : TcpEnds.ofImage(images))) {
+        try (CriuGate gate = restoreGate(folder);
+                ConnectionLock lock = lock(options.tcpClose() ? List.of() : TcpEnds.ofImage(images))) {
+            if (gate != null) {
+                command.addAll(List.of("--action-script", gate.script().toString()));
+            }
             // The line that tells of the sockets is an informational one. Of a thousand processes there are 100,000 of
             // those.
             command.add(lock.holds() ? "-v3" : "-v2");
-            return CriuRestore.run(command, folder, freezer, lock);
+            return CriuRestore.run(new CriuRestore.Start(command, gate, this::requireRestored), folder, freezer, lock);
         }
     }
 
@@ -207,6 +220,14 @@ public class Criu {
     ConnectionLock lock(List<TcpEnds> connections) {
         return ConnectionLock.of(connections);
     }
+
+    /** Where a restore waits before anything of the tree runs; null when it does not wait. */
+    CriuGate restoreGate(StageFolder folder) throws IOException {
+        return null;
+    }
+
+    /** Asked while a restore waits there. */
+    void requireRestored() throws IOException {}
 
     /**
      * How a restore begins.

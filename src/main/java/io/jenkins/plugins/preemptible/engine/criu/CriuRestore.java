@@ -29,17 +29,26 @@ final class CriuRestore {
     private CriuRestore() {}
 
     /**
+     * What is run.
+     *
+     * @param gate null where criu does not wait before the tree runs
+     * @param check asked while it waits
+     */
+    record Start(List<String> command, CriuGate gate, RestoreCheck check) {}
+
+    /**
      * @param lock closed as soon as criu has made all sockets
      * @return the init's process id on this host
      * @throws CriuException with the reason; then the processes that were made are killed
      */
-    static long run(List<String> command, StageFolder folder, Freezer freezer, ConnectionLock lock)
+    static long run(Start start, StageFolder folder, Freezer freezer, ConnectionLock lock)
             throws CriuException, IOException {
         Path log = folder.logs().resolve("restore.log");
         Path running = folder.logs().resolve(Criu.RUNNING);
         Path words = folder.logs().resolve("restore.out");
-        Process process = CriuRun.startRestore(command, words);
+        Process process = CriuRun.startRestore(start.command(), words);
         boolean restored = false;
+        boolean waits = start.gate() != null;
         Optional<HostProcess> root = Optional.empty();
         try {
             long limit = System.nanoTime() + LIMIT.toNanos();
@@ -49,6 +58,11 @@ final class CriuRestore {
                     root = namespaceInit(process);
                 }
                 restored = answered(process) || !Files.exists(running);
+                if (waits && start.gate().reached()) {
+                    start.check().require();
+                    start.gate().open();
+                    waits = false;
+                }
                 if (lock.holds() && endOf(log).contains(UNLOCKED)) {
                     lock.close();
                 }

@@ -8,7 +8,7 @@ package io.jenkins.plugins.preemptible.engine.criu;
  * @param gate at which it waits once it has started; null when it does not wait
  * @param idle whether it may take long, since another build uses the executor
  */
-public record DumpWay(boolean withoutMemory, DumpGate gate, boolean idle) {
+public record DumpWay(boolean withoutMemory, CriuGate gate, boolean idle) {
 
     /** With all memory. */
     public static DumpWay usual(boolean idle) {

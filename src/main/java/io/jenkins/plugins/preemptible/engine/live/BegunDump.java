@@ -1,7 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.live;
 
 import io.jenkins.plugins.preemptible.engine.criu.CriuException;
-import io.jenkins.plugins.preemptible.engine.criu.DumpGate;
+import io.jenkins.plugins.preemptible.engine.criu.CriuGate;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.concurrent.ExecutionException;
@@ -22,7 +22,7 @@ final class BegunDump implements AutoCloseable {
 
     private static final Duration START_LIMIT = Duration.ofSeconds(20);
 
-    private final DumpGate gate;
+    private final CriuGate gate;
     private final FutureTask<Void> dump;
 
     /** The dump itself, which may block. */
@@ -30,7 +30,7 @@ final class BegunDump implements AutoCloseable {
         void run() throws CriuException, IOException;
     }
 
-    private BegunDump(DumpGate gate, Run run) {
+    private BegunDump(CriuGate gate, Run run) {
         this.gate = gate;
         this.dump = new FutureTask<>(() -> {
             run.run();
@@ -39,7 +39,7 @@ final class BegunDump implements AutoCloseable {
     }
 
     /** @param gate null when there is none */
-    static BegunDump begin(DumpGate gate, Run run) throws IOException {
+    static BegunDump begin(CriuGate gate, Run run) throws IOException {
         BegunDump begun = new BegunDump(gate, run);
         if (gate != null) {
             Thread thread = new Thread(begun.dump, "preemptible-dump");

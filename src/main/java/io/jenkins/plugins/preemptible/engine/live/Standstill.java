@@ -6,8 +6,8 @@ import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
 import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
 import io.jenkins.plugins.preemptible.engine.criu.Criu;
 import io.jenkins.plugins.preemptible.engine.criu.CriuException;
+import io.jenkins.plugins.preemptible.engine.criu.CriuGate;
 import io.jenkins.plugins.preemptible.engine.criu.CriuRun;
-import io.jenkins.plugins.preemptible.engine.criu.DumpGate;
 import io.jenkins.plugins.preemptible.engine.criu.DumpRequest;
 import io.jenkins.plugins.preemptible.engine.criu.DumpWay;
 import io.jenkins.plugins.preemptible.engine.criu.TaskTraits;
@@ -199,9 +199,9 @@ final class Standstill {
         };
         DumpRequest what = new DumpRequest(record.init(), dumped, freezer, mounts(), record.options());
         // Connections are held still from criu's start on.
-        DumpGate gate = record.options().tcpEstablished()
+        CriuGate gate = record.options().tcpEstablished()
                 ? null
-                : DumpGate.in(folder.live().resolve("gate")).orElse(null);
+                : CriuGate.ofDump(folder.live().resolve("gate")).orElse(null);
         DumpWay way = new DumpWay(copies != null, gate, false);
         return BegunDump.begin(gate, () -> criu.dump(what, way, watch));
     }

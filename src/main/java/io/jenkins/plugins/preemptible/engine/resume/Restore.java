@@ -32,7 +32,8 @@ import java.util.Optional;
  *
  * <ol>
  *   <li>Processes of a commit or a resume that was cut off are killed first.
- *   <li>CRIU restores into a new control group; the record says RESUMING until the tree runs.
+ *   <li>CRIU restores into a new control group; the record says RESUMING until the tree runs. In a container, that is
+ *       looked at before anything runs, and again afterwards.
  *   <li>A failure kills what was restored; the record is as before, and so is every image.
  * </ol>
  *
@@ -80,9 +81,11 @@ record Restore(Stages stages, StageId id, Criu criu) {
             try (Bystanders others = container == null ? null : Bystanders.hold(id, container, freezer);
                     MountStandIns standIns = MountStandIns.make(
                             freezer instanceof HelperFreezer || container != null ? List.of() : sealed.mounts())) {
-                pid = criu.in(container).restore(images, folder, freezer, sealed.mounts(), sealed.options());
+                pid = criu.in(container, () -> others.requireNone(container, freezer))
+                        .restore(images, folder, freezer, sealed.mounts(), sealed.options());
                 if (others != null) {
-                    others.requireNone(container, freezer);
+                    // It runs by now, and what it does until it is killed would be done twice.
+                    others.requireNoneNow(container, freezer);
                 }
             }
             init = HostProcess.of(pid);

@@ -1,4 +1,4 @@
-[ "$CRTOOLS_SCRIPT_ACTION" = pre-dump ] || exit 0
+[ "$CRTOOLS_SCRIPT_ACTION" = "$action" ] || exit 0
 folder=${0%/*}
 : > "$folder/reached"
 read -r word < "$folder/go" && [ "$word" = go ]

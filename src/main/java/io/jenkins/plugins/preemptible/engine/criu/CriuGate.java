@@ -15,38 +15,49 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * A gate at which a criu waits that has started and not yet touched the tree: so its start does not count while a stage
- * stands still.
+ * A gate at which a criu waits.
  *
  * <ol>
- *   <li>criu runs a script before the dump ({@code --action-script}), which says that it is there and waits for a word.
+ *   <li>At a dump: once it has started and not yet touched the tree, so its start does not count while a stage stands still.
+ *   <li>At a restore: once all processes are there and none of them runs yet.
+ *   <li>criu runs a script then ({@code --action-script}), which says that it is there and waits for a word.
  *   <li>{@link #open} ends the waiting. The end of this object, or of this process, lets the script fail, and with it the
- *       dump.
+ *       dump or the restore.
  * </ol>
  *
- * For one dump. Source: criu(8), {@code pre-dump}; fifo(7): opened for both it never blocks.
+ * For one of them. Source: criu(8), {@code pre-dump} and {@code post-restore}; fifo(7): opened for both it never blocks.
  */
-public final class DumpGate implements AutoCloseable {
+public final class CriuGate implements AutoCloseable {
 
     private final Path folder;
     private final FileChannel words;
 
-    private DumpGate(Path folder, FileChannel words) {
+    private CriuGate(Path folder, FileChannel words) {
         this.folder = folder;
         this.words = words;
     }
 
     /**
-     * Makes one.
+     * Makes one for a dump.
      *
      * @param folder that does not exist yet; removed at the end
      * @return empty where no program can be run from there
      */
-    public static Optional<DumpGate> in(Path folder) throws IOException {
+    public static Optional<CriuGate> ofDump(Path folder) throws IOException {
+        return in(folder, "pre-dump");
+    }
+
+    /** Makes one for a restore, as {@link #ofDump}. */
+    static Optional<CriuGate> ofRestore(Path folder) throws IOException {
+        return in(folder, "post-restore");
+    }
+
+    private static Optional<CriuGate> in(Path folder, String action) throws IOException {
         Files.createDirectory(
                 folder, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
         Path script = Files.writeString(
-                folder.resolve("gate"), "#!/bin/sh\n" + Script.text(DumpGate.class, "gate.sh") + "\n");
+                folder.resolve("gate"),
+                "#!/bin/sh\naction=" + action + "\n" + Script.text(CriuGate.class, "gate.sh") + "\n");
         Files.setPosixFilePermissions(script, PosixFilePermissions.fromString("rwx------"));
         Path word = folder.resolve("go");
         Optional<Path> mkfifo = HostTool.find("mkfifo");
@@ -59,7 +70,7 @@ public final class DumpGate implements AutoCloseable {
             return Optional.empty();
         }
         return Optional.of(
-                new DumpGate(folder, FileChannel.open(word, StandardOpenOption.READ, StandardOpenOption.WRITE)));
+                new CriuGate(folder, FileChannel.open(word, StandardOpenOption.READ, StandardOpenOption.WRITE)));
     }
 
     Path script() {
