@@ -11,6 +11,8 @@ import io.jenkins.plugins.preemptible.engine.api.FreezeRequest;
 import io.jenkins.plugins.preemptible.engine.api.IfDumpFails;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.api.StageSpec;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
+import io.jenkins.plugins.preemptible.engine.cli.Preempt;
 import io.jenkins.plugins.preemptible.engine.contained.ContainedStart;
 import io.jenkins.plugins.preemptible.engine.container.RealContainers;
 import io.jenkins.plugins.preemptible.engine.criu.Criu;
@@ -21,6 +23,7 @@ import io.jenkins.plugins.preemptible.engine.stage.ContainedProgram;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import io.jenkins.plugins.preemptible.engine.text.Script;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.MessageDigest;
@@ -29,6 +32,9 @@ import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -248,6 +254,48 @@ class ContainedEntryTest {
             });
         } finally {
             StageFolder.delete(own);
+        }
+    }
+
+    /** Nor of the agent's: the host's loader would tell of each program that obeys it. */
+    @Test
+    void nothingOfTheAgentsEnvironmentIsObeyedAtARestore() throws Exception {
+        Path told = Files.createTempDirectory(Path.of("/tmp"), "preemptible-loader");
+        try {
+            with(c -> {
+                StageId id = c.id;
+                c.bench.engine.freeze(id, new FreezeRequest(DumpGuard.NONE, 0));
+                c.bench.engine.dump(id, c.bench.archive(id), c.bench.key, IfDumpFails.STAY_FROZEN);
+                c.bench.engine.commit(id);
+                Path key = Files.writeString(c.bench.folder.resolve("key"), c.bench.key.export());
+                List<String> words = new ArrayList<>(List.of(
+                        "env",
+                        "PREEMPTIBLE_HOME=" + c.bench.folder.resolve("home"),
+                        "LD_DEBUG=files",
+                        "LD_DEBUG_OUTPUT=" + told.resolve("of")));
+                words.addAll(JavaCommand.words("-cp", System.getProperty("java.class.path"), Preempt.class.getName()));
+                words.addAll(List.of("resume", "--from", c.bench.archive(id).toString(), "--key-file", key.toString()));
+                HostTool.Answer answer = HostTool.run(120, words);
+                assertTrue(answer.ok(), answer::text);
+                assertEquals(State.RUNNING, c.bench.engine.status(id).state());
+                Set<String> obeyed = new TreeSet<>();
+                try (Stream<Path> files = Files.list(told)) {
+                    for (Path file : files.toList()) {
+                        Files.readString(file, StandardCharsets.ISO_8859_1)
+                                .lines()
+                                .filter(line -> line.contains("needed by /"))
+                                .map(line -> line.replaceFirst(".*needed by (\\S+).*", "$1"))
+                                .map(program -> Path.of(program).getFileName().toString())
+                                .forEach(obeyed::add);
+                    }
+                }
+                assertTrue(obeyed.contains("java"), obeyed::toString);
+                for (String program : List.of("setsid", "env", "perl")) {
+                    assertFalse(obeyed.contains(program), obeyed::toString);
+                }
+            });
+        } finally {
+            StageFolder.delete(told);
         }
     }
 

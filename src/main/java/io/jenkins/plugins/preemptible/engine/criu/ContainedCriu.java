@@ -23,7 +23,7 @@ import java.util.stream.IntStream;
  *   <li>It dumps from the host's own mounts and process ids, and from the container's network and host name: those are not the
  *       stage's, and are neither dumped nor made again.
  *   <li>It restores from inside of the container's process ids, in a copy of the host's mounts with the container's beside them,
- *       so it needs nothing of the container's programs.
+ *       so it needs nothing of the container's programs. Nothing that runs for that sees this process's environment.
  *   <li>When all is restored and nothing of it runs yet, the caller is asked whether it may.
  *   <li>No packet filter of the host reaches the container's network: connections inside of the stage have to be idle.
  * </ol>
@@ -94,6 +94,7 @@ final class ContainedCriu extends Criu {
                 IntStream.range(0, hostMounts.size())
                         .mapToObj(number ->
                                 mounts.resolve(Integer.toString(number)).toString())
-                        .toList());
+                        .toList(),
+                true);
     }
 }

@@ -208,7 +208,8 @@ public class Criu {
             // The line that tells of the sockets is an informational one. Of a thousand processes there are 100,000 of
             // those.
             command.add(lock.holds() ? "-v3" : "-v2");
-            return CriuRestore.run(new CriuRestore.Start(command, gate, this::requireRestored), folder, freezer, lock);
+            return CriuRestore.run(
+                    new CriuRestore.Start(command, launch.bare(), gate, this::requireRestored), folder, freezer, lock);
         }
     }
 
@@ -234,8 +235,9 @@ public class Criu {
      *
      * @param prefix in front of criu; it ends as {@code restore.sh} does
      * @param mounts where each of the mounts is found that the image refers to
+     * @param bare whether the prefix brings its environment along: nothing of this process's is given to it
      */
-    record Launch(List<String> prefix, List<String> mounts) {}
+    record Launch(List<String> prefix, List<String> mounts, boolean bare) {}
 
     /**
      * @param running removed once criu has succeeded and ended
@@ -264,7 +266,8 @@ public class Criu {
                         "preemptible-restore-root",
                         folder.root().toString(),
                         freezer.joinFile().map(Path::toString).orElse("")),
-                hostMounts);
+                hostMounts,
+                false);
     }
 
     /**

@@ -31,10 +31,11 @@ final class CriuRestore {
     /**
      * What is run.
      *
+     * @param bare whether the command brings its environment along
      * @param gate null where criu does not wait before the tree runs
      * @param check asked while it waits
      */
-    record Start(List<String> command, CriuGate gate, RestoreCheck check) {}
+    record Start(List<String> command, boolean bare, CriuGate gate, RestoreCheck check) {}
 
     /**
      * @param lock closed as soon as criu has made all sockets
@@ -46,7 +47,7 @@ final class CriuRestore {
         Path log = folder.logs().resolve("restore.log");
         Path running = folder.logs().resolve(Criu.RUNNING);
         Path words = folder.logs().resolve("restore.out");
-        Process process = CriuRun.startRestore(start.command(), words);
+        Process process = CriuRun.startRestore(start.command(), start.bare(), words);
         boolean restored = false;
         boolean waits = start.gate() != null;
         Optional<HostProcess> root = Optional.empty();

@@ -113,10 +113,18 @@ public final class CriuRun {
         return builder.start();
     }
 
-    /** Starts a restore, whose errors go into a file; what it writes to its output is its answer to the caller. */
-    static Process startRestore(List<String> command, Path words) throws IOException {
+    /**
+     * Starts a restore, whose errors go into a file; what it writes to its output is its answer to the caller.
+     *
+     * @param bare whether the command brings its environment along, and gets nothing of this process's
+     */
+    static Process startRestore(List<String> command, boolean bare, Path words) throws IOException {
         ProcessBuilder builder = prepared(new ProcessBuilder(command).redirectError(words.toFile()));
-        useForRestore(builder.environment(), words.getParent());
+        if (bare) {
+            builder.environment().clear();
+        } else {
+            useForRestore(builder.environment(), words.getParent());
+        }
         return builder.start();
     }
 
