@@ -97,8 +97,9 @@ class ContainedStageTest {
     }
 
     private static void with(String program, Trial trial, String... options) throws Exception {
-        try (RealContainers real = RealContainers.open(program);
-                StageBench bench = StageBench.openForArchives()) {
+        // The containers end first: what runs in them writes into the bench's folder.
+        try (StageBench bench = StageBench.openForArchives();
+                RealContainers real = RealContainers.open(program)) {
             List<String> all = new ArrayList<>(List.of("-e", MARKS.get(0), "-e", MARKS.get(1)));
             all.addAll(List.of(options));
             ContainerRef container = real.run(bench.work, all.toArray(String[]::new));

@@ -88,8 +88,9 @@ class ContainerStageTest {
 
     /** @param around whether the container is there before the stage */
     private static void with(String program, boolean around, Trial trial) throws Exception {
-        try (RealContainers real = RealContainers.open(program);
-                StageBench bench = StageBench.open()) {
+        // The containers end first: what runs in them writes into the bench's folder.
+        try (StageBench bench = StageBench.open();
+                RealContainers real = RealContainers.open(program)) {
             ContainerRef before = around ? real.run(bench.work, started(bench)) : null;
             if (around) {
                 real.exec(before, "set -e; while true; do echo line >> older; sleep 0.02; done");
