@@ -4,16 +4,21 @@ import io.jenkins.plugins.preemptible.engine.image.HostFingerprint;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.CharBuffer;
 import java.nio.channels.FileChannel;
+import java.nio.charset.CharsetDecoder;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.util.Collection;
+import java.util.HashSet;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 
@@ -25,14 +30,25 @@ import java.util.concurrent.ConcurrentHashMap;
  *   <li>Files that a tree maps are taken from its {@code maps}, seen through {@code /proc/PID/root}, since a stage has
  *       mounts of its own.
  *   <li>A file's build id is in its ELF note; it is read once for each version of a file.
+ *   <li>A mapped file that cannot be read has the empty id, so that no other host counts as having the same one. A name
+ *       that is no UTF-8 is opened by the kernel's own link; it stands with its other bytes in octal, as {@code \377}.
  * </ol>
  *
- * What cannot be read is left out: a fingerprint never stops a dump. Safe for any thread. Sources: proc(5), elf(5).
+ * Anything else that cannot be read is left out: a fingerprint never stops a dump. Safe for any thread. Sources: proc(5), elf(5).
  */
 public final class HostProbe {
 
     private static final int MOST_FILES = 4096;
     private static final int MOST_HEADER_BYTES = 64 * 1024;
+    /** Address range, permissions, offset, device, inode, path. */
+    private static final int MAPS_FIELDS = 6;
+
+    private static final int RANGE = 0;
+    private static final int INODE = 4;
+    private static final int PATH = 5;
+    /** Of one byte. */
+    private static final int OCTAL_CHARS = 4;
+
     private static final int PT_NOTE = 4;
     private static final int NT_GNU_BUILD_ID = 3;
     private static final ByteBuffer GNU = ByteBuffer.wrap(new byte[] {'G', 'N', 'U', 0});
@@ -71,12 +87,7 @@ public final class HostProbe {
     public static HostFingerprint fingerprint(String criuVersion, List<Long> pids) {
         Map<String, String> buildIds = new TreeMap<>();
         for (long pid : pids) {
-            Path root = Path.of("/proc", Long.toString(pid), "root");
-            for (String file : mapped(pid)) {
-                if (buildIds.size() < MOST_FILES && !buildIds.containsKey(file)) {
-                    buildId(root.resolve(file.substring(1))).ifPresent(id -> buildIds.put(file, id));
-                }
-            }
+            addMapped(pid, buildIds);
         }
         return fingerprint(criuVersion, buildIds);
     }
@@ -85,7 +96,7 @@ public final class HostProbe {
     public static HostFingerprint fingerprint(String criuVersion, Collection<String> files) {
         Map<String, String> buildIds = new TreeMap<>();
         for (String file : files) {
-            buildId(Path.of(file)).ifPresent(id -> buildIds.put(file, id));
+            path(file).flatMap(HostProbe::buildId).ifPresent(id -> buildIds.put(file, id));
         }
         return fingerprint(criuVersion, buildIds);
     }
@@ -95,46 +106,101 @@ public final class HostProbe {
                 Fixed.MODEL, Fixed.FEATURES, Proc.kernelRelease(), Proc.machine(), criuVersion, Fixed.LIBC, buildIds);
     }
 
-    private static List<String> mapped(long pid) {
-        try (var lines = Files.lines(Path.of("/proc", Long.toString(pid), "maps"))) {
-            return lines.map(l -> l.indexOf('/') < 0 ? "" : l.substring(l.indexOf('/')))
-                    .filter(l -> !l.isEmpty() && !l.endsWith(" (deleted)") && isPath(l))
-                    .distinct()
-                    .toList();
-        } catch (IOException | java.io.UncheckedIOException e) {
-            return List.of();
+    private static void addMapped(long pid, Map<String, String> buildIds) {
+        Path process = Path.of("/proc", Long.toString(pid));
+        String maps;
+        try {
+            // Names are bytes of any character set.
+            maps = Proc.text(process.resolve("maps"), StandardCharsets.ISO_8859_1);
+        } catch (IOException e) {
+            if (HostProcess.of(pid).isPresent()) {
+                buildIds.put(process + "/maps", "");
+            }
+            return;
+        }
+        Set<String> seen = new HashSet<>();
+        for (String line : maps.split("\n")) {
+            String[] fields = line.split(" +", MAPS_FIELDS);
+            if (fields.length == MAPS_FIELDS
+                    && fields[PATH].startsWith("/")
+                    && !fields[PATH].endsWith(" (deleted)")
+                    && !fields[INODE].equals("0")
+                    && seen.add(fields[PATH])) {
+                String name = shown(fields[PATH]);
+                if (buildIds.size() < MOST_FILES && !buildIds.containsKey(name)) {
+                    idOfMapped(process, name, fields[RANGE]).ifPresent(id -> buildIds.put(name, id));
+                }
+            }
         }
     }
 
-    // In a locale without letters beyond ASCII, Java has no path with one.
-    private static boolean isPath(String text) {
+    /** The empty id when the file can be read neither by its name nor by the kernel's link to what is mapped. */
+    private static Optional<String> idOfMapped(Path process, String name, String range) {
         try {
-            return Path.of(text).isAbsolute();
+            Optional<Path> named = path(process + "/root" + name);
+            if (named.isPresent()) {
+                return readOnce(named.get());
+            }
+        } catch (IOException e) {
+            // That is not its name, or it may not be read.
+        }
+        try {
+            return readOnce(process.resolve("map_files").resolve(range));
+        } catch (IOException e) {
+            return Optional.of("");
+        }
+    }
+
+    /** A name of which each character is a byte, as text: bytes that are no UTF-8 in octal. */
+    private static String shown(String bytes) {
+        ByteBuffer left = ByteBuffer.wrap(bytes.getBytes(StandardCharsets.ISO_8859_1));
+        CharBuffer text = CharBuffer.allocate(left.remaining() * OCTAL_CHARS);
+        CharsetDecoder utf8 = StandardCharsets.UTF_8.newDecoder();
+        while (utf8.decode(left, text, true).isError()) {
+            text.put(String.format("\\%03o", left.get()));
+            utf8.reset();
+        }
+        return text.flip().toString();
+    }
+
+    // In a locale without letters beyond ASCII, Java has no path with one.
+    private static Optional<Path> path(String text) {
+        try {
+            return Optional.of(Path.of(text)).filter(Path::isAbsolute);
         } catch (InvalidPathException e) {
-            return false;
+            return Optional.empty();
         }
     }
 
     /** The id in hexadecimal; empty when the file is no ELF file, has none, or cannot be read. */
     static Optional<String> buildId(Path file) {
         try {
-            BasicFileAttributes seen = Files.readAttributes(file, BasicFileAttributes.class);
-            if (!seen.isRegularFile()) {
-                return Optional.empty();
-            }
-            if (KNOWN.size() > MOST_FILES) {
-                KNOWN.clear();
-            }
-            List<Object> version = List.of(seen.fileKey(), seen.size(), seen.lastModifiedTime());
-            Optional<String> known = KNOWN.get(version);
-            if (known == null) {
-                known = readBuildId(file);
-                KNOWN.put(version, known);
-            }
-            return known;
-        } catch (IOException | RuntimeException e) {
+            return readOnce(file);
+        } catch (IOException e) {
             return Optional.empty();
         }
+    }
+
+    private static Optional<String> readOnce(Path file) throws IOException {
+        BasicFileAttributes seen = Files.readAttributes(file, BasicFileAttributes.class);
+        if (!seen.isRegularFile()) {
+            return Optional.empty();
+        }
+        if (KNOWN.size() > MOST_FILES) {
+            KNOWN.clear();
+        }
+        List<Object> version = List.of(seen.fileKey(), seen.size(), seen.lastModifiedTime());
+        Optional<String> known = KNOWN.get(version);
+        if (known == null) {
+            try {
+                known = readBuildId(file);
+            } catch (RuntimeException e) {
+                // Its headers lead out of it: it is no ELF file.
+                known = Optional.empty();
+            }
+            KNOWN.put(version, known);
+        }
+        return known;
     }
 
     private static Optional<String> readBuildId(Path file) throws IOException {

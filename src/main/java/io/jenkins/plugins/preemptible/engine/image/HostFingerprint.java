@@ -25,7 +25,7 @@ import java.util.TreeSet;
  * @param criu version
  * @param libc name and version, such as {@code glibc 2.36}; empty when unknown
  * @param buildIds of files that are mapped by the tree: path to the hexadecimal id in the file's ELF note, see ld(1),
- *     {@code --build-id}; a file without one is left out
+ *     {@code --build-id}; a file without one is left out, one that could not be read has the empty id
  */
 @JsonNaming(PropertyNamingStrategies.SnakeCaseStrategy.class)
 public record HostFingerprint(

@@ -3,7 +3,6 @@ package io.jenkins.plugins.preemptible.engine.move;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Map;
 import java.util.TreeSet;
 
 /**
@@ -62,7 +61,7 @@ public final class HostFit {
         }
         List<String> files = needs.buildIds().entrySet().stream()
                 .filter(e -> !e.getValue().equals(other.buildIds().get(e.getKey())))
-                .map(Map.Entry::getKey)
+                .map(e -> e.getKey() + (e.getValue().isEmpty() ? " (could not be read)" : ""))
                 .sorted()
                 .toList();
         if (!files.isEmpty()) {

@@ -42,7 +42,12 @@ public record StageNeeds(long memoryBytes, long diskBytes, Map<String, String> b
                 memoryBytes,
                 image.imageBytes(),
                 all.entrySet().stream()
-                        .filter(each -> travel.stream().noneMatch(Path.of(each.getKey())::startsWith))
+                        .filter(each -> travel.stream().noneMatch(folder -> isIn(each.getKey(), folder)))
                         .collect(Collectors.toMap(Map.Entry::getKey, Map.Entry::getValue)));
+    }
+
+    // Not as a path: another Java may have written a name that this one's character set has not.
+    private static boolean isIn(String file, Path folder) {
+        return file.startsWith(folder + "/") || file.equals(folder.toString());
     }
 }

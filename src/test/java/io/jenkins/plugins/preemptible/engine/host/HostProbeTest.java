@@ -58,4 +58,46 @@ class HostProbeTest {
         java.util.Arrays.fill(lies, 40, 4096, (byte) 0xff);
         assertEquals(Optional.empty(), HostProbe.buildId(Files.write(folder.resolve("lies"), lies)));
     }
+
+    /** A library whose name is no UTF-8 does not hide the others, nor itself. */
+    @Test
+    void aNameThatIsNoTextHidesNothing() throws Exception {
+        assumeTrue(HostTool.find("python3").isPresent() && HostProcess.isRoot(), "root and python3 are needed");
+        Optional<String> id = HostProbe.buildId(Path.of("/bin/sh"));
+        assumeTrue(id.isPresent(), "this system's shell has no build id");
+        String python = """
+                import mmap, os, shutil, sys, time
+                name = os.fsencode(sys.argv[1]) + b'/bad\\xff\\xc3\\xa4'
+                shutil.copyfile('/bin/sh', name)
+                kept = mmap.mmap(os.open(name, os.O_RDONLY), 0, mmap.MAP_PRIVATE, mmap.PROT_READ)
+                print('ready', flush=True)
+                time.sleep(60)
+                """;
+        Process mapping = new ProcessBuilder("python3", "-c", python, folder.toString()).start();
+        try {
+            assertEquals("ready", mapping.inputReader().readLine());
+            Map<String, String> ids =
+                    HostProbe.fingerprint("", List.of(mapping.pid())).buildIds();
+            assertEquals(id.get(), ids.get(folder.toRealPath() + "/bad\\377ä"), ids.toString());
+            assertTrue(ids.keySet().stream().anyMatch(f -> f.contains("libc")), ids.toString());
+            // No agent has a file of that name: the image is not taken for one that needs nothing.
+            assertEquals(
+                    ids.size() - 1,
+                    HostProbe.fingerprint("", ids.keySet()).buildIds().size());
+        } finally {
+            mapping.destroyForcibly().waitFor();
+        }
+    }
+
+    @Test
+    void anEmptyIdIsNoObjectionOnItsOwnHost() {
+        assertEquals(
+                List.of(),
+                HostFingerprint.objections(host(Map.of("/bin/unread", "")), host(Map.of("/bin/unread", "ab"))),
+                "it says nothing of the same host");
+    }
+
+    private static HostFingerprint host(Map<String, String> ids) {
+        return new HostFingerprint("", List.of(), "", "", "", "", ids);
+    }
 }

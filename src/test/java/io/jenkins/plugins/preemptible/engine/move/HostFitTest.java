@@ -75,6 +75,9 @@ class HostFitTest {
         assertEquals(
                 List.of(MoveObstacle.OTHER_FILES),
                 found(OWN, h, new StageNeeds(0, 0, Map.of("/bin/sh", "cd34", "/lib/no", "1"))));
+        assertEquals(
+                List.of(new Misfit(MoveObstacle.OTHER_FILES, "/bin/sh (could not be read)")),
+                HostFit.misfits(OWN, h, new StageNeeds(0, 0, Map.of("/bin/sh", ""))));
         assertEquals(List.of(MoveObstacle.MEMORY_SHORT), found(OWN, h, new StageNeeds(2L << 30, -1, Map.of())));
         assertEquals(List.of(MoveObstacle.DISK_FULL), found(OWN, h, new StageNeeds(-1, 2L << 30, Map.of())));
     }
