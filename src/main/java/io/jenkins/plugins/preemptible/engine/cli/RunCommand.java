@@ -69,6 +69,10 @@ final class RunCommand implements Callable<Integer> {
             throw new RefusedException(
                     "There is no " + path + ", so no stage was started; give an existing path by --preserve");
         });
+        paths.stream().filter(Files::isSymbolicLink).findFirst().ifPresent(path -> {
+            throw new RefusedException("The path " + path
+                    + " is a link, so no stage was started; give the path that it leads to by --preserve");
+        });
         StageSpec spec = new StageSpec(
                 StageId.create(shown),
                 shown,

@@ -110,7 +110,7 @@ public final class Luggage {
     /**
      * Packs.
      *
-     * @param folders absolute, none inside of another; one that does not exist is left out
+     * @param folders absolute, none inside of another; one that does not exist is left out, a link refuses the move
      * @param archive in a folder that exists and that none of the folders holds; replaced when it exists
      * @throws MoveRefusedException {@link MoveObstacle#CHANGED_MEANWHILE}, {@link MoveObstacle#UNPACKABLE}, {@link
      *     MoveObstacle#DISK_FULL}; there is no such archive then

@@ -326,6 +326,23 @@ class LuggageTest {
         assertFalse(Files.exists(archive));
     }
 
+    /** What it leads to would be lost: running processes are in there, by another path. */
+    @Test
+    void aWorkspaceThatIsALinkRefusesTheMove() throws Exception {
+        for (Path each : folders()) {
+            Path real = folder.resolve("real");
+            Files.move(each, real);
+            Files.createSymbolicLink(each, real);
+            MoveRefusedException refused = assertThrows(MoveRefusedException.class, this::pack);
+            assertEquals(MoveObstacle.UNPACKABLE, refused.misfit().obstacle());
+            assertTrue(refused.getMessage().contains("link to " + real), refused::getMessage);
+            assertFalse(Files.exists(archive));
+            Files.delete(each);
+            Files.move(real, each);
+        }
+        pack();
+    }
+
     /** The log has three million bytes, and others have a few. */
     @Test
     void whatIsTooLargeIsNotPacked() throws Exception {

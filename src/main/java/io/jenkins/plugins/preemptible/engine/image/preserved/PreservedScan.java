@@ -88,7 +88,7 @@ public final class PreservedScan {
         return skipped;
     }
 
-    /** Adds a declared path; one that does not exist is named among the skipped. */
+    /** Adds a declared path, which is no link itself; one that does not exist is named among the skipped. */
     public void add(Path declared) throws ImageException {
         add(declared, declared);
     }
@@ -107,6 +107,11 @@ public final class PreservedScan {
             if (!Files.exists(place, LinkOption.NOFOLLOW_LINKS)) {
                 skipped.add(declared.toString());
                 return;
+            }
+            if (Files.isSymbolicLink(place)) {
+                // Only the link would be packed, and what it leads to be lost without a word.
+                throw new ImageException(
+                        UNSAFE_ENTRY, declared, "it is a link to " + Files.readSymbolicLink(place), null);
             }
             for (String other : roots) {
                 if (root.startsWith(other) || Path.of(other).startsWith(root)) {
